@@ -1,0 +1,43 @@
+# One word a command. `make` alone prints them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check chaos bench clean
+
+help: ## list the commands
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "oarlock needs Python >= 3.11: make PYTHON=/path/to/python3.11"; exit 2; }
+	@test -x $(BIN)/python || { echo "making $(VENV) ..."; $(PYTHON) -m venv $(VENV) || { echo "this Python lacks venv: on Debian, apt-get install python3-venv"; exit 2; }; }
+	@echo "installing what oarlock needs into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+setup: $(READY) ## make the environment (.venv) and install everything into it
+
+run: $(READY) ## the main job on the embedded default, shown working; FLAGS="--workers 4 --no-chaos"
+	@$(BIN)/oarlock run $(FLAGS)
+
+test: $(READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narrows it
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+
+check: $(READY) ## ruff, mypy strict, the import contract, the script headers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/broker/test_script_headers.py
+
+chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7 FAULTS=300
+	@$(BIN)/oarlock chaos $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(FLAGS)
+
+bench: $(READY) ## NAME=queue|converge|failover; the last line is one JSON object
+	@$(BIN)/python -m benchmarks.$(or $(NAME),queue) $(FLAGS)
+
+clean: ## remove the environment and all caches
+	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
