@@ -1,0 +1,124 @@
+"""What the controllers know of cluster objects: frozen projections with only the fields that are read.
+
+Every time is in unix milliseconds, 0 when absent. The resourceVersion is not part of a projection: an event
+that changes nothing a controller reads must compare equal to what is known. New fields go at the end, with a
+default, so that a blob written by an older process can still be read.
+"""
+
+import msgspec
+
+from controllers.selector import InvalidSelector, LabelSelector, Requirement, label_selector
+
+__all__ = [
+    "FINISHED_PHASES",
+    "Condition",
+    "InvalidSelector",
+    "LabelSelector",
+    "OwnerRef",
+    "Pod",
+    "ReplicaSet",
+    "ReplicaSetStatus",
+    "Requirement",
+    "controller_of",
+    "label_selector",
+]
+
+FINISHED_PHASES = ("Succeeded", "Failed")
+
+
+class OwnerRef(msgspec.Struct, frozen=True, array_like=True):
+    """One entry of metadata.ownerReferences. At most one of an object's entries has `controller` set."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class Pod(msgspec.Struct, frozen=True, array_like=True):
+    """A pod. `node_name` is empty while unassigned; `ready_since_ms` is set only while `ready`.
+
+    `restarts` is the largest count among regular containers, `sidecar_restarts` among restartable init
+    containers.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    labels: dict[str, str]
+    owner_refs: tuple[OwnerRef, ...] = ()
+    node_name: str = ""
+    phase: str = ""
+    created_ms: int = 0
+    deleting_ms: int = 0
+    ready: bool = False
+    ready_since_ms: int = 0
+    restarts: int = 0
+    sidecar_restarts: int = 0
+    deletion_cost: int = 0
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Condition(msgspec.Struct, frozen=True, array_like=True):
+    """One entry of status.conditions; `status` is True, False or Unknown."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_ms: int = 0
+
+
+class ReplicaSetStatus(msgspec.Struct, frozen=True, array_like=True):
+    """Status of a ReplicaSet or ReplicationController. `terminating` None is absent, which differs from 0."""
+
+    replicas: int = 0
+    fully_labeled: int = 0
+    ready: int = 0
+    available: int = 0
+    terminating: int | None = None
+    observed_generation: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class ReplicaSet(msgspec.Struct, frozen=True, array_like=True):
+    """A ReplicaSet, or a ReplicationController brought into the same form.
+
+    `selector` None: the object has none and nothing matches. `template` is the JSON of spec.template, decoded
+    only when pods are created; `template_labels` are the labels in it. `strict`: every existing pod occupies
+    its slot.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    replicas: int
+    selector: LabelSelector | None
+    template: bytes
+    template_labels: dict[str, str]
+    min_ready_seconds: int = 0
+    deleting_ms: int = 0
+    owner_refs: tuple[OwnerRef, ...] = ()
+    status: ReplicaSetStatus = ReplicaSetStatus()
+    strict: bool = False
+    created_ms: int = 0
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+def controller_of(obj: Pod | ReplicaSet) -> OwnerRef | None:
+    """The one owner reference marked as controller, or None for an orphan."""
+    for ref in obj.owner_refs:
+        if ref.controller:
+            return ref
+    return None
