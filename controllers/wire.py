@@ -192,8 +192,8 @@ def _decoded(decoder: msgspec.json.Decoder[_T], raw: bytes | msgspec.Raw, what: 
 
 
 def _ms(moment: datetime | None) -> int:
-    """Unix milliseconds; 0 when absent."""
-    return 0 if moment is None else round(moment.timestamp() * 1000)
+    """Unix milliseconds; 0 when absent, which in Go may also be spelled as a date in the year 1."""
+    return 0 if moment is None else max(0, round(moment.timestamp() * 1000))
 
 
 def _owner_refs(meta: _Meta) -> tuple[OwnerRef, ...]:

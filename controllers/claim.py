@@ -1,0 +1,166 @@
+"""Which objects belong to an owner: what to keep, adopt and release, and the requests that do it.
+
+Ownership is decided by the UID of the controller reference alone. Upstream:
+`pkg/controller/controller_ref_manager.go`.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from controllers.flavour import Flavour
+from controllers.model import LabelSelector, OwnerRef
+from controllers.rfc3339 import rfc3339
+
+
+class Claimable(Protocol):
+    """What claiming reads of an object: pods, and later the other kinds that owners hold."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def labels(self) -> dict[str, str]: ...
+    @property
+    def owner_refs(self) -> tuple[OwnerRef, ...]: ...
+    @property
+    def deleting_ms(self) -> int: ...
+
+
+class Claimer(Protocol):
+    """What claiming reads of an owner. An empty namespace is that of a cluster-scoped owner, which may claim
+    in any namespace."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def selector(self) -> LabelSelector | None: ...
+    @property
+    def deleting_ms(self) -> int: ...
+
+
+T = TypeVar("T", bound=Claimable)
+
+
+class Claims(Generic[T]):
+    """`kept`: ours already. `adopt`: orphans to take. `release`: ours, to let go. All in the order given.
+
+    `claimed` is what counts as ours when all adoptions succeed: kept and adopt together, in the order given.
+    """
+
+    __slots__ = ("adopt", "claimed", "kept", "release")
+
+    def __init__(self, kept: list[T], adopt: list[T], release: list[T], claimed: list[T]) -> None:
+        self.kept, self.adopt, self.release, self.claimed = kept, adopt, release, claimed
+
+
+class Done(Enum):
+    """What the answer to an adoption or a release means."""
+
+    YES = "yes"
+    GONE = "gone"  # nothing left to adopt or to release: not an error
+    ERROR = "error"  # ends the turn before anything is created, deleted or written to the status
+
+
+_OK_FROM, _OK_BELOW, _NOT_FOUND, _INVALID = 200, 300, 404, 422
+
+
+def claim(owner: Claimer, objects: Iterable[T]) -> Claims[T]:
+    """Sort candidates into kept, to adopt and to release; what belongs to others or to nobody is left out.
+
+    While the owner is being deleted nothing is adopted or released, and what it owns and selects stays its
+    own. Raises InvalidSelector for a selector that failed validation.
+    """
+    selector, uid, deleting, namespace = owner.selector, owner.uid, owner.deleting_ms, owner.namespace
+    kept: list[T] = []
+    adopt: list[T] = []
+    release: list[T] = []
+    claimed: list[T] = []
+    for obj in objects:
+        for ref in obj.owner_refs:
+            if ref.controller:
+                break
+        else:
+            ref = None  # an orphan
+        if ref is not None and ref.uid != uid:
+            continue
+        matches = selector is not None and selector.matches(obj.labels)
+        if ref is not None:
+            if matches:
+                kept.append(obj)
+                claimed.append(obj)
+            elif not deleting:
+                release.append(obj)
+        elif matches and not deleting and not obj.deleting_ms and namespace in ("", obj.namespace):
+            adopt.append(obj)
+            claimed.append(obj)
+    return Claims(kept, adopt, release, claimed)
+
+
+def gate_error(owner: Claimer, kind: str, live_uid: str, live_deleting_ms: int) -> str:
+    """Why the owner, as just read from the API, may not adopt; empty when it may.
+
+    Asked at most once a turn, before the first adoption; a read that failed is itself the reason.
+    """
+    if live_uid != owner.uid:
+        return (
+            f"original {kind} {owner.namespace}/{owner.name} is gone: got uid {live_uid}, wanted {owner.uid}"
+        )
+    if live_deleting_ms:
+        return f"{owner.namespace}/{owner.name} has just been deleted at {rfc3339(live_deleting_ms)}"
+    return ""
+
+
+def cannot_adopt(kind: str, obj: Claimable, cause: str) -> str:
+    """The error of an adoption that is not even tried. `kind` is that of the object, such as Pod."""
+    return f"can't adopt {kind} {obj.namespace}/{obj.name} ({obj.uid}): {cause}"
+
+
+def adopt_patch(owner: Claimer, flavour: Flavour, obj_uid: str, finalizers: Sequence[str] = ()) -> bytes:
+    """Strategic merge patch that makes the owner the controller; refused by the API if the UID is
+    another's.
+    """
+    ref = {
+        "apiVersion": flavour.api_version,
+        "kind": flavour.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    metadata: dict[str, object] = {"ownerReferences": [ref], "uid": obj_uid}
+    if finalizers:
+        metadata["finalizers"] = list(finalizers)
+    return msgspec.json.encode({"metadata": metadata})
+
+
+def release_patch(obj_uid: str, owner_uids: Sequence[str], finalizers: Sequence[str] = ()) -> bytes:
+    """Strategic merge patch that takes the owners' references (and finalizers) off an object; others stay."""
+    gone = [{"$patch": "delete", "uid": uid} for uid in owner_uids]
+    metadata: dict[str, object] = {"uid": obj_uid, "ownerReferences": gone}
+    if finalizers:
+        metadata["$deleteFromPrimitiveList/finalizers"] = list(finalizers)
+    return msgspec.json.encode({"metadata": metadata})
+
+
+def adopted(code: int) -> Done:
+    """What the HTTP status of an adoption means; 0 stands for no answer."""
+    if _OK_FROM <= code < _OK_BELOW:
+        return Done.YES
+    return Done.GONE if code == _NOT_FOUND else Done.ERROR
+
+
+def released(code: int) -> Done:
+    """What the HTTP status of a release means. Invalid: no longer ours, or recreated under the same name."""
+    if _OK_FROM <= code < _OK_BELOW:
+        return Done.YES
+    return Done.GONE if code in (_NOT_FOUND, _INVALID) else Done.ERROR

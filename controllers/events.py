@@ -1,0 +1,40 @@
+"""Events an owner gets for what was done to its pods. Upstream: `pkg/controller/controller_utils.go`."""
+
+import msgspec
+
+NORMAL, WARNING = "Normal", "Warning"
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Type (Normal or Warning), reason and message; who reports it is the flavour's component."""
+
+    type: str
+    reason: str
+    message: str
+
+
+def created(pod_name: str) -> Event:
+    """A pod was created."""
+    return Event(NORMAL, "SuccessfulCreate", f"Created pod: {pod_name}")
+
+
+def create_failed(error: str) -> Event:
+    """A create was refused or not answered. There is none when it was refused because the namespace is
+    ending.
+    """
+    return Event(WARNING, "FailedCreate", f"Error creating: {error}")
+
+
+def deleted(pod_name: str) -> Event:
+    """A pod was deleted."""
+    return Event(NORMAL, "SuccessfulDelete", f"Deleted pod: {pod_name}")
+
+
+def delete_failed(error: str) -> Event:
+    """A delete failed. There is none for a pod that was gone already."""
+    return Event(WARNING, "FailedDelete", f"Error deleting: {error}")
+
+
+def delete_error(error: str) -> str:
+    """What a failed delete reads like as the error of the turn, and so in the ReplicaFailure condition."""
+    return f"unable to delete pods: {error}"

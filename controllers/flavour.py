@@ -1,0 +1,34 @@
+"""What differs between the kinds that keep a number of equal pods: one engine, a flavour for each kind.
+
+Upstream: `pkg/controller/replication/replication_controller.go` runs the ReplicaSet controller for
+ReplicationControllers.
+"""
+
+import msgspec
+
+BURST = 500  # creates or deletes of one sync; compiled in upstream as well
+
+
+class Flavour(msgspec.Struct, frozen=True):
+    """One kind of owner as the shared engine sees it.
+
+    `api_version` and `kind` go into owner references, `component` is the source of its events. `colocates`:
+    pods of related owners on the same node weigh in when victims are ranked. `has_terminating`: the kind's
+    status has a field for terminating pods. `burst` is the most creates or deletes of one sync.
+    """
+
+    api_version: str
+    kind: str
+    component: str
+    colocates: bool
+    has_terminating: bool
+    burst: int = BURST
+
+
+REPLICASET = Flavour(
+    api_version="apps/v1",
+    kind="ReplicaSet",
+    component="replicaset-controller",
+    colocates=True,
+    has_terminating=True,
+)

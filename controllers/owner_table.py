@@ -1,0 +1,37 @@
+"""Which owners there are and what they select: all that routing an orphan needs to know."""
+
+from controllers.model import LabelSelector, Pod, ReplicaSet
+
+
+class OwnerTable:
+    """Selectors by queue, namespace and key. Kept by whoever reads the owners' events."""
+
+    __slots__ = ("_owners",)
+
+    def __init__(self) -> None:
+        self._owners: dict[tuple[str, str], dict[str, LabelSelector]] = {}
+
+    def note(self, queue: str, owner: ReplicaSet, gone: bool = False) -> None:
+        """Know an owner in its present state, or forget it. One that selects nothing here is not kept:
+        without a selector, with an empty one or with an invalid one.
+        """
+        place, selector = (queue, owner.namespace), owner.selector
+        if not gone and selector is not None and not selector.empty and not selector.error:
+            self._owners.setdefault(place, {})[owner.key] = selector
+            return
+        owners = self._owners.get(place, {})
+        if owners.pop(owner.key, None) is not None and not owners:
+            del self._owners[place]
+
+    def clear(self) -> None:
+        """Forget all, before a new list is read."""
+        self._owners.clear()
+
+    def selecting(self, queue: str, pod: Pod) -> list[str]:
+        """Keys of the owners in the pod's namespace that select it; none for a pod without labels."""
+        if not pod.labels:
+            return []
+        owners = self._owners.get((queue, pod.namespace))
+        if not owners:
+            return []
+        return [key for key, selector in owners.items() if selector.matches(pod.labels)]

@@ -1,0 +1,61 @@
+"""What a decision about a number of equal pods is made from, and what comes out of it."""
+
+import msgspec
+
+from controllers.model import Pod, ReplicaSet
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """All a decision may look at, as of one moment.
+
+    `pods`: those controlled by the owner and the orphans of its namespace, in any phase. `satisfied`:
+    nothing announced earlier is unanswered or not yet seen in the cache; read before the pods were. `held`:
+    names a former holder of the key announced and whose create may still land. `blocked`: names known to be
+    borne by pods that are not ours. `adopted`: None before claims have been made; afterwards the UIDs of
+    the orphans that were adopted, and every other orphan stays one. `siblings`, `related`: asked for by a
+    plan that wants them (None until then): the owners under the same controller, and the pods of these;
+    pods that are in `pods` already need not be repeated.
+    """
+
+    owner: ReplicaSet
+    pods: tuple[Pod, ...]
+    satisfied: bool = True
+    held: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
+    adopted: frozenset[str] | None = None
+    siblings: tuple[ReplicaSet, ...] | None = None
+    related: tuple[Pod, ...] | None = None
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What to do, in stages: adopt and release; then create or delete, never both. An empty plan: all is
+    well.
+
+    An adoption or release that fails for certain ends the turn before anything is created or deleted and
+    before the status is written. An adoption that finds its pod gone does not: decide again with `adopted`
+    set. The second stage counts on every adoption to succeed.
+
+    `create`: pod names in the order to send them. `delete`: name and UID of each victim, first to go first.
+    `claimed`: the active pods that are ours; `terminating`: how many more of ours are on their way out.
+    `diff`: claimed pods minus wanted ones. `wants_related`: victims cannot be ranked yet; decide again with
+    `siblings` and `related`. `held_back`: creates wanted but withheld while held names lie on pods that are
+    ending: look again when the hold of these names is over, no event will tell. `age_ratios`: for the
+    metric on deletion ages. `invalid`: why nothing at all is done, not even a status write.
+    """
+
+    adopt: tuple[Pod, ...] = ()
+    release: tuple[Pod, ...] = ()
+    create: tuple[str, ...] = ()
+    delete: tuple[tuple[str, str], ...] = ()
+    diff: int = 0
+    claimed: tuple[Pod, ...] = ()
+    terminating: int = 0
+    wants_related: bool = False
+    held_back: int = 0
+    age_ratios: tuple[int, ...] = ()
+    invalid: str = ""
+
+    @property
+    def writes(self) -> bool:
+        """Whether carrying it out sends any request about pods."""
+        return bool(self.adopt or self.release or self.create or self.delete)

@@ -1,0 +1,116 @@
+"""Which pods go first when there are too many.
+
+The eight rules, and why ages are compared by order of magnitude, are upstream's:
+`pkg/controller/controller_utils.go` (ActivePodsWithRanks). A comparison by rules 6 and 8 is not transitive
+in corner cases, so the order of many alike pods may depend on the order given.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cmp_to_key
+from itertools import groupby
+
+from controllers.model import Pod
+from controllers.podstate import is_active
+
+_NS_PER_MS = 1_000_000
+_PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+Key = tuple[bool, int, bool, int, int]
+
+
+def victims(candidates: Sequence[Pod], count: int, related: Iterable[Pod], now_ms: int) -> tuple[Pod, ...]:
+    """The `count` pods that go, first to go first; when all go, as they were given.
+
+    `related` are the pods of related owners; active ones crowd the nodes they are on.
+    """
+    if count >= len(candidates):
+        return tuple(candidates)
+    ranks = node_ranks(related)
+    by_age = cmp_to_key(_age_comparison(now_ms))
+
+    def key(pod: Pod) -> Key:
+        return rank_key(pod, ranks)
+
+    chosen: list[Pod] = []
+    for _, alike in groupby(sorted(candidates, key=key), key=key):  # rules 1 to 5 sort without a comparison
+        chosen.extend(sorted(alike, key=by_age))
+        if len(chosen) >= count:
+            break
+    return tuple(chosen[:count])
+
+
+def node_ranks(related: Iterable[Pod]) -> Mapping[str, int]:
+    """Node name -> number of active related pods on it. Unassigned pods share the name ""."""
+    return Counter(pod.node_name for pod in related if is_active(pod))
+
+
+def rank_key(pod: Pod, ranks: Mapping[str, int]) -> Key:
+    """Rules 1 to 5: unassigned, phase, not ready, lower deletion cost, more crowded node; smaller goes
+    first.
+    """
+    return (
+        pod.node_name != "",
+        _PHASE_ORDER.get(pod.phase, 0),
+        pod.ready,
+        pod.deletion_cost,
+        -ranks.get(pod.node_name, 0),
+    )
+
+
+def compare(a: Pod, b: Pod, ranks: Mapping[str, int], now_ms: int) -> int:
+    """Negative when a goes first, positive when b does, 0 when nothing tells them apart."""
+    key_a, key_b = rank_key(a, ranks), rank_key(b, ranks)
+    if key_a != key_b:
+        return -1 if key_a < key_b else 1
+    return _age_comparison(now_ms)(a, b)
+
+
+def _age_comparison(now_ms: int) -> Callable[[Pod, Pod], int]:
+    """Rules 6 to 8: ready for a shorter time, more restarts, younger."""
+
+    def compare_ages(a: Pod, b: Pod) -> int:
+        if a.ready and b.ready and a.ready_since_ms != b.ready_since_ms:
+            return _newer_first(a.ready_since_ms, b.ready_since_ms, a, b, now_ms)
+        if a.restarts != b.restarts:
+            return -1 if a.restarts > b.restarts else 1
+        if a.sidecar_restarts != b.sidecar_restarts:
+            return -1 if a.sidecar_restarts > b.sidecar_restarts else 1
+        if a.created_ms != b.created_ms:
+            return _newer_first(a.created_ms, b.created_ms, a, b, now_ms)
+        return 0
+
+    return compare_ages
+
+
+def _newer_first(a_ms: int, b_ms: int, a: Pod, b: Pod, now_ms: int) -> int:
+    """Compare two different times by order of magnitude of the age; within one, by UID: arbitrary, yet the
+    same each time. A time that is not known counts as the newest. Without `now_ms` the times are compared
+    as such.
+    """
+    if not (a_ms and b_ms and now_ms):
+        return -1 if not a_ms or (b_ms and a_ms > b_ms) else 1
+    bucket_a, bucket_b = age_bucket(now_ms - a_ms), age_bucket(now_ms - b_ms)
+    if bucket_a != bucket_b:
+        return -1 if bucket_a < bucket_b else 1
+    if a.uid == b.uid:
+        return 0
+    return -1 if a.uid < b.uid else 1
+
+
+def age_bucket(age_ms: int) -> int:
+    """Whole binary logarithm of the age in nanoseconds; -1 for no age at all. 5 h and 8 h share a bucket."""
+    return (age_ms * _NS_PER_MS).bit_length() - 1 if age_ms > 0 else -1
+
+
+def age_ratios(chosen: Iterable[Pod], candidates: Iterable[Pod], now_ms: int) -> tuple[int, ...]:
+    """For each ready victim, its age as a whole multiple of that of the youngest ready candidate.
+
+    Observed by the metric on how well scale-downs spare old pods (upstream: sorting_deletion_age_ratio).
+    Empty when the youngest has no age yet.
+    """
+    youngest_ms = max((pod.created_ms for pod in candidates if pod.ready), default=0)
+    youngest_age_ms = now_ms - youngest_ms
+    if youngest_age_ms <= 0:
+        return ()
+    return tuple((now_ms - pod.created_ms) // youngest_age_ms for pod in chosen if pod.ready)

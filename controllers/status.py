@@ -1,0 +1,118 @@
+"""The status of a ReplicaSet (or ReplicationController): what it should say, and the request that writes it.
+
+Counts are those from before the turn's own creates and deletes; their effect shows in a later turn. Upstream:
+`pkg/controller/replicaset/replica_set_utils.go`.
+"""
+
+import msgspec
+
+from controllers.availability import is_available
+from controllers.conditions import Conditions, get_condition, remove_condition, set_condition
+from controllers.flavour import Flavour
+from controllers.model import Condition, ReplicaSet, ReplicaSetStatus
+from controllers.plan import Plan
+from controllers.rfc3339 import rfc3339
+
+REPLICA_FAILURE = "ReplicaFailure"
+FAILED_CREATE, FAILED_DELETE = "FailedCreate", "FailedDelete"
+
+
+def reports_terminating(flavour: Flavour, cluster_reports: bool) -> bool:
+    """Whether status.terminatingReplicas is written: the kind has the field and the cluster keeps it.
+
+    A kind without the field must never report: what was written would not be read back, and would be
+    written again.
+    """
+    return flavour.has_terminating and cluster_reports
+
+
+def new_status(
+    owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, report_terminating: bool
+) -> ReplicaSetStatus:
+    """The status after a turn. `manage_error` is the text of what went wrong while creating or deleting, or
+    empty.
+    """
+    fully_labeled = ready = available = 0
+    template_labels = owner.template_labels.items()
+    min_ready_seconds = owner.min_ready_seconds
+    for pod in plan.claimed:
+        if template_labels <= pod.labels.items():
+            fully_labeled += 1
+        if pod.ready:
+            ready += 1
+            if not min_ready_seconds or is_available(pod, min_ready_seconds, now_ms):
+                available += 1
+    conditions = owner.status.conditions
+    if manage_error or conditions:
+        conditions = _conditions(conditions, plan, manage_error, now_ms)
+    return ReplicaSetStatus(
+        len(plan.claimed),
+        fully_labeled,
+        ready,
+        available,
+        plan.terminating if report_terminating else None,
+        owner.generation,
+        conditions,
+    )
+
+
+def status(
+    owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, report_terminating: bool
+) -> ReplicaSetStatus | None:
+    """The status to write, or None when the one there says all of it already or the plan does nothing at
+    all.
+    """
+    if plan.invalid:
+        return None
+    new = new_status(owner, plan, manage_error, now_ms, report_terminating)
+    return None if new == owner.status else new
+
+
+def _conditions(conditions: Conditions, plan: Plan, manage_error: str, now_ms: int) -> Conditions:
+    """ReplicaFailure appears with the first failure, stays as it is through further ones, goes with the
+    last.
+    """
+    present = get_condition(conditions, REPLICA_FAILURE)
+    if not manage_error:
+        return remove_condition(conditions, REPLICA_FAILURE) if present else conditions
+    if present:
+        return conditions
+    reason = ""
+    if plan.delete or plan.diff > 0:
+        reason = FAILED_DELETE
+    elif plan.diff < 0:
+        reason = FAILED_CREATE
+    return set_condition(conditions, Condition(REPLICA_FAILURE, "True", reason, manage_error, now_ms))
+
+
+def status_patch(owner: ReplicaSet, new: ReplicaSetStatus, resource_version: str) -> bytes:
+    """Merge patch for the status subresource.
+
+    It carries the UID and the resourceVersion the status was computed from, so that it is refused with 409
+    if the owner has changed since. Fields that are zero are taken away, as a typed client leaves them out.
+    A list is replaced as a whole, so conditions that went are gone.
+    """
+    fields: dict[str, object] = {
+        "replicas": new.replicas,
+        "fullyLabeledReplicas": new.fully_labeled or None,
+        "readyReplicas": new.ready or None,
+        "availableReplicas": new.available or None,
+        "observedGeneration": new.observed_generation or None,
+    }
+    if new.terminating is not None or owner.status.terminating is not None:
+        fields["terminatingReplicas"] = new.terminating
+    if new.conditions != owner.status.conditions:
+        fields["conditions"] = [_condition_json(c) for c in new.conditions] or None
+    precondition = {"uid": owner.uid, "resourceVersion": resource_version}
+    return msgspec.json.encode({"metadata": precondition, "status": fields})
+
+
+def _condition_json(condition: Condition) -> dict[str, str]:
+    fields = {"type": condition.type, "status": condition.status}
+    if condition.last_transition_ms:
+        fields["lastTransitionTime"] = rfc3339(condition.last_transition_ms)
+    if condition.reason:
+        fields["reason"] = condition.reason
+    if condition.message:
+        fields["message"] = condition.message
+    return fields
