@@ -167,7 +167,8 @@ class Store:
         """
         return self.create_stored(kind, obj).obj
 
-    def create_stored(self, kind: str, obj: Obj) -> Stored:
+    def create_stored(self, kind: str, obj: Obj, *, dry_run: bool = False) -> Stored:
+        """As `create`. With `dry_run` nothing is stored; what would have been is returned."""
         entry = self.kinds[kind]
         meta = dict(obj["metadata"])
         namespace = meta.get("namespace", "") if entry.namespaced else ""
@@ -184,6 +185,9 @@ class Store:
             meta["generation"] = 1
         else:
             meta.pop("generation", None)
+        if dry_run:
+            made = {**obj, "metadata": meta}
+            return Stored(made, orjson.dumps(made), self.rv)
         return self._commit("ADDED", entry, (namespace, name), {**obj, "metadata": meta}, None)
 
     def update(self, kind: str, obj: Obj, expected_rv: str | None = None) -> Obj:
@@ -195,7 +199,10 @@ class Store:
         """
         return self.update_stored(kind, obj, expected_rv).obj
 
-    def update_stored(self, kind: str, obj: Obj, expected_rv: str | None = None) -> Stored:
+    def update_stored(
+        self, kind: str, obj: Obj, expected_rv: str | None = None, *, dry_run: bool = False
+    ) -> Stored:
+        """As `update`. With `dry_run` nothing is stored; what would have been is returned."""
         entry = self.kinds[kind]
         given = obj["metadata"]
         name = given["name"]
@@ -218,6 +225,8 @@ class Store:
                 generation = before["generation"] + 1
             meta["generation"] = generation
         changed = {**obj, "metadata": meta}
+        if dry_run:
+            return Stored(changed, orjson.dumps(changed), previous.rv)
         if deletion.may_leave(entry, changed):
             self._forget(entry, namespace, name, changed)
             return Stored(changed, orjson.dumps(changed), previous.rv)
@@ -275,7 +284,7 @@ class Store:
     def _commit(
         self, type_: EventType, kind: Kind, where: tuple[str, str], obj: Obj, previous: Stored | None
     ) -> Stored:
-        """Store `obj`, whose metadata must be a dict nobody else has: the resourceVersion is written there."""
+        """Store `obj`, whose metadata nobody else may hold: the resourceVersion is written into it."""
         self.rv = rv = self.rv + 1
         obj["metadata"]["resourceVersion"] = str(rv)
         stored = Stored(obj, orjson.dumps(obj), rv)
