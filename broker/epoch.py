@@ -1,0 +1,90 @@
+"""The epoch: one life of the Redis contents.
+
+``current`` reads it; ``mint`` begins a new one. Minting is the caller's right only after it won the compare-and-swap on the
+fleet's Lease in the Kubernetes API (``workers.mint``); here is only what happens in Redis: first the new number and the
+phase DRAIN, then the scripts of the new epoch, then the old keys, lazily (decision: order of an epoch change).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import redis
+from redis.exceptions import RedisError
+
+from broker import keys, script_texts
+from broker.values import BrokerUnreachable
+
+
+class UnfitServer(Exception):
+    """The server may not carry the fleet's data; the text is one line with the mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at Redis shows: the epoch (0: none), the server's run id, the run id the epoch was minted on, the phase."""
+
+    epoch: int
+    run: str
+    minted_on: str
+    phase: str
+
+    @property
+    def intact(self) -> bool:
+        """The data are of the server that runs now: nothing was lost, rolled back or failed over."""
+        return self.epoch > 0 and self.run == self.minted_on
+
+
+def current(client: redis.Redis, shard: str = "0") -> Seen:
+    """Look. Raises BrokerUnreachable."""
+    try:
+        number = int(client.get(keys.epoch(shard)) or 0)
+        run = _run(client)
+        base = keys.base(number, shard)
+        minted_on, phase = client.mget(base + "run", base + "phase")
+    except RedisError as error:
+        raise BrokerUnreachable(f"epoch: {error}") from None
+    return Seen(number, run, (minted_on or b"").decode(), (phase or b"").decode())
+
+
+def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script_texts.REDIS_TIME) -> None:
+    """Begin epoch ``number``: DRAIN, scripts loaded, nothing else there. Needs the right to load scripts."""
+    base = keys.base(number, shard)
+    with client.pipeline(transaction=True) as pipe:
+        pipe.set(base + "phase", "DRAIN")
+        pipe.set(base + "run", _run(client))
+        pipe.set(keys.epoch(shard), number)
+        pipe.execute()
+    for name in script_texts.NAMES:
+        client.execute_command("SCRIPT", "LOAD", script_texts.stamped(name, number, clock))
+
+
+def sweep_older(client: redis.Redis, number: int, shard: str = "0", step: int = 500) -> int:
+    """Unlink what earlier epochs left behind. Returns how many keys went."""
+    ours, swept = keys.base(number, shard).encode(), 0
+    for name in client.scan_iter(match=f"oarlock:*:{{{shard}}}:*", count=step):
+        if not name.startswith(ours):
+            swept += client.unlink(name)
+    return swept
+
+
+def check_fit(client: redis.Redis, *, embedded: bool = False) -> None:
+    """Refuse a server that would lose records silently or lacks what we need.
+
+    Raises UnfitServer: version below 7 (6.2 only for the embedded one, which has neither replica nor persistence), or a
+    maxmemory-policy that evicts.
+    """
+    info = client.info("server")
+    version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
+    least = (6, 2) if embedded else (7, 0)
+    if version < least:
+        raise UnfitServer(
+            f"Redis {info['redis_version']} is too old: oarlock needs {least[0]}.{least[1]} or newer"
+        )
+    policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
+    if policy != "noeviction":
+        raise UnfitServer(f"maxmemory-policy is {policy}: it would drop records; set it to noeviction")
+
+
+def _run(client: redis.Redis) -> str:
+    return str(client.info("server")["run_id"])

@@ -1,0 +1,130 @@
+"""Every Redis key, spelled once.
+
+All keys of a shard share the hash tag ``{shard}``, so each script runs in one slot of a Redis Cluster. All but the epoch
+itself carry the epoch: nothing of an earlier life of the data is ever read again. Scripts derive the same names from
+``base``; a test compares their headers and bodies with this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PROTOCOL = 1
+"""Version of the scripts' meaning. It is part of their text: another version is another epoch."""
+
+
+def epoch(shard: str = "0") -> str:
+    """String: number of the current epoch. Lives as long as the data; missing means the data was lost."""
+    return f"oarlock:{{{shard}}}:epoch"
+
+
+def base(epoch_number: int, shard: str = "0") -> str:
+    """Prefix of every other key of the epoch."""
+    return f"oarlock:{epoch_number}:{{{shard}}}:"
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpec:
+    """One line of the table: pattern after ``base`` (``<word>`` is a variable), type, lifetime, meaning."""
+
+    pattern: str
+    type: str
+    lifetime: str
+    meaning: str
+
+
+TABLE: tuple[KeySpec, ...] = (
+    KeySpec("phase", "string", "epoch", "OPEN, or DRAIN while writes of the last epoch may still land"),
+    KeySpec("run", "string", "epoch", "run id of the server the epoch was minted on"),
+    KeySpec("queues", "set", "epoch", "names of the queues"),
+    KeySpec("<queue>:stream", "stream", "epoch", "the work queue: one entry a queued key, group 'workers'"),
+    KeySpec("<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked; absent is idle"),
+    KeySpec("<queue>:delayed", "zset", "epoch", "key -> ms when it is to be queued"),
+    KeySpec("<queue>:parked", "zset", "epoch", "key that crashes its workers -> ms when it is tried again"),
+    KeySpec("<queue>:locks", "hash", "epoch", "key -> holder, nonce, since when"),
+    KeySpec("<queue>:failures", "hash", "until a good turn", "key -> failed turns in a row"),
+    KeySpec("<queue>:crashes", "hash", "until a finish", "key -> workers it killed in a row"),
+    KeySpec("<queue>:bucket", "hash", "epoch", "the shared rate limit of retries: tokens, at_ms"),
+    KeySpec(
+        "<queue>:expect:<key>",
+        "hash",
+        "300 s, renewed",
+        "the record: writes announced, names held or blocked",
+    ),
+    KeySpec(
+        "<queue>:needs", "hash", "until read", "key -> resource=rv of our own writes the cache has to pass"
+    ),
+    KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms of its last announcement of writes"),
+    KeySpec("leases", "zset", "epoch", "queue:key -> ms when the lock ends unless renewed"),
+    KeySpec(
+        "holders", "hash", "until released", "worker -> its supervisor, since when; only these may claim"
+    ),
+    KeySpec("holder:<holder>", "set", "until released", "queue:key of every lock the worker has"),
+    KeySpec("waiters", "zset", "1.5 s, renewed", "idle worker -> ms until which it waits"),
+    KeySpec("wake", "list", "epoch", "a token for each waiter that may go"),
+    KeySpec("timer", "list", "epoch", "a token when a delayed key is due before the others"),
+    KeySpec("tick", "string", "epoch", "ms of the last renewal call: shows a clock that jumps"),
+    KeySpec("no_reclaim_until", "string", "epoch", "ms until which no lease is ended, after such a jump"),
+    KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
+    KeySpec("watermark_at", "hash", "epoch", "resource -> ms when that was last confirmed"),
+    KeySpec("generation", "hash", "epoch", "resource -> generation of the cache that is read"),
+    KeySpec(
+        "cache:<resource>:<generation>",
+        "hash",
+        "until relisted",
+        "id -> rv, uid, index entries, wake keys, blob",
+    ),
+    KeySpec(
+        "index:<resource>:<generation>:<entry>",
+        "hash",
+        "until relisted",
+        "id -> '' for each object with the entry",
+    ),
+    KeySpec("staging:<resource>", "string", "30 s, renewed", "generation being staged, one stager at a time"),
+    KeySpec("republish", "list", "until done", "generations still to walk after a list, with their cursor"),
+)
+
+
+class Keys:
+    """The names of one shard and epoch, for Python readers; ``Keys(7).state("replicaset")``."""
+
+    def __init__(self, epoch_number: int, shard: str = "0") -> None:
+        self.epoch = epoch(shard)
+        self.base = base(epoch_number, shard)
+
+    def of(self, name: str) -> str:
+        """A fixed key by its name in ``TABLE``, e.g. ``of("leases")``."""
+        return self.base + name
+
+    def stream(self, queue: str) -> str:
+        return f"{self.base}{queue}:stream"
+
+    def state(self, queue: str) -> str:
+        return f"{self.base}{queue}:state"
+
+    def delayed(self, queue: str) -> str:
+        return f"{self.base}{queue}:delayed"
+
+    def parked(self, queue: str) -> str:
+        return f"{self.base}{queue}:parked"
+
+    def locks(self, queue: str) -> str:
+        return f"{self.base}{queue}:locks"
+
+    def failures(self, queue: str) -> str:
+        return f"{self.base}{queue}:failures"
+
+    def crashes(self, queue: str) -> str:
+        return f"{self.base}{queue}:crashes"
+
+    def needs(self, queue: str) -> str:
+        return f"{self.base}{queue}:needs"
+
+    def unsettled(self, queue: str) -> str:
+        return f"{self.base}{queue}:unsettled"
+
+    def expect(self, queue: str, key: str) -> str:
+        return f"{self.base}{queue}:expect:{key}"
+
+    def objects(self, resource: str, generation: str) -> str:
+        return f"{self.base}cache:{resource}:{generation}"

@@ -1,0 +1,246 @@
+"""The broker on Redis: each method is one script and one round trip.
+
+Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server), BrokerUnreachable where
+Redis did not answer. Nothing here is ever sent twice, and no script is ever loaded here: only the minter of an epoch loads
+(``broker.epoch``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from broker import keys, script_texts
+from broker.values import (
+    Batch,
+    Borne,
+    BrokerUnreachable,
+    Cached,
+    Claim,
+    ClaimLost,
+    Entry,
+    EpochOver,
+    Event,
+    Finish,
+    Idle,
+    Ingested,
+    LoadSpec,
+    Record,
+    Watermark,
+)
+
+
+class RedisBroker:
+    """One epoch of one shard, seen through one client.
+
+    ``client`` must not retry (``broker.connection.connect``); ``blocking`` is a second one for ``wait``, whose socket
+    timeout lies above its block time; without it ``wait`` opens none and raises.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        epoch: int,
+        *,
+        shard: str = "0",
+        blocking: redis.Redis | None = None,
+        clock: str = script_texts.REDIS_TIME,
+    ) -> None:
+        self.epoch = epoch
+        self.keys = keys.Keys(epoch, shard)
+        self._client, self._blocking, self._clock = client, blocking, clock
+        self._keys = (2, self.keys.epoch, self.keys.base)
+
+    def _run(self, name: str, *args: Any) -> list[Any]:
+        try:
+            reply = self._client.execute_command(
+                "EVALSHA", script_texts.sha(name, self.epoch, self._clock), *self._keys, *args
+            )
+        except (NoScriptError, ReadOnlyError) as error:
+            raise EpochOver(f"{name}: {error}") from None
+        except (RedisConnectionError, RedisTimeoutError) as error:
+            raise BrokerUnreachable(f"{name}: {error}") from None
+        if reply[0] == b"STALE":
+            raise EpochOver(f"{name}: epoch {self.epoch} is over")
+        return reply  # type: ignore[no-any-return]
+
+    # -- the work queue ------------------------------------------------------------------------------------------
+
+    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int:
+        """client-go's Add, for many keys. Returns how many entered the stream. ``unpark`` frees parked ones too."""
+        return int(self._run("add", queue, "unpark" if unpark else "", *key_names)[1])
+
+    def add_after(self, queue: str, key: str, delay_ms: int) -> None:
+        """client-go's AddAfter: at once where the delay is not positive; the earlier of two times wins."""
+        self._run("add_after", queue, key, delay_ms)
+
+    def add_rate_limited(self, queue: str, key: str) -> int:
+        """client-go's AddRateLimited. Returns the delay in ms."""
+        return int(self._run("add_after", queue, key, "rate-limited")[1])
+
+    def forget(self, queue: str, key: str) -> None:
+        """client-go's Forget: clears the back-off history, nothing else."""
+        self._run("forget", queue, key)
+
+    def num_requeues(self, queue: str, key: str) -> int:
+        """client-go's NumRequeues: failed turns in a row."""
+        return int(self._client.hget(self.keys.failures(queue), key) or 0)
+
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
+        """Allow ``holder`` to claim. Its name must never have been used before in this epoch."""
+        self._run("register", holder, supervisor, *queues)
+
+    def claim(
+        self,
+        holder: str,
+        nonce: str,
+        specs: Sequence[LoadSpec],
+        *,
+        lease_ms: int,
+        hold_ms: int,
+        keys_max: int = 8,
+        bytes_max: int = 262_144,
+    ) -> Batch | Idle:
+        """Take up to ``keys_max`` keys of the first queue that has any. ``nonce`` is new for each call."""
+        reply = self._run(
+            "claim", holder, nonce, lease_ms, hold_ms, keys_max, bytes_max, *(spec.text for spec in specs)
+        )
+        if reply[0] != b"OK":
+            return Idle(reply[0].decode())
+        queue, marks = reply[1].decode(), reply[2]
+        watermarks = {
+            marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2]))
+            for i in range(0, len(marks), 3)
+        }
+        claims = [
+            Claim(
+                queue,
+                key.decode(),
+                nonce,
+                Cached.parse(owner) if owner else None,
+                [Cached.parse(value) for value in children],
+                Record.parse(record) if record else None,
+                needs.decode(),
+                unsettled != b"",
+                crashes,
+            )
+            for key, owner, children, record, needs, unsettled, crashes in reply[3:]
+        ]
+        return Batch(queue, claims, watermarks)
+
+    def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
+        """Announce writes. Returns [] when recorded (the lease starts anew), else the names already borne: nothing was recorded.
+
+        Raises ClaimLost where the nonce is not the current one.
+        """
+        flat: list[str] = []
+        for entry in entries:
+            flat += (entry.verb, entry.target, entry.detail)
+        reply = self._run("record", claim.queue, claim.key, claim.nonce, lease_ms, owner_uid, *flat)
+        if reply[0] == b"LOST":
+            raise ClaimLost(f"{claim.queue}:{claim.key}")
+        if reply[0] == b"BORNE":
+            return [Borne(reply[i].decode(), Cached.parse(reply[i + 1])) for i in range(1, len(reply), 2)]
+        return []
+
+    def finish(self, turns: Sequence[Finish]) -> list[int]:
+        """End turns. For each: failed turns in a row, or -1 where the claim was not ours any more."""
+        flat: list[str | int] = [len(turns)]
+        for turn in turns:
+            delay = "" if turn.delay_ms is None else turn.delay_ms
+            flat += (turn.queue, turn.key, turn.nonce, turn.verdict.value, delay, len(turn.changes))
+            for change in turn.changes:
+                flat += change
+        return [int(each) for each in self._run("finish", *flat)[1:]]
+
+    def release(self, holder: str, *, blamed: str = "") -> list[str]:
+        """Give back every key of a dead or leaving holder. ``blamed``: "queue:key" that killed it. Returns the tasks."""
+        return [task.decode() for task in self._run("release", holder, blamed)[1:]]
+
+    def reclaim(self, limit: int = 200) -> list[str]:
+        """End leases that nobody renewed. Returns the tasks given back."""
+        return [task.decode() for task in self._run("reclaim", limit)[1:]]
+
+    def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]:
+        """Renew every lease of these holders. Returns those that are no longer registered."""
+        return [holder.decode() for holder in self._run("renew", lease_ms, *holders)[1:]]
+
+    def due(self, limit: int = 500) -> tuple[int, int | None]:
+        """Queue what is due. Returns how many moved and ms until the next one (None: nothing waits)."""
+        reply = self._run("due", limit)
+        return int(reply[1]), None if reply[2] < 0 else int(reply[2])
+
+    def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
+        """Block until a token lies on "wake" or "timer", or the time is over. Returns whether there was one."""
+        assert self._blocking is not None, "this broker was made without a blocking client"
+        try:
+            return self._blocking.execute_command("BLPOP", self.keys.of(list_name), timeout_s) is not None
+        except ResponseError:  # the key was unlinked, or is of another type, while we slept
+            return False
+        except (RedisConnectionError, RedisTimeoutError) as error:
+            raise BrokerUnreachable(f"wait: {error}") from None
+
+    # -- the object cache ----------------------------------------------------------------------------------------
+
+    def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
+        """Apply a contiguous batch: complete after ``from_rv`` and up to ``to_rv``. An empty one moves the watermark."""
+        flat: list[str | bytes] = []
+        for event in events:
+            words = " ".join(event.entries) + "\n" + " ".join(event.wakes)
+            flat += (
+                "del" if event.blob is None else "set",
+                event.id,
+                event.rv,
+                event.uid,
+                event.blob or b"",
+                words,
+            )
+        reply = self._run("ingest", resource, from_rv, to_rv, *flat)
+        verdict = reply[0].decode()
+        if verdict == "OK":
+            return Ingested("OK", to_rv, int(reply[1]), int(reply[2]))
+        return Ingested(verdict, reply[1].decode() if len(reply) > 1 else "")
+
+    def stage(
+        self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000
+    ) -> bool:
+        """Put a part of a list aside. False: another ingestor is staging this resource."""
+        flat: list[str | bytes] = []
+        for event in events:
+            words = " ".join(event.entries) + "\n" + " ".join(event.wakes)
+            flat += (event.id, event.rv, event.uid, event.blob or b"", words)
+        return bool(self._run("stage", resource, generation, lock_ms, *flat)[0] == b"OK")
+
+    def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:
+        """Make the staged generation the cache. "OK", "OLD" (watch from ``watermark``) or "BUSY"."""
+        reply = self._run("commit_list", resource, generation, rv)
+        return Ingested(reply[0].decode(), reply[1].decode() if len(reply) > 1 else rv)
+
+    def republish(self, chunk: int = 500) -> int:
+        """Walk one chunk of what a list may have changed. Returns the steps still to do; 0 when finished."""
+        return int(self._run("republish", chunk)[2])
+
+    def open(self, resources: Sequence[str]) -> str:
+        """Let turns begin. Returns "" or the resource that has not been listed yet."""
+        reply = self._run("open", *resources)
+        return "" if reply[0] == b"OK" else reply[1].decode()
+
+    def look(
+        self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()
+    ) -> tuple[str, list[Cached]]:
+        """Cached objects by id or by index entry, and the watermark they were read at."""
+        reply = self._run("look", resource, "ids" if ids else "index", *(ids or index))
+        return reply[1].decode(), [Cached.parse(value) for value in reply[2:]]
+
+    def watermark(self, resource: str) -> str | None:
+        """resourceVersion the cache of this resource equals; None: it was never listed in this epoch."""
+        try:
+            mark = self._client.hget(self.keys.of("watermark"), resource)
+        except (RedisConnectionError, RedisTimeoutError) as error:
+            raise BrokerUnreachable(f"watermark: {error}") from None
+        return mark.decode() if isinstance(mark, bytes) else None

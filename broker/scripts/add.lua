@@ -1,0 +1,18 @@
+-- add: a key needs a look.
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED queue:state queue:stream queue:parked waiters wake queue:crashes
+-- ARGV[1] queue  ARGV[2] "" or "unpark"  ARGV[3..] keys
+-- Returns: {"OK", entries added to the stream} | {"STALE"}
+-- Invariant: a key has at most one stream entry, and only while its state is queued.
+-- needs: queue
+local queue, unpark, now, added = ARGV[1], ARGV[2] == 'unpark', now_ms(), 0
+for i = 3, #ARGV do
+  local key = ARGV[i]
+  if unpark and redis.call('ZREM', base .. queue .. ':parked', key) == 1 then
+    redis.call('HDEL', base .. queue .. ':state', key)
+    redis.call('HDEL', base .. queue .. ':crashes', key)
+  end
+  added = added + add(queue, key)
+end
+wake(added, now)
+return {'OK', added}

@@ -1,0 +1,126 @@
+-- claim: take the oldest keys of the first queue that has any, lock them, hand over all that a turn reads.
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
+-- DERIVED queue:needs queue:unsettled queue:expect:key holder:name cache:resource:generation index:resource:generation:entry
+-- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] hold ms: how long a recorded name may still be created by an earlier holder
+-- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
+-- ARGV[7..] one a queue: "queue owners [children/index/uid|namespace ...]": which cached objects a turn reads
+-- Returns: {"OK", queue, {resource, rv, age ms, ...}, {key, owner, {children}, {record}, needs, unsettled, crashes}, ...}
+--          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
+-- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
+-- needs: cache queue
+local holder, nonce, lease_ms, hold_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local keys_max, bytes_max = tonumber(ARGV[5]), tonumber(ARGV[6])
+local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
+if phase ~= 'OPEN' then return {'WAIT', phase} end
+if redis.call('HEXISTS', base .. 'holders', holder) == 0 then return {'UNKNOWN'} end
+local now = now_ms()
+redis.call('ZREM', base .. 'waiters', holder)
+
+local OBJECT_BYTES = 300 -- a usual projection; the estimate only bounds a batch
+local queue, owners, children, entries
+for i = 7, #ARGV do
+  local words = {}
+  for word in string.gmatch(ARGV[i], '%S+') do words[#words + 1] = word end
+  queue, owners, children = words[1], words[2], {}
+  for w = 3, #words do children[#children + 1] = {string.match(words[w], '^([^/]+)/([^/]+)/([^/]+)$')} end
+  entries = redis.call('XRANGE', base .. queue .. ':stream', '-', '+', 'COUNT', keys_max)
+  if #entries > 0 then break end
+end
+if #entries == 0 then
+  redis.call('ZADD', base .. 'waiters', number(now + 1500), holder)
+  return {'EMPTY'}
+end
+
+local gens, marks = {}, {}
+local function gen_of(resource)
+  if not gens[resource] then
+    gens[resource] = generation(resource)
+    local at = tonumber(redis.call('HGET', base .. 'watermark_at', resource) or now)
+    marks[#marks + 1] = resource
+    marks[#marks + 1] = redis.call('HGET', base .. 'watermark', resource) or ''
+    marks[#marks + 1] = number(math.max(0, now - at))
+  end
+  return gens[resource]
+end
+gen_of(owners)
+
+-- Choose before taking: a large owner, or one that crashed its worker, goes alone.
+local names, ids = {}, {}
+for i, entry in ipairs(entries) do names[i], ids[i] = entry[2][2], entry[1] end
+local crashes = redis.call('HMGET', base .. queue .. ':crashes', unpack(names))
+local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
+local indexes, taken, bytes = {}, 0, 0
+for i, key in ipairs(names) do
+  if i > 1 and (crashes[i] or crashes[1]) then break end
+  local sets, size = {}, owner_values[i] and #owner_values[i] or 0
+  if owner_values[i] then
+    local _, uid = head(owner_values[i])
+    local by = {uid = uid, namespace = string.match(key, '^(.*)/') or ''}
+    for c, child in ipairs(children) do
+      sets[c] = index_key(child[1], gen_of(child[1]), child[2] .. '=' .. by[child[3]])
+      size = size + OBJECT_BYTES * redis.call('HLEN', sets[c])
+    end
+  end
+  if i > 1 and bytes + size > bytes_max then break end
+  indexes[i], taken, bytes = sets, i, bytes + size
+end
+
+local reply, states, locks, leases, tasks = {'OK', queue, marks}, {}, {}, {}, {}
+local lock = 'holder=' .. holder .. ' nonce=' .. nonce .. ' since_ms=' .. number(now)
+local expects = {}
+for i = 1, taken do
+  local key, task = names[i], queue .. ':' .. names[i]
+  states[#states + 1], states[#states + 2] = key, 'running'
+  locks[#locks + 1], locks[#locks + 2] = key, lock
+  leases[#leases + 1], leases[#leases + 2] = number(now + lease_ms), task
+  tasks[i] = task
+  expects[i] = redis.call('HGETALL', base .. queue .. ':expect:' .. key)
+end
+redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', taken, 'STREAMS', base .. queue .. ':stream', '>')
+redis.call('XACK', base .. queue .. ':stream', 'workers', unpack(ids, 1, taken))
+redis.call('XDEL', base .. queue .. ':stream', unpack(ids, 1, taken))
+redis.call('HSET', base .. queue .. ':state', unpack(states))
+redis.call('HSET', base .. queue .. ':locks', unpack(locks))
+redis.call('ZADD', base .. 'leases', unpack(leases))
+redis.call('SADD', base .. 'holder:' .. holder, unpack(tasks))
+local needs = redis.call('HMGET', base .. queue .. ':needs', unpack(names, 1, taken))
+local unsettled = redis.call('HMGET', base .. queue .. ':unsettled', unpack(names, 1, taken))
+
+for i = 1, taken do
+  local key, expect = names[i], expects[i]
+  if #expect > 0 then
+    -- A name left in the record may still be created by whoever recorded it: it is held from now on.
+    local record, held = base .. queue .. ':expect:' .. key, {}
+    for f = 1, #expect, 2 do
+      local name = string.match(expect[f], '^create (.+)$')
+      if name then held[#held + 1], held[#held + 2] = 'hold ' .. name, 'until_ms=' .. number(now + hold_ms) end
+      local until_ms = string.match(expect[f], '^hold ') and string.match(expect[f + 1], '^until_ms=(%d+)$')
+      if until_ms and tonumber(until_ms) <= now then redis.call('HDEL', record, expect[f]) end
+    end
+    if #held > 0 then redis.call('HSET', record, unpack(held)) end
+    redis.call('PEXPIRE', record, 300000)
+    expect = redis.call('HGETALL', record)
+  end
+  local found = {}
+  for c, set in ipairs(indexes[i]) do
+    local members = redis.call('HKEYS', set)
+    for at = 1, #members, 5000 do -- unpack fails near 8000 arguments
+      local values = redis.call('HMGET', objects_key(children[c][1], gens[children[c][1]]),
+        unpack(members, at, math.min(at + 4999, #members)))
+      for _, value in ipairs(values) do if value then found[#found + 1] = value end end
+    end
+  end
+  -- What the cache has passed is read: only the needs that still wait are kept and handed over.
+  local waiting = {}
+  if needs[i] then
+    for resource, rv in string.gmatch(needs[i], '(%S+)=(%S+)') do
+      local mark = redis.call('HGET', base .. 'watermark', resource)
+      if not mark or newer(rv, mark) then waiting[#waiting + 1] = resource .. '=' .. rv end
+    end
+    if #waiting == 0 then redis.call('HDEL', base .. queue .. ':needs', key) end
+  end
+  reply[#reply + 1] = {key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0)}
+end
+if #entries > taken then wake(1, now) end
+return reply

@@ -1,0 +1,21 @@
+-- commit_list: the staged generation becomes the cache; what it may have changed is published afterwards, in chunks (republish).
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED watermark watermark_at generation staging:resource republish
+-- ARGV[1] resource  ARGV[2] generation  ARGV[3] resourceVersion of the list
+-- Returns: {"OK"} | {"OLD", watermark} (drop the list, watch from there) | {"BUSY"} (the staging lock went to another) | {"STALE"}
+-- Invariant: the watermark never goes back; a list older than it is refused.
+-- needs: cache
+local resource, gen, rv = ARGV[1], ARGV[2], ARGV[3]
+if redis.call('GET', base .. 'staging:' .. resource) ~= gen then return {'BUSY'} end
+redis.call('DEL', base .. 'staging:' .. resource)
+local mark, old = redis.call('HGET', base .. 'watermark', resource), generation(resource)
+if mark and newer(mark, rv) then
+  redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. gen .. ' 0')
+  return {'OLD', mark}
+end
+redis.call('RPUSH', base .. 'republish', 'keep ' .. resource .. ' ' .. gen .. ' 0')
+if old ~= '0' then redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. old .. ' 0') end
+redis.call('HSET', base .. 'generation', resource, gen)
+redis.call('HSET', base .. 'watermark_at', resource, number(now_ms()))
+redis.call('HSET', base .. 'watermark', resource, rv)
+return {'OK'}

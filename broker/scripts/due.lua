@@ -1,0 +1,23 @@
+-- due: delayed and parked keys whose time has come enter their streams, in the order of their times.
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED queues queue:delayed queue:parked queue:state queue:stream waiters wake
+-- ARGV[1] at most so many a queue and set
+-- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
+-- Invariant: an entry is removed in the step that adds its key; a delayed entry never unparks.
+-- needs: queue
+local now, moved, added, next_at = now_ms(), 0, 0, nil
+for _, queue in ipairs(redis.call('SMEMBERS', base .. 'queues')) do
+  for _, set in ipairs({':delayed', ':parked'}) do
+    local zset = base .. queue .. set
+    for _, key in ipairs(redis.call('ZRANGEBYSCORE', zset, '-inf', number(now), 'LIMIT', 0, ARGV[1])) do
+      redis.call('ZREM', zset, key)
+      if set == ':parked' then redis.call('HDEL', base .. queue .. ':state', key) end
+      added = added + add(queue, key)
+      moved = moved + 1
+    end
+    local first = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2]
+    if first and (not next_at or tonumber(first) < next_at) then next_at = tonumber(first) end
+  end
+end
+wake(added, now)
+return {'OK', moved, next_at and math.max(0, next_at - now) or -1}

@@ -1,0 +1,68 @@
+-- ingest: apply one contiguous batch of watch events: cache, indexes, keys to wake and watermark in one step.
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
+-- DERIVED queue:state queue:stream queue:needs waiters wake
+-- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
+-- ARGV[4..] six an event: "set" | "del"  id  rv  uid and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
+-- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
+-- Invariant: the cache equals the API at the watermark, which never goes back; it is written last, so a replay after any failure is harmless.
+-- needs: cache queue locks
+local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
+if (#ARGV - 3) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
+local mark = redis.call('HGET', base .. 'watermark', resource)
+if not mark then return {'NEEDLIST'} end
+if newer(from, mark) then return {'GAP', mark} end
+local gen, now, added, skipped = generation(resource), now_ms(), 0, 0
+local objects = objects_key(resource, gen)
+
+local function wake_all(wakes)
+  for task in string.gmatch(wakes, '%S+') do added = added + add(split(task)) end
+end
+-- An owner that waits to read its own write is woken even when the projection did not change.
+local function wake_needy(wakes)
+  for task in string.gmatch(wakes, '%S+') do
+    local queue, key = split(task)
+    if redis.call('HEXISTS', base .. queue .. ':needs', key) == 1 then added = added + add(queue, key) end
+  end
+end
+local function reindex(id, was, is)
+  local kept = {}
+  for entry in string.gmatch(is, '%S+') do kept[entry] = true end
+  for entry in string.gmatch(was, '%S+') do
+    if kept[entry] then kept[entry] = nil else redis.call('HDEL', index_key(resource, gen, entry), id) end
+  end
+  for entry in pairs(kept) do redis.call('HSET', index_key(resource, gen, entry), id, '') end
+end
+
+for i = 4, #ARGV, 6 do
+  local op, id, rv, uid, blob = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local entries, wakes = string.match(ARGV[i + 5], '^([^\n]*)\n(.*)$')
+  if not newer(rv, mark) then
+    skipped = skipped + 1
+  else
+    local old = redis.call('HGET', objects, id)
+    local old_uid, old_entries, old_wakes, old_blob = '', '', '', nil
+    if old then
+      local _, stop
+      _, old_uid, old_entries, old_wakes, stop = head(old)
+      old_blob = string.sub(old, stop + 1)
+    end
+    if op == 'del' then
+      redis.call('HDEL', objects, id)
+      reindex(id, old_entries, '')
+    else
+      redis.call('HSET', objects, id, rv .. ' ' .. uid .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
+      reindex(id, old_entries, entries)
+    end
+    if op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes then
+      wake_needy(wakes)
+    else
+      wake_all(old_wakes)
+      if wakes ~= old_wakes then wake_all(wakes) end
+    end
+  end
+end
+wake(added, now)
+redis.call('HSET', base .. 'watermark_at', resource, number(now))
+if newer(to, mark) then redis.call('HSET', base .. 'watermark', resource, to) end
+return {'OK', added, skipped}

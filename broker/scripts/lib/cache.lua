@@ -1,0 +1,18 @@
+-- A cached object is "rv uid\nindex entries\nwake keys\nblob": the first three lines are for scripts, the blob is for readers.
+
+local function head(value)
+  local rv, uid, at = string.match(value, '^(%S+) (%S*)\n()')
+  local stop = string.find(value, '\n', at, true)
+  local stop2 = string.find(value, '\n', stop + 1, true)
+  return rv, uid, string.sub(value, at, stop - 1), string.sub(value, stop + 1, stop2 - 1), stop2
+end
+
+-- resourceVersions are compared as (length, text): Lua numbers lose digits.
+local function newer(a, b)
+  if #a ~= #b then return #a > #b end
+  return a > b
+end
+
+local function generation(resource) return redis.call('HGET', base .. 'generation', resource) or '0' end
+local function objects_key(resource, gen) return base .. 'cache:' .. resource .. ':' .. gen end
+local function index_key(resource, gen, entry) return base .. 'index:' .. resource .. ':' .. gen .. ':' .. entry end

@@ -1,0 +1,31 @@
+-- needs: queue
+-- The one way out of a lock. A task is "queue:key", as in the lease table.
+
+local function split(task) return string.match(task, '^([^:]+):(.*)$') end
+
+local function unlock(queue, key, holder)
+  redis.call('HDEL', base .. queue .. ':locks', key)
+  redis.call('ZREM', base .. 'leases', queue .. ':' .. key)
+  redis.call('SREM', base .. 'holder:' .. holder, queue .. ':' .. key)
+end
+
+local function holder_of(lock) return string.match(lock, 'holder=(%S+)') end
+local function nonce_of(lock) return string.match(lock, 'nonce=(%S+)') end
+
+local RECORD_TTL_MS = 300000
+
+-- A record outlives the pause of its key by five minutes.
+local function keep_record(queue, key, delay_ms)
+  redis.call('PEXPIRE', base .. queue .. ':expect:' .. key, number(RECORD_TTL_MS + delay_ms))
+end
+
+-- Crashes of a key in a row: the first retries at once, the second after 1 s, then 2 s doubling to 300 s.
+local function requeue_crashed(queue, key, now)
+  local crashes = redis.call('HINCRBY', base .. queue .. ':crashes', key, 1)
+  if crashes == 1 then append(queue, key) return 1 end
+  local pause = math.min(1000 * 2 ^ math.min(crashes - 2, 20), 300000)
+  redis.call('HSET', base .. queue .. ':state', key, 'parked')
+  redis.call('ZADD', base .. queue .. ':parked', number(now + pause), key)
+  keep_record(queue, key, pause)
+  return 0
+end

@@ -1,0 +1,46 @@
+-- The states of a key and the moves between them. An absent state is idle.
+
+-- Tokens on the wake list let waiting workers go; never more tokens than waiters, so an idle fleet stays idle.
+local function wake(count, now)
+  local waiters = redis.call('ZCOUNT', base .. 'waiters', now, '+inf')
+  local tokens = redis.call('LLEN', base .. 'wake')
+  for _ = 1, math.min(count, waiters - tokens) do redis.call('LPUSH', base .. 'wake', 'key') end
+end
+
+-- The one place where a key enters a stream: its state says that no other entry for it exists.
+local function append(queue, key)
+  redis.call('HSET', base .. queue .. ':state', key, 'queued')
+  redis.call('XADD', base .. queue .. ':stream', '*', 'key', key)
+end
+
+-- client-go's Add: idle is queued, running is remembered, all else is arranged already.
+local function add(queue, key)
+  local state = redis.call('HGET', base .. queue .. ':state', key)
+  if not state then append(queue, key) return 1 end
+  if state == 'running' then redis.call('HSET', base .. queue .. ':state', key, 'running+') end
+  return 0
+end
+
+-- client-go's AddAfter: the earlier time wins; a supervisor asleep until a later time is woken.
+local function add_after(queue, key, delay_ms, now)
+  if delay_ms <= 0 then return add(queue, key) end
+  local delayed, due = base .. queue .. ':delayed', now + delay_ms
+  local first = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
+  redis.call('ZADD', delayed, 'LT', number(due), key)
+  if (not first or due < tonumber(first)) and redis.call('LLEN', base .. 'timer') == 0 then
+    redis.call('LPUSH', base .. 'timer', 'due')
+  end
+  return 0
+end
+
+-- client-go's default limiter: the later of 5 ms * 2^failures (at most 1000 s) and a bucket of 10/s, burst 100, shared by the queue.
+local function back_off_ms(queue, key, now)
+  local failures = redis.call('HINCRBY', base .. queue .. ':failures', key, 1) - 1
+  local own = failures > 17 and 1000000 or math.min(5 * 2 ^ failures, 1000000)
+  local bucket = base .. queue .. ':bucket'
+  local state = redis.call('HMGET', bucket, 'tokens', 'at_ms')
+  local at = tonumber(state[2]) or now
+  local tokens = math.min(100, (tonumber(state[1]) or 100) + math.max(0, now - at) / 100) - 1
+  redis.call('HSET', bucket, 'tokens', string.format('%.2f', tokens), 'at_ms', number(math.max(now, at)))
+  return math.max(own, tokens < 0 and math.ceil(-tokens * 100 - 0.001) or 0)
+end

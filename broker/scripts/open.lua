@@ -1,0 +1,13 @@
+-- open: turns may begin, now that every resource was listed after the drain.
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED phase watermark waiters wake
+-- ARGV[1..] resources that must have a watermark
+-- Returns: {"OK"} | {"NEEDLIST", resource} | {"STALE"}
+-- Invariant: no key is claimed in an epoch before its cache is complete.
+-- needs: queue
+for i = 1, #ARGV do
+  if redis.call('HEXISTS', base .. 'watermark', ARGV[i]) == 0 then return {'NEEDLIST', ARGV[i]} end
+end
+redis.call('SET', base .. 'phase', 'OPEN')
+wake(64, now_ms())
+return {'OK'}

@@ -1,0 +1,32 @@
+-- record: announce the writes about to be sent. Nothing is sent that was not recorded under the current nonce.
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED queue:locks leases generation cache:resource:generation queue:expect:key queue:unsettled
+-- ARGV[1] queue  ARGV[2] key  ARGV[3] nonce  ARGV[4] lease ms  ARGV[5] owner uid
+-- ARGV[6..] triples: verb ("create" | "delete" | any other)  "resource/name"  detail ("" or "uid=.. rv=..")
+-- Returns: {"OK", lease ms} | {"BORNE", "resource/name", cached value, ...}: names of new creates that a cached object bears; nothing recorded
+--          | {"LOST"} (the nonce is not the current one) | {"STALE"}
+-- Invariant: an entry is dropped by an answer or with its owner, never by time alone while its key is worked on.
+-- needs: cache queue locks
+local queue, key, nonce, lease_ms, uid = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local lock = redis.call('HGET', base .. queue .. ':locks', key)
+if not lock or nonce_of(lock) ~= nonce then return {'LOST'} end
+local now, record = now_ms(), base .. queue .. ':expect:' .. key
+local namespace = string.match(key, '^(.*/)') or ''
+local fields, borne = {'owner', uid}, {'BORNE'}
+for i = 6, #ARGV, 3 do
+  local verb, target, detail = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local field = verb .. ' ' .. target
+  local resource, name = string.match(target, '^([^/]+)/(.+)$')
+  if verb == 'create' and redis.call('HEXISTS', record, field) == 0 then
+    local value = redis.call('HGET', objects_key(resource, generation(resource)), namespace .. name)
+    if value then borne[#borne + 1], borne[#borne + 2] = target, value end
+  end
+  fields[#fields + 1] = field
+  fields[#fields + 1] = 'pending since_ms=' .. number(now) .. (detail ~= '' and ' ' .. detail or '')
+end
+if #borne > 1 then return borne end
+for at = 1, #fields, 4000 do redis.call('HSET', record, unpack(fields, at, math.min(at + 3999, #fields))) end
+keep_record(queue, key, 0)
+redis.call('HSET', base .. queue .. ':unsettled', key, number(now))
+redis.call('ZADD', base .. 'leases', 'XX', number(now + lease_ms), queue .. ':' .. key)
+return {'OK', lease_ms}

@@ -1,0 +1,13 @@
+-- register: a worker may claim from now on; its queues exist.
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED holders queues queue:stream
+-- ARGV[1] holder  ARGV[2] supervisor  ARGV[3..] queues
+-- Returns: {"OK"} | {"STALE"}
+-- Invariant: only a registered holder can have a lock, so releasing it leaves no lock behind.
+redis.call('HSET', base .. 'holders', ARGV[1], 'supervisor=' .. ARGV[2] .. ' since_ms=' .. number(now_ms()))
+for i = 3, #ARGV do
+  if redis.call('SADD', base .. 'queues', ARGV[i]) == 1 then
+    redis.pcall('XGROUP', 'CREATE', base .. ARGV[i] .. ':stream', 'workers', '0', 'MKSTREAM') -- BUSYGROUP: it is there already
+  end
+end
+return {'OK'}

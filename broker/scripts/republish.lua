@@ -1,0 +1,28 @@
+-- republish: after a list, walk the new and the old generation in chunks: wake every key, then drop what is old.
+-- KEYS[1] epoch  KEYS[2] base
+-- DERIVED republish cache:resource:generation index:resource:generation:entry queue:state queue:stream waiters wake
+-- ARGV[1] objects a step
+-- Returns: {"OK", keys added, steps still to do (0: finished)} | {"STALE"}
+-- Invariant: the cursor moves in the step that publishes; a generation is dropped only once its wake keys are published.
+-- needs: cache queue locks
+local now, added = now_ms(), 0
+local job = redis.call('LINDEX', base .. 'republish', 0)
+if not job then return {'OK', 0, 0} end
+local mode, resource, gen, cursor = string.match(job, '^(%S+) (%S+) (%S+) (%S+)$')
+local objects = objects_key(resource, gen)
+local step = redis.call('HSCAN', objects, cursor, 'COUNT', ARGV[1])
+for i = 1, #step[2], 2 do
+  local _, _, entries, wakes = head(step[2][i + 1])
+  for task in string.gmatch(wakes, '%S+') do added = added + add(split(task)) end
+  if mode == 'sweep' then
+    for entry in string.gmatch(entries, '%S+') do redis.call('UNLINK', index_key(resource, gen, entry)) end
+  end
+end
+if step[1] == '0' then
+  redis.call('LPOP', base .. 'republish')
+  if mode == 'sweep' then redis.call('UNLINK', objects) end
+else
+  redis.call('LSET', base .. 'republish', 0, table.concat({mode, resource, gen, step[1]}, ' '))
+end
+wake(added, now)
+return {'OK', added, redis.call('LLEN', base .. 'republish')}

@@ -1,0 +1,232 @@
+"""What the broker hands out and takes: values only.
+
+``Cached`` is an object as the ingestors stored it; ``Record`` is the expectation hash of a key, read; ``Claim`` is what a
+worker holds: only it can be recorded against or finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class EpochOver(Exception):
+    """STALE, NOSCRIPT or another server: what we know may be of an earlier life. Stop writing, tell the supervisor."""
+
+
+class ClaimLost(Exception):
+    """The nonce is not the current one: somebody else may have the key. Write nothing more for it."""
+
+
+class BrokerUnreachable(Exception):
+    """Redis did not answer. After a claim or a record: treat it as lost. After a finish: as finished."""
+
+
+class Cached(NamedTuple):
+    """rv, uid and blob of a cached object; the blob is the reader's own encoding."""
+
+    rv: str
+    uid: str
+    blob: bytes
+
+    @classmethod
+    def parse(cls, value: bytes) -> Cached:
+        head, _, _, blob = value.split(b"\n", 3)
+        rv, _, uid = head.decode().partition(" ")
+        return cls(rv, uid, blob)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDelete:
+    """A delete announced: "resource/name", the uid and rv it means, and whether its answer is known."""
+
+    target: str
+    uid: str
+    rv: str
+    answered: bool
+
+    @property
+    def field(self) -> str:
+        return f"delete {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The expectation hash of a key. Targets are "resource/name"."""
+
+    owner_uid: str
+    pending_creates: tuple[str, ...] = ()
+    deletes: tuple[RecordedDelete, ...] = ()
+    pending_others: tuple[tuple[str, str], ...] = ()
+    held: frozenset[str] = frozenset()
+    blocked: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def pending(self) -> bool:
+        """Whether any announced write is still unanswered."""
+        return bool(self.pending_creates or self.pending_others) or any(not d.answered for d in self.deletes)
+
+    @classmethod
+    def parse(cls, fields: Sequence[bytes | str]) -> Record | None:
+        """Read HGETALL's flat answer; None where there is no record."""
+        if not fields:
+            return None
+        owner, creates, deletes, others = "", [], [], []
+        held, blocked = set(), {}
+        texts = [each.decode() if isinstance(each, bytes) else each for each in fields]
+        for name, value in zip(texts[::2], texts[1::2], strict=True):
+            verb, _, target = name.partition(" ")
+            facts = dict(word.split("=", 1) for word in value.split() if "=" in word)
+            if name == "owner":
+                owner = value
+            elif verb == "hold":
+                held.add(target)
+            elif verb == "blocked":
+                blocked[target] = facts.get("uid", "")
+            elif verb == "delete":
+                answered = not value.startswith("pending")
+                deletes.append(RecordedDelete(target, facts.get("uid", ""), facts.get("rv", ""), answered))
+            elif verb == "create":
+                creates.append(target)
+            else:
+                others.append((verb, target))
+        return cls(owner, tuple(creates), tuple(deletes), tuple(others), frozenset(held), blocked)
+
+
+class Claim(NamedTuple):
+    """A key in our hands, and all that a turn over it reads."""
+
+    queue: str
+    key: str
+    nonce: str
+    owner: Cached | None
+    children: list[Cached]
+    record: Record | None
+    needs: str
+    """resource=rv of own writes the cache has not passed yet; "" when all are read."""
+    unsettled: bool
+    """Writes were announced and not all answered, by whatever holder; without a record this asks for a live list."""
+    crashes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """resourceVersion a resource's cache equals, and ms since that was last confirmed."""
+
+    rv: str
+    age_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The claims of one call, all of one queue."""
+
+    queue: str
+    claims: list[Claim]
+    watermarks: dict[str, Watermark]
+
+
+class Idle(StrEnum):
+    """Why a claim call brought nothing."""
+
+    EMPTY = "EMPTY"  # no key is queued: wait for a wake-up
+    WAIT = "WAIT"  # the epoch is draining: wait and ask again
+    UNKNOWN = "UNKNOWN"  # not registered (any more): register, or exit
+
+
+class Verdict(StrEnum):
+    """How a turn ended, for the queue."""
+
+    OK = "ok"  # its back-off is forgotten
+    RETRY = "retry"  # again, rate limited
+    GONE = "gone"  # the owner is no more: drop its record too
+
+
+class Change(NamedTuple):
+    """A change to the record at finish: drop a field, set it, or raise what the cache has to pass."""
+
+    op: str
+    name: str
+    value: str = ""
+
+    @classmethod
+    def drop(cls, field_name: str) -> Change:
+        return cls("drop", field_name)
+
+    @classmethod
+    def set(cls, field_name: str, value: str) -> Change:
+        return cls("set", field_name, value)
+
+    @classmethod
+    def need(cls, resource: str, rv: str) -> Change:
+        return cls("need", resource, rv)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The end of one turn. ``delay_ms``: look again after it (the earlier time wins); for RETRY the least wait."""
+
+    queue: str
+    key: str
+    nonce: str
+    verdict: Verdict
+    delay_ms: int | None = None
+    changes: tuple[Change, ...] = ()
+
+
+class Entry(NamedTuple):
+    """A write to be announced: verb, "resource/name", and for deletes the uid and rv meant."""
+
+    verb: str
+    target: str
+    uid: str = ""
+    rv: str = ""
+
+    @property
+    def field(self) -> str:
+        return f"{self.verb} {self.target}"
+
+    @property
+    def detail(self) -> str:
+        return f"uid={self.uid} rv={self.rv}" if self.uid else ""
+
+
+class Borne(NamedTuple):
+    """A name about to be used that a cached object bears already. Nothing was recorded."""
+
+    target: str
+    object: Cached
+
+
+class Event(NamedTuple):
+    """One change of a cached object. ``blob`` None: deleted. ``entries``: index entries. ``wakes``: "queue:key"."""
+
+    id: str
+    rv: str
+    uid: str
+    blob: bytes | None
+    entries: tuple[str, ...] = ()
+    wakes: tuple[str, ...] = ()
+
+
+class Ingested(NamedTuple):
+    """Outcome of a batch: "OK", "GAP" (watch again from ``watermark``) or "NEEDLIST"."""
+
+    verdict: str
+    watermark: str = ""
+    added: int = 0
+    skipped: int = 0
+
+
+class LoadSpec(NamedTuple):
+    """What a claim of this queue hands over: the owners' resource, and children as (resource, index, "uid"|"namespace")."""
+
+    queue: str
+    owners: str
+    children: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        return " ".join([self.queue, self.owners, *("/".join(child) for child in self.children)])
