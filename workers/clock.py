@@ -1,0 +1,42 @@
+"""One clock object a process; everything else is given the time."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """``mono_ms`` only moves forward, through suspends too; ``wall_ms`` is for timestamps and ages, never for deadlines."""
+
+    def mono_ms(self) -> int: ...
+
+    def wall_ms(self) -> int: ...
+
+
+class SystemClock:
+    """CLOCK_BOOTTIME (a host that slept has used up its leases) and the wall clock."""
+
+    def mono_ms(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class ManualClock:
+    """A clock that tests and simulations move by hand."""
+
+    def __init__(self, wall_ms: int = 1_800_000_000_000) -> None:
+        self._mono_ms, self._wall_ms = 1_000_000, wall_ms
+
+    def mono_ms(self) -> int:
+        return self._mono_ms
+
+    def wall_ms(self) -> int:
+        return self._wall_ms
+
+    def advance(self, by_ms: int) -> None:
+        """Move both hands."""
+        self._mono_ms += by_ms
+        self._wall_ms += by_ms

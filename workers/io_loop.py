@@ -1,0 +1,48 @@
+"""One event loop in one daemon thread; the main thread stays synchronous.
+
+A signal handler that raises inside an event loop on the main thread gets lost there. So the main thread waits on a future,
+where a death penalty can reach it, and what it waited for is cancelled when it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import uvloop
+
+T = TypeVar("T")
+
+
+class IoLoop:
+    """Starts on construction; ``close`` ends it. Must be made after a fork, never before."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="io", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """For those who start tasks that outlive a call."""
+        return self._loop
+
+    def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        """Wait for a coroutine. Whatever ends the waiting early (a signal's exception, the timeout) cancels it."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result(timeout_s)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self, timeout_s: float = 2.0) -> None:
+        """Stop the loop and wait for its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout_s)

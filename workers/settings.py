@@ -1,0 +1,88 @@
+"""Every constant of the fleet, with its relation to the others checked at import.
+
+Values come from the environment where a name is given here, so that a worker started by RQ's own command line finds them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Times in ms unless the name says otherwise."""
+
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    rq_redis_url: str = ""
+    """Where RQ keeps its own keys; empty: the same server."""
+    kubeconfig: str = ""
+    """Path; empty: in-cluster credentials, else $KUBECONFIG, else ~/.kube/config."""
+    fleet_id: str = "oarlock"
+    lease_namespace: str = "kube-system"
+    api_qps: float = 20.0
+    """Writes and reads a second of one process against the API; 0: no limit."""
+    api_burst: int = 30
+    terminating_replicas: bool = True
+    lease_ms: int = 5_000
+    renew_every_ms: int = 1_000
+    request_timeout_ms: int = 4_000
+    send_margin_ms: int = 500
+    turn_limit_ms: int = 45_000
+    stall_ms: int = 60_000
+    batch_keys: int = 8
+    batch_bytes: int = 262_144
+    slow_turn_ms: int = 50
+    """A worker whose turns take longer claims one key at a time."""
+    view_age_max_ms: int = 120_000
+    """Deletes on an older view ask for a live list."""
+    writes_in_flight: int = 500
+    failed_after: int = 5
+    """Failed turns in a row before the key enters RQ's failed-job registry."""
+
+    def __post_init__(self) -> None:
+        assert self.renew_every_ms * 3 < self.lease_ms, "two lost renewals must not lose the lease"
+        assert self.turn_limit_ms < self.stall_ms, "a turn ends itself before its supervisor ends it"
+        assert self.send_margin_ms < self.lease_ms, "a chunk must have time to be sent"
+
+    @property
+    def drain_ms(self) -> int:
+        """D: after it no write of an earlier holder or epoch can land any more (lease + two requests + residue)."""
+        return self.lease_ms + 2 * self.request_timeout_ms + 1_000
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:
+        """OARLOCK_<NAME IN CAPITALS> for every field. Raises BadSetting with one line."""
+        env = os.environ if env is None else env
+        given: dict[str, object] = {}
+        for name, kind in cls.__annotations__.items():
+            text = env.get(f"OARLOCK_{name.upper()}")
+            if text is None:
+                continue
+            try:
+                given[name] = _PARSERS[kind](text)
+            except ValueError:
+                raise BadSetting(f"OARLOCK_{name.upper()}={text!r} is not a {kind}") from None
+        return cls(**given)  # type: ignore[arg-type]
+
+    def to_env(self) -> dict[str, str]:
+        """The environment under which ``from_env`` gives these settings."""
+        return {
+            f"OARLOCK_{name.upper()}": str(getattr(self, name))
+            for name in self.__annotations__
+            if getattr(self, name) != ""
+        }
+
+
+class BadSetting(Exception):
+    """One clear line naming the input and the mend."""
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0"):
+        raise ValueError(text)
+    return text.lower() in ("true", "1")
+
+
+_PARSERS = {"str": str, "int": int, "float": float, "bool": _truth}
