@@ -1,7 +1,7 @@
 """One place that opens connections to Redis, and what must hold on each of them.
 
-redis-py's defaults retry ten times and reload scripts; both would repeat a step that already happened. Here a call is
-sent once, and every new connection proves that it speaks to the server of our epoch before its first command.
+redis-py's defaults retry ten times and reload scripts; both would repeat a step that already happened. Here a call
+is sent once, and every new connection proves that it speaks to the server of our epoch before its first command.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ def connect(url: str, *, timeout_s: float = 4.0, guard: RunGuard | None = None) 
             health_check_interval=0,
         )
     except (ValueError, TypeError) as error:
-        raise BadRedisUrl(
-            f"--redis {url!r}: {error}; it looks like redis://user:password@host:6379/0"
-        ) from None
+        raise BadRedisUrl(f"--redis {url!r}: {error}; it looks like redis://user:password@host:6379/0") from None
     if guard is not None:
         pool.connection_kwargs["redis_connect_func"] = _greeting(guard)
     return redis.Redis(connection_pool=pool)
@@ -65,14 +63,14 @@ def connect(url: str, *, timeout_s: float = 4.0, guard: RunGuard | None = None) 
 
 def _greeting(guard: RunGuard) -> Callable[[AbstractConnection], None]:
     def greet(connection: AbstractConnection) -> None:
-        connection.on_connect()
+        connection.on_connect()  # type: ignore[no-untyped-call]
         if guard.expected is None:
             return
-        connection.send_command("INFO", "server", check_health=False)
+        connection.send_command("INFO", "server", check_health=False)  # type: ignore[no-untyped-call]
         try:
             guard.check(run_id(connection.read_response()))
         except EpochOver:
-            connection.disconnect()
+            connection.disconnect()  # type: ignore[no-untyped-call]
             raise
 
     return greet

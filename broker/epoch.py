@@ -1,8 +1,8 @@
 """The epoch: one life of the Redis contents.
 
-``current`` reads it; ``mint`` begins a new one. Minting is the caller's right only after it won the compare-and-swap on the
-fleet's Lease in the Kubernetes API (``workers.mint``); here is only what happens in Redis: first the new number and the
-phase DRAIN, then the scripts of the new epoch, then the old keys, lazily (decision: order of an epoch change).
+``current`` reads it; ``mint`` begins a new one. Minting is the caller's right only after it won the compare-and-swap on
+the fleet's Lease in the Kubernetes API (``workers.mint``); here is only what happens in Redis: first the new number and
+the phase DRAIN, then the scripts of the new epoch, then the old keys, lazily.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class UnfitServer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a look at Redis shows: the epoch (0: none), the server's run id, the run id the epoch was minted on, the phase."""
+    """What Redis shows: the epoch (0: none), the server's run id, the one the epoch was minted on, the phase."""
 
     epoch: int
     run: str
@@ -44,7 +44,7 @@ def current(client: redis.Redis, shard: str = "0") -> Seen:
         minted_on, phase = client.mget(base + "run", base + "phase")
     except RedisError as error:
         raise BrokerUnreachable(f"epoch: {error}") from None
-    return Seen(number, run, (minted_on or b"").decode(), (phase or b"").decode())
+    return Seen(number, run, _text(minted_on), _text(phase))
 
 
 def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script_texts.REDIS_TIME) -> None:
@@ -56,7 +56,7 @@ def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script
         pipe.set(keys.epoch(shard), number)
         pipe.execute()
     for name in script_texts.NAMES:
-        client.execute_command("SCRIPT", "LOAD", script_texts.stamped(name, number, clock))
+        client.script_load(script_texts.stamped(name, number, clock))
 
 
 def sweep_older(client: redis.Redis, number: int, shard: str = "0", step: int = 500) -> int:
@@ -78,12 +78,14 @@ def check_fit(client: redis.Redis, *, embedded: bool = False) -> None:
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
     least = (6, 2) if embedded else (7, 0)
     if version < least:
-        raise UnfitServer(
-            f"Redis {info['redis_version']} is too old: oarlock needs {least[0]}.{least[1]} or newer"
-        )
+        raise UnfitServer(f"Redis {info['redis_version']} is too old: oarlock needs {least[0]}.{least[1]} or newer")
     policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
     if policy != "noeviction":
         raise UnfitServer(f"maxmemory-policy is {policy}: it would drop records; set it to noeviction")
+
+
+def _text(value: bytes | str | None) -> str:
+    return value.decode() if isinstance(value, bytes) else value or ""
 
 
 def _run(client: redis.Redis) -> str:

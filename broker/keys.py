@@ -1,7 +1,7 @@
 """Every Redis key, spelled once.
 
-All keys of a shard share the hash tag ``{shard}``, so each script runs in one slot of a Redis Cluster. All but the epoch
-itself carry the epoch: nothing of an earlier life of the data is ever read again. Scripts derive the same names from
+All keys of a shard share the hash tag ``{shard}``, so each script runs in one slot of a Redis Cluster. All but the
+epoch itself carry the epoch: nothing of an earlier life of the data is ever read again. Scripts derive the same names from
 ``base``; a test compares their headers and bodies with this table.
 """
 
@@ -51,14 +51,10 @@ TABLE: tuple[KeySpec, ...] = (
         "300 s, renewed",
         "the record: writes announced, names held or blocked",
     ),
-    KeySpec(
-        "<queue>:needs", "hash", "until read", "key -> resource=rv of our own writes the cache has to pass"
-    ),
+    KeySpec("<queue>:needs", "hash", "until read", "key -> resource=rv of our own writes the cache has to pass"),
     KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms of its last announcement of writes"),
     KeySpec("leases", "zset", "epoch", "queue:key -> ms when the lock ends unless renewed"),
-    KeySpec(
-        "holders", "hash", "until released", "worker -> its supervisor, since when; only these may claim"
-    ),
+    KeySpec("holders", "hash", "until released", "worker -> its supervisor, since when; only these may claim"),
     KeySpec("holder:<holder>", "set", "until released", "queue:key of every lock the worker has"),
     KeySpec("waiters", "zset", "1.5 s, renewed", "idle worker -> ms until which it waits"),
     KeySpec("wake", "list", "epoch", "a token for each waiter that may go"),

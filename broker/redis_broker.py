@@ -1,8 +1,8 @@
 """The broker on Redis: each method is one script and one round trip.
 
-Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server), BrokerUnreachable where
-Redis did not answer. Nothing here is ever sent twice, and no script is ever loaded here: only the minter of an epoch loads
-(``broker.epoch``).
+Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server), BrokerUnreachable
+where Redis did not answer. Nothing here is ever sent twice, and no script is ever loaded here: only the minter of an
+epoch loads (``broker.epoch``).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RedisBroker:
 
     def _run(self, name: str, *args: Any) -> list[Any]:
         try:
-            reply = self._client.execute_command(
+            reply: list[Any] = self._client.execute_command(  # type: ignore[no-untyped-call]
                 "EVALSHA", script_texts.sha(name, self.epoch, self._clock), *self._keys, *args
             )
         except (NoScriptError, ReadOnlyError) as error:
@@ -67,7 +67,7 @@ class RedisBroker:
             raise BrokerUnreachable(f"{name}: {error}") from None
         if reply[0] == b"STALE":
             raise EpochOver(f"{name}: epoch {self.epoch} is over")
-        return reply  # type: ignore[no-any-return]
+        return reply
 
     # -- the work queue ------------------------------------------------------------------------------------------
 
@@ -114,8 +114,7 @@ class RedisBroker:
             return Idle(reply[0].decode())
         queue, marks = reply[1].decode(), reply[2]
         watermarks = {
-            marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2]))
-            for i in range(0, len(marks), 3)
+            marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
         }
         claims = [
             Claim(
@@ -134,7 +133,7 @@ class RedisBroker:
         return Batch(queue, claims, watermarks)
 
     def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
-        """Announce writes. Returns [] when recorded (the lease starts anew), else the names already borne: nothing was recorded.
+        """Announce writes. [] when recorded (the lease starts anew), else the names already borne: nothing was recorded.
 
         Raises ClaimLost where the nonce is not the current one.
         """
@@ -179,7 +178,7 @@ class RedisBroker:
         """Block until a token lies on "wake" or "timer", or the time is over. Returns whether there was one."""
         assert self._blocking is not None, "this broker was made without a blocking client"
         try:
-            return self._blocking.execute_command("BLPOP", self.keys.of(list_name), timeout_s) is not None
+            return self._blocking.blpop([self.keys.of(list_name)], timeout_s) is not None
         except ResponseError:  # the key was unlinked, or is of another type, while we slept
             return False
         except (RedisConnectionError, RedisTimeoutError) as error:
@@ -206,9 +205,7 @@ class RedisBroker:
             return Ingested("OK", to_rv, int(reply[1]), int(reply[2]))
         return Ingested(verdict, reply[1].decode() if len(reply) > 1 else "")
 
-    def stage(
-        self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000
-    ) -> bool:
+    def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         """Put a part of a list aside. False: another ingestor is staging this resource."""
         flat: list[str | bytes] = []
         for event in events:
@@ -230,9 +227,7 @@ class RedisBroker:
         reply = self._run("open", *resources)
         return "" if reply[0] == b"OK" else reply[1].decode()
 
-    def look(
-        self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()
-    ) -> tuple[str, list[Cached]]:
+    def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
         """Cached objects by id or by index entry, and the watermark they were read at."""
         reply = self._run("look", resource, "ids" if ids else "index", *(ids or index))
         return reply[1].decode(), [Cached.parse(value) for value in reply[2:]]

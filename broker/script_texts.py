@@ -13,9 +13,8 @@ from importlib.resources import files
 
 from broker.keys import PROTOCOL
 
-NAMES = (
-    "add add_after claim commit_list due finish forget ingest look open reclaim record register release renew republish stage"
-).split()
+NAMES = ("add", "add_after", "claim", "commit_list", "due", "finish", "forget", "ingest", "look", "open", "reclaim")
+NAMES += ("record", "register", "release", "renew", "republish", "stage")
 
 REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)"
 """The clock of released scripts. Tests may stamp a clock of their own; a test asserts that this is the default."""
@@ -43,9 +42,7 @@ def parts_of(name: str) -> list[str]:
 
 def stamped(name: str, epoch: int, clock: str = REDIS_TIME) -> str:
     """The text Redis runs in this epoch."""
-    text = "\n".join(
-        [source("lib/prelude"), *(source(f"lib/{part}") for part in parts_of(name)), source(name)]
-    )
+    text = "\n".join([source("lib/prelude"), *(source(f"lib/{part}") for part in parts_of(name)), source(name)])
     text = re.sub(r"(?m)^\s*--.*\n", "", text) if clock == REDIS_TIME else text
     return text.replace("@EPOCH@", str(epoch)).replace("@PROTOCOL@", str(PROTOCOL)).replace("@CLOCK@", clock)
 

@@ -1,7 +1,7 @@
 """What the broker hands out and takes: values only.
 
-``Cached`` is an object as the ingestors stored it; ``Record`` is the expectation hash of a key, read; ``Claim`` is what a
-worker holds: only it can be recorded against or finished.
+``Cached`` is an object as the ingestors stored it; ``Record`` is the expectation hash of a key, read; ``Claim`` is
+what a worker holds: only it can be recorded against or finished.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class Ingested(NamedTuple):
 
 
 class LoadSpec(NamedTuple):
-    """What a claim of this queue hands over: the owners' resource, and children as (resource, index, "uid"|"namespace")."""
+    """What a claim hands over: the owners' resource, and children as (resource, index, "uid" | "namespace")."""
 
     queue: str
     owners: str

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """``mono_ms`` only moves forward, through suspends too; ``wall_ms`` is for timestamps and ages, never for deadlines."""
+    """``mono_ms`` only moves forward, through suspends too; ``wall_ms`` is for timestamps, never for deadlines."""
 
     def mono_ms(self) -> int: ...
 

@@ -1,7 +1,7 @@
 """One event loop in one daemon thread; the main thread stays synchronous.
 
-A signal handler that raises inside an event loop on the main thread gets lost there. So the main thread waits on a future,
-where a death penalty can reach it, and what it waited for is cancelled when it does.
+A signal handler that raises inside an event loop on the main thread gets lost there. So the main thread waits on a
+future, where a death penalty can reach it, and what it waited for is cancelled when it does.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Every constant of the fleet, with its relation to the others checked at import.
 
-Values come from the environment where a name is given here, so that a worker started by RQ's own command line finds them.
+Values come from the environment where a name is given here, so that a worker started by RQ's own command line finds
+them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -61,7 +62,7 @@ class Settings:
             if text is None:
                 continue
             try:
-                given[name] = _PARSERS[kind](text)
+                given[name] = _PARSERS[str(kind)](text)
             except ValueError:
                 raise BadSetting(f"OARLOCK_{name.upper()}={text!r} is not a {kind}") from None
         return cls(**given)  # type: ignore[arg-type]
@@ -85,4 +86,4 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
-_PARSERS = {"str": str, "int": int, "float": float, "bool": _truth}
+_PARSERS: dict[str, Callable[[str], object]] = {"str": str, "int": int, "float": float, "bool": _truth}
