@@ -1,8 +1,8 @@
 """Every Redis key, spelled once.
 
 All keys of a shard share the hash tag ``{shard}``, so each script runs in one slot of a Redis Cluster. All but the
-epoch itself carry the epoch: nothing of an earlier life of the data is ever read again. Scripts derive the same names from
-``base``; a test compares their headers and bodies with this table.
+epoch itself carry the epoch: nothing of an earlier life of the data is ever read again. Scripts derive
+the same names from ``base``; a test compares their headers and bodies with this table.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class RedisBroker:
         return Batch(queue, claims, watermarks)
 
     def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
-        """Announce writes. [] when recorded (the lease starts anew), else the names already borne: nothing was recorded.
+        """Announce writes. [] when recorded (the lease starts anew), else names already borne: nothing was recorded.
 
         Raises ClaimLost where the nonce is not the current one.
         """
@@ -158,7 +158,7 @@ class RedisBroker:
         return [int(each) for each in self._run("finish", *flat)[1:]]
 
     def release(self, holder: str, *, blamed: str = "") -> list[str]:
-        """Give back every key of a dead or leaving holder. ``blamed``: "queue:key" that killed it. Returns the tasks."""
+        """Give back all keys of a dead or leaving holder. ``blamed``: "queue:key" that killed it. Returns the tasks."""
         return [task.decode() for task in self._run("release", holder, blamed)[1:]]
 
     def reclaim(self, limit: int = 200) -> list[str]:
@@ -187,7 +187,7 @@ class RedisBroker:
     # -- the object cache ----------------------------------------------------------------------------------------
 
     def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
-        """Apply a contiguous batch: complete after ``from_rv`` and up to ``to_rv``. An empty one moves the watermark."""
+        """A contiguous batch: complete after ``from_rv`` and up to ``to_rv``. Without events it moves the watermark."""
         flat: list[str | bytes] = []
         for event in events:
             words = " ".join(event.entries) + "\n" + " ".join(event.wakes)

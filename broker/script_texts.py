@@ -13,8 +13,10 @@ from importlib.resources import files
 
 from broker.keys import PROTOCOL
 
-NAMES = ("add", "add_after", "claim", "commit_list", "due", "finish", "forget", "ingest", "look", "open", "reclaim")
-NAMES += ("record", "register", "release", "renew", "republish", "stage")
+NAMES = (
+    *("add", "add_after", "claim", "record", "finish", "release", "reclaim", "renew", "due", "forget", "register"),
+    *("ingest", "stage", "commit_list", "republish", "open", "look"),
+)
 
 REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)"
 """The clock of released scripts. Tests may stamp a clock of their own; a test asserts that this is the default."""
