@@ -145,7 +145,7 @@ class Verdict(StrEnum):
 
 
 class Change(NamedTuple):
-    """A change to the record at finish: drop a field, set it, or raise what the cache has to pass."""
+    """A change to the record at finish: drop a field, set it, raise what the cache has to pass, or "settled"."""
 
     op: str
     name: str
@@ -162,6 +162,11 @@ class Change(NamedTuple):
     @classmethod
     def need(cls, resource: str, rv: str) -> Change:
         return cls("need", resource, rv)
+
+    @classmethod
+    def settled(cls) -> Change:
+        """The turn acted on a live list: announcements whose record was lost no longer matter."""
+        return cls("settled", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 -- DERIVED queue:locks leases holder:name queue:state queue:stream queue:expect:key queue:needs queue:unsettled
 -- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer
 -- ARGV[1] count; then a turn: queue  key  nonce  verdict ("ok" | "retry" | "gone")  delay ms ("" or a look again after it)
---   n changes, then n triples: "drop" field ""  |  "set" field value  |  "need" resource rv
+--   n changes, then n triples: "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write still unanswered never to idle.
 -- needs: cache queue locks
@@ -26,12 +26,13 @@ local function settle(plan)
     redis.call('DEL', record)
     redis.call('HDEL', needs, plan.key)
     redis.call('HDEL', base .. plan.queue .. ':unsettled', plan.key)
-    return
+    return false
   end
-  local need, changed = {}, false
+  local need, changed, settled = {}, false, redis.call('EXISTS', record) == 1
   for _, change in ipairs(plan.changes) do
     if change[1] == 'drop' then redis.call('HDEL', record, change[2])
     elseif change[1] == 'set' then redis.call('HSET', record, change[2], change[3])
+    elseif change[1] == 'settled' then settled = true
     else need[change[2]], changed = change[3], true end
   end
   if changed then
@@ -43,6 +44,7 @@ local function settle(plan)
     table.sort(words)
     redis.call('HSET', needs, plan.key, table.concat(words, ' '))
   end
+  return settled -- a mark whose record is lost stays until somebody acted on a live list
 end
 
 local function pending(queue, key)
@@ -65,9 +67,9 @@ for turn, plan in ipairs(plans) do
     local dirty = redis.call('HGET', base .. queue .. ':state', key) == 'running+'
     redis.call('HDEL', base .. queue .. ':state', key)
     redis.call('HDEL', base .. queue .. ':crashes', key)
-    settle(plan)
+    local settled = settle(plan)
     local unanswered = pending(queue, key)
-    if not unanswered then redis.call('HDEL', base .. queue .. ':unsettled', key) end
+    if settled and not unanswered then redis.call('HDEL', base .. queue .. ':unsettled', key) end
     if dirty then append(queue, key) added = added + 1 end
     local delay
     if plan.verdict == 'retry' or unanswered then

@@ -2,7 +2,7 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases generation cache:resource:generation queue:expect:key queue:unsettled
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] nonce  ARGV[4] lease ms  ARGV[5] owner uid
--- ARGV[6..] triples: verb ("create" | "delete" | any other)  "resource/name"  detail ("" or "uid=.. rv=..")
+-- ARGV[6..] none (the lease starts anew, nothing else), or triples: verb ("create" | "delete" | any other)  "resource/name"  detail ("" or "uid=.. rv=..")
 -- Returns: {"OK", lease ms} | {"BORNE", "resource/name", cached value, ...}: names of new creates that a cached object bears; nothing recorded
 --          | {"LOST"} (the nonce is not the current one) | {"STALE"}
 -- Invariant: an entry is dropped by an answer or with its owner, never by time alone while its key is worked on.
@@ -25,8 +25,9 @@ for i = 6, #ARGV, 3 do
   fields[#fields + 1] = 'pending since_ms=' .. number(now) .. (detail ~= '' and ' ' .. detail or '')
 end
 if #borne > 1 then return borne end
+redis.call('ZADD', base .. 'leases', 'XX', number(now + lease_ms), queue .. ':' .. key)
+if #ARGV == 5 then return {'OK', lease_ms} end
 for at = 1, #fields, 4000 do redis.call('HSET', record, unpack(fields, at, math.min(at + 3999, #fields))) end
 keep_record(queue, key, 0)
 redis.call('HSET', base .. queue .. ':unsettled', key, number(now))
-redis.call('ZADD', base .. 'leases', 'XX', number(now + lease_ms), queue .. ':' .. key)
 return {'OK', lease_ms}
