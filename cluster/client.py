@@ -1,0 +1,259 @@
+"""The API as the fleet uses it: reads, writes that are sent at most once, lists and watches.
+
+No method raises because of an HTTP status or a broken connection: what came back is an Answer, and
+`cluster/outcome.py` says what a write came to. Bodies are JSON bytes prepared by the caller.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from cluster.answer import Answer
+from cluster.config import ClusterConfig
+from cluster.frames import WatchEvent
+from cluster.lease import LeaseCell
+from cluster.listing import PAGE_LIMIT, Page, list_pages
+from cluster.resources import Resource
+from cluster.throttle import Limiter, Unlimited
+from cluster.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
+from cluster.watch import IDLE_S, watch, watch_batches
+
+
+class PatchType(StrEnum):
+    """Content types of the patches a server accepts."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class Client:
+    """One server, one pool, one rate limit. Use inside one event loop, as `async with Client(config)`.
+
+    limiter: every request takes one token, except writes marked `prepaid`, whose tokens the caller took from
+    `client.limiter` before recording them; watches and Leases take none. Others: see Transport.
+    deadline_s of a write is on `client.clock`; from then on it is not sent (Answer code NOT_SENT).
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        role: str = "client",
+        limiter: Limiter | None = None,
+        request_timeout_s: float = REQUEST_TIMEOUT_S,
+        writes_max: int = WRITES_MAX,
+        clock: Callable[[], float] = boottime_s,
+    ) -> None:
+        self.limiter: Limiter = limiter or Unlimited()
+        self.transport = Transport(
+            config, role=role, request_timeout_s=request_timeout_s, writes_max=writes_max, clock=clock
+        )
+        self.clock = clock
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections; writes under way end without an answer."""
+        await self.transport.close()
+
+    async def probe(self) -> Answer:
+        """Whether the server answers us at all: its version. Takes no token."""
+        return await self.transport.read("/version")
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Answer:
+        """The object as etcd has it now (no resourceVersion is sent, so never from a lagging cache)."""
+        await self.limiter.take()
+        return await self.transport.read(resource.item(namespace, name))
+
+    def list_pages(
+        self,
+        resource: Resource,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = PAGE_LIMIT,
+    ) -> AsyncGenerator[Page, None]:
+        """A consistent list, see `cluster/listing.py`. Raises ListError."""
+        return list_pages(
+            self.transport,
+            self.limiter,
+            resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            limit=limit,
+        )
+
+    def lease(self, namespace: str, name: str) -> LeaseCell:
+        """One Lease, to be read and replaced by compare-and-swap."""
+        return LeaseCell(self.transport, namespace, name)
+
+    async def create(
+        self,
+        resource: Resource,
+        namespace: str,
+        body: bytes,
+        *,
+        deadline_s: float | None = None,
+        prepaid: bool = False,
+    ) -> Answer:
+        """POST an object. Sort the answer with `outcome.of_create`."""
+        if resource.namespaced and not namespace:
+            raise ValueError(f"a {resource.kind} is created in a namespace")
+        return await self._write("POST", resource.collection(namespace), body, deadline_s=deadline_s, prepaid=prepaid)
+
+    async def put(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: bytes,
+        *,
+        subresource: str = "",
+        deadline_s: float | None = None,
+        prepaid: bool = False,
+    ) -> Answer:
+        """PUT a whole object, with the resourceVersion it was computed from. See `outcome.of_change`."""
+        path = resource.item(namespace, name, subresource)
+        return await self._write("PUT", path, body, deadline_s=deadline_s, prepaid=prepaid)
+
+    async def put_status(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: bytes,
+        *,
+        deadline_s: float | None = None,
+        prepaid: bool = False,
+    ) -> Answer:
+        """PUT the status subresource. Never repeat it on a fresh resourceVersion: compute it again."""
+        return await self.put(
+            resource, namespace, name, body, subresource="status", deadline_s=deadline_s, prepaid=prepaid
+        )
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: bytes,
+        patch_type: PatchType = PatchType.MERGE,
+        *,
+        subresource: str = "",
+        deadline_s: float | None = None,
+        prepaid: bool = False,
+    ) -> Answer:
+        """PATCH an object or a subresource. See `outcome.of_change`."""
+        return await self._write(
+            "PATCH",
+            resource.item(namespace, name, subresource),
+            body,
+            patch_type.value,
+            deadline_s=deadline_s,
+            prepaid=prepaid,
+        )
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        grace_s: int | None = None,
+        propagation: str = "",
+        deadline_s: float | None = None,
+        prepaid: bool = False,
+    ) -> Answer:
+        """DELETE one object, only if it (still) has this uid and resourceVersion. See `outcome.of_delete`.
+
+        grace_s: None for the object's own; propagation: Background, Foreground, Orphan or "" for the default.
+        """
+        body = delete_options(uid, resource_version, grace_s, propagation)
+        path = resource.item(namespace, name)
+        return await self._write("DELETE", path, body, deadline_s=deadline_s, prepaid=prepaid)
+
+    def watch(
+        self,
+        resource: Resource,
+        rv: str,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        idle_s: float = IDLE_S,
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Events after rv one by one, see `cluster/watch.py`. Raises Expired, Deaf, Broken."""
+        return watch(
+            self.transport,
+            resource,
+            rv,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            idle_s=idle_s,
+        )
+
+    def watch_batches(
+        self,
+        resource: Resource,
+        rv: str,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        idle_s: float = IDLE_S,
+        batch_max: int = 200,
+    ) -> AsyncGenerator[list[WatchEvent], None]:
+        """Events after rv in lists of those that arrived together, at most batch_max. As `watch`."""
+        return watch_batches(
+            self.transport,
+            resource,
+            rv,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            idle_s=idle_s,
+            batch_max=batch_max,
+        )
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        content_type: str = "application/json",
+        *,
+        deadline_s: float | None,
+        prepaid: bool,
+    ) -> Answer:
+        if not prepaid:
+            await self.limiter.take()
+        return await self.transport.write(method, path, body, content_type, deadline_s=deadline_s)
+
+
+def delete_options(uid: str, resource_version: str, grace_s: int | None, propagation: str) -> bytes:
+    """The body of a DELETE: metav1.DeleteOptions with what was given."""
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    preconditions = {}
+    if uid:
+        preconditions["uid"] = uid
+    if resource_version:
+        preconditions["resourceVersion"] = resource_version
+    if preconditions:
+        options["preconditions"] = preconditions
+    if grace_s is not None:
+        options["gracePeriodSeconds"] = grace_s
+    if propagation:
+        options["propagationPolicy"] = propagation
+    return orjson.dumps(options)

@@ -1,0 +1,188 @@
+"""What becomes of an event before it is sent: dropped as spam, counted up, combined, or created. Pure.
+
+Upstream: client-go/tools/record/events_cache.go with its defaults. State is per process, as it is there.
+"""
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+import msgspec
+import orjson
+
+from cluster.timestamps import seconds_text
+
+CACHE_MAX = 4096
+SIMILAR_MAX = 10  # the tenth message that differs only in its text is combined with those to come
+SIMILAR_WITHIN_S = 600
+SPAM_BURST = 25
+SPAM_REFILL_S = 300
+COMBINED_PREFIX = "(combined from similar events): "
+NAME_MAX = 253
+
+T = TypeVar("T")
+
+
+class ObjectRef(msgspec.Struct, frozen=True):
+    """The object an event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str = ""
+
+
+class Note(msgspec.Struct, frozen=True):
+    """One thing to tell: who (component, host), about what, Normal or Warning, a reason in CamelCase, a text."""
+
+    about: ObjectRef
+    type: str
+    reason: str
+    message: str
+    component: str
+    host: str = ""
+
+
+class Sending(msgspec.Struct, frozen=True):
+    """What to send: `patch` to the event of this name if it is a repetition, else, or if that is gone, `body`."""
+
+    namespace: str
+    name: str
+    body: bytes
+    patch: bytes | None
+
+
+class _Seen(msgspec.Struct):
+    name: str
+    count: int
+    first_ns: int
+
+
+class _Similar(msgspec.Struct):
+    messages: set[str]
+    last_ns: int
+
+
+class _Spam(msgspec.Struct):
+    tokens: float
+    last_ns: int
+
+
+class _Recent(Generic[T]):
+    """A mapping that forgets what was not used for longest."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[tuple[str, ...], T] = OrderedDict()
+
+    def get(self, key: tuple[str, ...]) -> T | None:
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._entries.move_to_end(key)
+        return entry
+
+    def put(self, key: tuple[str, ...], entry: T) -> None:
+        self._entries[key] = entry
+        self._entries.move_to_end(key)
+        if len(self._entries) > CACHE_MAX:
+            self._entries.popitem(last=False)
+
+
+class Correlator:
+    """Feed it every note in order; it says what to send, if anything. Time in unix nanoseconds."""
+
+    def __init__(self) -> None:
+        self._similar: _Recent[_Similar] = _Recent()
+        self._seen: _Recent[_Seen] = _Recent()
+        self._spam: _Recent[_Spam] = _Recent()
+
+    def correlate(self, note: Note, now_ns: int) -> Sending | None:
+        """What to send for this note, or None if its object has said too much already."""
+        about = note.about
+        source = (note.component, note.host, about.api_version, about.kind)
+        subject = (*source, about.namespace, about.name, about.uid)
+        group = (*subject, note.type, note.reason)
+        message = note.message
+        key: tuple[str, ...] = (*group, message)
+        if self._is_one_of_many(group, message, now_ns):
+            message, key = COMBINED_PREFIX + message, group
+        sending = self._counted(note, message, key, now_ns)
+        # Last, as upstream: a filtered event still counts as seen.
+        return None if self._is_spam(subject, now_ns) else sending
+
+    def _is_one_of_many(self, group: tuple[str, ...], message: str, now_ns: int) -> bool:
+        similar = self._similar.get(group)
+        if similar is None or now_ns - similar.last_ns > SIMILAR_WITHIN_S * 10**9:
+            similar = _Similar(set(), 0)
+        similar.messages.add(message)
+        similar.last_ns = now_ns
+        self._similar.put(group, similar)
+        if len(similar.messages) < SIMILAR_MAX:
+            return False
+        similar.messages.pop()  # stay at the brink, and small
+        return True
+
+    def _counted(self, note: Note, message: str, key: tuple[str, ...], now_ns: int) -> Sending:
+        seen = self._seen.get(key)
+        if seen is None:
+            seen = _Seen(_event_name(note.about.name, now_ns), 0, now_ns)
+        seen = _Seen(seen.name, seen.count + 1, seen.first_ns)
+        self._seen.put(key, seen)
+        patch = None
+        if seen.count > 1:
+            changed = {"count": seen.count, "lastTimestamp": _text(now_ns), "message": message}
+            patch = orjson.dumps(changed)
+        namespace = note.about.namespace or "default"
+        return Sending(namespace, seen.name, _body(note, message, namespace, seen, now_ns), patch)
+
+    def _is_spam(self, subject: tuple[str, ...], now_ns: int) -> bool:
+        spam = self._spam.get(subject)
+        if spam is None:
+            spam = _Spam(float(SPAM_BURST), now_ns)
+        earned = max(0, now_ns - spam.last_ns) / (SPAM_REFILL_S * 1e9)
+        spam.tokens = min(spam.tokens + earned, float(SPAM_BURST))
+        spam.last_ns = now_ns
+        self._spam.put(subject, spam)
+        if spam.tokens < 1:
+            return True
+        spam.tokens -= 1
+        return False
+
+
+def _event_name(about: str, now_ns: int) -> str:
+    suffix = f".{now_ns:x}"
+    return about[: NAME_MAX - len(suffix)].rstrip("-.") + suffix
+
+
+def _text(now_ns: int) -> str:
+    return seconds_text(now_ns // 10**6)
+
+
+def _body(note: Note, message: str, namespace: str, seen: _Seen, now_ns: int) -> bytes:
+    about = note.about
+    reference = {
+        "apiVersion": about.api_version,
+        "kind": about.kind,
+        "namespace": about.namespace,
+        "name": about.name,
+        "uid": about.uid,
+        "resourceVersion": about.resource_version,
+    }
+    source = {"component": note.component, "host": note.host}
+    return orjson.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": seen.name, "namespace": namespace},
+            "involvedObject": {key: value for key, value in reference.items() if value},
+            "type": note.type,
+            "reason": note.reason,
+            "message": message,
+            "count": seen.count,
+            "firstTimestamp": _text(seen.first_ns),
+            "lastTimestamp": _text(now_ns),
+            "source": {key: value for key, value in source.items() if value},
+            "reportingComponent": note.component,
+            "reportingInstance": note.host,
+        }
+    )

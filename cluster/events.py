@@ -1,0 +1,134 @@
+"""Events told to the API in the background: never waited for, never failing whoever tells them.
+
+Upstream: client-go/tools/record/event.go: a queue of 1000 that drops what does not fit, one sender, up to 12
+tries 10 s apart while the server cannot be reached, no second try of what it has refused.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from cluster.answer import Answer
+from cluster.client import Client, PatchType
+from cluster.event_correlator import Correlator, Note, Sending
+from cluster.outcome import delay_s
+from cluster.resources import EVENTS
+
+QUEUE_MAX = 1000
+TRIES_MAX = 12
+RETRY_S = 10.0
+
+log = logging.getLogger("oarlock.cluster.events")
+
+
+class EventRecorder:
+    """Call `start()` in the client's loop; `tell` from any thread; `close()` at the end.
+
+    client: its limiter paces events too, so a client of its own keeps them from delaying pods.
+    clock_ns: unix nanoseconds (names and timestamps of events). Counters: told, sent, filtered, dropped, failed.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock_ns: Callable[[], int] = time.time_ns,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._clock_ns, self._sleep, self._jitter = clock_ns, sleep, jitter
+        self._correlator = Correlator()
+        self._queue: deque[tuple[Note, int]] = deque()
+        self._wake = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sender: asyncio.Task[None] | None = None
+        self._closing = False
+        self.told = self.sent = self.filtered = self.dropped = self.failed = 0
+
+    def tell(self, note: Note) -> None:
+        """Queue one note; drops and counts it when the queue is full or closed. Returns at once, never raises."""
+        self.told += 1
+        if self._closing or len(self._queue) >= QUEUE_MAX:
+            self.dropped += 1
+            return
+        self._queue.append((note, self._clock_ns()))
+        loop = self._loop
+        if loop is not None:
+            try:
+                loop.call_soon_threadsafe(self._wake.set)
+            except RuntimeError:  # the loop has ended: nobody will send it
+                self.dropped += 1
+
+    def start(self) -> None:
+        """Begin to send. Call once, inside the loop."""
+        self._loop = asyncio.get_running_loop()
+        self._sender = self._loop.create_task(self._run())
+        self._sender.add_done_callback(_say_why_it_ended)
+        self._wake.set()
+
+    async def close(self, flush_s: float = 1.0) -> None:
+        """Try each queued note once, for at most flush_s seconds, then stop and count the rest as dropped."""
+        self._closing = True
+        self._wake.set()
+        if self._sender is not None:
+            await asyncio.wait({self._sender}, timeout=flush_s)
+            self._sender.cancel()
+            await asyncio.gather(self._sender, return_exceptions=True)
+        self.dropped += len(self._queue)
+        self._queue.clear()
+
+    async def _run(self) -> None:
+        while True:
+            while self._queue:
+                note, told_ns = self._queue.popleft()
+                sending = self._correlator.correlate(note, told_ns)
+                if sending is None:
+                    self.filtered += 1
+                elif await self._deliver(sending):
+                    self.sent += 1
+                else:
+                    self.failed += 1
+            if self._closing:
+                return
+            await self._wake.wait()
+            self._wake.clear()
+
+    async def _deliver(self, sending: Sending) -> bool:
+        for attempt in range(1, TRIES_MAX + 1):
+            answer = await self._send(sending)
+            if answer.ok:
+                return True
+            # An answer of the server itself is final, except when it asks for patience.
+            if answer.code != 429 and answer.status is not None:
+                log.info("event %s/%s refused: %s", sending.namespace, sending.name, answer.message)
+                return False
+            if self._closing or attempt == TRIES_MAX:
+                break
+            wait_s = delay_s(answer) if answer.code == 429 else RETRY_S
+            # The first wait is random, so that a fleet does not come back all at once.
+            try:
+                await self._sleep(wait_s * self._jitter() if attempt == 1 and answer.code != 429 else wait_s)
+            except asyncio.CancelledError:
+                self.failed += 1
+                raise
+        log.warning("event %s/%s given up: %s", sending.namespace, sending.name, answer.message)
+        return False
+
+    async def _send(self, sending: Sending) -> Answer:
+        if sending.patch is not None:
+            answer = await self._client.patch(
+                EVENTS, sending.namespace, sending.name, sending.patch, PatchType.STRATEGIC
+            )
+            if answer.code != 404:
+                return answer
+        # The first of its kind, or the server has let go of it (events live for an hour).
+        return await self._client.create(EVENTS, sending.namespace, sending.body)
+
+
+def _say_why_it_ended(sender: asyncio.Task[None]) -> None:
+    if not sender.cancelled() and sender.exception() is not None:
+        log.error("no more events are sent", exc_info=sender.exception())

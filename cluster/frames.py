@@ -1,0 +1,96 @@
+"""A byte stream cut into lines and lines into watch events. Pure."""
+
+import msgspec
+
+from cluster.answer import Status
+
+LINE_BYTES_MAX = 64 << 20  # etcd refuses objects above 1.5 MB; a longer line is not a watch event
+
+
+class BadFrameError(ValueError):
+    """The stream holds something that is not a watch event."""
+
+
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+    """type: ADDED, MODIFIED, DELETED or BOOKMARK; rv: resourceVersion; object: the object's JSON, untouched."""
+
+    type: str
+    rv: str
+    object: bytes
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    resourceVersion: str = ""
+
+
+class _Versioned(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+class _Envelope(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+_versioned = msgspec.json.Decoder(_Versioned)
+_envelope = msgspec.json.Decoder(_Envelope)
+_status = msgspec.json.Decoder(Status)
+
+# How every API server writes the beginning of an event. When what follows, less the closing brace, decodes as one
+# complete JSON value, then it is the object: one decode an event instead of two.
+_BEGINNINGS = tuple(
+    (f'{{"type":"{kind}","object":'.encode(), kind) for kind in ("MODIFIED", "ADDED", "DELETED", "BOOKMARK")
+)
+
+
+class Lines:
+    """Chunks in, complete lines out, in time linear in the bytes. An unfinished last line is never given out.
+
+    (What a broken connection cut off is sent again by the next watch, which starts at the last event seen.)
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._held = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that `chunk` completes, without their ends, empty ones left out. Raises BadFrameError."""
+        if b"\n" not in chunk:
+            if chunk:
+                self._hold(chunk)
+            return []
+        first, *middle = chunk.split(b"\n")
+        if self._parts:
+            self._parts.append(first)
+            first = b"".join(self._parts)
+            self._parts.clear()
+            self._held = 0
+        rest = middle.pop()
+        if rest:
+            self._hold(rest)
+        return [line for line in (first, *middle) if line and line != b"\r"]
+
+    def _hold(self, part: bytes) -> None:
+        self._held += len(part)
+        if self._held > LINE_BYTES_MAX:
+            raise BadFrameError(f"a line of more than {LINE_BYTES_MAX} bytes")
+        self._parts.append(part)
+
+
+def decode_event(line: bytes) -> WatchEvent | Status:
+    """One line; an ERROR event comes back as the Status it carries. Raises BadFrameError."""
+    try:
+        for beginning, kind in _BEGINNINGS:
+            if line.startswith(beginning) and line.endswith(b"}"):
+                raw = line[len(beginning) : -1]
+                try:
+                    return WatchEvent(kind, _versioned.decode(raw).metadata.resourceVersion, raw)
+                except msgspec.DecodeError:
+                    break  # more fields, or other spacing: the general way
+        envelope = _envelope.decode(line)
+        if envelope.type == "ERROR":
+            return _status.decode(envelope.object)
+        version = _versioned.decode(envelope.object).metadata.resourceVersion
+        return WatchEvent(envelope.type, version, bytes(envelope.object))
+    except msgspec.DecodeError as error:
+        raise BadFrameError(f"not a watch event ({error}): {line[:120]!r}") from error

@@ -1,0 +1,102 @@
+"""What a kubeconfig says of a user, turned into credentials."""
+
+import base64
+from typing import Any
+from urllib.parse import quote
+
+from cluster.credentials import Auth, Credentials, FileCredentials, FixedCredentials, basic, bearer
+from cluster.errors import ConfigError
+from cluster.exec_plugin import API_VERSIONS, ExecCredentials, ExecSpec, resolve_command
+from cluster.kubeconfig import Entry
+from cluster.tls import TlsOptions
+
+
+def user_credentials(user: Entry, cluster: Entry, server: str, tls: TlsOptions) -> Credentials:
+    """Token, password, client certificate or exec plugin of a user entry, with impersonation headers.
+
+    Precedence as upstream: a token file over a token over a password over an exec plugin; a client certificate
+    goes with any of them. Raises ConfigError.
+    """
+    where = f"kubeconfig {user.path}: user {user.name!r}"
+    if user.values.get("auth-provider"):
+        raise ConfigError(f"{where} uses auth-provider, which Kubernetes 1.26 removed; use an exec plugin")
+    headers = list(_impersonation(user))
+    token, token_path = user.text("token"), user.file("tokenFile")
+    username = user.text("username")
+    if token and token_path is None:
+        headers.append(bearer(token))
+    elif username and token_path is None:
+        headers.append(basic(username, user.text("password")))
+    certificate, certificate_path = user.data("client-certificate-data"), user.file("client-certificate")
+    key, key_path = user.data("client-key-data"), user.file("client-key")
+    certificate_path = None if certificate else certificate_path
+    key_path = None if key else key_path
+    has_certificate = bool(certificate or certificate_path)
+    if has_certificate != bool(key or key_path):
+        raise ConfigError(f"{where} needs both client-certificate and client-key, or neither")
+    auth = Auth(tuple(headers), certificate, key)
+    if user.values.get("exec") and not (token or token_path or username):
+        # The files are read once here: a plugin together with certificate files that rotate is not a known use.
+        files = FileCredentials(auth, certificate_path=certificate_path, key_path=key_path).current()
+        return ExecCredentials(_exec_spec(user, cluster, server, tls), files)
+    if token_path is not None or certificate_path is not None or key_path is not None:
+        return FileCredentials(auth, token_path=token_path, certificate_path=certificate_path, key_path=key_path)
+    return FixedCredentials(auth)
+
+
+def _impersonation(user: Entry) -> list[tuple[str, str]]:
+    # To leave these out would act with more rights than the file asks for.
+    headers = []
+    if user.text("as"):
+        headers.append(("Impersonate-User", user.text("as")))
+    if user.text("as-uid"):
+        headers.append(("Impersonate-Uid", user.text("as-uid")))
+    headers.extend(("Impersonate-Group", str(group)) for group in user.values.get("as-groups") or ())
+    for key, values in (user.values.get("as-user-extra") or {}).items():
+        headers.extend((f"Impersonate-Extra-{quote(str(key), safe='')}", str(value)) for value in values)
+    return headers
+
+
+def _exec_spec(user: Entry, cluster: Entry, server: str, tls: TlsOptions) -> ExecSpec:
+    where = f"kubeconfig {user.path}: the exec entry of user {user.name!r}"
+    values = user.values["exec"]
+    if not isinstance(values, dict):
+        raise ConfigError(f"{where} must be a mapping")
+    entry = Entry(user.name, values, user.path)
+    if not entry.text("command"):
+        raise ConfigError(f"{where} has no command")
+    if entry.text("apiVersion") not in API_VERSIONS:
+        raise ConfigError(f"{where} has apiVersion {entry.text('apiVersion')!r}; supported: {', '.join(API_VERSIONS)}")
+    if entry.text("interactiveMode") == "Always":
+        raise ConfigError(f"{where} has interactiveMode Always, but there is no terminal to ask on")
+    environment = []
+    for pair in values.get("env") or ():
+        if not isinstance(pair, dict) or not isinstance(pair.get("name"), str):
+            raise ConfigError(f"{where}: every entry of env needs a name and a value")
+        environment.append((pair["name"], str(pair.get("value", ""))))
+    return ExecSpec(
+        api_version=entry.text("apiVersion"),
+        command=resolve_command(entry.text("command"), user.path.parent),
+        args=tuple(str(argument) for argument in values.get("args") or ()),
+        env=tuple(environment),
+        install_hint=entry.text("installHint"),
+        cluster=_cluster_info(cluster, server, tls) if entry.flag("provideClusterInfo") else None,
+        source=f"kubeconfig {user.path}",
+    )
+
+
+def _cluster_info(cluster: Entry, server: str, tls: TlsOptions) -> dict[str, Any]:
+    info: dict[str, Any] = {"server": server}
+    if tls.server_name:
+        info["tls-server-name"] = tls.server_name
+    if tls.insecure:
+        info["insecure-skip-tls-verify"] = True
+    if tls.ca_pem:
+        info["certificate-authority-data"] = base64.b64encode(tls.ca_pem).decode()
+    if cluster.text("proxy-url"):
+        info["proxy-url"] = cluster.text("proxy-url")
+    for extension in cluster.values.get("extensions") or ():
+        # The one extension that upstream hands to plugins as `config`.
+        if isinstance(extension, dict) and extension.get("name") == "client.authentication.k8s.io/exec":
+            info["config"] = extension.get("extension")
+    return info

@@ -1,0 +1,106 @@
+"""Answers to writes, sorted by what happens next. Pure.
+
+    code                    create                 delete             patch, put
+    2xx                     DONE                   DONE               DONE
+    404 (Status)            REFUSED                GONE               GONE
+    409 AlreadyExists       EXISTS                 -                  -
+    409 (Status), other     CONFLICT               CONFLICT, look     CONFLICT
+    403 + cause             NAMESPACE_TERMINATING  REFUSED            REFUSED
+    403, 422                REFUSED                REFUSED            REFUSED
+    429                     THROTTLED              THROTTLED          THROTTLED
+    other 4xx (Status)      REFUSED                REFUSED            REFUSED
+    never sent              NOT_SENT               NOT_SENT           NOT_SENT
+    5xx, 3xx, 408, silence,
+    4xx without a Status    UNKNOWN                UNKNOWN            UNKNOWN
+
+Only UNKNOWN leaves open whether the write took or will take effect. A 4xx that carries no Status did not come
+from the API server (a proxy, a wrong path), hence proves nothing; 429 is the exception, because the server's
+own overload filter answers in plain text (upstream: apiserver/pkg/server/filters/maxinflight.go).
+"""
+
+from enum import StrEnum
+
+from cluster.answer import NOT_SENT, Answer, Status
+
+NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
+THROTTLED_DEFAULT_S = 1.0
+
+
+class Outcome(StrEnum):
+    """What a write came to."""
+
+    DONE = "done"
+    EXISTS = "exists"  # create: the name is taken; GET tells by whom
+    GONE = "gone"  # the object (or this incarnation of it) no longer exists
+    CHANGED = "changed"  # delete: same UID, newer resourceVersion; certainly not deleted
+    CONFLICT = "conflict"  # a precondition or the resourceVersion did not hold; certainly not done
+    REFUSED = "refused"  # quota, admission, validation, rights; certainly not done
+    NAMESPACE_TERMINATING = "namespace-terminating"  # certainly not done, and never will be
+    THROTTLED = "throttled"  # certainly not done; wait `delay_s` and try again
+    NOT_SENT = "not-sent"  # certainly not done: no byte left this process
+    UNKNOWN = "unknown"  # may have taken effect, or may still: settle it by writing the same again
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is certain what became of the write."""
+        return self is not Outcome.UNKNOWN
+
+
+def of_create(answer: Answer) -> Outcome:
+    """Sort the answer to a POST of an object with a fixed name."""
+    status = answer.status
+    if answer.code == 409 and status is not None and status.reason == "AlreadyExists":
+        return Outcome.EXISTS
+    if answer.code == 403 and status is not None and status.has_cause(NAMESPACE_TERMINATING_CAUSE):
+        return Outcome.NAMESPACE_TERMINATING
+    return _common(answer, status)
+
+
+def of_delete(answer: Answer) -> Outcome:
+    """Sort the answer to a DELETE with preconditions. After CONFLICT, GET and ask `of_delete_conflict`."""
+    return _of_existing(answer)
+
+
+def of_delete_conflict(look: Answer, uid: str) -> Outcome:
+    """What a conflicting DELETE of `uid` met, told by the GET made after it.
+
+    GONE: not there, or another UID under the name. CHANGED: still there (raise `need` to the
+    resourceVersion of `look`). UNKNOWN: the look told nothing; the same DELETE may be sent again.
+    """
+    if look.code == 404 and look.status is not None:
+        return Outcome.GONE
+    if not look.ok or not look.uid:
+        return Outcome.UNKNOWN
+    return Outcome.CHANGED if look.uid == uid else Outcome.GONE
+
+
+def of_change(answer: Answer) -> Outcome:
+    """Sort the answer to a PATCH, a PUT or a status write."""
+    return _of_existing(answer)
+
+
+def delay_s(answer: Answer) -> float:
+    """Seconds to wait after THROTTLED: the larger of header and Status, else THROTTLED_DEFAULT_S."""
+    status = answer.status
+    named_s = status.details.retry_after_seconds if status is not None and status.details is not None else 0
+    return max(answer.retry_after_s or 0.0, float(named_s)) or THROTTLED_DEFAULT_S
+
+
+def _of_existing(answer: Answer) -> Outcome:
+    status = answer.status
+    if answer.code == 404 and status is not None:
+        return Outcome.GONE
+    return _common(answer, status)
+
+
+def _common(answer: Answer, status: Status | None) -> Outcome:
+    code = answer.code
+    if answer.ok:
+        return Outcome.DONE
+    if code == NOT_SENT:
+        return Outcome.NOT_SENT
+    if code == 429:
+        return Outcome.THROTTLED
+    if status is None or code == 408 or not 400 <= code < 500:
+        return Outcome.UNKNOWN
+    return Outcome.CONFLICT if code == 409 else Outcome.REFUSED

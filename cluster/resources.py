@@ -1,0 +1,54 @@
+"""The resources the fleet reads and writes, and the URL paths under which a server keeps them."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind as a server spells it: `group` is empty for the core API."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """`apps/v1`, or `v1` for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def collection(self, namespace: str = "") -> str:
+        """Path of the collection; an empty namespace means all namespaces.
+
+        Raises ValueError for a namespace on a kind that has none.
+        """
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if not namespace:
+            return f"{root}/{self.plural}"
+        if not self.namespaced:
+            raise ValueError(f"{self.kind} has no namespace, {namespace!r} given")
+        return f"{root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+
+    def item(self, namespace: str, name: str, subresource: str = "") -> str:
+        """Path of one object or of its subresource. Raises ValueError if a part is missing or too much.
+
+        An empty name must never get through: DELETE would then address the whole collection.
+        """
+        if not name or (self.namespaced and not namespace):
+            raise ValueError(f"{self.kind} needs a name and its namespace: {namespace!r}/{name!r}")
+        path = f"{self.collection(namespace)}/{quote(name, safe='')}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+EVENTS = Resource("", "v1", "events", "Event")
+REPLICATIONCONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
+REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+DAEMONSETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+CONTROLLERREVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")

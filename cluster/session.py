@@ -1,0 +1,107 @@
+"""The aiohttp session of a transport, set up so that it does exactly one thing per request.
+
+Everything here that leans on the inside of aiohttp is held by tests/cluster/client/test_client_contract.py and by
+the pinned version in pyproject.toml.
+"""
+
+import socket
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import aiohttp
+from aiohttp.client_reqrep import ClientRequest, ClientResponse
+from aiohttp.connector import Connection
+
+KEEPALIVE_S = 30.0  # well below the 90 s after which an API server closes an idle connection
+READ_BUFFER = 1 << 20  # bytes buffered for a reader before the socket is paused
+
+
+class TooLateError(Exception):
+    """The deadline passed before the first byte was handed over."""
+
+
+class Flight:
+    """One request: what is asked, until when it may be sent, and what became of it.
+
+    timeout_s: for the whole request; deadline_s: on `clock`, None for none. sent: whether any byte may have left;
+    dropped: whether the connection ended under it, as one that was idle for long may.
+    """
+
+    __slots__ = (
+        "body",
+        "clock",
+        "content_type",
+        "deadline_s",
+        "dropped",
+        "method",
+        "path",
+        "sent",
+        "timeout_s",
+    )
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        *,
+        timeout_s: float,
+        clock: Callable[[], float],
+        body: bytes = b"",
+        content_type: str = "",
+        deadline_s: float | None = None,
+    ) -> None:
+        self.method, self.path, self.body, self.content_type = method, path, body, content_type
+        self.timeout_s, self.deadline_s, self.clock = timeout_s, deadline_s, clock
+        self.sent = self.dropped = False
+
+    def too_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline_s is not None and self.clock() >= self.deadline_s
+
+
+current_flight: ContextVar[Flight] = ContextVar("current_flight")
+
+
+class CheckedRequest(ClientRequest):
+    """Looks at the deadline once more when a connection is there and the bytes are about to be written.
+
+    Getting a connection can take a TLS handshake; the check before it would not be the last word.
+    """
+
+    async def send(self, conn: Connection) -> ClientResponse:
+        flight = current_flight.get()
+        if flight.too_late():
+            raise TooLateError
+        flight.sent = True
+        return await super().send(conn)
+
+
+def open_session(user_agent: str, user_timeout_s: float) -> aiohttp.ClientSession:
+    """A session that repeats nothing. user_timeout_s: TCP_USER_TIMEOUT of its sockets."""
+
+    def make_socket(address: tuple[object, ...]) -> socket.socket:
+        family, kind, protocol = address[:3]
+        made = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
+        made.setblocking(False)
+        # Bytes the other side never acknowledges end the connection together with the request's own time;
+        # else a dead path would hold them, and could deliver them, for a quarter of an hour.
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout_s * 1000))
+        return made
+
+    # No limit here: writes wait at the transport's gate, where waiting uses up none of their time, and
+    # watches, each holding a connection for minutes, must not take places from writes.
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_S, socket_factory=make_socket)
+    session = aiohttp.ClientSession(
+        connector=connector,
+        request_class=CheckedRequest,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        read_bufsize=READ_BUFFER,
+        # No compression: our CPU is scarcer than the wire, and watches are never compressed anyway.
+        skip_auto_headers=("Accept-Encoding",),
+        headers={"User-Agent": user_agent, "Accept": "application/json"},
+    )
+    # aiohttp repeats PUT and DELETE when a reused connection was dropped, although the server may have
+    # committed the first. There is no public switch.
+    session._retry_connection = False
+    return session

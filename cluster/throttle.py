@@ -1,0 +1,100 @@
+"""How fast one process may call the API: a token bucket like upstream's.
+
+Upstream: client-go/util/flowcontrol/throttle.go; defaults of kube-controller-manager: 20 per second, burst 30.
+Tokens for recorded writes are taken *before* the record is made (`try_take`), so that nothing is recorded that
+may not be sent now; everything else waits its turn (`take`).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+QPS_DEFAULT = 20.0
+BURST_DEFAULT = 30
+
+
+class Limiter(Protocol):
+    """What the client asks before a request."""
+
+    def try_take(self, n: int = 1) -> int:
+        """Take up to n tokens that are there now; returns how many were taken (0..n)."""
+
+    def give_back(self, n: int) -> None:
+        """Return tokens whose requests were not made."""
+
+    def wait_s(self, n: int = 1) -> float:
+        """Seconds until n tokens are there, if nobody else takes any."""
+
+    async def take(self) -> None:
+        """Take one token, waiting for it in order of arrival."""
+
+
+class TokenBucket:
+    """`qps` tokens a second, at most `burst` saved up. Clock in seconds, monotonic; sleep injected."""
+
+    def __init__(
+        self,
+        qps: float = QPS_DEFAULT,
+        burst: int = BURST_DEFAULT,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if qps <= 0 or burst < 1:
+            raise ValueError(f"qps must be above 0 and burst at least 1: {qps}, {burst}")
+        self._qps, self._burst = qps, burst
+        self._clock, self._sleep = clock, sleep
+        self._tokens = float(burst)  # below 0 while callers of take() wait for tokens promised to them
+        self._seen_s = clock()
+
+    def try_take(self, n: int = 1) -> int:
+        self._refill()
+        taken = max(0, min(n, int(self._tokens + 1e-9)))  # sums of fractions fall a hair short of the whole token
+        self._tokens -= taken
+        return taken
+
+    def give_back(self, n: int) -> None:
+        self._tokens = min(self._tokens + n, float(self._burst))
+
+    def wait_s(self, n: int = 1) -> float:
+        self._refill()
+        return max(0.0, (n - self._tokens) / self._qps)
+
+    async def take(self) -> None:
+        wait_s = self.wait_s(1)
+        self._tokens -= 1
+        if wait_s <= 0:
+            return
+        try:
+            await self._sleep(wait_s)
+        except BaseException:
+            self.give_back(1)  # cancelled while waiting: the token promised to us serves the next caller
+            raise
+
+    def _refill(self) -> None:
+        now_s = self._clock()
+        earned = (now_s - self._seen_s) * self._qps
+        self._seen_s = now_s
+        if earned > 0:
+            self._tokens = min(self._tokens + earned, float(self._burst))
+
+
+class Unlimited:
+    """No limit: for the embedded server, which is ours alone."""
+
+    def try_take(self, n: int = 1) -> int:
+        return n
+
+    def give_back(self, n: int) -> None:
+        return None
+
+    def wait_s(self, n: int = 1) -> float:
+        return 0.0
+
+    async def take(self) -> None:
+        return None
+
+
+def limiter(qps: float | None = QPS_DEFAULT, burst: int = BURST_DEFAULT) -> Limiter:
+    """A bucket, or no limit at all when qps is None."""
+    return Unlimited() if qps is None else TokenBucket(qps, burst)

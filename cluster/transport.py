@@ -1,0 +1,274 @@
+"""Requests to the API server, each sent at most once, each ending in an Answer.
+
+What the protocol rests on (contract: tests/cluster/client/test_client_contract.py): a write reaches the server at
+most once, whatever happens to the connection; no redirect is followed; nothing is sent after its deadline; and an
+answer says for certain whether anything was sent at all.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+from importlib.metadata import PackageNotFoundError, version
+
+import aiohttp
+from aiohttp import ClientResponse
+from yarl import URL
+
+from cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from cluster.config import ClusterConfig
+from cluster.credentials import Auth
+from cluster.errors import ConfigError
+from cluster.session import Flight, TooLateError, current_flight, open_session
+from cluster.tls import tls_context
+
+REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to the server as `timeout`
+WRITES_MAX = 500  # in flight at once: one burst of a ReplicaSet
+
+
+def boottime_s() -> float:
+    """Seconds since boot, suspension included: the clock deadlines are given in."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def user_agent(role: str) -> str:
+    """`oarlock/<version> (<role>)`; what stands before the slash is the field manager a server notes."""
+    try:
+        return f"oarlock/{version('oarlock')} ({role})"
+    except PackageNotFoundError:
+        return f"oarlock/0 ({role})"
+
+
+class Transport:
+    """Requests over one connection pool. Use inside one event loop, as `async with Transport(...)`.
+
+    config: server and credentials; role: part of the user agent; request_timeout_s: T_req;
+    writes_max: writes in flight at once, further ones wait; clock: seconds, the clock of deadlines.
+    Raises ConfigError from the constructor if a certificate cannot be used.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        role: str = "client",
+        request_timeout_s: float = REQUEST_TIMEOUT_S,
+        writes_max: int = WRITES_MAX,
+        clock: Callable[[], float] = boottime_s,
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.request_timeout_s = request_timeout_s
+        self._timeout_query = f"timeout={round(request_timeout_s * 1000)}ms"
+        self._user_agent = user_agent(role)
+        self._writes = asyncio.Semaphore(writes_max)
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
+        self._secure = config.server.startswith("https://")
+        self._tls: ssl.SSLContext | None = None
+        self._tls_of: Auth | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+        known = config.credentials.current()
+        if known is not None:
+            self._make_tls(known)
+
+    async def __aenter__(self) -> "Transport":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections, for good; requests under way end without an answer."""
+        self._closed = True
+        if self._session is not None:
+            await self._session.close()
+
+    async def read(self, path: str, *, timeout_s: float | None = None) -> Answer:
+        """GET. Asked a second time if the connection was dropped under it, or if a 401 led to other credentials."""
+        flight = Flight("GET", path, timeout_s=timeout_s or self.request_timeout_s, clock=self.clock)
+        refusal, auth = await self._authenticate()
+        if auth is None:
+            return refusal
+        answer = await self._exchange(flight, auth)
+        again = await self._read_again(flight, answer, auth)
+        return answer if again is None else await self._exchange(flight, again)
+
+    async def write(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        content_type: str = "application/json",
+        *,
+        deadline_s: float | None = None,
+    ) -> Answer:
+        """POST, PUT, PATCH or DELETE, at most once. deadline_s: on `clock`; from then on nothing is sent.
+
+        Codes: the server's; NO_ANSWER if it was sent and may take effect; NOT_SENT if it certainly was not.
+        """
+        flight = Flight(
+            method,
+            f"{path}{'&' if '?' in path else '?'}{self._timeout_query}",
+            timeout_s=self.request_timeout_s,
+            clock=self.clock,
+            body=body,
+            content_type=content_type,
+            deadline_s=deadline_s,
+        )
+        async with self._writes:
+            refusal, auth = await self._authenticate()
+            if auth is None:
+                return refusal
+            if flight.too_late():
+                return _TOO_LATE
+            return await self._exchange(flight, auth)
+
+    @asynccontextmanager
+    async def stream(self, path: str, *, head_timeout_s: float) -> AsyncIterator[ClientResponse | Answer]:
+        """GET whose body is read as it comes: the open response on 200, else an Answer.
+
+        head_timeout_s bounds the wait for the head of the response, and TimeoutError is raised if it does not
+        come; reading the body is the caller's to bound. Asked a second time like `read`.
+        """
+        flight = Flight("GET", path, timeout_s=head_timeout_s, clock=self.clock)
+        refusal, auth = await self._authenticate()
+        if auth is None:
+            yield refusal
+            return
+        opened = await self._open_stream(flight, auth)
+        if isinstance(opened, Answer):
+            again = await self._read_again(flight, opened, auth)
+            if again is not None:
+                opened = await self._open_stream(flight, again)
+        try:
+            yield opened
+        finally:
+            if not isinstance(opened, Answer):
+                opened.close()  # not released: the rest of an endless body cannot be skipped
+
+    async def _open_stream(self, flight: Flight, auth: Auth) -> ClientResponse | Answer:
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.request_timeout_s)
+        token = current_flight.set(flight)
+        response: ClientResponse | None = None
+        keep = False
+        try:
+            async with asyncio.timeout(flight.timeout_s):
+                response = await self._start(flight, auth, timeout)
+                if response.status == 200:
+                    keep = True
+                    return response
+                answer = Answer(response.status, await response.read(), _retry_after_s(response))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if flight.sent and isinstance(error, TimeoutError):
+                raise
+            return _unanswered(flight, error)
+        finally:
+            current_flight.reset(token)
+            if response is not None and not keep:
+                response.close()
+        self._note(answer, auth)
+        return answer
+
+    async def _read_again(self, flight: Flight, answer: Answer, auth: Auth) -> Auth | None:
+        """With what to ask a read again, or None if its answer stands. Never for a write."""
+        if flight.dropped:
+            flight.sent = flight.dropped = False
+            return auth
+        if answer.code != 401:
+            return None
+        _, renewed = await self._authenticate()
+        return renewed if renewed is not auth else None
+
+    async def _exchange(self, flight: Flight, auth: Auth) -> Answer:
+        token = current_flight.set(flight)
+        try:
+            response = await self._start(flight, auth, self._timeout(flight.timeout_s))
+            async with response:
+                answer = Answer(response.status, await response.read(), _retry_after_s(response))
+        except TooLateError:
+            return _TOO_LATE
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            # Also when the head had come and the body broke off: what was done is in the body.
+            return _unanswered(flight, error)
+        finally:
+            current_flight.reset(token)
+        self._note(answer, auth)
+        return answer
+
+    async def _authenticate(self) -> tuple[Answer, Auth | None]:
+        """(nothing, the Auth to use) or (why there is none, None)."""
+        if self._closed:
+            return Answer(NOT_SENT, error="the client is closed"), None
+        try:
+            auth = self.config.credentials.current()
+            if auth is None:
+                auth = await self.config.credentials.fetch()
+            if auth is not self._tls_of:
+                self._make_tls(auth)
+        except ConfigError as error:
+            return Answer(NOT_SENT, error=str(error)), None
+        return _NOTHING, auth
+
+    async def _start(self, flight: Flight, auth: Auth, timeout: aiohttp.ClientTimeout) -> ClientResponse:
+        if self._session is None:
+            self._session = open_session(self._user_agent, self.request_timeout_s)
+        headers = list(auth.headers)
+        if flight.body:
+            headers.append(("Content-Type", flight.content_type))
+        return await self._session.request(
+            flight.method,
+            URL(self.config.server + flight.path, encoded=True),
+            data=flight.body or None,
+            headers=headers,
+            allow_redirects=False,
+            timeout=timeout,
+            ssl=self._tls or True,
+            server_hostname=self.config.tls.server_name or None,
+            proxy=self.config.proxy or None,
+        )
+
+    def _make_tls(self, auth: Auth) -> None:
+        # A connection belongs to its context, so those made with an earlier certificate are not used again.
+        if self._secure:
+            self._tls = tls_context(self.config.tls, auth.certificate_pem, auth.key_pem)
+        self._tls_of = auth
+
+    def _timeout(self, timeout_s: float) -> aiohttp.ClientTimeout:
+        made = self._timeouts.get(timeout_s)
+        if made is None:
+            made = self._timeouts[timeout_s] = aiohttp.ClientTimeout(
+                total=timeout_s, sock_connect=min(timeout_s, self.request_timeout_s)
+            )
+        return made
+
+    def _note(self, answer: Answer, auth: Auth) -> None:
+        if answer.code == 401:
+            self.config.credentials.suspect(auth)
+
+
+_NOTHING = Answer(NOT_SENT)
+_TOO_LATE = Answer(NOT_SENT, error="its deadline passed before it could be sent")
+
+
+def _unanswered(flight: Flight, error: Exception) -> Answer:
+    if isinstance(error, TimeoutError):
+        text = f"no answer within {flight.timeout_s:g} s"
+    else:
+        text = f"{type(error).__name__}: {error}"
+        flight.dropped = flight.sent and isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError)
+    return Answer(NO_ANSWER if flight.sent else NOT_SENT, error=text)
+
+
+def _retry_after_s(response: ClientResponse) -> float | None:
+    header = response.headers.get("Retry-After")
+    if header is None:
+        return None
+    if header.isdecimal():
+        return float(header)
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except ValueError:
+        return None

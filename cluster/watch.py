@@ -1,0 +1,167 @@
+"""One watch: from a resourceVersion until the connection ends, one way or another.
+
+A watch never reconnects by itself: the caller knows better from where (the fleet's shared watermark may be ahead
+of this process). It ends quietly when the server ends it, else with one of the exceptions below.
+Upstream: client-go/tools/cache/reflector.go.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from urllib.parse import urlencode
+
+import aiohttp
+
+from cluster.answer import Answer, Status
+from cluster.frames import BadFrameError, Lines, WatchEvent, decode_event
+from cluster.outcome import delay_s
+from cluster.resources import Resource
+from cluster.transport import Transport
+
+IDLE_S = 75.0  # bookmarks come about every minute; a watch that heard nothing for longer is dead
+LIFE_S = (300, 600)  # asked of the server, at random between, so that watches do not all end together
+OPEN_TRIES = 5  # of which all but the last may be answered 429
+
+log = logging.getLogger("oarlock.cluster.watch")
+
+
+class WatchError(Exception):
+    """A watch ended otherwise than by the server closing it in order."""
+
+
+class Expired(WatchError):
+    """410: the history from this resourceVersion is no longer kept. Take a newer position, or list."""
+
+
+class Deaf(WatchError):
+    """Nothing at all was heard for the idle time. Watch again from the last event."""
+
+
+class Broken(WatchError):
+    """Refused, cut off or unreadable. `answer` is the server's, if the watch was never opened."""
+
+    def __init__(self, text: str, answer: Answer | None = None) -> None:
+        super().__init__(text)
+        self.answer = answer
+
+
+async def watch_batches(
+    transport: Transport,
+    resource: Resource,
+    rv: str,
+    *,
+    namespace: str = "",
+    label_selector: str = "",
+    field_selector: str = "",
+    idle_s: float = IDLE_S,
+    life_s: float | None = None,
+    batch_max: int = 200,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncGenerator[list[WatchEvent], None]:
+    """Events after `rv` in the order of the server, bookmarks among them, as many at once as have arrived.
+
+    rv: where to start, not empty (an empty one would begin with unordered events of what exists);
+    idle_s: silence after which the watch is Deaf, also while it is being opened; life_s: how long the server is
+    asked to keep it, None for a random time; batch_max: events a batch, at most.
+    A 429 on opening is waited out as its Retry-After says, OPEN_TRIES times.
+    Raises Expired, Deaf, Broken (all WatchError). All events before the failure have been handed out by then.
+    Wrap it in `contextlib.aclosing` where the loop over it may be left early: that closes the connection.
+    """
+    if not rv:
+        raise ValueError("a watch needs the resourceVersion it starts from")
+    query = {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": rv,
+        "timeoutSeconds": str(round(random.uniform(*LIFE_S) if life_s is None else life_s)),
+    }
+    if label_selector:
+        query["labelSelector"] = label_selector
+    if field_selector:
+        query["fieldSelector"] = field_selector
+    path = f"{resource.collection(namespace)}?{urlencode(query)}"
+    for attempt in range(1, OPEN_TRIES + 1):
+        try:
+            async with transport.stream(path, head_timeout_s=idle_s) as opened:
+                if not isinstance(opened, Answer):
+                    async for batch in _read(opened, idle_s, batch_max):
+                        yield batch
+                    return
+        except TimeoutError as error:
+            raise Deaf(f"{resource.plural}: not opened within {idle_s:g} s") from error
+        if opened.code != 429 or attempt == OPEN_TRIES:
+            raise _refused(opened, resource, rv)
+        wait_s = delay_s(opened)
+        log.info("watch of %s: told to wait %.1f s", resource.plural, wait_s)
+        await sleep(wait_s)
+
+
+async def watch(
+    transport: Transport,
+    resource: Resource,
+    rv: str,
+    *,
+    namespace: str = "",
+    label_selector: str = "",
+    field_selector: str = "",
+    idle_s: float = IDLE_S,
+) -> AsyncGenerator[WatchEvent, None]:
+    """As `watch_batches`, event by event."""
+    batches = watch_batches(
+        transport,
+        resource,
+        rv,
+        namespace=namespace,
+        label_selector=label_selector,
+        field_selector=field_selector,
+        idle_s=idle_s,
+    )
+    async with aclosing(batches):
+        async for batch in batches:
+            for event in batch:
+                yield event
+
+
+async def _read(
+    response: aiohttp.ClientResponse, idle_s: float, batch_max: int
+) -> AsyncGenerator[list[WatchEvent], None]:
+    lines = Lines()
+    while True:
+        try:
+            async with asyncio.timeout(idle_s):
+                chunk = await response.content.readany()
+        except TimeoutError as error:
+            raise Deaf(f"nothing heard for {idle_s:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise Broken(f"cut off: {type(error).__name__}: {error}") from error
+        if not chunk:
+            return
+        batch: list[WatchEvent] = []
+        failure: WatchError | None = None
+        try:
+            for line in lines.feed(chunk):
+                event = decode_event(line)
+                if isinstance(event, Status):
+                    failure = _error_event(event)
+                    break
+                batch.append(event)
+        except BadFrameError as error:
+            failure = Broken(str(error))
+        for start in range(0, len(batch), batch_max):
+            yield batch[start : start + batch_max]
+        if failure is not None:
+            raise failure
+
+
+def _refused(answer: Answer, resource: Resource, rv: str) -> WatchError:
+    if answer.code == 410:
+        return Expired(f"{resource.plural} from {rv}: {answer.message}")
+    return Broken(f"{resource.plural}: {answer.message}", answer)
+
+
+def _error_event(status: Status) -> WatchError:
+    if status.code == 410 or status.reason in {"Expired", "Gone"}:
+        return Expired(status.message)
+    return Broken(f"the server ended the watch: {status.message or status.reason or status.code}")
