@@ -1,0 +1,171 @@
+"""Creates and deletes: announced, then sent, then sorted by what the answers prove.
+
+Upstream: manageReplicas of pkg/controller/replicaset/replica_set.go. Differences: a create bears its name and a delete
+its UID and resourceVersion, so each can be repeated by whomever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from broker.values import Borne, Change, Entry
+from cluster import outcome
+from cluster.answer import Answer
+from cluster.outcome import Outcome
+from controllers import events, wire
+from controllers.codec import decode_pod
+from controllers.model import Pod, ReplicaSet, controller_of
+from controllers.plan import Plan
+from controllers.pod_template import TemplateError
+from controllers.registry import Controller
+from controllers.slow_start import SlowStart
+from workers.ledger import Ledger
+from workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
+
+Acting = Generator[Step, Any, None]
+
+
+def create_pods(owner: ReplicaSet, plan: Plan, controller: Controller, ledger: Ledger) -> Acting:
+    """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last."""
+    try:
+        bodies = controller.pod_bodies(owner)
+    except TemplateError as error:
+        ledger.failed(str(error))
+        return
+    pace, names = SlowStart(len(plan.create)), iter(plan.create)
+    while pace.batch:
+        grant: Grant = yield Reserve(pace.batch)
+        writes = tuple(
+            Write("create", "pods", owner.namespace, name, bodies.body(name))
+            for name, _ in zip(names, range(grant.granted), strict=False)
+        )
+        if writes:
+            entries = tuple(Entry("create", write.target) for write in writes)
+            borne: list[Borne] = yield Announce(owner.uid, entries)
+            if borne:
+                block(owner, borne, ledger)
+                return
+            answers: list[Answer] = yield Send(writes, prepaid=True)
+            failures = yield from created(owner, writes, answers, ledger)
+        if grant.granted < pace.batch:
+            ledger.again_in(grant.wait_ms)  # the rate limit has no more for now: others may have the worker
+            return
+        pace.answered(failures)
+
+
+def block(owner: ReplicaSet, borne: Sequence[Borne], ledger: Ledger) -> None:
+    """Names that cached pods bear, though the decision did not see them. The next turn, at once, knows better.
+
+    One of ours came late, or an orphan appeared: it will be read, or adopted. A foreign pod blocks its name while it
+    lives.
+    """
+    for target, cached in borne:
+        ref = controller_of(decode_pod(cached.blob))
+        if ref is not None and ref.uid != owner.uid:
+            ledger.changes.append(Change.set(f"blocked {target}", f"uid={cached.uid}"))
+    ledger.again_in(0)
+
+
+def created(
+    owner: ReplicaSet, writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger
+) -> Generator[Step, Any, int]:
+    """Enter the answers to creates. Returns how many of them end the slow start."""
+    failures, taken = 0, []
+    for write, answer in zip(writes, answers, strict=True):
+        result = outcome.of_create(answer)
+        if result is Outcome.EXISTS:
+            taken.append(write)
+            continue
+        not_done = ledger.sort(write, answer, result)
+        if result is Outcome.DONE:
+            ledger.need("pods", answer.resource_version)
+            ledger.events.append(events.created(write.name))
+        elif result is Outcome.NAMESPACE_TERMINATING:
+            pass  # nothing to be done, and nothing wrong: the namespace is going, and the owner with it
+        elif result is Outcome.NOT_SENT and not_done and answer.error == TOO_LATE:
+            failures, ledger.retry = failures + 1, True
+        else:
+            failures += 1
+            ledger.failed(answer.message)
+            ledger.events.append(events.create_failed(answer.message))
+    if taken:
+        yield from _sort_taken(owner, taken, ledger)
+    return failures
+
+
+TOO_LATE = "its deadline passed before it could be sent"
+
+
+def _sort_taken(owner: ReplicaSet, taken: Sequence[Write], ledger: Ledger) -> Acting:
+    """AlreadyExists: by whom? Ours: the create is done. An orphan: wait to read it. Foreign: the name is blocked."""
+    answers: list[Answer] = yield Read("pods", owner.namespace, tuple(write.name for write in taken))
+    for write, answer in zip(taken, answers, strict=True):
+        if answer.code == 404 and answer.status is not None:
+            ledger.settle(write)  # refused for certain, and the bearer has gone since
+            ledger.again_in(0)
+            continue
+        pod = _pod(answer)
+        if pod is None:
+            ledger.retry = True  # nothing learned: the name stays announced
+            continue
+        ledger.settle(write)
+        ledger.need("pods", answer.resource_version)
+        ref = controller_of(pod)
+        if ref is not None and ref.uid != owner.uid:
+            ledger.changes.append(Change.set(f"blocked {write.target}", f"uid={pod.uid}"))
+        ledger.again_in(0)
+
+
+def _pod(answer: Answer) -> Pod | None:
+    if not answer.ok:
+        return None
+    try:
+        return wire.pod_from_json(answer.body)[1]
+    except wire.WireError:
+        return None
+
+
+def delete_pods(owner: ReplicaSet, plan: Plan, versions: Mapping[str, str], ledger: Ledger) -> Acting:
+    """Delete the plan's victims all at once, each only if it is still the pod that was ranked."""
+    grant: Grant = yield Reserve(len(plan.delete))
+    writes = tuple(
+        Write("delete", "pods", owner.namespace, name, uid=uid, rv=versions[uid])
+        for name, uid in plan.delete[: grant.granted]
+    )
+    if writes:
+        yield Announce(owner.uid, tuple(Entry("delete", write.target, write.uid, write.rv) for write in writes))
+        answers: list[Answer] = yield Send(writes, prepaid=True)
+        yield from deleted(writes, answers, ledger)
+    if grant.granted < len(plan.delete):
+        ledger.again_in(grant.wait_ms)
+
+
+def deleted(writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger) -> Acting:
+    """Enter the answers to deletes."""
+    conflicts = []
+    for write, answer in zip(writes, answers, strict=True):
+        result = outcome.of_delete(answer)
+        if result is Outcome.CONFLICT:
+            conflicts.append(write)
+        elif result is Outcome.DONE:
+            ledger.answered_delete(write)
+            ledger.events.append(events.deleted(write.name))
+        elif ledger.sort(write, answer, result) and result is Outcome.NOT_SENT and answer.error == TOO_LATE:
+            ledger.retry = True
+        elif result is not Outcome.GONE:
+            ledger.failed(events.delete_error(answer.message))
+            ledger.events.append(events.delete_failed(answer.message))
+    if not conflicts:
+        return
+    looks: list[Answer] = yield Read("pods", conflicts[0].namespace, tuple(write.name for write in conflicts))
+    for write, look in zip(conflicts, looks, strict=True):
+        match outcome.of_delete_conflict(look, write.uid):
+            case Outcome.GONE:
+                ledger.settle(write)
+            case Outcome.CHANGED:  # not deleted for certain: rank again once the change has been read
+                ledger.settle(write)
+                ledger.need("pods", look.resource_version)
+                ledger.retry = True
+            case _:
+                ledger.retry = True

@@ -1,0 +1,165 @@
+"""The Kubernetes API as a turn uses it: synchronous, from the main thread, on the I/O loop's client.
+
+What it does is what the steps say; what it never does is send a write twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from typing import Protocol
+
+from cluster import resources
+from cluster.answer import Answer
+from cluster.client import Client, PatchType
+from cluster.config import ClusterConfig
+from cluster.event_correlator import Note, ObjectRef
+from cluster.events import EventRecorder
+from cluster.resources import Resource
+from cluster.throttle import limiter
+from controllers.events import Event
+from controllers.flavour import Flavour
+from controllers.model import ReplicaSet
+from workers.io_loop import IoLoop
+from workers.settings import Settings
+from workers.steps import Grant, Write
+
+RESOURCES: dict[str, Resource] = {
+    each.plural: each for each in (resources.PODS, resources.REPLICASETS, resources.REPLICATIONCONTROLLERS)
+}
+
+
+class TurnApi(Protocol):
+    """What the engine needs; the simulation has another."""
+
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]: ...
+
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]: ...
+
+    def list_live(self, resource: str, namespace: str) -> list[bytes]: ...
+
+    def reserve(self, count: int) -> Grant: ...
+
+    def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None: ...
+
+    def probe(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+class KubeApi:
+    """One process's way to the cluster. Make it after a fork. Raises ConfigError for unusable credentials."""
+
+    def __init__(self, config: ClusterConfig, settings: Settings, role: str = "worker") -> None:
+        self.io = IoLoop()
+        qps = settings.api_qps or None
+        self._limiter = limiter(qps, settings.api_burst)
+        request_timeout_s = settings.request_timeout_ms / 1000
+        self._client, self._events = self.io.run(self._open(config, role, request_timeout_s, settings))
+        self._host = socket.gethostname()
+
+    async def _open(
+        self, config: ClusterConfig, role: str, request_timeout_s: float, settings: Settings
+    ) -> tuple[Client, EventRecorder]:
+        client = Client(
+            config,
+            role=role,
+            limiter=self._limiter,
+            request_timeout_s=request_timeout_s,
+            writes_max=settings.writes_in_flight,
+        )
+        # Events go through a client of their own, so that they never hold up a pod.
+        teller = Client(config, role=f"{role} events", limiter=limiter(settings.api_qps or None, settings.api_burst))
+        recorder = EventRecorder(teller)
+        recorder.start()
+        return client, recorder
+
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+        """All at the same time, none after the deadline (CLOCK_BOOTTIME)."""
+        return self.io.run(self._send(writes, deadline_ms / 1000, prepaid))
+
+    async def _send(self, writes: tuple[Write, ...], deadline_s: float, prepaid: bool) -> list[Answer]:
+        if len(writes) == 1:
+            return [await self._write(writes[0], deadline_s, prepaid)]
+        return list(await asyncio.gather(*(self._write(each, deadline_s, prepaid) for each in writes)))
+
+    async def _write(self, write: Write, deadline_s: float, prepaid: bool) -> Answer:
+        client, resource = self._client, RESOURCES[write.resource]
+        match write.verb:
+            case "create":
+                return await client.create(
+                    resource, write.namespace, write.body, deadline_s=deadline_s, prepaid=prepaid
+                )
+            case "delete":
+                return await client.delete(
+                    resource,
+                    write.namespace,
+                    write.name,
+                    uid=write.uid,
+                    resource_version=write.rv,
+                    deadline_s=deadline_s,
+                    prepaid=prepaid,
+                )
+            case "patch":
+                kind, subresource = PatchType.STRATEGIC, ""
+            case "status":
+                kind, subresource = PatchType.MERGE, "status"
+            case _:
+                raise AssertionError(f"no such verb: {write.verb}")
+        return await client.patch(
+            resource,
+            write.namespace,
+            write.name,
+            write.body,
+            kind,
+            subresource=subresource,
+            deadline_s=deadline_s,
+            prepaid=prepaid,
+        )
+
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+        """Live, at the same time."""
+
+        async def all_of_them() -> list[Answer]:
+            kind = RESOURCES[resource]
+            return list(await asyncio.gather(*(self._client.get(kind, namespace, name) for name in names)))
+
+        return self.io.run(all_of_them())
+
+    def list_live(self, resource: str, namespace: str) -> list[bytes]:
+        """A consistent list. Raises ListError."""
+
+        async def pages() -> list[bytes]:
+            items: list[bytes] = []
+            async for page in self._client.list_pages(RESOURCES[resource], namespace=namespace):
+                items = [*page.items] if page.first else [*items, *page.items]
+            return items
+
+        return self.io.run(pages())
+
+    def reserve(self, count: int) -> Grant:
+        """Tokens that are there now; with too few of them, the wait for a useful number more."""
+        granted = self._limiter.try_take(count)
+        missing = count - granted
+        return Grant(granted, int(self._limiter.wait_s(min(missing, 10)) * 1000) + 1 if missing else 0)
+
+    def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
+        """Queue events about an owner; they are sent in the background and may be dropped."""
+        about = ObjectRef(flavour.api_version, flavour.kind, owner.namespace, owner.name, owner.uid, owner_rv)
+        for event in events:
+            self._events.tell(Note(about, event.type, event.reason, event.message, flavour.component, self._host))
+
+    def probe(self) -> bool:
+        """Whether the server answers at all."""
+        return self.io.run(self._client.probe()).ok
+
+    def close(self) -> None:
+        """Send what events are queued, for a second at most, and close."""
+
+        async def shut() -> None:
+            await self._events.close()
+            await self._client.close()
+
+        self.io.run(shut())
+        self.io.close()

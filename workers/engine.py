@@ -1,0 +1,178 @@
+"""Turns carried out for real: claims keys, runs each turn's steps against Redis and the API, ends it in one call.
+
+Nothing is sent after the lease as this process counts it: from before it asked, less a margin. The supervisor's
+renewals keep others away; they never lengthen this.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec
+from cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from cluster.listing import ListError
+from controllers.model import ReplicaSet
+from controllers.registry import CONTROLLERS, RESOURCES, Controller
+from controllers.status import reports_terminating
+from workers.acting import TOO_LATE
+from workers.api import TurnApi
+from workers.clock import Clock
+from workers.ledger import Ledger
+from workers.settings import Settings
+from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext
+from workers.turn import turn
+
+OUTAGE_AFTER = 3
+"""Transport errors in a row after which nothing is claimed until the API answers a probe."""
+
+
+class TurnBroker(Protocol):
+    """What the engine needs of a broker; both twins have it."""
+
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None: ...
+
+    def claim(
+        self,
+        holder: str,
+        nonce: str,
+        specs: Sequence[LoadSpec],
+        *,
+        lease_ms: int,
+        hold_ms: int,
+        keys_max: int = 8,
+        bytes_max: int = 262_144,
+    ) -> Batch | Idle: ...
+
+    def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]: ...
+
+    def finish(self, turns: Sequence[Finish]) -> list[int]: ...
+
+    def look(
+        self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()
+    ) -> tuple[str, list[Cached]]: ...
+
+    def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool: ...
+
+
+def load_spec(controller: Controller) -> LoadSpec:
+    """What a claim of this controller's queue hands over: the owner, its pods, the orphans of its namespace."""
+    return LoadSpec(controller.queue, controller.resource, (("pods", "owner", "uid"), ("pods", "orphan", "namespace")))
+
+
+class Engine:
+    """One worker's engine. ``queues``: names of the controllers to serve; None: all there are."""
+
+    def __init__(
+        self,
+        broker: TurnBroker,
+        api: TurnApi,
+        settings: Settings,
+        clock: Clock,
+        queues: Sequence[str] | None = None,
+    ) -> None:
+        self._broker, self._api, self._settings, self._clock = broker, api, settings, clock
+        self.queues = tuple(queues if queues is not None else CONTROLLERS)
+        self._specs = [load_spec(CONTROLLERS[queue]) for queue in self.queues]
+        self._contexts = {
+            queue: TurnContext(
+                reports_terminating(CONTROLLERS[queue].flavour, settings.terminating_replicas),
+                settings.view_age_max_ms,
+                settings.drain_ms,
+                clock.wall_ms,
+            )
+            for queue in self.queues
+        }
+        self._deadline_ms = 0
+        self._transport_errors = 0
+
+    def register(self, holder: str, supervisor: str) -> None:
+        """Announce this worker. Its name must be new."""
+        self._broker.register(holder, supervisor, self.queues)
+
+    def claim(self, holder: str, keys_max: int) -> Batch | Idle:
+        """Take keys, each queue first in its turn. WAIT while the API does not answer: keys must not be used up."""
+        if self._transport_errors >= OUTAGE_AFTER:
+            if not self._api.probe():
+                return Idle.WAIT
+            self._transport_errors = 0
+        self._specs.append(self._specs.pop(0))
+        settings = self._settings
+        asked_ms = self._clock.mono_ms()
+        batch = self._broker.claim(
+            holder,
+            secrets.token_hex(16),
+            self._specs,
+            lease_ms=settings.lease_ms,
+            hold_ms=settings.drain_ms,
+            keys_max=keys_max,
+            bytes_max=settings.batch_bytes,
+        )
+        self._deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
+        return batch
+
+    def turn(self, batch: Batch, claim: Claim) -> Finish:
+        """One turn. Raises TurnFailed (with what to keep), ClaimLost, EpochOver or BrokerUnreachable."""
+        controller, ledger = CONTROLLERS[claim.queue], Ledger(claim)
+        view = batch.watermarks.get("pods")
+        running = turn(claim, view.age_ms if view else 0, controller, self._contexts[claim.queue], ledger)
+        deadline_ms = self._deadline_ms
+        try:
+            step = next(running)
+            while True:
+                try:
+                    result, deadline_ms = self._carry_out(claim, step, deadline_ms)
+                except ListError as error:
+                    raise ledger.failure(f"live list: {error}") from None
+                step = running.send(result)
+        except StopIteration as end:
+            finish: Finish = end.value
+            return finish
+        finally:
+            if ledger.events and claim.owner is not None:
+                owner: ReplicaSet = RESOURCES[controller.resource].decode(claim.owner.blob)
+                self._api.tell(owner, claim.owner.rv, controller.flavour, ledger.events)
+
+    def finish(self, finishes: Sequence[Finish]) -> list[int]:
+        """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""
+        return self._broker.finish(finishes)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Sleep until a key may be there."""
+        return self._broker.wait(timeout_s=timeout_s)
+
+    def close(self) -> None:
+        """Close the way to the API."""
+        self._api.close()
+
+    def _carry_out(self, claim: Claim, step: Step, deadline_ms: int) -> tuple[Any, int]:
+        """A step's result, and until when this claim may send afterwards."""
+        match step:
+            case Announce():
+                return self._announce(claim, step.owner_uid, step.entries)
+            case Send():
+                if not step.prepaid and deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
+                    _, deadline_ms = self._announce(claim, "", ())  # still ours? then the lease starts anew
+                answers = self._api.send(step.writes, deadline_ms, step.prepaid)
+                self._watch_transport(answers)
+                return answers, deadline_ms
+            case Read():
+                return self._api.read(step.resource, step.namespace, step.names), deadline_ms
+            case Reserve():
+                grant: Grant = self._api.reserve(step.wanted)
+                return grant, deadline_ms
+            case Look():
+                return self._broker.look(step.resource, ids=step.ids, index=step.entries)[1], deadline_ms
+            case ListLive():
+                return self._api.list_live(step.resource, step.namespace), deadline_ms
+
+    def _announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry]) -> tuple[list[Borne], int]:
+        asked_ms, settings = self._clock.mono_ms(), self._settings
+        borne = self._broker.record(claim, owner_uid, entries, lease_ms=settings.lease_ms)
+        return borne, asked_ms + settings.lease_ms - settings.send_margin_ms
+
+    def _watch_transport(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            failed = answer.code == NO_ANSWER or (answer.code == NOT_SENT and answer.error != TOO_LATE)
+            self._transport_errors = self._transport_errors + 1 if failed else 0

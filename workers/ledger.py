@@ -1,0 +1,86 @@
+"""What a turn has to say at its end: answers for the record, errors, and when to look again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.values import Change, Claim, Finish, RecordedDelete, Verdict
+from cluster import outcome
+from cluster.answer import Answer
+from cluster.outcome import Outcome
+from controllers.events import Event
+from workers.steps import TurnFailed, Write
+
+
+class Ledger:
+    """Filled while the turn goes on; ``finish`` turns it into the one call that ends the turn.
+
+    ``error``: why creating or deleting failed, for the status; the first one counts. ``retry``: again with back-off
+    though nothing failed. ``again_ms``: again after so long, the earliest counts.
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self.changes: list[Change] = []
+        self.events: list[Event] = []
+        self.error = ""
+        self.retry = False
+        self.again_ms: int | None = None
+        self.least_wait_ms = 0
+
+    def again_in(self, delay_ms: int) -> None:
+        """Look again after ``delay_ms``; the earliest of several counts."""
+        self.again_ms = delay_ms if self.again_ms is None else min(self.again_ms, delay_ms)
+
+    def failed(self, error: str) -> None:
+        """Creating or deleting failed: the turn is retried, the status says why."""
+        self.error = self.error or error
+        self.retry = True
+
+    def need(self, resource: str, rv: str) -> None:
+        """The cache has to pass this write of ours before the key is acted on again."""
+        if rv:
+            self.changes.append(Change.need(resource, rv))
+
+    def settle(self, write: Write) -> None:
+        """The write has an answer: it is outstanding no longer."""
+        self.changes.append(Change.drop(f"{write.verb} {write.target}"))
+
+    def answered_delete(self, write: Write) -> None:
+        """Deleted, but perhaps still to be seen in the cache."""
+        self.changes.append(Change.set(f"delete {write.target}", f"answered uid={write.uid} rv={write.rv}"))
+
+    def deletes_seen(self, deletes: Iterable[RecordedDelete], present: set[str]) -> bool:
+        """Whether the cache shows every answered delete; ``present``: uids of pods neither ending nor gone."""
+        all_seen = True
+        for each in deletes:
+            if each.answered and each.uid in present:
+                all_seen = False
+            elif each.answered:
+                self.changes.append(Change.drop(each.field))
+        return all_seen
+
+    def throttled(self, answer: Answer) -> None:
+        """The server asked for patience."""
+        self.least_wait_ms = max(self.least_wait_ms, int(outcome.delay_s(answer) * 1000))
+
+    def sort(self, write: Write, answer: Answer, result: Outcome) -> bool:
+        """Enter what is the same for every verb. Returns whether the write is known not to have happened."""
+        if result is Outcome.UNKNOWN:
+            return False  # stays pending: whoever has the key next sends it again
+        self.settle(write)
+        if result is Outcome.THROTTLED:
+            self.throttled(answer)
+        return result not in (Outcome.DONE, Outcome.EXISTS, Outcome.GONE)
+
+    def finish(self, verdict: Verdict | None = None) -> Finish:
+        """The end of the turn, as the queue takes it."""
+        claim = self._claim
+        if verdict is None:
+            verdict = Verdict.RETRY if self.retry else Verdict.OK
+        delay_ms = self.least_wait_ms or None if verdict is Verdict.RETRY else self.again_ms
+        return Finish(claim.queue, claim.key, claim.nonce, verdict, delay_ms, tuple(self.changes))
+
+    def failure(self, reason: str) -> TurnFailed:
+        """The turn ends here and is retried; what was settled so far stays settled."""
+        return TurnFailed(reason, self.finish(Verdict.RETRY))

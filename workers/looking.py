@@ -1,0 +1,91 @@
+"""Looking closer before acting: related pods for a ranking, a live list where the cache will not do, blocked names."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from broker.values import Cached, Change, Claim
+from controllers import wire
+from controllers.codec import decode_pod, decode_replicaset
+from controllers.model import Pod, controller_of
+from controllers.plan import Plan, Snapshot
+from controllers.registry import Controller
+from controllers.routing import owner_entry
+from workers.ledger import Ledger
+from workers.steps import ListLive, Look, Step, TurnContext
+
+Versions = Mapping[str, str]
+"""uid -> resourceVersion of the pods a decision was made on."""
+
+
+def names(targets: Iterable[str]) -> frozenset[str]:
+    """The bare names of "pods/name" targets."""
+    return frozenset(target.partition("/")[2] for target in targets)
+
+
+def still_blocked(namespace: str, blocked: Mapping[str, str], ledger: Ledger) -> Generator[Step, Any, frozenset[str]]:
+    """Of the names recorded as borne by foreign pods ("pods/name" -> uid), those whose pod is still there."""
+    wanted = {f"{namespace}/{target.partition('/')[2]}": (target, uid) for target, uid in blocked.items()}
+    found: list[Cached] = yield Look("pods", ids=tuple(wanted))
+    present = {cached.uid for cached in found}
+    for target, uid in wanted.values():
+        if uid not in present:
+            ledger.changes.append(Change.drop(f"blocked {target}"))
+    return names(target for target, uid in wanted.values() if uid in present)
+
+
+def closer(
+    claim: Claim,
+    snapshot: Snapshot,
+    plan: Plan,
+    controller: Controller,
+    ctx: TurnContext,
+    view_age_ms: int,
+    ledger: Ledger,
+) -> Generator[Step, Any, tuple[Snapshot, Plan, Versions]]:
+    """Decide again with what the plan asks for, and on a live list where the cache may not be acted on.
+
+    That is: announced writes whose record was lost, or deletes on a view that nobody has confirmed for too long.
+    """
+    versions: Versions = {child.uid: child.rv for child in claim.children}
+    if plan.wants_related:
+        snapshot = yield from _with_related(snapshot)
+        plan = controller.decide(snapshot, ctx.wall_ms())
+    lost = claim.unsettled and claim.record is None
+    if (lost and (plan.create or plan.delete)) or (plan.delete and view_age_ms > ctx.view_age_max_ms):
+        snapshot, versions = yield from _live(snapshot)
+        ledger.changes.append(Change.settled())
+        plan = controller.decide(snapshot, ctx.wall_ms())
+        if plan.wants_related:
+            snapshot = yield from _with_related(snapshot)
+            plan = controller.decide(snapshot, ctx.wall_ms())
+    return snapshot, plan, versions
+
+
+def _live(snapshot: Snapshot) -> Generator[Step, Any, tuple[Snapshot, Versions]]:
+    owner = snapshot.owner
+    listed: list[bytes] = yield ListLive("pods", owner.namespace)
+    pods: list[Pod] = []
+    versions: dict[str, str] = {}
+    for raw in listed:
+        rv, pod = wire.pod_from_json(raw)
+        ref = controller_of(pod)
+        if ref is None or ref.uid == owner.uid:
+            pods.append(pod)
+            versions[pod.uid] = rv
+    return msgspec.structs.replace(snapshot, pods=tuple(pods), satisfied=True), versions
+
+
+def _with_related(snapshot: Snapshot) -> Generator[Step, Any, Snapshot]:
+    """Owners under the same controller, and the pods they own; orphans of the namespace are in the snapshot already."""
+    parent = controller_of(snapshot.owner)
+    assert parent is not None, "only an owner that is itself controlled has siblings"
+    cached: list[Cached] = yield Look("replicasets", entries=(owner_entry(parent.uid),))
+    siblings = tuple(decode_replicaset(each.blob) for each in cached)
+    others = tuple(owner_entry(each.uid) for each in siblings if each.uid != snapshot.owner.uid)
+    found: list[Cached] = (yield Look("pods", entries=others)) if others else []
+    related = tuple(decode_pod(each.blob) for each in found)
+    return msgspec.structs.replace(snapshot, siblings=siblings, related=related)

@@ -1,0 +1,50 @@
+"""Settling what an earlier holder announced and left unanswered: by writing the same again, never by looking.
+
+An absence proves nothing, for the request may still be under way; the same name or UID written again forces the
+outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from broker.values import Record
+from cluster.answer import Answer
+from controllers.model import ReplicaSet
+from controllers.pod_template import TemplateError
+from controllers.registry import Controller
+from workers.acting import created, deleted
+from workers.ledger import Ledger
+from workers.steps import Grant, Reserve, Send, Step, Write
+
+
+def settle(owner: ReplicaSet, record: Record, controller: Controller, ledger: Ledger) -> Generator[Step, Any, None]:
+    """Send every pending entry of the record again, as many as the rate limit allows now.
+
+    They are in the record already, under the nonce this claim put on the key; no new announcement is due.
+    """
+    deletes = [
+        Write("delete", "pods", owner.namespace, each.target.partition("/")[2], uid=each.uid, rv=each.rv)
+        for each in record.deletes
+        if not each.answered
+    ]
+    creates: list[Write] = []
+    if record.pending_creates:
+        try:
+            bodies = controller.pod_bodies(owner)
+        except TemplateError as error:
+            raise ledger.failure(str(error)) from None
+        for target in record.pending_creates:
+            name = target.partition("/")[2]
+            creates.append(Write("create", "pods", owner.namespace, name, bodies.body(name)))
+    grant: Grant = yield Reserve(len(deletes) + len(creates))
+    deletes = deletes[: grant.granted]
+    creates = creates[: grant.granted - len(deletes)]
+    if grant.wait_ms:
+        ledger.least_wait_ms = grant.wait_ms
+    if not deletes and not creates:
+        return
+    answers: list[Answer] = yield Send((*deletes, *creates), prepaid=True)
+    yield from deleted(deletes, answers[: len(deletes)], ledger)
+    yield from created(owner, creates, answers[len(deletes) :], ledger)

@@ -1,0 +1,107 @@
+"""The steps a turn may ask for. A turn is a generator: it yields a step and is sent the step's result.
+
+So a turn never touches Redis, the API or a clock itself; ``workers.engine`` carries the steps out for real, and the
+simulation stops between any two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from broker.values import Entry, Finish
+
+
+class Announce(NamedTuple):
+    """Record writes before they are sent. Result: list[Borne], empty when recorded. May raise ClaimLost."""
+
+    owner_uid: str
+    entries: tuple[Entry, ...]
+
+
+class Reserve(NamedTuple):
+    """Take up to ``wanted`` tokens of the rate limit, before recording. Result: Grant."""
+
+    wanted: int
+
+
+class Grant(NamedTuple):
+    """How many of the requests may be sent now; where it is fewer, ms until the next burst may."""
+
+    granted: int
+    wait_ms: int
+
+
+class Write(NamedTuple):
+    """One request that changes the cluster. ``verb``: create, delete, patch (strategic merge) or status (merge)."""
+
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    body: bytes = b""
+    uid: str = ""
+    rv: str = ""
+
+    @property
+    def target(self) -> str:
+        return f"{self.resource}/{self.name}"
+
+
+class Send(NamedTuple):
+    """Send writes at the same time, each at most once, none after the deadline. Result: list[Answer], in order.
+
+    ``prepaid``: their tokens were reserved. Writes that need no record first make sure that the claim is still ours.
+    """
+
+    writes: tuple[Write, ...]
+    prepaid: bool = False
+
+
+class Read(NamedTuple):
+    """Read objects live, at the same time. Result: list[Answer], in order."""
+
+    resource: str
+    namespace: str
+    names: tuple[str, ...]
+
+
+class ListLive(NamedTuple):
+    """A consistent list of a namespace, past every cache. Result: list[bytes], the JSON of each object.
+
+    Raises ``cluster.listing.ListError``.
+    """
+
+    resource: str
+    namespace: str
+
+
+class Look(NamedTuple):
+    """Cached objects by id or index entry. Result: list[Cached]."""
+
+    resource: str
+    ids: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+
+
+Step = Announce | Reserve | Send | Read | ListLive | Look
+Turn = Generator[Step, Any, Finish]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """What does not change from turn to turn: whether terminatingReplicas is written, the times, the wall clock."""
+
+    reports_terminating: bool
+    view_age_max_ms: int
+    hold_ms: int
+    wall_ms: Callable[[], int]
+
+
+class TurnFailed(Exception):
+    """A turn that came to nothing, or not to all of it. ``finish`` says what is to be kept all the same."""
+
+    def __init__(self, reason: str, finish: Finish) -> None:
+        super().__init__(reason)
+        self.finish = finish

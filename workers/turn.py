@@ -1,0 +1,100 @@
+"""One turn over one key, on one screen: read, settle, decide, act, say so.
+
+The order is the protocol's: what an earlier holder left unanswered is written again before anything is decided; nothing
+is decided on a cache that has not passed our own writes; claims come before creates and deletes, the status after them.
+"""
+
+from __future__ import annotations
+
+from broker.values import Claim, Verdict
+from cluster import outcome
+from cluster.outcome import Outcome
+from controllers.codec import decode_pod
+from controllers.model import ReplicaSet
+from controllers.plan import Plan, Snapshot
+from controllers.registry import RESOURCES, Controller
+from workers import acting, claiming, looking, settling
+from workers.ledger import Ledger
+from workers.steps import Send, Turn, TurnContext, Write
+
+
+def turn(claim: Claim, view_age_ms: int, controller: Controller, ctx: TurnContext, ledger: Ledger) -> Turn:
+    """Bring one owner a step closer to what it asks for. ``view_age_ms``: since the pods' cache was last confirmed.
+
+    Raises TurnFailed for a turn that is to be retried, with what it settled; ClaimLost from a step ends it at once.
+    """
+    if claim.owner is None:
+        return ledger.finish(Verdict.GONE)
+    owner: ReplicaSet = RESOURCES[controller.resource].decode(claim.owner.blob)
+    record = claim.record
+    if record is not None and record.owner_uid not in ("", owner.uid):
+        ledger.again_in(0)
+        return ledger.finish(Verdict.GONE)  # of a predecessor of the same name: its names and UIDs mean nothing here
+    if record is not None and record.pending:
+        yield from settling.settle(owner, record, controller, ledger)
+        if ledger.error:
+            raise ledger.failure(ledger.error)
+        ledger.again_in(0)
+        return ledger.finish()
+
+    pods = tuple([decode_pod(child.blob) for child in claim.children])
+    satisfied, held, blocked = not claim.needs, _NONE, _NONE
+    if record is not None:
+        present = {pod.uid for pod in pods if not pod.deleting_ms}
+        satisfied = ledger.deletes_seen(record.deletes, present) and satisfied
+        held = looking.names(record.held)
+        if record.blocked:
+            blocked = yield from looking.still_blocked(owner.namespace, record.blocked, ledger)
+    snapshot = Snapshot(owner, pods, satisfied=satisfied, held=held, blocked=blocked)
+    plan: Plan = controller.decide(snapshot, ctx.wall_ms())
+
+    if plan.writes or plan.wants_related:
+        snapshot, plan, versions = yield from looking.closer(
+            claim, snapshot, plan, controller, ctx, view_age_ms, ledger
+        )
+        if plan.adopt or plan.release:
+            snapshot = yield from claiming.claim_pods(snapshot, plan, controller, ledger)
+            plan = controller.decide(snapshot, ctx.wall_ms())
+        if plan.create:
+            yield from acting.create_pods(owner, plan, controller, ledger)
+        elif plan.delete:
+            yield from acting.delete_pods(owner, plan, versions, ledger)
+    if plan.held_back:
+        ledger.again_in(ctx.hold_ms)
+    yield from _write_status(claim, owner, plan, controller, ctx, ledger)
+    if ledger.error:
+        raise ledger.failure(ledger.error)
+    return ledger.finish()
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+def _write_status(
+    claim: Claim, owner: ReplicaSet, plan: Plan, controller: Controller, ctx: TurnContext, ledger: Ledger
+) -> Turn:
+    """Write the status if it says anything new, with the resourceVersion it was computed from, never on a fresh one."""
+    assert claim.owner is not None
+    now_ms = ctx.wall_ms()
+    new = controller.status(owner, plan, ledger.error, now_ms, ctx.reports_terminating)
+    if new is not None and f"{controller.resource}=" not in claim.needs:
+        body = controller.status_patch(owner, new, claim.owner.rv)
+        write = Write("status", controller.resource, owner.namespace, owner.name, body)
+        (answer,) = yield Send((write,))
+        match outcome.of_change(answer):
+            case Outcome.DONE:
+                ledger.need(controller.resource, answer.resource_version)
+            case Outcome.GONE:
+                pass  # the event of its end wakes the key
+            case Outcome.CONFLICT | Outcome.NOT_SENT:
+                ledger.retry = True  # the owner has changed, or time is up: compute it again
+            case Outcome.THROTTLED:
+                ledger.throttled(answer)
+                ledger.retry = True
+            case _:
+                raise ledger.failure(ledger.error or f"status of {owner.key}: {answer.message}")
+    if not ledger.error:
+        again_ms = controller.look_again_ms(owner, plan.claimed, new or owner.status, now_ms, ctx.wall_ms())
+        if again_ms is not None:
+            ledger.again_in(again_ms)
+    return ledger.finish()
