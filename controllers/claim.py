@@ -112,9 +112,7 @@ def gate_error(owner: Claimer, kind: str, live_uid: str, live_deleting_ms: int) 
     Asked at most once a turn, before the first adoption; a read that failed is itself the reason.
     """
     if live_uid != owner.uid:
-        return (
-            f"original {kind} {owner.namespace}/{owner.name} is gone: got uid {live_uid}, wanted {owner.uid}"
-        )
+        return f"original {kind} {owner.namespace}/{owner.name} is gone: got uid {live_uid}, wanted {owner.uid}"
     if live_deleting_ms:
         return f"{owner.namespace}/{owner.name} has just been deleted at {rfc3339(live_deleting_ms)}"
     return ""

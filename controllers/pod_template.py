@@ -76,9 +76,7 @@ class PodBodies:
 
 def pod_bodies(owner: ReplicaSet, flavour: Flavour) -> PodBodies:
     """For the pods of a ReplicaSet or its like. Raises TemplateError."""
-    return PodBodies(
-        owner.namespace, name_prefix(owner.name), owner.template, controller_ref_of(owner, flavour)
-    )
+    return PodBodies(owner.namespace, name_prefix(owner.name), owner.template, controller_ref_of(owner, flavour))
 
 
 def controller_ref_of(owner: ReplicaSet, flavour: Flavour) -> OwnerRef:

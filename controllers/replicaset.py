@@ -86,9 +86,7 @@ def _standard_refill(snapshot: Snapshot, missing: int, burst: int) -> tuple[tupl
     borne = {pod.name for pod in snapshot.pods}
     withheld = 0
     if held:
-        withheld = sum(
-            1 for pod in snapshot.pods if pod.name in held and not is_active(pod) and _is_owned(owner, pod)
-        )
+        withheld = sum(1 for pod in snapshot.pods if pod.name in held and not is_active(pod) and _is_owned(owner, pod))
     count = min(missing - withheld, burst)
     if count <= 0:
         return (), min(missing, withheld)

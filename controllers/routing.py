@@ -48,11 +48,7 @@ def route_pod(pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: Ow
     if gone:
         # Of a pod that has gone only its owner is to be told; nobody counts orphans.
         queue = None if ref is None else queue_of_kind.get(ref.kind)
-        return (
-            Routes()
-            if ref is None or queue is None
-            else Routes(wake=((queue, f"{pod.namespace}/{ref.name}"),))
-        )
+        return Routes() if ref is None or queue is None else Routes(wake=((queue, f"{pod.namespace}/{ref.name}"),))
     index = [owner_entry(ref.uid) if ref is not None else orphan_entry(pod.namespace)]
     if pod.node_name:
         index.append(node_entry(pod.node_name))

@@ -72,9 +72,7 @@ class LabelSelector(msgspec.Struct, frozen=True, array_like=True):
         return True
 
 
-def label_selector(
-    match_labels: Mapping[str, str] | None, expressions: tuple[Requirement, ...] = ()
-) -> LabelSelector:
+def label_selector(match_labels: Mapping[str, str] | None, expressions: tuple[Requirement, ...] = ()) -> LabelSelector:
     """Build a selector and note what, if anything, is wrong with it in its `error`."""
     labels = dict(match_labels or {})
     return LabelSelector(labels, expressions, _first_error(labels, expressions))

@@ -198,18 +198,14 @@ def _ms(moment: datetime | None) -> int:
 
 def _owner_refs(meta: _Meta) -> tuple[OwnerRef, ...]:
     return tuple(
-        OwnerRef(
-            ref.api_version, ref.kind, ref.name, ref.uid, bool(ref.controller), bool(ref.block_owner_deletion)
-        )
+        OwnerRef(ref.api_version, ref.kind, ref.name, ref.uid, bool(ref.controller), bool(ref.block_owner_deletion))
         for ref in meta.owner_references or ()
     )
 
 
 def _sidecar_restarts(spec: _PodSpec, status: _PodStatus) -> int:
     sidecars = {c.name for c in spec.init_containers or () if c.restart_policy == "Always"}
-    return max(
-        [c.restart_count for c in status.init_container_statuses or () if c.name in sidecars], default=0
-    )
+    return max([c.restart_count for c in status.init_container_statuses or () if c.name in sidecars], default=0)
 
 
 def _selector(wire: _Selector | None) -> LabelSelector | None:

@@ -215,7 +215,9 @@ any_pod = st.builds(
 @settings(max_examples=200)
 @given(st.lists(any_pod, max_size=12, unique_by=lambda p: p.uid), st.integers(0, 12))
 def test_victims_are_the_front_of_the_order(candidates, count):
-    """Whatever the mix: as many as asked, each once, and by rules 1 to 5 no survivor should have gone before."""
+    """Whatever the mix: as many as asked, each once, and by rules 1 to 5 no survivor should have gone
+    before.
+    """
     ranks = node_ranks(candidates)
     chosen = victims(candidates, count, candidates, NOW_MS)
     assert len(chosen) == min(count, len(candidates))

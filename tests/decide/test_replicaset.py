@@ -114,7 +114,9 @@ def test_deleting_owner_does_nothing_but_count():
 
 @pytest.mark.parametrize("letters", ["", "RRRR"], ids=["too few", "too many"])
 def test_unsatisfied_owner_only_claims(letters):
-    """11.2.4: while something announced is outstanding nothing is created or deleted, claims and counts go on."""
+    """11.2.4: while something announced is outstanding nothing is created or deleted, claims and counts go
+    on.
+    """
     given = (*pods(letters), pod("orphan", owner_refs=()))
     plan = decide(Snapshot(rs(2), given, satisfied=False), NOW_MS)
     assert plan.adopt == given[-1:]

@@ -135,7 +135,9 @@ def test_no_status_for_an_invalid_selector():
 
 
 def test_availability_of_four():
-    """11.2.23: pending, ready now, for 2 s, for 4.3 s, minReadySeconds 5: ready 3, available 0, again in 0.7 s."""
+    """11.2.23: pending, ready now, for 2 s, for 4.3 s, minReadySeconds 5: ready 3, available 0, again in
+    0.7 s.
+    """
     given = (
         pod("a", phase="Pending", ready=False, ready_since_ms=0),
         pod("b", ready_since_ms=NOW_MS),
