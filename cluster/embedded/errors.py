@@ -170,14 +170,10 @@ def conflict(resource: str, group: str, name: str, why: str) -> ApiError:
     )
 
 
-OBJECT_MODIFIED: Final = (
-    "the object has been modified; please apply your changes to the latest version and try again"
-)
+OBJECT_MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-def forbidden(
-    resource: str, group: str, name: str, why: str, causes: Iterable[dict[str, str]] = ()
-) -> ApiError:
+def forbidden(resource: str, group: str, name: str, why: str, causes: Iterable[dict[str, str]] = ()) -> ApiError:
     """403 from admission: quota, a namespace that is going away, a protected object."""
     details = _details(resource, group, name)
     listed = list(causes)
@@ -207,9 +203,7 @@ def unauthorized() -> ApiError:
 
 def method_not_allowed(resource: str, group: str, verb: str) -> ApiError:
     if not resource:
-        return ApiError(
-            405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
-        )
+        return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
     return ApiError(
         405,
         "MethodNotAllowed",

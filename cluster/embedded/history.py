@@ -1,8 +1,8 @@
 """The bounded history of one kind: an append-only log that every watch of the kind reads.
 
 A watcher holds a position, not a queue: an event is stored once however many watch, a slow watcher
-costs nothing, and one future wakes them all. Positions count events since the start of the server, so
-they stay true when old events are dropped.
+costs nothing, and what piled up while it wrote goes out in one piece. Positions count events since the
+start of the server, so they stay true when old events are dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Log:
         self.base = 0  # position of events[0]
         self.floor_rv = 0  # every event after this resourceVersion is still here
         self.cuts = 0  # how often `cut` was called: a watch begun before the last one must end
-        self._woken: asyncio.Future[None] | None = None
+        self._waiters: list[asyncio.Future[None]] = []
 
     @property
     def end(self) -> int:
@@ -35,7 +35,8 @@ class Log:
         self.events.append(event)
         if len(self.events) >= 2 * self.events_max:
             self._drop(len(self.events) - self.events_max)
-        self.wake()
+        if self._waiters:
+            self.wake()
 
     def position_after(self, rv: int) -> int | None:
         """Where to go on for someone who has seen everything up to `rv`; None if that is no longer kept."""
@@ -58,17 +59,16 @@ class Log:
 
     def wake(self) -> None:
         """Let every waiter look again."""
-        if self._woken is not None:
-            if not self._woken.done():
-                self._woken.set_result(None)
-            self._woken = None
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def changed(self) -> asyncio.Future[None]:
-        """A future, shared by all waiters, that is done at the next event. Wait on it through `asyncio.wait`
-        or `shield`: cancelling it would wake nobody else."""
-        if self._woken is None:
-            self._woken = asyncio.get_running_loop().create_future()
-        return self._woken
+        """A future of the caller's own that is done at the next event or `wake`."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        return waiter
 
     def _drop(self, count: int) -> None:
         if count:

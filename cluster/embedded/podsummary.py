@@ -54,8 +54,7 @@ def _condition(status: Obj, type_: str) -> str | None:
 def _status_word(spec: Obj, status: Obj) -> str:
     word = str(status.get("reason") or status.get("phase") or "Pending")
     if any(
-        c.get("type") == "PodScheduled" and c.get("reason") == "SchedulingGated"
-        for c in status.get("conditions") or ()
+        c.get("type") == "PodScheduled" and c.get("reason") == "SchedulingGated" for c in status.get("conditions") or ()
     ):
         word = "SchedulingGated"
     initialising = _init_word(spec.get("initContainers") or [], status.get("initContainerStatuses") or [])

@@ -208,9 +208,7 @@ PRINTERS: Final[Mapping[str, Printer]] = {
         ),
         _node,
     ),
-    "Pod": Printer(
-        _columns("Name|Ready|Status|Restarts|Age", "IP|Node|Nominated Node|Readiness Gates"), pod_row
-    ),
+    "Pod": Printer(_columns("Name|Ready|Status|Restarts|Age", "IP|Node|Nominated Node|Readiness Gates"), pod_row),
     "ReplicaSet": Printer(
         _columns("Name|Desired|Current|Ready|Age", "Containers|Images|Selector", "Desired|Current|Ready"),
         _replicaset,

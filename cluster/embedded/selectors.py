@@ -52,9 +52,7 @@ def _compare(key: str, greater: bool, limit: int) -> LabelTest:
 
 def _check(text: str, pattern: re.Pattern[str], what: str, selector: str) -> str:
     if not pattern.fullmatch(text):
-        raise bad_request(
-            f"unable to parse requirement: {what} {quoted(text)} is not valid in {quoted(selector)}"
-        )
+        raise bad_request(f"unable to parse requirement: {what} {quoted(text)} is not valid in {quoted(selector)}")
     return text
 
 
@@ -75,9 +73,7 @@ def _label_test(match: re.Match[str], selector: str) -> LabelTest:
     if operator in (">", "<"):
         limit = _number(value)
         if limit is None:
-            raise bad_request(
-                f"unable to parse requirement: {quoted(value)} is not an integer in {quoted(selector)}"
-            )
+            raise bad_request(f"unable to parse requirement: {quoted(value)} is not an integer in {quoted(selector)}")
         return _compare(key, operator == ">", limit)
     _check(value, _LABEL_VALUE, "label value", selector)
     if operator == "!=":
@@ -123,9 +119,7 @@ class Selector:
 
     __slots__ = ("_fields", "_kind", "_labels", "only_name")
 
-    def __init__(
-        self, kind: Kind, labels: tuple[LabelTest, ...], fields: tuple[tuple[str, bool, str], ...]
-    ) -> None:
+    def __init__(self, kind: Kind, labels: tuple[LabelTest, ...], fields: tuple[tuple[str, bool, str], ...]) -> None:
         self._kind = kind
         self._labels = labels
         self._fields = fields

@@ -137,9 +137,7 @@ class Store:
         """((namespace, name), stored) in the order lists have."""
         spaces = self._objects[kind]
         names = sorted(spaces) if namespace is None else [namespace] if namespace in spaces else []
-        return [
-            ((ns, name), of_ns[name]) for ns in names for of_ns in (spaces[ns],) for name in sorted(of_ns)
-        ]
+        return [((ns, name), of_ns[name]) for ns in names for of_ns in (spaces[ns],) for name in sorted(of_ns)]
 
     def count(self, kind: str, namespace: str | None = None) -> int:
         spaces = self._objects[kind]
@@ -199,9 +197,7 @@ class Store:
         """
         return self.update_stored(kind, obj, expected_rv).obj
 
-    def update_stored(
-        self, kind: str, obj: Obj, expected_rv: str | None = None, *, dry_run: bool = False
-    ) -> Stored:
+    def update_stored(self, kind: str, obj: Obj, expected_rv: str | None = None, *, dry_run: bool = False) -> Stored:
         """As `update`. With `dry_run` nothing is stored; what would have been is returned."""
         entry = self.kinds[kind]
         given = obj["metadata"]
@@ -242,17 +238,21 @@ class Store:
         Returns the object as it is now, or as it left, and whether it has left. Raises ApiError 404; 409
         when a precondition does not hold.
         """
-        previous = self.require(kind, namespace, name)
-        step = deletion.plan(self.kinds[kind], previous.obj, options, self.clock())
+        stored, gone = self.delete_stored(kind, namespace, name, options)
+        return stored.obj, gone
+
+    def delete_stored(self, kind: str, namespace: str, name: str, options: DeleteOptions) -> tuple[Stored, bool]:
+        entry = self.kinds[kind]
+        current = self.require(kind, namespace, name)
+        step = deletion.plan(entry, current.obj, options, self.clock())
         if options.dry_run:
-            return step.write or previous.obj, step.remove
-        current = previous
+            return current, step.remove
         if step.write is not None:
-            current = self._commit("MODIFIED", self.kinds[kind], (namespace, name), step.write, previous)
-        if step.remove:
-            gone = self.remove(kind, namespace, name)
-            return gone if gone is not None else current.obj, True
-        return current.obj, False
+            current = self._commit("MODIFIED", entry, (namespace, name), step.write, current)
+        if step.remove and self.stored(kind, namespace, name) is current:
+            return self._forget(entry, namespace, name, current.obj), True
+        # Kept; or a subscriber has already taken it out on seeing the mark.
+        return current, step.remove
 
     def remove(self, kind: str, namespace: str, name: str) -> Obj | None:
         """Take the object out at once, whatever holds it. Returns it as it left; None if there is none."""

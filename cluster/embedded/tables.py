@@ -46,8 +46,7 @@ def view_of(shape: Shape, include: str) -> View:
         return View(shape, Include(include) if include else Include.METADATA)
     except ValueError:
         raise bad_request(
-            f"unrecognized includeObject value: {quoted(include)}: "
-            'supported values: "", "Metadata", "None", "Object"'
+            f'unrecognized includeObject value: {quoted(include)}: supported values: "", "Metadata", "None", "Object"'
         ) from None
 
 
@@ -75,9 +74,7 @@ def _partial(stored: Stored) -> Obj:
     }
 
 
-def table(
-    kind: Kind, items: Iterable[Stored], list_meta: dict[str, Any], include: Include, now_s: float
-) -> bytes:
+def table(kind: Kind, items: Iterable[Stored], list_meta: dict[str, Any], include: Include, now_s: float) -> bytes:
     return orjson.dumps(
         {
             "kind": "Table",

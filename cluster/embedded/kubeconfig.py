@@ -1,0 +1,34 @@
+"""A kubeconfig file for the embedded API."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+import yaml
+
+_NAME = "oarlock"
+
+
+def write_kubeconfig(path: Path, url: str, *, token: str | None = None, ca_file: Path | None = None) -> None:
+    """Write a kubeconfig with one cluster, user and context at `path`, in one step and for the owner only.
+
+    `ca_file`: the certificate to trust, copied into the file.
+    """
+    cluster = {"server": url}
+    if ca_file is not None:
+        cluster["certificate-authority-data"] = base64.b64encode(ca_file.read_bytes()).decode()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": cluster}],
+        "users": [{"name": _NAME, "user": {"token": token} if token else {}}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": "default"}}],
+        "current-context": _NAME,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        yaml.safe_dump(config, file, sort_keys=False)
+    draft.replace(path)

@@ -1,0 +1,326 @@
+"""The HTTP face: one handler from request to response, with authentication, audit and faults on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import orjson
+from aiohttp import web
+
+from cluster.embedded import discovery, dispatch
+from cluster.embedded.audit import ANSWER, COMMITTED, AuditLog, Call
+from cluster.embedded.errors import (
+    ApiError,
+    internal_error,
+    no_such_resource,
+    timed_out,
+    too_many_requests,
+    unauthorized,
+)
+from cluster.embedded.faults import Action, Chosen, Fault, Faults, fault_from
+from cluster.embedded.negotiation import PROTOBUF, decode_json, media_type_of, shape_of
+from cluster.embedded.paths import Paths, Target
+from cluster.embedded.rest import Outcome, Rest
+from cluster.embedded.tables import View, view_of
+from cluster.embedded.watch import DEFAULT_LASTS_S, Pace, Watch, watch_request
+
+log = logging.getLogger(__name__)
+
+ADMIN_PREFIX: Final = "/_oarlock/"
+ANONYMOUS: Final = "system:anonymous"
+_ADMIN: Final = "admin"  # whoever holds the token, of which there is one
+_JSON_HEADERS: Final = {"Content-Type": "application/json"}
+_DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
+
+AdminHandler = Callable[[str, bytes], Awaitable[Any]]
+"""(method, body) -> what to answer as JSON. Raises ApiError."""
+
+
+class Requests:
+    """`handle` serves every request. `faults` None: no faults and no admin endpoint for them."""
+
+    def __init__(
+        self,
+        rest: Rest,
+        *,
+        audit: AuditLog | None = None,
+        faults: Faults | None = None,
+        token: str | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._rest = rest
+        self._store = rest.store
+        self._audit = audit
+        self._faults = faults
+        self._token = token
+        self._pace = pace or Pace()
+        self._paths = Paths(self._store.kinds.values())
+        self._documents = discovery.documents(self._store.kinds)
+        self._late: set[asyncio.Task[web.StreamResponse]] = set()
+        self._admin: dict[str, AdminHandler] = {}
+        if faults is not None:
+            self._admin[ADMIN_PREFIX + "faults"] = self._serve_faults
+        self.stopping = False
+
+    def add_admin(self, name: str, handler: AdminHandler) -> None:
+        """Serve `/_oarlock/NAME` by `handler`."""
+        self._admin[ADMIN_PREFIX + name] = handler
+
+    def stop(self) -> None:
+        """Refuse nothing, but end every watch and give up writes that a fault still holds back."""
+        self.stopping = True
+        for history in self._store.logs.values():
+            history.wake()
+        for task in self._late:
+            task.cancel()
+
+    # -- one request -----------------------------------------------------------------------------
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._handle(request)
+        except ApiError as error:
+            return _response(Outcome.refusal(error))
+        except web.HTTPRequestEntityTooLarge:
+            too_large = ApiError(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
+            return _response(Outcome.refusal(too_large))
+        except Exception as error:  # one broken request must not end the server, and must be seen
+            log.exception("%s %s failed", request.method, request.raw_path)
+            return _response(Outcome.refusal(internal_error(f"{type(error).__name__}: {error}")))
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        received_s = time.time()
+        path, _, query = request.raw_path.partition("?")
+        method = request.method
+        user = self._user(request)
+        if method == "GET":
+            document = self._documents.get(path.rstrip("/") if len(path) > 1 else path)
+            if document is not None:
+                return web.Response(body=document[0], headers={"Content-Type": document[1]})
+        if path.startswith(ADMIN_PREFIX):
+            return await self._serve_admin(request, path)
+        params = dict(parse_qsl(query, keep_blank_values=True)) if query else {}
+        target = self._paths.resolve(path)
+        if target is None:
+            raise no_such_resource()
+        verb = dispatch.verb_of(method, target, params)
+        headers = request.headers
+        view = view_of(shape_of(headers.get("Accept", "")), params.get("includeObject", ""))
+        call = Call(
+            verb=verb,
+            uri=request.raw_path,
+            user=user,
+            user_agent=headers.get("User-Agent", ""),
+            source_ip=request.remote or "",
+            target=target,
+            received_s=received_s,
+        )
+        if verb == "watch":
+            return await self._watch(request, call, params, view)
+        if verb not in dispatch.READS:
+            call.body = await request.read()
+            call.content_type = headers.get("Content-Type", "")
+        chosen = None
+        if self._faults is not None:
+            chosen = self._faults.choose(verb, _resource(target), call.user_agent)
+        if chosen is None:
+            return _response(self._serve(call, params, view))
+        # Shielded: what a client gave up on may still happen, and then is audited like anything else.
+        task = asyncio.create_task(self._serve_with_fault(request, call, params, view, chosen))
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+        return await asyncio.shield(task)
+
+    def _serve(self, call: Call, params: Mapping[str, str], view: View, fail_after: bool = False) -> Outcome:
+        """Act, and note it in the audit log. Refusals are outcomes here, not exceptions."""
+        rv_before = self._store.rv
+        try:
+            if call.verb in dispatch.READS:
+                outcome = dispatch.read(self._rest, call.target, call.verb, params, view)
+            else:
+                outcome = dispatch.write(self._rest, call.target, call.verb, params, call.body, call.content_type, view)
+        except ApiError as error:
+            outcome = Outcome.refusal(error)
+        call.committed = self._store.rv != rv_before
+        if fail_after:
+            failed = Outcome.refusal(internal_error("an injected fault"))
+            outcome = Outcome(failed.code, failed.body, outcome.about)
+        self._note(call, outcome)
+        return outcome
+
+    def _note(self, call: Call, outcome: Outcome) -> None:
+        audit = self._audit
+        if audit is None:
+            return
+        if call.verb in dispatch.READS:
+            if not audit.reads:
+                return
+        else:
+            call.annotations[COMMITTED] = "true" if call.committed else "false"
+        call.body_is_json = media_type_of(call.content_type) != PROTOBUF and "yaml" not in call.content_type
+        audit.record(call, outcome.code, outcome.body, outcome.about, time.time())
+
+    # -- faults ----------------------------------------------------------------------------------
+
+    async def _serve_with_fault(
+        self,
+        request: web.BaseRequest,
+        call: Call,
+        params: Mapping[str, str],
+        view: View,
+        chosen: Chosen,
+    ) -> web.StreamResponse:
+        call.annotations[ANSWER] = ",".join(chosen.names)
+        if chosen.refuse_s is not None or chosen.fail_before:
+            error = (
+                too_many_requests(chosen.refuse_s)
+                if chosen.refuse_s is not None
+                else internal_error("an injected fault")
+            )
+            outcome = Outcome.refusal(error)
+            self._note(call, outcome)
+            return _response(outcome)
+        timeout_s = duration_s(params.get("timeout", ""))
+        late = Outcome.refusal(
+            timed_out("request did not complete within requested timeout - context deadline exceeded")
+        )
+        if timeout_s is not None and chosen.before_s >= timeout_s:
+            await asyncio.sleep(timeout_s)
+            self._note(call, late)
+            return _response(late)
+        if chosen.before_s:
+            await asyncio.sleep(chosen.before_s)
+        outcome = self._serve(call, params, view, fail_after=chosen.fail_after)
+        if chosen.drop:
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response()
+        if timeout_s is not None and chosen.before_s + chosen.after_s >= timeout_s:
+            await asyncio.sleep(timeout_s - chosen.before_s)
+            return _response(late)
+        if chosen.after_s:
+            await asyncio.sleep(chosen.after_s)
+        return _response(outcome)
+
+    async def _serve_admin(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        handler = self._admin.get(path.rstrip("/"))
+        if handler is None:
+            raise no_such_resource()
+        answer = await handler(request.method, await request.read())
+        return _response(Outcome(200, orjson.dumps(answer)))
+
+    async def _serve_faults(self, method: str, body: bytes) -> Any:
+        faults = self._faults
+        if faults is None:
+            raise no_such_resource()
+        if method == "PUT":
+            asked = decode_json(body)
+            listed = asked.get("faults", []) if isinstance(asked, dict) else asked
+            fresh = [fault_from(spec) for spec in listed]
+            faults.clear()
+            if isinstance(asked, dict) and "seed" in asked:
+                faults.reseed(int(asked["seed"]))
+            for fault in fresh:
+                self.inject(fault)
+        elif method == "POST":
+            self.inject(fault_from(decode_json(body)))
+        elif method == "DELETE":
+            faults.clear()
+        elif method != "GET":
+            raise ApiError(405, "MethodNotAllowed", "faults take GET, PUT, POST and DELETE")
+        return faults.describe()
+
+    def inject(self, fault: Fault) -> None:
+        """Put a fault in force now. A history cut takes effect at once."""
+        if self._faults is None:
+            raise RuntimeError("this server was started without faults")
+        self._faults.add(fault, time.monotonic())
+        if fault.action is Action.CUT_HISTORY:
+            fault.applied += 1
+            for name, history in self._store.logs.items():
+                plural = self._store.kinds[name].plural
+                if "*" in fault.resources or plural in fault.resources:
+                    history.cut(self._store.rv)
+
+    # -- watches ---------------------------------------------------------------------------------
+
+    async def _watch(
+        self, request: web.BaseRequest, call: Call, params: Mapping[str, str], view: View
+    ) -> web.StreamResponse:
+        asked = watch_request(self._store, call.target, params, view, random.uniform(*DEFAULT_LASTS_S))
+        faults, resource = self._faults, _resource(call.target)
+        if faults is not None and (chosen := faults.choose("watch", resource, call.user_agent)):
+            await asyncio.sleep(chosen.before_s)
+            if chosen.refuse_s is not None:
+                raise too_many_requests(chosen.refuse_s)
+            if chosen.fail_before or chosen.fail_after:
+                raise internal_error("an injected fault")
+
+        def stalled() -> bool:
+            return faults is not None and faults.watch_stalled(resource, call.user_agent, time.monotonic())
+
+        response = web.StreamResponse(headers=_JSON_HEADERS)
+        await response.prepare(request)
+        watch = Watch(
+            self._store,
+            asked,
+            pace=self._pace,
+            now=time.monotonic,
+            stalled=stalled,
+            stopping=lambda: self.stopping,
+        )
+        try:
+            await watch.run(response.write)
+            await response.write_eof()
+        except ConnectionError:
+            log.debug("a watch of %s was left by its client", resource)
+        return response
+
+    # -- who ------------------------------------------------------------------------------------
+
+    def _user(self, request: web.BaseRequest) -> str:
+        """Who asks. Raises ApiError 401 if a token is demanded and another or none was given."""
+        headers = request.headers
+        if self._token is not None:
+            scheme, _, given = headers.get("Authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), self._token.encode()):
+                raise unauthorized()
+            return _ADMIN
+        said = headers.get("X-Remote-User")
+        if said:
+            return said
+        transport = request.transport
+        certificate = transport.get_extra_info("peercert") if transport is not None else None
+        for part in (certificate or {}).get("subject", ()):
+            for name, value in part:
+                if name == "commonName":
+                    return str(value)
+        return ANONYMOUS
+
+
+def _resource(target: Target) -> str:
+    return f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
+
+
+def _response(outcome: Outcome) -> web.Response:
+    headers = _JSON_HEADERS
+    if outcome.retry_after_s is not None:
+        headers = {**_JSON_HEADERS, "Retry-After": str(outcome.retry_after_s)}
+    return web.Response(body=outcome.body, status=outcome.code, headers=headers)
+
+
+def duration_s(text: str) -> float | None:
+    """A Go duration such as `4s` or `1m30s`, in seconds; None if absent, zero or not one."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    hours, minutes, seconds, millis = (float(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + seconds + millis / 1000 or None

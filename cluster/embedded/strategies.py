@@ -1,0 +1,104 @@
+"""What the server itself writes into objects, whatever the client sent: per kind, on create and on update.
+
+Follows upstream's strategies (pkg/registry/core/*/strategy.go, pkg/registry/apps/replicaset/strategy.go):
+a new object's status is the server's, the main resource never writes status, status never writes spec.
+All functions return new dicts; what they are given stays as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+from cluster.embedded.kinds import Kind
+from cluster.embedded.qos import qos_class
+
+Obj = dict[str, Any]
+
+_NAMESPACE_HOLD: Final = "kubernetes"
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_SERVER_OWNED: Final = frozenset(
+    {
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "managedFields",
+        "selfLink",
+    }
+)
+
+
+def for_create(kind: Kind, obj: Obj) -> Obj:
+    """`obj` as it may be stored the first time, before defaulting and validation."""
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _SERVER_OWNED}
+    obj = {**obj, "metadata": meta}
+    if kind.name == "Pod":
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
+    elif kind.name == "Namespace":
+        _carry_own_name(obj)
+        spec = obj.get("spec") or {}
+        finalizers = spec.get("finalizers") or []
+        if _NAMESPACE_HOLD not in finalizers:
+            obj["spec"] = {**spec, "finalizers": [*finalizers, _NAMESPACE_HOLD]}
+        obj["status"] = {"phase": "Active"}
+    elif kind.has_status and kind.name != "Node":  # a kubelet registers its node with a status
+        obj["status"] = {"replicas": 0} if "scale" in kind.subresources else {}
+    return _with_string_data(obj) if kind.name == "Secret" else obj
+
+
+def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
+    """`new` with everything that a write of this (sub)resource may not change taken from `old`."""
+    meta, old_meta = dict(new["metadata"]), old["metadata"]
+    # A deletion, once asked for, cannot be taken back or put off by an update.
+    if old_meta.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old_meta and "deletionGracePeriodSeconds" not in meta:
+        meta["deletionGracePeriodSeconds"] = old_meta["deletionGracePeriodSeconds"]
+    meta["uid"] = old_meta["uid"]
+    _keep(meta, old_meta, "generation")
+    if subresource == "status":
+        if kind.name == "Pod":
+            _keep(meta, old_meta, "ownerReferences")
+        merged = {**old, "metadata": meta}
+        _keep(merged, new, "status")
+        return merged
+    merged = {**new, "metadata": meta}
+    if kind.has_status:
+        _keep(merged, old, "status")
+    if kind.name == "Namespace":
+        _carry_own_name(merged)
+        if subresource != "finalize":
+            # Only the finalize subresource says what still holds a namespace.
+            held = (old.get("spec") or {}).get("finalizers") or []
+            merged["spec"] = {**(merged.get("spec") or {}), "finalizers": held}
+    return _with_string_data(merged) if kind.name == "Secret" else merged
+
+
+def _keep(target: Obj, source: Obj, key: str) -> None:
+    """Have `target[key]` be what it is in `source`, also when it is absent there."""
+    if key in source:
+        target[key] = source[key]
+    else:
+        target.pop(key, None)
+
+
+def _carry_own_name(namespace: Obj) -> None:
+    """Have the namespace carry its name as a label (upstream: NamespaceDefaultLabelName)."""
+    meta = namespace["metadata"]
+    name, labels = meta.get("name"), meta.get("labels") or {}
+    if name and labels.get(_NAME_LABEL) != name:
+        namespace["metadata"] = {**meta, "labels": {**labels, _NAME_LABEL: name}}
+
+
+def _with_string_data(secret: Obj) -> Obj:
+    """stringData is write-only: it ends up, encoded, in data."""
+    plain = secret.get("stringData")
+    if not plain:
+        return secret
+    data = dict(secret.get("data") or {})
+    for key, text in plain.items():
+        data[key] = base64.b64encode(str(text).encode()).decode()
+    return {**{k: v for k, v in secret.items() if k != "stringData"}, "data": data}
