@@ -88,10 +88,13 @@ class EventRecorder:
                 sending = self._correlator.correlate(note, told_ns)
                 if sending is None:
                     self.filtered += 1
-                elif await self._deliver(sending):
-                    self.sent += 1
-                else:
-                    self.failed += 1
+                    continue
+                delivered = False
+                try:
+                    delivered = await self._deliver(sending)
+                finally:  # also when the time to close is over
+                    self.sent += delivered
+                    self.failed += not delivered
             if self._closing:
                 return
             await self._wake.wait()
@@ -110,11 +113,7 @@ class EventRecorder:
                 break
             wait_s = delay_s(answer) if answer.code == 429 else RETRY_S
             # The first wait is random, so that a fleet does not come back all at once.
-            try:
-                await self._sleep(wait_s * self._jitter() if attempt == 1 and answer.code != 429 else wait_s)
-            except asyncio.CancelledError:
-                self.failed += 1
-                raise
+            await self._sleep(wait_s * self._jitter() if attempt == 1 and answer.code != 429 else wait_s)
         log.warning("event %s/%s given up: %s", sending.namespace, sending.name, answer.message)
         return False
 

@@ -1,0 +1,137 @@
+"""What an answer to a write means, line by line of the table in cluster/outcome.py."""
+
+import pytest
+from client_helpers import status_json
+
+from cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict
+
+POD = b'{"kind":"Pod","metadata":{"uid":"u1","resourceVersion":"42"},"status":{"phase":"Pending"}}'
+TERMINATING = [{"reason": "NamespaceTerminating", "message": "going", "field": "metadata.namespace"}]
+O = Outcome  # noqa: E741
+
+
+def said(code, reason="", **details):
+    return Answer(code, status_json(code, reason, **details))
+
+
+@pytest.mark.parametrize(
+    ("answer", "create", "delete", "change"),
+    [
+        pytest.param(Answer(200, POD), O.DONE, O.DONE, O.DONE, id="200"),
+        pytest.param(Answer(201, POD), O.DONE, O.DONE, O.DONE, id="201"),
+        pytest.param(Answer(202, b"{}"), O.DONE, O.DONE, O.DONE, id="202 accepted"),
+        pytest.param(said(404, "NotFound"), O.REFUSED, O.GONE, O.GONE, id="404"),
+        pytest.param(Answer(404, b"404 page not found"), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="404 of no API"),
+        pytest.param(said(409, "AlreadyExists"), O.EXISTS, O.CONFLICT, O.CONFLICT, id="409 name taken"),
+        pytest.param(
+            said(409, "AlreadyExists", retryAfterSeconds=1),
+            O.EXISTS,
+            O.CONFLICT,
+            O.CONFLICT,
+            id="409 name taken although generateName was given too",
+        ),
+        pytest.param(said(409, "Conflict"), O.CONFLICT, O.CONFLICT, O.CONFLICT, id="409 quota or precondition"),
+        pytest.param(Answer(409, b"conflict"), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="409 of no API"),
+        pytest.param(said(403, "Forbidden"), O.REFUSED, O.REFUSED, O.REFUSED, id="403 quota, rights"),
+        pytest.param(
+            said(403, "Forbidden", causes=TERMINATING),
+            O.NAMESPACE_TERMINATING,
+            O.REFUSED,
+            O.REFUSED,
+            id="403 namespace terminating, by cause",
+        ),
+        pytest.param(
+            Answer(403, status_json(403, "Forbidden", "because it is being terminated")),
+            O.REFUSED,
+            O.REFUSED,
+            O.REFUSED,
+            id="403 that only sounds like it",
+        ),
+        pytest.param(said(403, "Forbidden", causes=None), O.REFUSED, O.REFUSED, O.REFUSED, id="403 with causes null"),
+        pytest.param(said(422, "Invalid"), O.REFUSED, O.REFUSED, O.REFUSED, id="422"),
+        pytest.param(said(400, "BadRequest"), O.REFUSED, O.REFUSED, O.REFUSED, id="400"),
+        pytest.param(said(401, "Unauthorized"), O.REFUSED, O.REFUSED, O.REFUSED, id="401"),
+        pytest.param(said(413, "RequestEntityTooLarge"), O.REFUSED, O.REFUSED, O.REFUSED, id="413"),
+        pytest.param(said(408, "Timeout"), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="408"),
+        pytest.param(said(429, "TooManyRequests"), O.THROTTLED, O.THROTTLED, O.THROTTLED, id="429"),
+        pytest.param(Answer(429, b"Too many requests"), O.THROTTLED, O.THROTTLED, O.THROTTLED, id="429 in plain text"),
+        pytest.param(said(500, "InternalError"), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="500"),
+        pytest.param(said(504, "Timeout"), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="504"),
+        pytest.param(Answer(502, b"<html>"), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="502 of a proxy"),
+        pytest.param(Answer(307), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="a redirect"),
+        pytest.param(Answer(NO_ANSWER), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="silence"),
+        pytest.param(Answer(NOT_SENT), O.NOT_SENT, O.NOT_SENT, O.NOT_SENT, id="never sent"),
+    ],
+)
+def test_answers_to_writes(answer, create, delete, change):
+    assert (of_create(answer), of_delete(answer), of_change(answer)) == (create, delete, change)
+
+
+def test_only_unknown_is_open():
+    assert [outcome for outcome in Outcome if not outcome.settled] == [Outcome.UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("look", "expected"),
+    [
+        pytest.param(Answer(200, POD), O.CHANGED, id="same UID: changed since"),
+        pytest.param(Answer(200, POD.replace(b"u1", b"u2")), O.GONE, id="another UID"),
+        pytest.param(said(404, "NotFound"), O.GONE, id="not there"),
+        pytest.param(Answer(404, b""), O.UNKNOWN, id="404 of no API"),
+        pytest.param(Answer(NO_ANSWER), O.UNKNOWN, id="the look went unanswered"),
+        pytest.param(said(500, "InternalError"), O.UNKNOWN, id="the look failed"),
+        pytest.param(Answer(200, b"<html>"), O.UNKNOWN, id="the look is no object"),
+    ],
+)
+def test_a_conflicting_delete_is_settled_by_a_look(look, expected):
+    assert of_delete_conflict(look, "u1") is expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(429), 1.0),
+        (Answer(429, retry_after_s=7.0), 7.0),
+        (said(429, "TooManyRequests", retryAfterSeconds=3), 3.0),
+        (Answer(429, status_json(429, "TooManyRequests", retryAfterSeconds=3), 2.0), 3.0),
+    ],
+)
+def test_the_wait_after_429(answer, expected):
+    assert delay_s(answer) == expected
+
+
+def test_looks_into_an_answer():
+    answer = Answer(201, POD)
+    assert (answer.ok, answer.uid, answer.resource_version) == (True, "u1", "42")
+    assert answer.status is None
+    assert answer.object()["status"] == {"phase": "Pending"}
+
+
+def test_looks_into_a_status():
+    answer = said(404, "NotFound", uid="u9", name="p", kind="pods")
+    assert (answer.ok, answer.uid, answer.resource_version, answer.message) == (False, "u9", "", "said so")
+    assert answer.status is not None
+    assert (answer.status.reason, answer.status.code) == ("NotFound", 404)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"metadata":7}', b'{"metadata":{"uid":7}}', b"\xff"])
+def test_unreadable_bodies_have_nothing_in_them(body):
+    answer = Answer(502, body)
+    assert (answer.uid, answer.resource_version, answer.status) == ("", "", None)
+    assert answer.message == "the server answered 502"
+
+
+def test_an_object_that_speaks_of_status_is_not_one():
+    answer = Answer(200, b'{"kind":"Pod","metadata":{"name":"Status","uid":"u","labels":{"a":"Status"}}}')
+    assert (answer.status, answer.uid) == (None, "u")
+
+
+def test_no_answer_says_why():
+    assert Answer(NO_ANSWER, error="no answer within 4 s").message == "no answer within 4 s"
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"x"])
+def test_object_insists_on_an_object(body):
+    with pytest.raises(ValueError):
+        Answer(200, body).object()
