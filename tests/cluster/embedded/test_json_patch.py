@@ -84,9 +84,7 @@ def test_remove_and_move_take_the_field_away() -> None:
         pytest.param([op("test", "/list", value=[1, 2])], 422, id="test a shorter list"),
         pytest.param([op("copy", "/b", **{"from": "/none"})], 422, id="copy what is not there"),
         pytest.param([op("move", "/deep/x/in", **{"from": "/deep"})], 422, id="move into its own child"),
-        pytest.param(
-            [op("add", "/b", value=1), op("test", "/b", value=2)], 422, id="test sees earlier steps"
-        ),
+        pytest.param([op("add", "/b", value=1), op("test", "/b", value=2)], 422, id="test sees earlier steps"),
         pytest.param([op("replace", "", value=3)], 422, id="the result is no object"),
         pytest.param([op("add", "/b", value=1)] * 10_001, 413, id="too many operations"),
     ],

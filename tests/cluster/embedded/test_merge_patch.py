@@ -54,9 +54,7 @@ def test_server_side_apply_is_refused_clearly() -> None:
 
 _json = st.recursive(
     st.booleans() | st.integers(0, 3) | st.text("xy", max_size=2),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.text("abc", max_size=1), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("abc", max_size=1), inner, max_size=3),
     max_leaves=10,
 )
 _objects = st.dictionaries(st.text("abc", max_size=1), _json, max_size=4)

@@ -39,9 +39,7 @@ def spec(**fields: Any) -> Obj:
         pytest.param(spec(a=1), spec(b=None), spec(a=1), id="null of what is absent"),
         pytest.param(spec(), spec(a={"x": 1, "y": None}), spec(a={"x": 1}), id="nulls in a new object go"),
         pytest.param(spec(a={"x": 1}), spec(a=[1]), spec(a=[1]), id="another type replaces"),
-        pytest.param(
-            spec(a={"x": 1, "y": 1}), spec(a={"$patch": "replace", "z": 2}), spec(a={"z": 2}), id="replace"
-        ),
+        pytest.param(spec(a={"x": 1, "y": 1}), spec(a={"$patch": "replace", "z": 2}), spec(a={"z": 2}), id="replace"),
         pytest.param(spec(a={"x": 1}), spec(a={"$patch": "delete"}), spec(a={}), id="delete leaves it empty"),
         pytest.param(spec(), spec(a={"$patch": "delete"}), spec(), id="delete of what is absent"),
         pytest.param(
@@ -56,9 +54,7 @@ def spec(**fields: Any) -> Obj:
             spec(volumes=[{"name": "v", "secret": {"secretName": "s"}}]),
             id="retainKeys drops all other keys",
         ),
-        pytest.param(
-            spec(a={"x": 1, "y": 1}), spec(a={"$retainKeys": ["x"]}), spec(a={"x": 1}), id="retainKeys alone"
-        ),
+        pytest.param(spec(a={"x": 1, "y": 1}), spec(a={"$retainKeys": ["x"]}), spec(a={"x": 1}), id="retainKeys alone"),
         pytest.param(
             spec(tolerations=[{"key": "a"}, {"key": "b"}]),
             spec(tolerations=[{"key": "c"}]),
@@ -104,9 +100,7 @@ def test_objects_and_primitives(document: Obj, patch: Obj, result: Obj) -> None:
 @pytest.mark.parametrize(
     ("patch", "result"),
     [
-        pytest.param(
-            [{"name": "b", "image": "2"}], [{"name": "a"}, {"name": "b", "image": "2"}], id="merges by name"
-        ),
+        pytest.param([{"name": "b", "image": "2"}], [{"name": "a"}, {"name": "b", "image": "2"}], id="merges by name"),
         pytest.param([{"name": "c"}], names("c", "a", "b"), id="a new one comes first"),
         pytest.param([{"name": "a", "$patch": "delete"}], names("b"), id="delete"),
         pytest.param([{"name": "x", "$patch": "delete"}], names("a", "b"), id="delete of none"),
@@ -193,9 +187,7 @@ def test_set_element_order(old: str, patch: str, order: str, result: str) -> Non
 
 
 def test_set_image_as_kubectl_sends_it() -> None:
-    before = spec(
-        template=spec(containers=[{"name": "web", "image": "a:1", "ports": [{"containerPort": 80}]}])
-    )
+    before = spec(template=spec(containers=[{"name": "web", "image": "a:1", "ports": [{"containerPort": 80}]}]))
     patch = spec(
         template=spec(
             **{
@@ -275,9 +267,7 @@ def test_uid_of_another_pod_is_a_conflict() -> None:
         pytest.param(spec(containers=["a"]), 422, id="mixed element types"),
         pytest.param({"metadata": {"finalizers": [{}]}}, 422, id="objects in a primitive list"),
         pytest.param({"metadata": {"$deleteFromPrimitiveList/finalizers": "a"}}, 400, id="no list to delete"),
-        pytest.param(
-            {"metadata": {"$deleteFromPrimitiveListfinalizers": []}}, 400, id="delete without a field"
-        ),
+        pytest.param({"metadata": {"$deleteFromPrimitiveListfinalizers": []}}, 400, id="delete without a field"),
         pytest.param(spec(**{"$setElementOrder/containers": "a"}), 400, id="order is no list"),
         pytest.param(spec(**{"$setElementOrder": []}), 400, id="order without a field"),
         pytest.param(

@@ -1,0 +1,95 @@
+"""Defaults by kind, applied to every object before it is validated and stored.
+
+Wiring: `check_shape(kind, body)` as soon as a body is parsed or patched, before anything looks into it; then the
+server's own fields; then `apply(kind, obj)`, which drops nulls (to the API null is absent) and fills in
+defaults. What is handed in is never changed; parts that lack nothing are shared with the answer, so applying it
+to a stored object gives that very object.
+
+A new kind is an entry in `_DEFAULTS`; kinds without one have no defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from cluster.embedded.defaulting.pod import default_pod
+from cluster.embedded.defaulting.podspec import with_defaults
+from cluster.embedded.defaulting.specmemo import SpecMemo
+from cluster.embedded.shapes import check_shape
+
+__all__ = ["apply", "check_shape", "default_template", "drop_nulls"]
+
+Obj = dict[str, Any]
+
+_TEMPLATE_SPECS: Final = SpecMemo()
+
+
+def apply(kind: str, obj: Obj) -> Obj:
+    """The object with its defaults. Raises ApiError 400 for a value of the wrong type."""
+    check_shape(kind, obj)
+    # A null has to stand after a colon or in a list; the check costs a microsecond, a walk twenty.
+    text = orjson.dumps(obj)
+    if b":null" in text or b"null," in text or b"null]" in text:
+        obj = drop_nulls(obj)
+    default = _DEFAULTS.get(kind)
+    return default(obj) if default is not None else obj
+
+
+def drop_nulls(value: Any) -> Any:
+    """`value` without fields that are null; itself if there are none. Elements of lists stay."""
+    if isinstance(value, dict):
+        changed = {key: drop_nulls(item) for key, item in value.items() if item is not None}
+        same = len(changed) == len(value) and all(changed[key] is value[key] for key in changed)
+        return value if same else changed
+    if isinstance(value, list):
+        items = [drop_nulls(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value
+
+
+def _field(obj: Obj, field: str, change: Callable[[Obj], Obj]) -> Obj:
+    """`obj` with `change` made to the object in `field`; an absent one counts as empty."""
+    old = obj.get(field)
+    new = change(old if old is not None else {})
+    return obj if new is old else {**obj, field: new}
+
+
+def default_template(template: Obj) -> Obj:
+    """A pod template, as all owners of pods have it."""
+    return _field(template, "spec", _TEMPLATE_SPECS.defaulted)
+
+
+def _replicaset(obj: Obj) -> Obj:
+    return _field(obj, "spec", _replicaset_spec)
+
+
+def _replicaset_spec(spec: Obj) -> Obj:
+    return _field(with_defaults(spec, {"replicas": 1}), "template", default_template)
+
+
+def _node(obj: Obj) -> Obj:
+    def status(old: Obj) -> Obj:
+        capacity = old.get("capacity")
+        return {**old, "allocatable": capacity} if capacity and not old.get("allocatable") else old
+
+    return _field(obj, "status", status) if obj.get("status") else obj
+
+
+def _secret(obj: Obj) -> Obj:
+    return with_defaults(obj, {"type": "Opaque"})
+
+
+def _service(obj: Obj) -> Obj:
+    return _field(obj, "spec", lambda spec: with_defaults(spec, {"type": "ClusterIP", "sessionAffinity": "None"}))
+
+
+_DEFAULTS: Final[Mapping[str, Callable[[Obj], Obj]]] = {
+    "Pod": default_pod,
+    "ReplicaSet": _replicaset,
+    "Node": _node,
+    "Secret": _secret,
+    "Service": _service,
+}

@@ -1,0 +1,50 @@
+"""Defaulting of pod specs, once for each content.
+
+Pods made from one template arrive with the same spec, parsed anew each time. Equal specs become one shared
+object: defaulting and validation are done once, and the store keeps it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+
+from cluster.embedded.defaulting.podspec import default_pod_spec
+from cluster.embedded.identitymemo import IdentityMemo
+
+Obj = dict[str, Any]
+
+CONTENTS_MAX: Final = 512
+
+
+class SpecMemo:
+    """Defaulted specs by content. `more` adds what a pod has beyond a template."""
+
+    __slots__ = ("_by_content", "_complete", "_more")
+
+    def __init__(self, more: Callable[[Obj], Obj] | None = None) -> None:
+        self._more = more
+        self._by_content: dict[bytes, Obj] = {}
+        self._complete: IdentityMemo[bool] = IdentityMemo()
+
+    def defaulted(self, spec: Obj) -> Obj:
+        """`spec` with its defaults; the same object for equal content, `spec` itself if it lacks nothing.
+
+        Neither may be changed afterwards.
+        """
+        if self._complete.get(spec):
+            return spec
+        content = orjson.dumps(spec)
+        known = self._by_content.get(content)
+        if known is not None:
+            return known
+        filled = default_pod_spec(spec)
+        if self._more is not None:
+            filled = self._more(filled)
+        if len(self._by_content) >= CONTENTS_MAX:
+            self._by_content.clear()
+        self._by_content[content] = filled
+        self._complete.put(filled, True)
+        return filled
