@@ -54,6 +54,7 @@ class Requests:
         audit: AuditLog | None = None,
         faults: Faults | None = None,
         token: str | None = None,
+        client_certificates: bool = False,
         pace: Pace | None = None,
     ) -> None:
         self._rest = rest
@@ -61,6 +62,7 @@ class Requests:
         self._audit = audit
         self._faults = faults
         self._token = token
+        self._client_certificates = client_certificates
         self._pace = pace or Pace()
         self._paths = Paths(self._store.kinds.values())
         self._documents = discovery.documents(self._store.kinds)
@@ -119,7 +121,7 @@ class Requests:
             uri=request.raw_path,
             user=user,
             user_agent=headers.get("User-Agent", ""),
-            source_ip=request.remote or "",
+            source_ip=(request.remote or "") if self._audit is not None else "",
             target=target,
             received_s=received_s,
         )
@@ -297,9 +299,10 @@ class Requests:
         said = headers.get("X-Remote-User")
         if said:
             return said
-        transport = request.transport
-        certificate = transport.get_extra_info("peercert") if transport is not None else None
-        for part in (certificate or {}).get("subject", ()):
+        if not self._client_certificates or request.transport is None:
+            return ANONYMOUS
+        certificate = request.transport.get_extra_info("peercert") or {}
+        for part in certificate.get("subject", ()):
             for name, value in part:
                 if name == "commonName":
                     return str(value)

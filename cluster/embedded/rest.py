@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
@@ -32,12 +32,10 @@ from cluster.embedded.paths import Target
 from cluster.embedded.selectors import Selector, selector_for
 from cluster.embedded.store import Store, Stored
 from cluster.embedded.strategies import for_create, for_update
-from cluster.embedded.tables import View, many, one
+from cluster.embedded.tables import AS_IS, View, many, one
 
 Obj = dict[str, Any]
 Params = Mapping[str, str]
-
-_EMPTY_OBJECT: Final[View] = View()
 
 
 @dataclass(slots=True)
@@ -88,7 +86,7 @@ class Rest:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def create(self, target: Target, obj: Obj, params: Params, view: View = _EMPTY_OBJECT) -> Outcome:
+    def create(self, target: Target, obj: Obj, params: Params, view: View = AS_IS) -> Outcome:
         kind = target.kind
         if target.name or (kind.namespaced and not target.namespace):
             raise method_not_allowed(kind.plural, kind.group, "POST")
@@ -105,7 +103,7 @@ class Rest:
         stored = self.store.create_stored(kind.name, obj, dry_run=is_dry_run(params))
         return self._answer(201, kind, stored, view)
 
-    def update(self, target: Target, new: Obj, params: Params, view: View = _EMPTY_OBJECT) -> Outcome:
+    def update(self, target: Target, new: Obj, params: Params, view: View = AS_IS) -> Outcome:
         """PUT of an object or of its status."""
         kind = target.kind
         check_types(kind, new)
@@ -119,9 +117,7 @@ class Rest:
         stored = self.replace(target, new, params)
         return self._answer(200, kind, stored, view)
 
-    def patch(
-        self, target: Target, content_type: str, patch: Any, params: Params, view: View = _EMPTY_OBJECT
-    ) -> Outcome:
+    def patch(self, target: Target, content_type: str, patch: Any, params: Params, view: View = AS_IS) -> Outcome:
         """PATCH of an object or of its status."""
         kind = target.kind
         old = self.store.require(kind.name, target.namespace, target.name).obj
@@ -179,13 +175,12 @@ class Rest:
             if self.store.stored(kind.name, *where) is not None:
                 deleted.append(self.store.delete_stored(kind.name, *where, options)[0])
         meta = {"resourceVersion": str(self.store.rv)}
-        return Outcome(200, many(kind, deleted, meta, _EMPTY_OBJECT, self.store.clock()))
+        return Outcome(200, many(kind, deleted, meta, AS_IS, self.store.clock()))
 
     # -- inside ----------------------------------------------------------------------------------
 
     def _answer(self, code: int, kind: Kind, stored: Stored, view: View) -> Outcome:
-        body = stored.raw if view is _EMPTY_OBJECT else one(kind, stored, view, self.store.clock())
-        return Outcome(code, body, stored.obj["metadata"])
+        return Outcome(code, one(kind, stored, view, self.store.clock()), stored.obj["metadata"])
 
     def _page(self, target: Target, params: Params) -> Page:
         kind = target.kind

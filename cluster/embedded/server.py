@@ -78,7 +78,12 @@ class EmbeddedCluster:
                 reads=settings.audit_reads,
             )
         self.requests = Requests(
-            self.rest, audit=self._audit, faults=self.faults, token=settings.token, pace=settings.pace
+            self.rest,
+            audit=self._audit,
+            faults=self.faults,
+            token=settings.token,
+            client_certificates=settings.client_ca_file is not None,
+            pace=settings.pace,
         )
         for fault in settings.faults:
             self.requests.inject(fault)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import random
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
@@ -177,7 +176,7 @@ class Store:
         for absent in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"):
             meta.pop(absent, None)
         meta["name"] = name
-        meta["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        meta["uid"] = self._new_uid()
         meta["creationTimestamp"] = rfc3339(self.clock())
         if entry.has_generation:
             meta["generation"] = 1
@@ -271,6 +270,12 @@ class Store:
         return unsubscribe
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _new_uid(self) -> str:
+        """A version 4 UUID; formatted by hand, for this is done for every pod."""
+        digits = f"{self._random.getrandbits(128):032x}"
+        variant = "89ab"[int(digits[16], 16) & 3]
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
     def _generated_name(self, prefix: str, taken: Mapping[str, object]) -> str:
         name = ""

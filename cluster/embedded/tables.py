@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -40,8 +40,13 @@ class View:
     include: Include = Include.METADATA
 
 
+AS_IS: Final = View()
+
+
 def view_of(shape: Shape, include: str) -> View:
     """Raises ApiError 400 for an includeObject that does not exist."""
+    if shape is Shape.OBJECT:
+        return AS_IS
     try:
         return View(shape, Include(include) if include else Include.METADATA)
     except ValueError:
@@ -88,6 +93,8 @@ def table(kind: Kind, items: Iterable[Stored], list_meta: dict[str, Any], includ
 
 def one(kind: Kind, stored: Stored, view: View, now_s: float) -> bytes:
     """A single object in the shape asked for."""
+    if view is AS_IS:
+        return stored.raw
     if view.shape is Shape.TABLE:
         meta = {"resourceVersion": stored.obj["metadata"]["resourceVersion"]}
         return table(kind, (stored,), meta, view.include, now_s)
