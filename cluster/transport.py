@@ -25,7 +25,11 @@ from cluster.session import Flight, TooLateError, current_flight, open_session
 from cluster.tls import tls_context
 
 REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to the server as `timeout`
-WRITES_MAX = 500  # in flight at once: one burst of a ReplicaSet
+# Writes on the wire at once, each on a connection of its own; the rest of a burst of 500 waits here, where waiting
+# uses up none of T_req. More is worse while the server is near: 500 connections cost 0.12-0.15 ms CPU a request
+# and half the rate, 64 cost 0.08 (tests/cluster/client/cost.py). Worth raising, up to 500, where answers take long
+# (slow admission webhooks): 64 at 100 ms each still make 640 writes a second.
+WRITES_MAX = 64
 
 
 def boottime_s() -> float:
@@ -45,7 +49,7 @@ class Transport:
     """Requests over one connection pool. Use inside one event loop, as `async with Transport(...)`.
 
     config: server and credentials; role: part of the user agent; request_timeout_s: T_req;
-    writes_max: writes in flight at once, further ones wait; clock: seconds, the clock of deadlines.
+    writes_max: writes on the wire at once, further ones wait; clock: seconds, the clock of deadlines.
     Raises ConfigError from the constructor if a certificate cannot be used.
     """
 
