@@ -34,7 +34,7 @@ def related_pods(siblings: Iterable[ReplicaSet], pods: Iterable[Pod]) -> list[Po
     usable = [s for s in siblings if s.selector is not None and not s.selector.error]
     found: dict[str, Pod] = {}
     for pod in pods:
-        if pod.uid not in found and any(
+        if any(
             sibling.namespace == pod.namespace and sibling.selector.matches(pod.labels)  # type: ignore[union-attr]
             for sibling in usable
         ):

@@ -230,6 +230,13 @@ class TestHeldNames:
         plan = plan_of(2, "Rm", held=frozenset(slot_names(1)))
         assert plan.create == slot_names(2)
 
+    @pytest.mark.parametrize("owner_refs", [(), (THEIRS,)], ids=["orphan", "another's"])
+    def test_on_a_pod_of_others_that_ends_do_not_hold_back(self, owner_refs):
+        foreign = pod(WEB_SLOTS.name(1), owner_refs=owner_refs, deleting_ms=NOW_MS)
+        plan = decide(Snapshot(rs(1), (foreign,), held=frozenset(slot_names(1))), NOW_MS)
+        assert plan.create == slot_names(0)
+        assert not plan.held_back
+
     def test_that_are_blocked_are_not_created(self):
         names = frozenset(slot_names(4))
         plan = plan_of(1, "", held=names, blocked=names)
@@ -315,6 +322,12 @@ class TestRelated:
         elsewhere = pod("c", node_name="n2", owner_refs=(with_fields(OURS, uid="old-uid", name="old"),))
         owner = self.owned(1)
         snapshot = Snapshot(owner, (a, b), siblings=(owner, sibling), related=(elsewhere,))
+        assert decide(snapshot, NOW_MS).delete == (("b", "uid-b"),)
+
+    def test_include_the_pods_already_in_sight(self):
+        """The owner's own pods and the orphans need not be supplied twice."""
+        given = (pod("a", node_name="n1"), pod("b", node_name="n2"), pod("c", node_name="n2"))
+        snapshot = Snapshot(self.owned(2), given, siblings=(self.owned(2),), related=())
         assert decide(snapshot, NOW_MS).delete == (("b", "uid-b"),)
 
     def test_failed_lookup_is_no_obstacle(self):

@@ -5,7 +5,7 @@ import re
 from itertools import islice
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controllers.slots import ALPHABET, SLOTS, Slots, index_of, name, name_prefix, slots_of
@@ -26,6 +26,9 @@ def test_alphabet_is_the_name_generators():
 
 
 @given(owner_names, uids, indices)
+@example("w" * 57, UID, 0)
+@example("w" * 58, UID, 1)
+@example("a.b-c." * 41 + "d", UID, 2)
 def test_names_look_generated(owner, uid, index):
     """At most 63 characters; the prefix a generated name would have, then five of the alphabet; a legal pod
     name.

@@ -83,6 +83,7 @@ FOREIGN = Condition("StatusUpdate", "True", "E2E", "set by a test", NOW_MS - S)
         ),
         pytest.param(Plan(), "no", (), (with_fields(CREATE_FAILED, reason=""),), id="7.3 neither: no reason"),
         pytest.param(Plan(diff=-2), "no", (OLD_FAILURE,), (OLD_FAILURE,), id="11.3.5 stays as it is on further errors"),
+        pytest.param(Plan(diff=2), "no", (OLD_FAILURE,), (OLD_FAILURE,), id="7.3 also when it is now too many"),
         pytest.param(Plan(diff=-2), "", (OLD_FAILURE,), (), id="11.3.5 removed without error"),
         pytest.param(Plan(diff=-2), "", (), (), id="11.3.5 no error, none before"),
         pytest.param(Plan(), "", (FOREIGN, OLD_FAILURE), (FOREIGN,), id="7.3 foreign ones stay"),
