@@ -22,7 +22,7 @@ NO_TIME = pod("z", ready_since_ms=0)
         pytest.param(NOT_READY, 10, False, None, id="11.4.11 not ready"),
         pytest.param(NO_TIME, 10, False, None, id="11.4.11 no transition time: never"),
         pytest.param(ready_for(0), 0, True, None, id="11.4.11 no minReadySeconds"),
-        pytest.param(NO_TIME, 0, True, None, id="7.2 no minReadySeconds needs no time"),
+        pytest.param(NO_TIME, 0, True, None, id="no minReadySeconds needs no time"),
         pytest.param(ready_for(11 * S), 10, True, None, id="11.4.11 past"),
         pytest.param(ready_for(10 * S), 10, True, None, id="11.4.11 exactly now"),
         pytest.param(ready_for(4 * S), 10, False, 6 * S, id="11.4.11 in future"),
@@ -30,7 +30,7 @@ NO_TIME = pod("z", ready_since_ms=0)
     ],
 )
 def test_one_pod(one, min_ready_seconds, available, in_ms):
-    """7.2, 7.6: available from the very moment the time is over."""
+    """Available from the very moment the time is over."""
     assert is_available(one, min_ready_seconds, NOW_MS) is available
     assert available_in_ms(one, min_ready_seconds, NOW_MS) == in_ms
 
@@ -51,7 +51,7 @@ def test_one_pod(one, min_ready_seconds, available, in_ms):
     ],
 )
 def test_earliest_of_several(given_pods, later_ms, delay_ms):
-    """7.6: chosen at the moment of the status, counted from the present one."""
+    """Chosen at the moment of the status, counted from the present one."""
     assert next_available_ms(given_pods, 10, NOW_MS, NOW_MS + later_ms) == delay_ms
 
 
@@ -61,11 +61,11 @@ def test_earliest_of_several(given_pods, later_ms, delay_ms):
         pytest.param(0, 2, 0, [ready_for(0)], None, id="no minReadySeconds"),
         pytest.param(10, 2, 2, [ready_for(0)], None, id="all that are ready are available"),
         pytest.param(10, 1, 0, [ready_for(S)], 9 * S, id="one to wait for"),
-        pytest.param(10, 1, 0, [NO_TIME], 10 * S, id="7.6 no candidate: the whole time"),
+        pytest.param(10, 1, 0, [NO_TIME], 10 * S, id="no candidate: the whole time"),
     ],
 )
 def test_look_again(min_ready_seconds, ready, available, given_pods, delay_ms):
-    """7.6: only while fewer pods are available than ready."""
+    """Only while fewer pods are available than ready."""
     owner = rs(min_ready_seconds=min_ready_seconds)
     status = ReplicaSetStatus(replicas=ready, ready=ready, available=available)
     assert look_again_ms(owner, given_pods, status, NOW_MS, NOW_MS) == delay_ms

@@ -50,18 +50,18 @@ REPLICATIONCONTROLLER = Flavour(
         pytest.param({"namespace": ""}, ORPHAN, "adopt", id="11.4.15 a cluster-scoped owner claims anywhere"),
         pytest.param({}, ORPHAN, "adopt", id="11.4.15 an orphan that is selected: adopted"),
         pytest.param(
-            {}, {"owner_refs": (with_fields(OURS, controller=False),)}, "adopt", id="4.8 our reference, not controlling"
+            {}, {"owner_refs": (with_fields(OURS, controller=False),)}, "adopt", id="our reference, not controlling"
         ),
         pytest.param(
             {},
             {"owner_refs": (with_fields(OURS, controller=False), THEIRS)},
             "",
-            id="4.8 our plain reference beside another's controlling one",
+            id="our plain reference beside another's controlling one",
         ),
     ],
 )
 def test_claim(owner, fields, outcome):
-    """4.2: the decision for one object."""
+    """The decision for one object."""
     candidate = pod("a", **fields)
     claims = claim(rs(**owner), [candidate])
     found = {part: getattr(claims, part) for part in ("kept", "adopt", "release")}
@@ -91,7 +91,7 @@ def test_invalid_selector_is_an_error():
             OTHER_UID,
             0,
             f"original ReplicaSet default/web is gone: got uid {OTHER_UID}, wanted {UID}",
-            id="4.3 recreated under the same name",
+            id="recreated under the same name",
         ),
         pytest.param(
             UID, NOW_MS, "default/web has just been deleted at 2025-06-15T15:06:40Z", id="11.2.22 deleted meanwhile"
@@ -99,12 +99,12 @@ def test_invalid_selector_is_an_error():
     ],
 )
 def test_adoption_gate(live_uid, live_deleting_ms, error):
-    """4.3: the live owner must be the same and alive."""
+    """The live owner must be the same and alive."""
     assert gate_error(rs(), "ReplicaSet", live_uid, live_deleting_ms) == error
 
 
 def test_adoption_refused_by_the_gate_reads_as_upstream():
-    """4.3: the wording of the aggregated error."""
+    """The wording of the aggregated error."""
     assert cannot_adopt("Pod", pod("a"), "why") == "can't adopt Pod default/a (uid-a): why"
 
 
@@ -116,7 +116,7 @@ def test_adoption_refused_by_the_gate_reads_as_upstream():
     ],
 )
 def test_adopt_patch(flavour, ref):
-    """4.4: one controlling reference, and the UID as precondition; nothing else, no blanks."""
+    """One controlling reference, and the UID as precondition; nothing else, no blanks."""
     patch = adopt_patch(rs(), flavour, "pod-uid")
     ref |= {"name": "web", "uid": UID, "controller": True, "blockOwnerDeletion": True}
     assert json.loads(patch) == {"metadata": {"ownerReferences": [ref], "uid": "pod-uid"}}
@@ -161,7 +161,7 @@ def test_adopt_patch_with_finalizers():
     ],
 )
 def test_release_patch(uids, finalizers, expected):
-    """4.5: the bytes as upstream sends them."""
+    """The bytes as upstream sends them."""
     assert release_patch("pod-uid", uids, finalizers) == expected
 
 
@@ -178,5 +178,5 @@ def test_release_patch(uids, finalizers, expected):
     ],
 )
 def test_answers(code, adoption, release):
-    """4.4, 4.5: what the answers mean."""
+    """What the answers mean."""
     assert (adopted(code), released(code)) == (adoption, release)

@@ -36,9 +36,7 @@ OTHER_STATUS = Condition("ReplicaFailure", "False", "FailedCreate", "quota", 1)
             (FAILURE, FOREIGN), OTHER_REASON, (FOREIGN, OTHER_REASON), id="11.2.24 other reason: replaced, at the end"
         ),
         pytest.param((FAILURE,), OTHER_STATUS, (OTHER_STATUS,), id="other status: replaced"),
-        pytest.param(
-            (FAILURE, FOREIGN), SAME_BUT_FOR_TEXT, (FAILURE, FOREIGN), id="7.3 same status and reason: as it was"
-        ),
+        pytest.param((FAILURE, FOREIGN), SAME_BUT_FOR_TEXT, (FAILURE, FOREIGN), id="same status and reason: as it was"),
     ],
 )
 def test_set(conditions, new, result):

@@ -18,7 +18,7 @@ from controllers.deletion_cost import parse
     ],
 )  # fmt: skip
 def test_syntax(text, cost):
-    """5.7: anything malformed or out of range counts as 0, silently."""
+    """Anything malformed or out of range counts as 0, silently."""
     assert parse(text) == cost
 
 

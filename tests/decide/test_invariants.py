@@ -65,7 +65,7 @@ def is_ours(one):
 @settings(max_examples=400)
 @given(snapshots())
 def test_every_plan(snapshot):
-    """12.2.2, 12.2.3, 12.2.6 and the rules on names."""
+    """Bounds, exclusions, ownership, and the rules on names."""
     owner, held = snapshot.owner, snapshot.held
     plan = decide(snapshot, NOW_MS, FLAVOUR)
     borne = {p.name for p in snapshot.pods}
@@ -147,7 +147,7 @@ def test_creates_do_not_depend_on_the_order_of_pods(snapshot, random):
 
 @given(snapshots())
 def test_nothing_is_mutated(snapshot):
-    """12.2.9: deciding and reckoning the status leave what they were given as it was, and can be repeated."""
+    """Deciding and reckoning the status leave what they were given as it was, and can be repeated."""
     before = [encode(obj) for obj in (snapshot.owner, *snapshot.pods)]
     plan = decide(snapshot, NOW_MS, FLAVOUR)
     status(snapshot.owner, plan, "error", NOW_MS, True)
@@ -165,7 +165,7 @@ def test_resolved_claims_change_nothing_when_all_succeeded(snapshot):
 
 @given(snapshots())
 def test_status_agrees_with_the_plan_and_settles(snapshot):
-    """12.2.4, 12.2.7: the generation observed is the owner's; once written it is not due again."""
+    """The generation observed is the owner's; once written it is not due again."""
     owner = snapshot.owner
     plan = decide(snapshot, NOW_MS, FLAVOUR)
     new = status(owner, plan, "", NOW_MS, True)
@@ -178,7 +178,7 @@ def test_status_agrees_with_the_plan_and_settles(snapshot):
 @settings(max_examples=100)
 @given(snapshots(deleting=st.just(0), satisfied=st.just(True)), st.integers(0, 12))
 def test_undisturbed_owner_converges_without_waste(start, replicas):
-    """12.2.5, 12.2.7: turn by turn the owner reaches its count; what was missing is created once, and then
+    """Turn by turn the owner reaches its count; what was missing is created once, and then
     all rests.
     """
     # Others' pods and blocked names stay; ends of pods happen between turns.

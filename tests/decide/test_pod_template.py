@@ -33,7 +33,7 @@ def body_of(template, flavour=REPLICASET, name="web-bbbbb"):
 
 
 def test_body():
-    """6.1: labels, annotations, finalizers and the spec of the template; everything else of its metadata is
+    """Labels, annotations, finalizers and the spec of the template; everything else of its metadata is
     left out.
     """
     assert body_of(FULL_TEMPLATE) == {
@@ -70,7 +70,7 @@ def test_body_has_labels_and_generate_name():
 
 
 def test_body_of_another_flavour():
-    """8.1: the reference names the kind of the owner."""
+    """The reference names the kind of the owner."""
     [ref] = body_of(FULL_TEMPLATE, REPLICATIONCONTROLLER)["metadata"]["ownerReferences"]
     assert (ref["apiVersion"], ref["kind"]) == ("v1", "ReplicationController")
 
@@ -88,7 +88,7 @@ def test_spec_is_copied_byte_for_byte():
     ids=["no metadata", "null metadata", "empty labels", "null labels", "empty template"],
 )
 def test_template_without_labels(template):
-    """6.1: refused before any request, with upstream's words."""
+    """Refused before any request, with upstream's words."""
     with pytest.raises(TemplateError, match=r"^unable to create pods, no labels$"):
         body_of(template)
 
@@ -111,7 +111,7 @@ def test_template_that_cannot_be_read(template):
     ],
 )
 def test_reference_is_checked(ref, part):
-    """6.1: an incomplete reference is an error before any request."""
+    """An incomplete reference is an error before any request."""
     with pytest.raises(TemplateError, match=part):
         check_controller_ref(ref)
 

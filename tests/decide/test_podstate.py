@@ -21,7 +21,7 @@ from .builders import NOW_MS, pod
     ],
 )
 def test_states(phase, deleting_ms, active, terminating):
-    """0.2: active is neither finished nor being deleted; terminating is being deleted and not finished."""
+    """Active is neither finished nor being deleted; terminating is being deleted and not finished."""
     one = pod("a", phase=phase, deleting_ms=deleting_ms)
     assert (is_active(one), is_terminating(one)) == (active, terminating)
     assert active_pods([one]) == ([one] if active else [])

@@ -156,12 +156,12 @@ def test_equal_pairs(a, b):
     [(-5, -1), (0, -1), (1, 19), (H, 41), (2 * H, 42), (5 * H, 44), (8 * H, 44), (10 * H, 45)],
 )
 def test_age_buckets(age_ms, bucket):
-    """5.6: the borders are powers of two in nanoseconds, about 1.22 h, 2.44 h, 4.89 h, 9.77 h."""
+    """The borders are powers of two in nanoseconds, about 1.22 h, 2.44 h, 4.89 h, 9.77 h."""
     assert age_bucket(age_ms) == bucket
 
 
 def test_node_ranks_count_active_pods():
-    """5.4: every active related pod counts, ready or not; unassigned ones count one another."""
+    """Every active related pod counts, ready or not; unassigned ones count one another."""
     related = [
         pod("a"),
         pod("b", **UNREADY),
@@ -183,7 +183,7 @@ def test_node_ranks_count_active_pods():
     ],
 )
 def test_age_ratios(chosen, youngest_s, ratios):
-    """5.8: integer division by the age of the youngest ready candidate."""
+    """Integer division by the age of the youngest ready candidate."""
     candidates = [*chosen, pod("y", created_ms=NOW_MS - youngest_s * S)]
     assert age_ratios(chosen, candidates, NOW_MS) == ratios
 

@@ -15,10 +15,10 @@ def status(*reasons):
 @pytest.mark.parametrize(
     ("code", "body", "expected"),
     [
-        pytest.param(403, status("NamespaceTerminating"), True, id="6.3 the cause tells"),
+        pytest.param(403, status("NamespaceTerminating"), True, id="the cause tells"),
         pytest.param(403, status("Other", "NamespaceTerminating"), True, id="one of several causes"),
         pytest.param(403, status("Other"), False, id="another cause"),
-        pytest.param(403, b'{"message":"namespace is being terminated"}', False, id="6.3 the text does not tell"),
+        pytest.param(403, b'{"message":"namespace is being terminated"}', False, id="the text does not tell"),
         pytest.param(403, b'{"details":{"causes":null}}', False, id="null causes"),
         pytest.param(409, status("NamespaceTerminating"), False, id="another code"),
         pytest.param(403, b"<html>forbidden</html>", False, id="not an answer of the API"),
@@ -26,5 +26,5 @@ def status(*reasons):
     ],
 )
 def test_namespace_is_terminating(code, body, expected):
-    """6.3: recognised by the cause's type in a 403."""
+    """Recognised by the cause's type in a 403."""
     assert namespace_is_terminating(code, body) is expected

@@ -22,7 +22,7 @@ ALL = [CURRENT, FORMER, STRANGER, BARE, ABROAD]
     [
         pytest.param(CURRENT, [CURRENT, FORMER], id="11.2.5 the one being deleted is included"),
         pytest.param(STRANGER, [STRANGER], id="11.2.5 alone under its controller: itself"),
-        pytest.param(BARE, [], id="5.4 without a controller: none"),
+        pytest.param(BARE, [], id="without a controller: none"),
     ],
 )
 def test_siblings(owner, siblings):
@@ -47,7 +47,7 @@ def test_related_pods(owner, expected):
 
 
 def test_related_by_labels_in_any_phase_each_once():
-    """5.4: whoever owns them, in whatever phase, without duplicates; an invalid sibling is passed over."""
+    """Whoever owns them, in whatever phase, without duplicates; an invalid sibling is passed over."""
     broken = with_fields(FORMER, selector=label_selector(None, (Requirement("v", "In"),)))
     nothing = with_fields(FORMER, selector=None)
     failed, abroad = with_fields(A, phase="Failed"), with_fields(A, namespace="other", uid="x")

@@ -31,7 +31,7 @@ def plan_of(replicas, letters, **fields):
     [
         pytest.param(2, "RR", (), (), id="11.2.1 two of two: nothing to do"),
         pytest.param(0, "", (), (), id="none of none"),
-        pytest.param(3, "", (0, 1, 2), (), id="12.1 three are missing"),
+        pytest.param(3, "", (0, 1, 2), (), id="three are missing"),
         pytest.param(3, "RpR", (), (), id="a pending one counts"),
         pytest.param(3, "Ru", (2,), (), id="an unassigned one counts"),
         pytest.param(2, "Rt", (2,), (), id="11.5.4 a terminating pod is replaced at once, under another name"),
@@ -39,12 +39,12 @@ def plan_of(replicas, letters, **fields):
         pytest.param(2, "RS", (2,), (), id="11.4.8 a succeeded pod is replaced"),
         pytest.param(4, "tFRR", (4, 5), (), id="11.5.4 one terminating and one failed of four"),
         pytest.param(2, "xx", (2, 3), (), id="11.2.19 pods that match but are another's do not count"),
-        pytest.param(1, "Rp", (), (1,), id="12.1 the pending one goes first"),
+        pytest.param(1, "Rp", (), (1,), id="the pending one goes first"),
         pytest.param(1, "unR", (), (0, 1), id="surplus of two: unassigned, then not ready"),
         pytest.param(0, "RRR", (), (0, 1, 2), id="all go, in the order given"),
         pytest.param(0, "RtF", (), (0,), id="only active pods are picked"),
         pytest.param(2, "noo", (), (0,), id="11.5.11 adopted orphans count, the surplus goes at once"),
-        pytest.param(2, "Rm", (2,), (), id="12.1 a relabelled pod is replaced in the same turn"),
+        pytest.param(2, "Rm", (2,), (), id="a relabelled pod is replaced in the same turn"),
     ],
 )
 def test_counts(replicas, letters, create, delete):
@@ -93,7 +93,7 @@ def test_inactive_pods_are_neither_adopted_nor_released(fields):
 
 
 def test_adoption_that_found_its_pod_gone_is_decided_again_without_it():
-    """4.4: NotFound is no error; the turn goes on with the others and replaces the one that went."""
+    """NotFound is no error; the turn goes on with the others and replaces the one that went."""
     snapshot = Snapshot(rs(3), pods("Roo"))
     first = decide(snapshot, NOW_MS)
     assert not first.create
@@ -126,7 +126,7 @@ def test_unsatisfied_owner_only_claims(letters):
 
 @pytest.mark.parametrize("satisfied", [True, False])
 def test_invalid_selector_leaves_everything_alone(satisfied):
-    """4.1: logged, no request of any kind, not retried."""
+    """Logged, no request of any kind, not retried."""
     broken = label_selector(None, (Requirement("app", "In"),))
     plan = decide(Snapshot(rs(2, selector=broken), pods("Rxo"), satisfied), NOW_MS)
     assert plan == Plan(invalid=broken.error)
@@ -134,14 +134,14 @@ def test_invalid_selector_leaves_everything_alone(satisfied):
 
 
 def test_missing_selector_lets_go_of_all():
-    """4.1: without a selector nothing matches, so what is owned is released."""
+    """Without a selector nothing matches, so what is owned is released."""
     plan = decide(Snapshot(rs(0, selector=None), pods("Ro")), NOW_MS)
     assert plan.release == pods("R")
     assert not plan.adopt
 
 
 def test_empty_selector_claims_everything():
-    """4.1: here, unlike in routing, an empty selector matches everything."""
+    """Here, unlike in routing, an empty selector matches everything."""
     plan = decide(Snapshot(rs(2, selector=label_selector({})), pods("mo")), NOW_MS)
     assert plan.adopt == pods("mo")[1:]
     assert not plan.release
@@ -171,7 +171,7 @@ def test_burst_steps_up_and_down(burst, replicas):
 
 
 def test_burst_is_500():
-    """5.2, 5.3: at most 500 creates or deletes a turn."""
+    """At most 500 creates or deletes a turn."""
     assert BURST == 500
     assert len(plan_of(1200, "").create) == 500
     assert len(plan_of(0, "R" * 700).delete) == 500
@@ -310,7 +310,7 @@ class TestRelated:
         assert not (wanted and plan.writes)
 
     def test_are_not_wanted_by_a_kind_that_does_not_colocate(self):
-        """8.1: inert for ReplicationControllers."""
+        """Inert for ReplicationControllers."""
         plan = decide(Snapshot(self.owned(1), pods("RR")), NOW_MS, with_fields(REPLICASET, colocates=False))
         assert not plan.wants_related
         assert len(plan.delete) == 1
@@ -331,7 +331,7 @@ class TestRelated:
         assert decide(snapshot, NOW_MS).delete == (("b", "uid-b"),)
 
     def test_failed_lookup_is_no_obstacle(self):
-        """5.3: without related pods the other rules decide."""
+        """Without related pods the other rules decide."""
         given = (pod("a"), pod("b", created_ms=NOW_MS - S))
         snapshot = Snapshot(self.owned(1), given, siblings=(), related=())
         assert decide(snapshot, NOW_MS).delete == (("b", "uid-b"),)
@@ -353,7 +353,7 @@ def test_terminating_pods_are_those_owned_selected_and_unfinished():
 
 
 def test_ratios_of_deletion_ages():
-    """5.8: whole multiples of the age of the youngest ready pod, for ready victims only."""
+    """Whole multiples of the age of the youngest ready pod, for ready victims only."""
     given = (
         pod("old", created_ms=NOW_MS - 25 * S, ready_since_ms=NOW_MS - 1),
         pod("young", created_ms=NOW_MS - 10 * S, ready_since_ms=NOW_MS - 20 * S),
@@ -366,7 +366,7 @@ def test_ratios_of_deletion_ages():
 
 
 def test_ownership_goes_by_uid_alone():
-    """4.2: kind and name of the reference are not compared; a namesake's pods are not ours."""
+    """Kind and name of the reference are not compared; a namesake's pods are not ours."""
     renamed = pod("a", owner_refs=(with_fields(OURS, kind="Other", name="other"),))
     namesake = pod("b", owner_refs=(with_fields(OURS, uid="former-uid"),))
     plan = decide(Snapshot(rs(1), (renamed, namesake)), NOW_MS)

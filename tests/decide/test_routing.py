@@ -34,7 +34,7 @@ def wake_of(one, known=KNOWN, gone=False):
 @pytest.mark.parametrize(
     ("one", "gone", "wake"),
     [
-        pytest.param(pod("a"), False, ["default/web"], id="2.5 an owned pod wakes its owner"),
+        pytest.param(pod("a"), False, ["default/web"], id="an owned pod wakes its owner"),
         pytest.param(pod("a", phase="Failed"), False, ["default/web"], id="11.2.9 also when it has failed"),
         pytest.param(pod("a", deleting_ms=NOW_MS), False, ["default/web"], id="11.2.18 also with a deletion timestamp"),
         pytest.param(pod("a"), True, ["default/web"], id="11.2.2 also when it has gone, however that was learnt"),
@@ -59,10 +59,10 @@ def wake_of(one, known=KNOWN, gone=False):
         pytest.param(
             pod("a", **ORPHAN, namespace="other"), False, ["other/web"], id="11.2.6 the owner of that namespace"
         ),
-        pytest.param(pod("a", **ORPHAN, deleting_ms=NOW_MS), False, [], id="2.5 an orphan being deleted"),
-        pytest.param(pod("a", **ORPHAN), True, [], id="2.7 an orphan that has gone: nobody counts it"),
-        pytest.param(pod("a", owner_refs=(with_fields(OURS, kind="Job"),)), False, [], id="2.4 a kind not served here"),
-        pytest.param(pod("a", owner_refs=(with_fields(OURS, kind="Job"),)), True, [], id="2.4 the same, gone"),
+        pytest.param(pod("a", **ORPHAN, deleting_ms=NOW_MS), False, [], id="an orphan being deleted"),
+        pytest.param(pod("a", **ORPHAN), True, [], id="an orphan that has gone: nobody counts it"),
+        pytest.param(pod("a", owner_refs=(with_fields(OURS, kind="Job"),)), False, [], id="a kind not served here"),
+        pytest.param(pod("a", owner_refs=(with_fields(OURS, kind="Job"),)), True, [], id="the same, gone"),
         pytest.param(
             pod("a", owner_refs=(with_fields(OURS, controller=False),)),
             False,
@@ -84,7 +84,7 @@ def test_owned_pod_wakes_one_of_nine():
 
 
 def test_orphan_wakes_all_that_select_it_and_warns():
-    """2.8: several owners selecting one pod is a user error; all are woken, the first to adopt wins."""
+    """Several owners selecting one pod is a user error; all are woken, the first to adopt wins."""
     routes = route_pod(pod("a", **ORPHAN), False, QUEUES, table(WEB, TWIN))
     assert {key for _, key in routes.wake} == {"default/web", "default/twin"}
     assert routes.warning == "pod default/a is selected by several owners in replicaset: default/twin, default/web"
@@ -114,7 +114,7 @@ def test_orphan_wakes_owners_of_every_kind():
     ],
 )
 def test_pod_index(one, index):
-    """2.9: by owner, or by namespace for an orphan; by node."""
+    """By owner, or by namespace for an orphan; by node."""
     assert route_pod(one, False, QUEUES, KNOWN).index == index
     assert route_pod(one, True, QUEUES, KNOWN).index == ()
 
@@ -122,7 +122,7 @@ def test_pod_index(one, index):
 @pytest.mark.parametrize(
     ("owner", "gone", "routes"),
     [
-        pytest.param(rs(), False, Routes((), (("replicaset", "default/web"),)), id="2.3 wakes itself"),
+        pytest.param(rs(), False, Routes((), (("replicaset", "default/web"),)), id="wakes itself"),
         pytest.param(
             rs(), True, Routes((), (("replicaset", "default/web"),)), id="11.2.15 gone: wakes itself once more"
         ),
@@ -130,7 +130,7 @@ def test_pod_index(one, index):
             rs(owner_refs=(DEPLOYMENT,)),
             False,
             Routes(("owner=dep-uid",), (("replicaset", "default/web"),)),
-            id="2.9 found by its own controller",
+            id="found by its own controller",
         ),
         pytest.param(
             rs(owner_refs=(DEPLOYMENT,)), True, Routes((), (("replicaset", "default/web"),)), id="gone: found no more"
@@ -138,7 +138,7 @@ def test_pod_index(one, index):
     ],
 )
 def test_owner(owner, gone, routes):
-    """2.3: every event about an owner wakes it."""
+    """Every event about an owner wakes it."""
     assert route_owner(owner, gone, "replicaset") == routes
 
 
@@ -148,7 +148,7 @@ def test_owner(owner, gone, routes):
     ids=["none", "empty", "invalid"],
 )
 def test_owner_that_selects_nothing_is_not_woken_by_orphans(selector):
-    """2.8: here an empty selector matches nothing."""
+    """Here an empty selector matches nothing."""
     assert wake_of(pod("a", **ORPHAN), table(WEB, with_fields(WEB, selector=selector))) == ()
 
 

@@ -31,7 +31,7 @@ LABELS = {"app": "web", "tier": "front"}
     ],
 )
 def test_matches(match_labels, expressions, matches):
-    """8.1: equality pairs and the four operators."""
+    """Equality pairs and the four operators."""
     selector = label_selector(match_labels, expressions)
     assert not selector.error
     assert selector.matches(LABELS) is matches
@@ -62,7 +62,7 @@ def test_matches(match_labels, expressions, matches):
     ],
 )
 def test_invalid(match_labels, expressions, part):
-    """4.1: an invalid selector says why, and raises rather than match."""
+    """An invalid selector says why, and raises rather than match."""
     selector = label_selector(match_labels, expressions)
     assert part in selector.error
     with pytest.raises(InvalidSelector, match=part):

@@ -20,7 +20,7 @@ POD_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0
 
 
 def test_alphabet_is_the_name_generators():
-    """6.2: 27 symbols, no vowels and nothing that could be misread."""
+    """27 symbols, no vowels and nothing that could be misread."""
     assert ALPHABET == "bcdfghjklmnpqrstvwxz2456789"
     assert SLOTS == 27**5
 
@@ -120,15 +120,15 @@ def test_names_never_change():
     [
         pytest.param("web", "web-", id="a legal name"),
         pytest.param("a", "a-", id="one character"),
-        pytest.param("w" * 253, "w" * 253 + "-", id="6.2 the longest legal name"),
-        pytest.param("w" * 254, "w" * 254, id="6.2 too long"),
-        pytest.param("Web", "Web", id="6.2 not a legal prefix: the bare name"),
-        pytest.param("web.", "web.-", id="6.2 the last two characters are not judged"),
-        pytest.param("web_x.y", "web_x.y", id="6.2 an illegal character"),
+        pytest.param("w" * 253, "w" * 253 + "-", id="the longest legal name"),
+        pytest.param("w" * 254, "w" * 254, id="too long"),
+        pytest.param("Web", "Web", id="not a legal prefix: the bare name"),
+        pytest.param("web.", "web.-", id="the last two characters are not judged"),
+        pytest.param("web_x.y", "web_x.y", id="an illegal character"),
     ],
 )
 def test_prefix(owner, prefix):
-    """6.2: generateName."""
+    """GenerateName."""
     assert name_prefix(owner) == prefix
 
 

@@ -30,12 +30,12 @@ NOT_READY = pod("not-ready", labels=LABELS, ready=False, ready_since_ms=0)
         pytest.param(
             [pod("a", labels=LABELS, ready_since_ms=NOW_MS - S)], 3600, (1, 1, 1, 0), id="11.3.3 minReadySeconds 3600"
         ),
-        pytest.param([pod("a", labels={**LABELS, "more": "x"})], 0, (1, 1, 1, 1), id="7.1 extra labels are allowed"),
+        pytest.param([pod("a", labels={**LABELS, "more": "x"})], 0, (1, 1, 1, 1), id="extra labels are allowed"),
         pytest.param([], 0, (0, 0, 0, 0), id="none"),
     ],
 )
 def test_counts(given_pods, min_ready_seconds, counts):
-    """7.1: replicas, fully labelled, ready, available."""
+    """Replicas, fully labelled, ready, available."""
     owner = rs(template_labels=LABELS, min_ready_seconds=min_ready_seconds)
     new = new_status(owner, Plan(claimed=tuple(given_pods)), "", NOW_MS, False)
     assert (new.replicas, new.fully_labeled, new.ready, new.available) == counts
@@ -51,7 +51,7 @@ def test_counts(given_pods, min_ready_seconds, counts):
     ],
 )
 def test_terminating(flavour, cluster_reports, letters, terminating):
-    """7.1: reported where both the cluster and the kind have the field; nothing and 0 differ."""
+    """Reported where both the cluster and the kind have the field; nothing and 0 differ."""
     owner = rs(2)
     plan = decide(Snapshot(owner, pods(letters)), NOW_MS)
     reports = reports_terminating(flavour, cluster_reports)
@@ -81,17 +81,17 @@ FOREIGN = Condition("StatusUpdate", "True", "E2E", "set by a test", NOW_MS - S)
             (with_fields(CREATE_FAILED, reason="FailedDelete"),),
             id="strict: a finished pod could not be deleted",
         ),
-        pytest.param(Plan(), "no", (), (with_fields(CREATE_FAILED, reason=""),), id="7.3 neither: no reason"),
+        pytest.param(Plan(), "no", (), (with_fields(CREATE_FAILED, reason=""),), id="neither: no reason"),
         pytest.param(Plan(diff=-2), "no", (OLD_FAILURE,), (OLD_FAILURE,), id="11.3.5 stays as it is on further errors"),
-        pytest.param(Plan(diff=2), "no", (OLD_FAILURE,), (OLD_FAILURE,), id="7.3 also when it is now too many"),
+        pytest.param(Plan(diff=2), "no", (OLD_FAILURE,), (OLD_FAILURE,), id="also when it is now too many"),
         pytest.param(Plan(diff=-2), "", (OLD_FAILURE,), (), id="11.3.5 removed without error"),
         pytest.param(Plan(diff=-2), "", (), (), id="11.3.5 no error, none before"),
-        pytest.param(Plan(), "", (FOREIGN, OLD_FAILURE), (FOREIGN,), id="7.3 foreign ones stay"),
+        pytest.param(Plan(), "", (FOREIGN, OLD_FAILURE), (FOREIGN,), id="foreign ones stay"),
         pytest.param(Plan(diff=-1), "no", (FOREIGN,), (FOREIGN, CREATE_FAILED), id="11.7.8 beside a foreign one"),
     ],
 )
 def test_replica_failure(plan, error, before, after):
-    """7.3: appears with the first failure, is not refreshed, goes when nothing fails."""
+    """Appears with the first failure, is not refreshed, goes when nothing fails."""
     owner = rs(status=ReplicaSetStatus(conditions=before))
     assert new_status(owner, plan, error, NOW_MS, False).conditions == after
 
@@ -102,7 +102,7 @@ UP_TO_DATE = ReplicaSetStatus(2, 2, 2, 2, 0, 1)
 @pytest.mark.parametrize(
     ("current", "generation", "error", "due"),
     [
-        pytest.param(UP_TO_DATE, 1, "", False, id="12.2.7 nothing has changed"),
+        pytest.param(UP_TO_DATE, 1, "", False, id="nothing has changed"),
         pytest.param(with_fields(UP_TO_DATE, replicas=1), 1, "", True, id="replicas"),
         pytest.param(with_fields(UP_TO_DATE, fully_labeled=1), 1, "", True, id="fully labelled"),
         pytest.param(with_fields(UP_TO_DATE, ready=1), 1, "", True, id="ready"),
@@ -113,7 +113,7 @@ UP_TO_DATE = ReplicaSetStatus(2, 2, 2, 2, 0, 1)
     ],
 )
 def test_written_only_when_due(current, generation, error, due):
-    """7.4: no request if all of it is said already; what was written is never due again."""
+    """No request if all of it is said already; what was written is never due again."""
     owner = rs(2, status=current, generation=generation)
     plan = decide(Snapshot(owner, pods("RR")), NOW_MS)
     new = status(owner, plan, error, NOW_MS, True)
@@ -131,7 +131,7 @@ def test_status_follows_while_unsatisfied():
 
 
 def test_no_status_for_an_invalid_selector():
-    """4.1: the turn ends before anything is written."""
+    """The turn ends before anything is written."""
     assert status(rs(), Plan(invalid="broken"), "", NOW_MS, True) is None
 
 
@@ -158,7 +158,7 @@ def patch_of(owner, new):
 
 
 def test_patch_carries_its_preconditions():
-    """7.4: refused if the owner is another or has changed since; nothing but the status is sent."""
+    """Refused if the owner is another or has changed since; nothing but the status is sent."""
     owner = rs()
     patch = patch_of(owner, UP_TO_DATE)
     assert patch["metadata"] == {"uid": owner.uid, "resourceVersion": "77"}

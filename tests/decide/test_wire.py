@@ -187,8 +187,8 @@ def test_replicaset():
         pytest.param("spec.replicas", None, "replicas", 1, id="replicas defaults to 1"),
         pytest.param("spec.replicas", 0, "replicas", 0, id="0 replicas stay 0"),
         pytest.param("spec.minReadySeconds", None, "min_ready_seconds", 0, id="no minReadySeconds"),
-        pytest.param("spec.selector", None, "selector", None, id="8.2 no selector stays none"),
-        pytest.param("spec.selector", {}, "selector", LabelSelector({}), id="8.2 an empty one stays empty"),
+        pytest.param("spec.selector", None, "selector", None, id="no selector stays none"),
+        pytest.param("spec.selector", {}, "selector", LabelSelector({}), id="an empty one stays empty"),
         pytest.param("spec.template", None, "template_labels", {}, id="null template"),
         pytest.param("spec.template", {}, "template_labels", {}, id="empty template"),
         pytest.param("status", None, "status", ReplicaSetStatus(), id="no status yet"),
@@ -213,7 +213,7 @@ def test_invalid_selector_is_projected_with_its_error():
 
 
 def test_terminating_absent_and_zero_differ():
-    """7.4: nothing and 0 are different."""
+    """Nothing and 0 are different."""
     _, owner = replicaset_from_json(dumped(changed(REPLICASET, "status", {"replicas": 4})))
     assert owner.status == ReplicaSetStatus(replicas=4, terminating=None)
 
