@@ -76,7 +76,8 @@ TABLE: tuple[KeySpec, ...] = (
         "until relisted",
         "id -> '' for each object with the entry",
     ),
-    KeySpec("staging:<resource>", "string", "30 s, renewed", "generation being staged, one stager at a time"),
+    KeySpec("staging:<resource>", "string", "until committed", "generation being staged, until when it is let alone"),
+    KeySpec("abandoned", "set", "epoch", "generations whose stager came too late: never staged or read again"),
     KeySpec("republish", "list", "until done", "generations still to walk after a list, with their cursor"),
 )
 

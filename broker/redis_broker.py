@@ -1,8 +1,8 @@
 """The broker on Redis: each method is one script and one round trip.
 
 Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server), BrokerUnreachable
-where Redis did not answer. Nothing here is ever sent twice, and no script is ever loaded here: only the minter of an
-epoch loads (``broker.epoch``).
+where Redis did not answer, BrokerFull where it has no memory left for what grows. Nothing here is ever sent twice, and
+no script is ever loaded here: only the minter of an epoch loads (``broker.epoch``).
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Any
 
 import redis
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
+from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from broker import keys, script_texts
 from broker.values import (
     Batch,
     Borne,
+    BrokerFull,
     BrokerUnreachable,
     Cached,
     Claim,
@@ -63,6 +64,11 @@ class RedisBroker:
             )
         except (NoScriptError, ReadOnlyError) as error:
             raise EpochOver(f"{name}: {error}") from None
+        except ResponseError as error:
+            # 6.2 wraps the refusal into an error of the script; redis-py knows only the bare one.
+            if isinstance(error, OutOfMemoryError) or "-OOM command not allowed" in str(error):
+                raise BrokerFull(f"{name}: Redis is full: raise its maxmemory") from None
+            raise
         except (RedisConnectionError, RedisTimeoutError) as error:
             raise BrokerUnreachable(f"{name}: {error}") from None
         if reply[0] == b"STALE":
@@ -179,8 +185,10 @@ class RedisBroker:
         assert self._blocking is not None, "this broker was made without a blocking client"
         try:
             return self._blocking.blpop([self.keys.of(list_name)], timeout_s) is not None
-        except ResponseError:  # the key was unlinked, or is of another type, while we slept
-            return False
+        except ResponseError as error:
+            if str(error).startswith("UNBLOCKED"):  # the list was unlinked while we slept
+                return False
+            raise
         except (RedisConnectionError, RedisTimeoutError) as error:
             raise BrokerUnreachable(f"wait: {error}") from None
 

@@ -20,6 +20,10 @@ class ClaimLost(Exception):
     """The nonce is not the current one: somebody else may have the key. Write nothing more for it."""
 
 
+class BrokerFull(Exception):
+    """Redis is at its maxmemory and refused to grow; nothing was changed. Ends, renewals and releases still work."""
+
+
 class BrokerUnreachable(Exception):
     """Redis did not answer. After a claim or a record: treat it as lost. After a finish: as finished."""
 

@@ -6,6 +6,7 @@
 -- Invariant: a key has at most one stream entry, and only while its state is queued.
 -- needs: queue
 local queue, unpark, now, added = ARGV[1], ARGV[2] == 'unpark', now_ms(), 0
+check(queue)
 for i = 3, #ARGV do
   local key = ARGV[i]
   if unpark and redis.call('ZREM', base .. queue .. ':parked', key) == 1 then

@@ -44,6 +44,8 @@ local function gen_of(resource)
   return gens[resource]
 end
 gen_of(owners)
+check(queue)
+redis.call('SCARD', base .. 'holder:' .. holder)
 
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.
 local names, ids = {}, {}

@@ -6,7 +6,7 @@
 -- Invariant: the watermark never goes back; a list older than it is refused.
 -- needs: cache
 local resource, gen, rv = ARGV[1], ARGV[2], ARGV[3]
-if redis.call('GET', base .. 'staging:' .. resource) ~= gen then return {'BUSY'} end
+if staging(resource) ~= gen then return {'BUSY'} end
 redis.call('DEL', base .. 'staging:' .. resource)
 local mark, old = redis.call('HGET', base .. 'watermark', resource), generation(resource)
 if mark and newer(mark, rv) then

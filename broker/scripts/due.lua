@@ -6,7 +6,9 @@
 -- Invariant: an entry is removed in the step that adds its key; a delayed entry never unparks.
 -- needs: queue
 local now, moved, added, next_at = now_ms(), 0, 0, nil
-for _, queue in ipairs(redis.call('SMEMBERS', base .. 'queues')) do
+local queues = redis.call('SMEMBERS', base .. 'queues')
+for _, queue in ipairs(queues) do check(queue) end
+for _, queue in ipairs(queues) do
   for _, set in ipairs({':delayed', ':parked'}) do
     local zset = base .. queue .. set
     for _, key in ipairs(redis.call('ZRANGEBYSCORE', zset, '-inf', number(now), 'LIMIT', 0, ARGV[1])) do

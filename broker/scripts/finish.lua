@@ -7,7 +7,7 @@
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write still unanswered never to idle.
 -- needs: cache queue locks
-local at, now, reply, added, plans = 2, now_ms(), {'OK'}, 0, {}
+local at, now, reply, added, plans, seen = 2, now_ms(), {'OK'}, 0, {}, {}
 for turn = 1, tonumber(ARGV[1]) do -- read and check every argument before the first write
   local plan = {queue = ARGV[at], key = ARGV[at + 1], nonce = ARGV[at + 2], verdict = ARGV[at + 3], delay = tonumber(ARGV[at + 4]), changes = {}}
   for c = 1, tonumber(ARGV[at + 5]) do
@@ -16,7 +16,10 @@ for turn = 1, tonumber(ARGV[1]) do -- read and check every argument before the f
   end
   at = at + 6 + 3 * #plan.changes
   local lock = redis.call('HGET', base .. plan.queue .. ':locks', plan.key)
-  if lock and nonce_of(lock) == plan.nonce then plan.holder = holder_of(lock) end
+  check(plan.queue)
+  redis.call('HLEN', base .. plan.queue .. ':expect:' .. plan.key)
+  local task = plan.queue .. ':' .. plan.key
+  if lock and nonce_of(lock) == plan.nonce and not seen[task] then plan.holder, seen[task] = holder_of(lock), true end
   plans[turn] = plan
 end
 
@@ -79,7 +82,7 @@ for turn, plan in ipairs(plans) do
       delay = plan.delay
     end
     if delay then added = added + add_after(queue, key, delay, now) end
-    if delay and redis.call('EXISTS', base .. queue .. ':expect:' .. key) == 1 then keep_record(queue, key, delay) end
+    keep_record(queue, key, delay or 0)
     reply[turn + 1] = tonumber(redis.call('HGET', base .. queue .. ':failures', key) or 0)
   end
 end

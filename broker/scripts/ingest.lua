@@ -14,6 +14,15 @@ if not mark then return {'NEEDLIST'} end
 if newer(from, mark) then return {'GAP', mark} end
 local gen, now, added, skipped = generation(resource), now_ms(), 0, 0
 local objects = objects_key(resource, gen)
+for i = 4, #ARGV, 6 do -- check every argument before the first write
+  local wakes = string.match(ARGV[i + 5], '^[^\n]*\n([^\n]*)$')
+  if (ARGV[i] ~= 'set' and ARGV[i] ~= 'del') or not wakes then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
+  for task in string.gmatch(wakes, '%S+') do
+    local queue = split(task)
+    if not queue then return redis.error_reply('ingest: bad wake key ' .. task) end
+    check(queue)
+  end
+end
 
 local function wake_all(wakes)
   for task in string.gmatch(wakes, '%S+') do added = added + add(split(task)) end
@@ -47,18 +56,19 @@ for i = 4, #ARGV, 6 do
       _, old_uid, old_entries, old_wakes, stop = head(old)
       old_blob = string.sub(old, stop + 1)
     end
-    if op == 'del' then
-      redis.call('HDEL', objects, id)
-      reindex(id, old_entries, '')
-    else
-      redis.call('HSET', objects, id, rv .. ' ' .. uid .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
-      reindex(id, old_entries, entries)
-    end
+    -- Wake, index, object: what a replay compares with is written last, so a failure in between repeats the rest.
     if op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes then
       wake_needy(wakes)
     else
       wake_all(old_wakes)
       if wakes ~= old_wakes then wake_all(wakes) end
+    end
+    if op == 'del' then
+      reindex(id, old_entries, '')
+      redis.call('HDEL', objects, id)
+    else
+      reindex(id, old_entries, entries)
+      redis.call('HSET', objects, id, rv .. ' ' .. uid .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
     end
   end
 end

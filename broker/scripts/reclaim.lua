@@ -1,13 +1,17 @@
 -- reclaim: leases past their end give their keys back; nobody renewed them.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED leases no_reclaim_until waiters wake holder:name queue:locks queue:state queue:stream
+-- DERIVED leases tick no_reclaim_until waiters wake holder:name queue:locks queue:state queue:stream
 -- ARGV[1] at most so many
 -- Returns: {"OK", task, ...} | {"STALE"}
 -- Invariant: a lease ends by finish, release or here, and here its key is queued in the same step.
 -- needs: queue locks
 local now, added, reply = now_ms(), 0, {'OK'}
+local tick = tonumber(redis.call('GET', base .. 'tick') or now)
+if now < tick or now - tick > CLOCK_JUMP_MS then return reply end -- the next renewal sees to it first
 if now < tonumber(redis.call('GET', base .. 'no_reclaim_until') or 0) then return reply end
-for _, task in ipairs(redis.call('ZRANGEBYSCORE', base .. 'leases', '-inf', number(now), 'LIMIT', 0, ARGV[1])) do
+local tasks = redis.call('ZRANGEBYSCORE', base .. 'leases', '-inf', number(now), 'LIMIT', 0, ARGV[1])
+for _, task in ipairs(tasks) do check((split(task))) end
+for _, task in ipairs(tasks) do
   local queue, key = split(task)
   local lock = redis.call('HGET', base .. queue .. ':locks', key)
   redis.call('ZREM', base .. 'leases', task)

@@ -10,7 +10,9 @@
 local queue, key, nonce, lease_ms, uid = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local lock = redis.call('HGET', base .. queue .. ':locks', key)
 if not lock or nonce_of(lock) ~= nonce then return {'LOST'} end
+check(queue)
 local now, record = now_ms(), base .. queue .. ':expect:' .. key
+redis.call('HLEN', record)
 local namespace = string.match(key, '^(.*/)') or ''
 local fields, borne = {'owner', uid}, {'BORNE'}
 for i = 6, #ARGV, 3 do

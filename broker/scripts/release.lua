@@ -1,15 +1,16 @@
 -- release: a holder is dead or done; every key it held goes back to its stream. The records stay.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED holders holder:name waiters wake leases queues queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key
+-- DERIVED holders holder:name waiters wake leases queues queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key timer
 -- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death
 -- Returns: {"OK", task, ...} the tasks given back | {"STALE"}
 -- Invariant: every unlock without a finish queues or parks its key. Afterwards the holder can claim nothing.
 -- needs: queue locks
 local holder, blamed, now, added, reply = ARGV[1], ARGV[2], now_ms(), 0, {'OK'}
-redis.call('HDEL', base .. 'holders', holder)
-redis.call('ZREM', base .. 'waiters', holder)
 local tasks = redis.call('SMEMBERS', base .. 'holder:' .. holder)
 table.sort(tasks)
+for _, task in ipairs(tasks) do check((split(task))) end
+redis.call('HDEL', base .. 'holders', holder)
+redis.call('ZREM', base .. 'waiters', holder)
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   unlock(queue, key, holder)

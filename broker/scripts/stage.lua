@@ -1,16 +1,26 @@
 -- stage: a part of a list goes into a generation that nobody reads yet.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED staging:resource generation cache:resource:generation index:resource:generation:entry
+-- DERIVED staging:resource abandoned republish generation cache:resource:generation index:resource:generation:entry
 -- ARGV[1] resource  ARGV[2] generation: the stager's nonce  ARGV[3] ms the staging lock lasts from now
 -- ARGV[4..] five an object: id  rv  uid  blob  index entries and wake keys
 -- Returns: {"OK"} | {"BUSY"} (another ingestor stages this resource) | {"STALE"}
 -- Invariant: the generation being read is never staged into.
 -- needs: cache
-local resource, gen, lock_ms = ARGV[1], ARGV[2], ARGV[3]
+local resource, gen, now = ARGV[1], ARGV[2], now_ms()
+if (#ARGV - 3) % 5 ~= 0 then return redis.error_reply('stage: five arguments an object') end
+for i = 8, #ARGV, 5 do -- check every argument before the first write
+  if not string.match(ARGV[i], '^[^\n]*\n[^\n]*$') then return redis.error_reply('stage: bad object ' .. ARGV[i - 4]) end
+end
 local lock = base .. 'staging:' .. resource
-local holder = redis.call('GET', lock)
-if gen == generation(resource) or (holder and holder ~= gen) then return {'BUSY'} end
-redis.call('SET', lock, gen, 'PX', lock_ms)
+local holder, until_ms = staging(resource)
+if gen == generation(resource) or redis.call('SISMEMBER', base .. 'abandoned', gen) == 1 then return {'BUSY'} end
+if holder and holder ~= gen then
+  if now < until_ms then return {'BUSY'} end
+  -- Its stager is dead or late: what it staged goes, and it can never come back to a list with a hole.
+  redis.call('SADD', base .. 'abandoned', holder)
+  redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. holder .. ' 0')
+end
+redis.call('SET', lock, 'generation=' .. gen .. ' until_ms=' .. number(now + ARGV[3]))
 local objects = objects_key(resource, gen)
 for i = 4, #ARGV, 5 do
   local id, entries = ARGV[i], string.match(ARGV[i + 4], '^([^\n]*)\n')

@@ -14,5 +14,12 @@ local function newer(a, b)
 end
 
 local function generation(resource) return redis.call('HGET', base .. 'generation', resource) or '0' end
+
+-- Who stages a list of the resource, and until when nobody else may.
+local function staging(resource)
+  local gen, until_ms = string.match(redis.call('GET', base .. 'staging:' .. resource) or '', '^generation=(%S+) until_ms=(%d+)$')
+  return gen, tonumber(until_ms)
+end
+
 local function objects_key(resource, gen) return base .. 'cache:' .. resource .. ':' .. gen end
 local function index_key(resource, gen, entry) return base .. 'index:' .. resource .. ':' .. gen .. ':' .. entry end

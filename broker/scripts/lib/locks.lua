@@ -1,6 +1,9 @@
 -- needs: queue
 -- The one way out of a lock. A task is "queue:key", as in the lease table.
 
+-- The clock jumped, or nobody renewed, if it moved by less than nothing or by more than this since the last renewal.
+local CLOCK_JUMP_MS = 3000
+
 local function split(task) return string.match(task, '^([^:]+):(.*)$') end
 
 local function unlock(queue, key, holder)
@@ -19,13 +22,16 @@ local function keep_record(queue, key, delay_ms)
   redis.call('PEXPIRE', base .. queue .. ':expect:' .. key, number(RECORD_TTL_MS + delay_ms))
 end
 
+local PARKED_MAX_MS = 300000
+
 -- Crashes of a key in a row: the first retries at once, the second after 1 s, then 2 s doubling to 300 s.
 local function requeue_crashed(queue, key, now)
   local crashes = redis.call('HINCRBY', base .. queue .. ':crashes', key, 1)
   if crashes == 1 then append(queue, key) return 1 end
-  local pause = math.min(1000 * 2 ^ math.min(crashes - 2, 20), 300000)
+  local pause = math.min(1000 * 2 ^ math.min(crashes - 2, 20), PARKED_MAX_MS)
   redis.call('HSET', base .. queue .. ':state', key, 'parked')
   redis.call('ZADD', base .. queue .. ':parked', number(now + pause), key)
+  hurry()
   keep_record(queue, key, pause)
   return 0
 end

@@ -7,10 +7,32 @@ local function wake(count, now)
   for _ = 1, math.min(count, waiters - tokens) do redis.call('LPUSH', base .. 'wake', 'key') end
 end
 
+-- Redis does not roll back: a key of a wrong type must end a script before its first write, or it could lose what it moves.
+local checked = {}
+local function check(queue)
+  if checked[queue] then return end
+  local own = base .. queue
+  redis.call('XLEN', own .. ':stream')
+  for _, hash in ipairs({':state', ':locks', ':failures', ':crashes', ':bucket', ':needs', ':unsettled'}) do
+    redis.call('HLEN', own .. hash)
+  end
+  for _, zset in ipairs({own .. ':delayed', own .. ':parked', base .. 'leases', base .. 'waiters'}) do
+    redis.call('ZCARD', zset)
+  end
+  redis.call('LLEN', base .. 'wake')
+  redis.call('LLEN', base .. 'timer')
+  checked[queue] = true
+end
+
 -- The one place where a key enters a stream: its state says that no other entry for it exists.
 local function append(queue, key)
-  redis.call('HSET', base .. queue .. ':state', key, 'queued')
   redis.call('XADD', base .. queue .. ':stream', '*', 'key', key)
+  redis.call('HSET', base .. queue .. ':state', key, 'queued')
+end
+
+-- A token for the supervisors: something is due before the time they sleep until.
+local function hurry()
+  if redis.call('LLEN', base .. 'timer') == 0 then redis.call('LPUSH', base .. 'timer', 'due') end
 end
 
 -- client-go's Add: idle is queued, running is remembered, all else is arranged already.
@@ -27,9 +49,7 @@ local function add_after(queue, key, delay_ms, now)
   local delayed, due = base .. queue .. ':delayed', now + delay_ms
   local first = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
   redis.call('ZADD', delayed, 'LT', number(due), key)
-  if (not first or due < tonumber(first)) and redis.call('LLEN', base .. 'timer') == 0 then
-    redis.call('LPUSH', base .. 'timer', 'due')
-  end
+  if not first or due < tonumber(first) then hurry() end
   return 0
 end
 
@@ -41,6 +61,6 @@ local function back_off_ms(queue, key, now)
   local state = redis.call('HMGET', bucket, 'tokens', 'at_ms')
   local at = tonumber(state[2]) or now
   local tokens = math.min(100, (tonumber(state[1]) or 100) + math.max(0, now - at) / 100) - 1
-  redis.call('HSET', bucket, 'tokens', string.format('%.2f', tokens), 'at_ms', number(math.max(now, at)))
+  redis.call('HSET', bucket, 'tokens', string.format('%.2f', tokens), 'at_ms', number(now))
   return math.max(own, tokens < 0 and math.ceil(-tokens * 100 - 0.001) or 0)
 end
