@@ -1,0 +1,151 @@
+"""A script's header is its contract; unread headers go stale, so they are compared with the text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import lua_reading
+import pytest
+from broker_servers import server_binaries
+
+from broker import epoch, keys, redis_binary, script_texts
+from broker.connection import connect
+from broker.embedded_redis import EmbeddedRedis
+
+every_script = pytest.mark.parametrize("name", script_texts.NAMES)
+PARTS = ("prelude", "cache", "queue", "locks")
+
+# What the scripts may call: commands of Redis 6.2 or older. A new one is added here with the version it came with.
+COMMANDS = set(
+    "GET SET TIME PEXPIRE DEL UNLINK EXISTS "
+    "HGET HSET HDEL HLEN HKEYS HMGET HGETALL HEXISTS HINCRBY HSCAN "
+    "SADD SREM SCARD SMEMBERS SISMEMBER "
+    "ZADD ZREM ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZREMRANGEBYSCORE "
+    "LPUSH RPUSH LPOP LLEN LINDEX LSET "
+    "XADD XLEN XRANGE XREADGROUP XACK XDEL XGROUP".split()
+)
+
+
+def table_name(pattern: str) -> str:
+    """A pattern of ``keys.TABLE`` as the headers spell it."""
+    return pattern.replace("<holder>", "name").replace("<", "").replace(">", "")
+
+
+def test_every_file_is_a_script_or_a_part() -> None:
+    folder = Path(script_texts.__file__).parent / "scripts"
+    assert {path.stem for path in folder.glob("*.lua")} == set(script_texts.NAMES)
+    assert {path.stem for path in folder.glob("lib/*.lua")} == set(PARTS)
+
+
+@every_script
+def test_the_header_is_complete(name: str) -> None:
+    head = lua_reading.header(name)
+    assert script_texts.source(name).startswith(f"-- {name}: ")
+    assert head["KEYS"][0] == "[1] epoch  KEYS[2] base"
+    for word in ("Returns", "Invariant"):
+        assert len(head[word]) == 1, word
+        assert head[word][0], word
+    assert "STALE" in script_texts.source(name).partition("\nlocal")[0], "every script may answer STALE"
+
+
+@every_script
+def test_every_argument_is_listed(name: str) -> None:
+    """ARGV[n] as used at the top of the body, and the open end where there is one."""
+    text = script_texts.source(name)
+    comments = "\n".join(line for line in text.splitlines() if line.startswith("-- ARGV"))
+    listed = {int(number) for number in re.findall(r"ARGV\[(\d+)(?:\.\.)?\]", comments)}
+    body = lua_reading.code_of(text)
+    used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", body)}
+    assert used <= listed | {max(listed, default=0)}
+    assert listed == set(range(1, len(listed) + 1)) or name == "finish"
+
+
+@every_script
+def test_derived_keys_are_those_used(name: str) -> None:
+    derived = [key for line in lua_reading.header(name).get("DERIVED", []) for key in line.split()]
+    assert len(derived) == len(set(derived)), "named twice"
+    assert set(derived) == lua_reading.keys_used(name)
+
+
+@every_script
+def test_every_key_is_in_the_table(name: str) -> None:
+    assert lua_reading.keys_used(name) <= {table_name(spec.pattern) for spec in keys.TABLE}
+
+
+def test_the_type_check_covers_every_key_that_moves_a_key() -> None:
+    """Redis does not roll back: whatever a step writes after it took a key out of somewhere must be of its type."""
+    checked = lua_reading.keys_in(lua_reading.functions("lib/queue")["check"])
+    per_queue = {table_name(spec.pattern) for spec in keys.TABLE if spec.pattern.startswith("<queue>")}
+    assert checked == per_queue - {"queue:expect:key"} | {"leases", "waiters", "wake", "timer"}
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "add_after", "claim", "record", "finish", "release", "reclaim", "due", "ingest"]
+)
+def test_types_are_checked(name: str) -> None:
+    """Before the first write of the body."""
+    body = lua_reading.code_of(script_texts.source(name))
+    first_write = re.search(r"redis\.call\('(?:HSET|HDEL|ZADD|ZREM|XADD|XREADGROUP|DEL|SET)'", body)
+    assert "check(" in (body[: first_write.start()] if first_write and name != "claim" else body)
+
+
+def test_every_key_of_the_table_is_used() -> None:
+    used = set().union(*(lua_reading.keys_used(name) for name in script_texts.NAMES))
+    minted_in_python = {"run"}
+    assert {table_name(spec.pattern) for spec in keys.TABLE} - used == minted_in_python
+
+
+@every_script
+def test_needs_name_the_parts_called(name: str) -> None:
+    assert set(script_texts.parts_of(name)) == lua_reading.parts_called(name)
+
+
+@every_script
+def test_only_commands_of_old_servers(name: str) -> None:
+    assert lua_reading.commands_used(name) <= COMMANDS
+
+
+@pytest.mark.parametrize("name", [*script_texts.NAMES, *(f"lib/{part}" for part in PARTS)])
+def test_no_line_that_old_servers_refuse(name: str) -> None:
+    """#!lua is a compile error on 6.2; goto and // are not of Lua 5.1; redis.setresp is not in fakeredis."""
+    text = script_texts.source(name)
+    assert "#!" not in text
+    assert not re.search(r"\bgoto\b|[^:]//|redis\.setresp|cjson|cmsgpack|\bloadstring\b", lua_reading.code_of(text))
+    assert all(len(line) <= 160 for line in text.splitlines())
+    assert text.endswith("\n")
+
+
+@every_script
+def test_the_released_text(name: str) -> None:
+    """Epoch and protocol are in the text itself, the clock is Redis's own, and no mark is left unstamped."""
+    text = script_texts.stamped(name, 4711)
+    assert "local EPOCH = '4711'" in text
+    assert f"protocol {keys.PROTOCOL}" in text
+    assert script_texts.REDIS_TIME in text
+    assert "@" not in text
+    assert "test" not in text
+    assert "clock" not in text
+    first = [line for line in text.splitlines() if line.strip()][1]
+    assert first == "if redis.call('GET', KEYS[1]) ~= EPOCH then return {'STALE'} end"
+    assert script_texts.sha(name, 4711) != script_texts.sha(name, 4712)
+    assert len(script_texts.sha(name, 4711)) == 40
+
+
+def test_a_clock_of_a_test_is_another_text() -> None:
+    ours = script_texts.stamped("claim", 1, "return 5")
+    assert "return 5" in ours
+    assert script_texts.sha("claim", 1, "return 5") != script_texts.sha("claim", 1)
+
+
+@pytest.mark.parametrize("binary", server_binaries(), ids=str)
+def test_every_server_compiles_them(binary: redis_binary.ServerBinary, tmp_path: Path) -> None:
+    """SCRIPT LOAD compiles; the SHA is the one EVALSHA is called with; the commands exist."""
+    with EmbeddedRedis(tmp_path / "redis", binary=binary) as server:
+        ingestor = connect(server.url("ingestor"))
+        for name in script_texts.NAMES:
+            assert ingestor.script_load(script_texts.stamped(name, 7)) == script_texts.sha(name, 7)
+        epoch.mint(ingestor, 7)
+        known = connect(server.url("admin")).execute_command("COMMAND INFO", *sorted(COMMANDS))
+        assert len(known) == len(COMMANDS)
+        assert None not in known
