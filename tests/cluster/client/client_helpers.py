@@ -112,6 +112,31 @@ def json_response(value: Any, code: int = 200) -> web.Response:
     return web.Response(status=code, body=orjson.dumps(value), content_type="application/json")
 
 
+@asynccontextmanager
+async def tunnelling(seen: list[str]) -> AsyncIterator[str]:
+    """A proxy that knows only CONNECT, to a server on this machine; notes what it was asked."""
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while chunk := await reader.read(65536):
+            writer.write(chunk)
+            await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        seen.append(head.split(b"\r\n")[0].decode())
+        host, port = head.split()[1].decode().rsplit(":", 1)
+        there_reader, there_writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await asyncio.gather(pump(reader, there_writer), pump(there_reader, writer), return_exceptions=True)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
 class FakeTime:
     """A clock that moves only when told to, or when something sleeps on it."""
 

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import logging
+import os
 import ssl
 import stat
 import subprocess
+import sys
 import textwrap
 import threading
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 from aiohttp import web
-from client_helpers import FakeTime, config_of, json_response, looped, serving, status_response
+from client_helpers import FakeTime, config_of, json_response, looped, serving, status_response, tunnelling
 
 from cluster.answer import NOT_SENT
 from cluster.config import from_kubeconfig
@@ -405,6 +407,23 @@ async def test_a_client_certificate(certificates, tmp_path):
 
 
 @looped
+async def test_a_client_certificate_through_a_proxy(certificates):
+    """TLS inside the tunnel: the proxy sees where to, never what."""
+    credentials = FixedCredentials(Auth((), *certificates.sign("ann")))
+    seen: list[str] = []
+    async with (
+        serving(who, certificates.server_context()) as url,
+        tunnelling(seen) as proxy,
+        Transport(
+            config_of(url, tls=TlsOptions(ca_pem=certificates.ca), credentials=credentials, proxy=proxy)
+        ) as transport,
+    ):
+        answers = [await transport.write("POST", "/who", b"{}") for _ in range(2)]
+    assert [answer.body for answer in answers] == [b'{"cn":"ann"}'] * 2
+    assert seen == [f"CONNECT {url.removeprefix('https://')} HTTP/1.1"], "one tunnel for both"
+
+
+@looped
 async def test_a_certificate_of_a_plugin_is_replaced_when_it_ends(certificates, plugin):
     """Connections made with the old certificate are not used for the new one."""
     time = FakeTime(1_767_225_600.0)
@@ -474,13 +493,38 @@ def test_certificates_that_cannot_be_used(certificates):
         Transport(config)
 
 
+ENCRYPTED_KEY = """
+import os, sys
+from pathlib import Path
+from cluster.errors import ConfigError
+from cluster.tls import TlsOptions, tls_context
+os.open(sys.argv[1], os.O_RDWR)  # a session without a terminal takes the first it opens
+try:
+    tls_context(TlsOptions(), Path(sys.argv[2]).read_bytes(), Path(sys.argv[3]).read_bytes())
+except ConfigError as error:
+    print(error)
+"""
+
+
 def test_an_encrypted_key_does_not_ask_for_its_password(certificates):
-    certificate, _ = certificates.sign("ann")
-    done = subprocess.run(
-        ["openssl", "ec", "-in", "ann.key", "-aes128", "-passout", "pass:x"],
-        cwd=certificates.folder,
-        check=True,
-        capture_output=True,
-    )
-    with pytest.raises(ConfigError, match="must not be encrypted"):
-        tls_context(TlsOptions(), certificate, done.stdout)
+    """Not even where there is a terminal to ask on: OpenSSL would wait there for ever."""
+    folder = certificates.folder
+    certificates.sign("ann")
+    encrypt = ["openssl", "ec", "-in", "ann.key", "-aes128", "-passout", "pass:x", "-out", "locked.key"]
+    subprocess.run(encrypt, cwd=folder, check=True, capture_output=True)
+    ours, theirs = os.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", ENCRYPTED_KEY, os.ttyname(theirs), folder / "ann.crt", folder / "locked.key"],
+            cwd=Path(__file__).parents[3],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+            start_new_session=True,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "the key must not be encrypted" in done.stdout

@@ -117,6 +117,10 @@ def test_memory_is_bounded(monkeypatch):
         correlator.correlate(note(about=ObjectRef("v1", "Pod", "ns", f"p{n}", f"u{n}")), n)
     for cache in (correlator._seen, correlator._similar, correlator._spam):
         assert len(cache._entries) == 10
+    for n in range(100):
+        correlator.correlate(note(f"m{n}"), n)
+    [*_, similar] = correlator._similar._entries.values()
+    assert len(similar.messages) < 10
 
 
 def test_names_fit_and_cluster_objects_go_to_default():
