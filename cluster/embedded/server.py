@@ -10,13 +10,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 
 from cluster.embedded.admission import Admission
 from cluster.embedded.audit import AuditLog
 from cluster.embedded.faults import Fault, Faults
+from cluster.embedded.garbage import GarbageCollector
+from cluster.embedded.namespaces import NamespaceCollector
+from cluster.embedded.quota import Quotas
 from cluster.embedded.requests import Requests
 from cluster.embedded.rest import Rest
 from cluster.embedded.store import Store
@@ -53,6 +56,14 @@ class Settings:
     pace: Pace = field(default_factory=Pace)
 
 
+class Companion(Protocol):
+    """A part that works on the store in the background."""
+
+    def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
 class EmbeddedCluster:
     """An API server in this process. Use `start` and `stop`, or `async with`."""
 
@@ -61,6 +72,14 @@ class EmbeddedCluster:
         self.store = Store(clock=clock, history_events_max=self.settings.history_events_max)
         self.admission = Admission(self.store)
         self.rest = Rest(self.store, self.admission)
+        quotas = Quotas(self.store)
+        self.admission.on_create(quotas.check_create)
+        # What runs beside the server, in the order of starting.
+        self._companions: list[Companion] = [
+            quotas,
+            GarbageCollector(self.store),
+            NamespaceCollector(self.store),
+        ]
         self.faults = Faults(self.settings.seed) if self.settings.faults_enabled else None
         self.url = ""
         self.requests: Requests
@@ -107,10 +126,14 @@ class EmbeddedCluster:
         port = self._runner.addresses[0][1]
         self.url = f"{'https' if tls else 'http'}://{_bracketed(settings.host)}:{port}"
         self._ticker = asyncio.create_task(self._tick())
+        for companion in self._companions:
+            companion.start()
         return self.url
 
     async def stop(self) -> None:
         """End watches in good order, stop listening, write out the audit log."""
+        for companion in reversed(self._companions):
+            await companion.stop()
         if self._ticker is not None:
             self._ticker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
