@@ -1,0 +1,114 @@
+"""The supervisor's worker processes: forking one, noticing its end, and when to try again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workers.exit_code import ExitCode
+from workers.log_line import line
+from workers.parent_death import Orphaned, die_with_parent
+from workers.seat import Seat
+from workers.turn_slots import TurnSlot
+
+log = logging.getLogger("oarlock.fleet")
+
+QUICK_DEATH_MS = 2_000
+BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS = 100, 5_000
+_BLOCKED_AT_FORK = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+
+RunChild = Callable[[Seat], int]
+"""The life of a worker process, after the fork; returns its exit code."""
+
+
+@dataclass(slots=True)
+class Child:
+    """A living worker process. ``killed``: why its supervisor ended it, else ""."""
+
+    holder: str
+    pid: int
+    started_ms: int
+    killed: str = ""
+
+    def kill(self, reason: str) -> None:
+        """SIGKILL, once. It is not reaped yet, so the pid is still its own."""
+        if not self.killed:
+            self.killed = reason
+            log.warning(line("kill", worker=self.holder, pid=self.pid, reason=reason))
+            os.kill(self.pid, signal.SIGKILL)
+
+    def ask_to_leave(self) -> None:
+        """SIGTERM: finish the batch, then go."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def ended(self) -> int | None:
+        """Its exit code, negative for a signal; None while it lives."""
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if pid else None
+
+
+class Berth:
+    """One of the fleet's places: who is in it, when it may be filled again, and its slot of shared memory."""
+
+    def __init__(self, slot: TurnSlot) -> None:
+        self.slot = slot
+        self.child: Child | None = None
+        self.fill_at_ms = 0
+        self._quick_deaths = 0
+
+    def vacate(self, now_ms: int) -> None:
+        """Its child is gone: again at once, but slower and slower where children die within two seconds."""
+        assert self.child is not None
+        lived_ms, self.child = now_ms - self.child.started_ms, None
+        self.slot.end()
+        self._quick_deaths = self._quick_deaths + 1 if lived_ms < QUICK_DEATH_MS else 0
+        self.fill_at_ms = now_ms + back_off_ms(self._quick_deaths)
+
+
+def back_off_ms(quick_deaths: int) -> int:
+    """0, 0, 100, 200, 400 ... 5000."""
+    if quick_deaths < 2:
+        return 0
+    return min(BACK_OFF_MAX_MS, int(BACK_OFF_FIRST_MS * 2 ** min(quick_deaths - 2, 10)))
+
+
+def fork_child(seat: Seat, run_child: RunChild, now_ms: int) -> Child:
+    """Fork from the main thread, before it ever starts another one.
+
+    Signals are held back over the fork: the child must not answer one with its parent's handlers, which write to
+    its parent's sockets. Those it inherits and never touches; closing them by number would be worse.
+    """
+    parent_pid = os.getpid()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_AT_FORK)
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _live(seat, run_child, parent_pid)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return Child(seat.holder, pid, now_ms)
+
+
+def _live(seat: Seat, run_child: RunChild, parent_pid: int) -> None:
+    code = int(ExitCode.FAILED)
+    try:
+        die_with_parent(parent_pid)
+        signal.set_wakeup_fd(-1)
+        for signum in _BLOCKED_AT_FORK:
+            signal.signal(signum, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_AT_FORK)
+        code = run_child(seat)
+    except Orphaned:
+        pass
+    except SystemExit as leaving:  # a second request to stop
+        code = leaving.code if isinstance(leaving.code, int) else 0
+    except BaseException:
+        log.exception(line("worker_failed", worker=seat.holder))
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

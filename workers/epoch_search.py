@@ -1,0 +1,61 @@
+"""Looking for an epoch to work in: its data are of the server that runs, and its scripts are there."""
+
+from __future__ import annotations
+
+import logging
+
+from broker import epoch
+from broker.connection import connect
+from broker.epoch import Seen
+from broker.redis_broker import RedisBroker
+from broker.values import BrokerUnreachable, EpochOver
+from workers.log_line import line
+from workers.seat import TEND_TIMEOUT_S, open_client
+from workers.settings import Settings
+
+log = logging.getLogger("oarlock.fleet")
+
+PAUSE_FIRST_MS, PAUSE_MAX_MS = 100, 500
+
+
+class EpochSearch:
+    """Asks Redis, slower and slower, and says once why nothing is found."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client = connect(settings.redis_url, timeout_s=TEND_TIMEOUT_S)
+        self._pause_ms, self._trouble = PAUSE_FIRST_MS, ""
+        self.next_ms = 0
+        """CLOCK_BOOTTIME before which ``look`` does not ask."""
+
+    def look(self, now_ms: int) -> Seen | None:
+        """The epoch that may be worked in; None: look again at ``next_ms``."""
+        if now_ms < self.next_ms:
+            return None
+        try:
+            seen, trouble = self._live(), "no epoch: is an ingestor running?"
+        except BrokerUnreachable as error:
+            seen, trouble = None, str(error)
+        if seen is not None:
+            log.info(line("epoch", number=seen.epoch, phase=seen.phase))
+            self._pause_ms, self._trouble, self.next_ms = PAUSE_FIRST_MS, "", 0
+            return seen
+        if trouble != self._trouble:
+            log.warning(line("waiting", reason=trouble))
+        self._trouble, self.next_ms = trouble, now_ms + self._pause_ms
+        self._pause_ms = min(PAUSE_MAX_MS, self._pause_ms * 2)
+        return None
+
+    def _live(self) -> Seen | None:
+        """A minter loads the scripts one by one, ``look`` last, and a worker may not ask for them in any other way."""
+        seen = epoch.current(self._client)
+        if not seen.intact:
+            return None
+        client = open_client(self._settings, seen, TEND_TIMEOUT_S)
+        try:
+            RedisBroker(client, seen.epoch).look("")
+        except EpochOver:
+            return None
+        finally:
+            client.close()
+        return seen

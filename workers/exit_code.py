@@ -1,0 +1,20 @@
+"""Why a worker process ended, for whoever started it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """None of these is the fault of a key; a death by signal, or any other code, may be."""
+
+    DONE = 0
+    EPOCH_OVER = 75  # the data in Redis are of another life, or may be: wait for the next epoch
+    UNSURE = 76  # Redis did not answer a claim, a record or a finish: only a release says what is still locked
+    RELEASED = 77  # somebody released this holder: it may not claim any more
+    UNKEPT = 78  # the keeper of a worker without a supervisor is gone: nobody renews its leases
+    FAILED = 70  # could not start, or a bug: the log has the traceback
+
+
+NO_BLAME = frozenset(code for code in ExitCode if code is not ExitCode.FAILED)
+"""A worker that ended so had come to the end of its key's turn, or said why not."""

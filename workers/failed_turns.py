@@ -1,0 +1,73 @@
+"""Keys whose turns keep failing, in RQ's failed-job registry: seen there with a traceback, asked for again from there.
+
+Level-triggered work has no failed jobs: a failing key is retried for ever. The registry is where people look, so a key
+enters it after some failed turns in a row, and leaves it when a turn has ended well.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import redis
+from rq.job import JobStatus
+from rq.registry import FailedJobRegistry
+from rq.results import get_key as results_key
+from rq.utils import as_text, now
+
+from workers.job import KeyJob, NotAKey, key_of
+from workers.log_line import line
+from workers.rq_queue import KeyQueue
+
+log = logging.getLogger("oarlock.worker")
+
+KEPT_S = 7 * 24 * 3600
+SWEPT_AT_ONCE = 32
+
+
+class FailedTurns:
+    """The registry's only writer here. Everything may raise RedisError: the registry shows, it decides nothing."""
+
+    def __init__(self, connection: redis.Redis, worker_name: str) -> None:
+        self._connection, self._worker_name = connection, worker_name
+        self._next: dict[str, int] = {}
+
+    def add(self, job: KeyJob, exc_string: str) -> None:
+        """Enter a key, or renew its entry with the latest traceback."""
+        job.worker_name, job.ended_at, job.failure_ttl = self._worker_name, now(), KEPT_S
+        job._status = JobStatus.FAILED
+        with self._connection.pipeline() as pipe:
+            job._handle_failure(exc_string, pipe, worker_name=self._worker_name)
+            pipe.execute()
+
+    def sweep(self, queue: KeyQueue, failures_of: Callable[[str, str], int]) -> int:
+        """Take out keys that have had a good turn since; a part of the registry each call. Returns how many.
+
+        ``failures_of(queue, key)``: failed turns in a row, as the broker counts them. A good turn need not know of the
+        registry, so it costs nothing, and it may have run on any worker.
+        """
+        registry = FailedJobRegistry.key_template.format(queue.name)
+        start = self._next.get(queue.name, 0)
+        ids = [as_text(each) for each in self._connection.zrange(registry, start, start + SWEPT_AT_ONCE - 1)]
+        self._next[queue.name] = start + SWEPT_AT_ONCE if len(ids) == SWEPT_AT_ONCE else 0
+        if not ids:
+            return 0
+        with self._connection.pipeline(transaction=False) as pipe:
+            for identifier in ids:
+                pipe.hget(KeyJob.key_for(identifier), "data")
+            stored = pipe.execute()
+        healed = []
+        for identifier, data in zip(ids, stored, strict=True):
+            try:
+                key = key_of(queue.name, identifier, data or b"")
+            except NotAKey:
+                continue  # not ours to take out
+            if failures_of(queue.name, key) == 0:
+                healed.append((identifier, key))
+        with self._connection.pipeline() as pipe:
+            for identifier, key in healed:
+                pipe.zrem(registry, identifier)
+                pipe.delete(KeyJob.key_for(identifier), results_key(identifier))
+                log.info(line("healed", queue=queue.name, key=key))
+            pipe.execute()
+        return len(healed)

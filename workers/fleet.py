@@ -1,0 +1,230 @@
+"""The supervisor: keeps a number of worker processes alive, renews their leases, gives their keys back when they die.
+
+One thread, no sleep: it waits in one selector for the death of a child, a token that a delayed key is due earlier, a
+request to stop, or its next second. Nothing it does for a dead child waits for anything but Redis, so a killed worker's
+keys can be claimed again within milliseconds.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import selectors
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from broker.epoch import Seen
+from broker.values import BrokerUnreachable, EpochOver
+from workers.children import Berth, RunChild, fork_child
+from workers.clock import Clock, SystemClock
+from workers.epoch_search import EpochSearch
+from workers.exit_code import NO_BLAME, ExitCode
+from workers.log_line import line
+from workers.process_list import OnChange, Process, file_writer
+from workers.rq_graves import Graves
+from workers.seat import Seat, new_supervisor_name
+from workers.settings import Settings
+from workers.supervised import run_supervised
+from workers.tending import RETRY_MS, Tender, open_tender
+from workers.turn_engine import QUEUES
+from workers.turn_slots import TurnSlots
+from workers.wakeups import Wakeups
+
+log = logging.getLogger("oarlock.fleet")
+
+GRACE_MS = 25_000
+"""From SIGTERM to SIGKILL: below the 30 s Kubernetes gives a pod."""
+
+
+class Supervisor:
+    """``count`` workers, each the life ``run_child``. ``run`` returns when it was asked to stop and all have left."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        count: int,
+        run_child: RunChild,
+        *,
+        queues: Sequence[str] = QUEUES,
+        on_change: OnChange | None = None,
+        grace_ms: int = GRACE_MS,
+        clock: Clock | None = None,
+    ) -> None:
+        self._settings, self._run_child, self._queues = settings, run_child, queues
+        self._on_change, self._grace_ms, self._clock = on_change, grace_ms, clock or SystemClock()
+        self.name = new_supervisor_name()
+        slots = TurnSlots(count)
+        self._berths = [Berth(slots[index]) for index in range(count)]
+        self._search = EpochSearch(settings)
+        self._graves = Graves(settings, queues)
+        self._selector = selectors.DefaultSelector()
+        self._seen: Seen | None = None
+        self._tender: Tender | None = None
+        self._watched_timer: object = None
+        self._children_made = 0
+        self._kill_at_ms: int | None = None
+
+    def run(self) -> int:
+        """Work until SIGTERM or SIGINT; a second one ends the children at once. Returns the exit code."""
+        gc.freeze()  # what is here now never changes: children share its pages
+        log.info(line("supervisor", name=self.name, pid=os.getpid(), workers=len(self._berths)))
+        with Wakeups() as wakeups:
+            self._selector.register(wakeups.socket, selectors.EVENT_READ)
+            self._tell()
+            while not self._done():
+                self._turn_round(wakeups)
+        self._graves.dig()
+        log.info(line("supervisor_done", name=self.name))
+        return ExitCode.DONE
+
+    def _done(self) -> bool:
+        if self._kill_at_ms is None or self._living():
+            return False
+        overdue = self._clock.mono_ms() > self._kill_at_ms + self._settings.lease_ms
+        return self._tender is None or not self._tender.owes or overdue
+
+    def _turn_round(self, wakeups: Wakeups) -> None:
+        now_ms = self._clock.mono_ms()
+        try:
+            if self._kill_at_ms is not None and now_ms >= self._kill_at_ms:
+                self._kill_all("grace is over")
+            if self._tender is None:
+                self._seek(now_ms)
+            if self._tender is not None:
+                self._tend(self._tender, now_ms)
+            self._watch_timer()
+            pause_ms = max(0, self._next_ms() - self._clock.mono_ms())
+            ready = {key.fileobj for key, _ in self._selector.select(pause_ms / 1000)}
+            self._reap()
+            if self._tender is not None and self._watched_timer in ready:
+                self._tender.timer_ready()
+        except EpochOver as over:
+            self._lose_epoch(str(over))
+        for signum in wakeups.read():
+            if signum != signal.SIGCHLD:
+                self._stop()
+
+    def _living(self) -> list[Berth]:
+        return [berth for berth in self._berths if berth.child is not None]
+
+    def _next_ms(self) -> int:
+        times = [self._tender.next_ms() if self._tender else self._search.next_ms]
+        if self._kill_at_ms is None:
+            times += [berth.fill_at_ms for berth in self._berths if berth.child is None and self._tender is not None]
+        elif self._living():
+            times.append(self._kill_at_ms)
+        return min(times)
+
+    def _seek(self, now_ms: int) -> None:
+        """Look for an epoch to work in, once the last one's children are gone."""
+        if self._living():
+            self._search.next_ms = now_ms + RETRY_MS
+        else:
+            self._seen = self._search.look(now_ms)
+            if self._seen is not None:
+                self._tender = open_tender(self._settings, self._seen, self._clock)
+
+    def _tend(self, tender: Tender, now_ms: int) -> None:
+        if tender.expired(now_ms):
+            self._kill_all("no renewal was acknowledged")
+        living = {berth.child.holder: berth.child for berth in self._berths if berth.child is not None}
+        for holder in tender.tend(living):
+            living[holder].kill("not registered any more")
+        for berth in self._living():
+            if berth.child and berth.slot.stalled(now_ms, self._settings.stall_ms):
+                berth.child.kill(f"stalled over {berth.slot.read().task or 'a call'}")
+        self._graves.dig_some(now_ms)
+        if self._kill_at_ms is None and tender.answered and not tender.expired(self._clock.mono_ms()):
+            for berth in self._berths:
+                if berth.child is None and now_ms >= berth.fill_at_ms:
+                    self._fill(berth, tender, now_ms)
+
+    def _fill(self, berth: Berth, tender: Tender, now_ms: int) -> None:
+        """Start a worker. It is registered before it lives, so that no registration can arrive after its release."""
+        assert self._seen is not None
+        holder = f"w-{self.name}-{self._children_made}"
+        try:
+            tender.register(holder, self.name, self._queues)
+        except BrokerUnreachable as error:
+            log.warning(line("start_failed", worker=holder, reason=error))
+            berth.fill_at_ms = now_ms + RETRY_MS
+            return
+        self._children_made += 1
+        seat = Seat(holder, self.name, self._seen, berth.slot)
+        berth.child = fork_child(seat, self._run_child, self._clock.mono_ms())
+        log.info(line("started", worker=holder, pid=berth.child.pid))
+        self._tell()
+
+    def _reap(self) -> None:
+        """Give back what the dead held: the first thing that happens after a death."""
+        ended = [(berth, code) for berth in self._living() if berth.child and (code := berth.child.ended()) is not None]
+        try:
+            for berth, code in ended:
+                self._bury(berth, code)
+        finally:
+            if ended:
+                self._tell()
+
+    def _bury(self, berth: Berth, code: int) -> None:
+        child, task = berth.child, berth.slot.read().task
+        assert child is not None
+        berth.vacate(self._clock.mono_ms())
+        if code != ExitCode.DONE:
+            self._graves.add(child.holder)
+        blamed = "" if child.killed or code in NO_BLAME else task
+        tasks = self._tender.release(child.holder, blamed) if self._tender else []
+        level = logging.INFO if code == ExitCode.DONE else logging.WARNING
+        facts = {"worker": child.holder, "pid": child.pid, "code": code}
+        log.log(level, line("ended", **facts, blamed=blamed or "-", released=len(tasks)))
+        if self._tender and code in (ExitCode.EPOCH_OVER, ExitCode.UNSURE):
+            self._tender.hurry()
+
+    def _lose_epoch(self, reason: str) -> None:
+        log.warning(line("epoch_over", reason=reason))
+        self._kill_all("epoch over")
+        if self._tender is not None:
+            self._tender.close()
+        self._seen = self._tender = None
+        self._watch_timer()
+        self._search.next_ms = 0
+
+    def _watch_timer(self) -> None:
+        """The selector follows the tender's timer connection as it comes and goes."""
+        wanted = self._tender.timer_socket if self._tender else None
+        if wanted is self._watched_timer:
+            return
+        if self._watched_timer is not None:
+            self._selector.unregister(self._watched_timer)  # type: ignore[arg-type]
+        if wanted is not None:
+            self._selector.register(wanted, selectors.EVENT_READ)
+        self._watched_timer = wanted
+
+    def _kill_all(self, reason: str) -> None:
+        for berth in self._living():
+            if berth.child is not None:
+                berth.child.kill(reason)
+
+    def _stop(self) -> None:
+        if self._kill_at_ms is not None:
+            self._kill_at_ms = self._clock.mono_ms()
+            return
+        self._kill_at_ms = self._clock.mono_ms() + self._grace_ms
+        log.info(line("draining", workers=len(self._living())))
+        for berth in self._living():
+            if berth.child is not None:
+                berth.child.ask_to_leave()
+
+    def _tell(self) -> None:
+        if self._on_change is not None:
+            workers = [Process("worker", b.child.pid, b.child.holder) for b in self._berths if b.child is not None]
+            self._on_change([Process("supervisor", os.getpid()), *workers])
+
+
+def run_fleet(
+    settings: Settings, count: int, *, state_dir: Path | None = None, on_change: OnChange | None = None
+) -> int:
+    """`oarlock worker`: ``count`` supervised RQ workers until SIGTERM. Keeps ``state_dir/workers.json`` true."""
+    told = on_change if state_dir is None else file_writer(state_dir / "workers.json")
+    return Supervisor(settings, count, run_supervised(settings, QUEUES), on_change=told).run()

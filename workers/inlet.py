@@ -1,0 +1,65 @@
+"""Requests for another turn that come through RQ: `rq requeue` pushes job ids on the list ``rq:queue:<queue>``.
+
+Whoever can write to Redis can write there, so what is found is data until it has been shown to name a key.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import redis
+from rq.utils import as_text
+
+from workers.job import KeyJob, NotAKey, key_of
+from workers.log_line import line
+from workers.rq_queue import KeyQueue
+
+log = logging.getLogger("oarlock.worker")
+
+READ_AT_ONCE = 100
+
+
+class AddsKeys(Protocol):
+    """What the inlet needs of a broker."""
+
+    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int: ...
+
+
+class Inlet:
+    """Reads the list and adds the keys. A request leaves the list after its key was added, so none is lost."""
+
+    def __init__(self, connection: redis.Redis, broker: AddsKeys) -> None:
+        self._connection, self._broker = connection, broker
+
+    def admit(self, queue: KeyQueue, identifiers: Sequence[bytes | str]) -> int:
+        """Add the keys of these jobs, parked ones too. Returns how many were keys.
+
+        Raises RedisError; EpochOver and BrokerUnreachable, after which the requests are still on the list.
+        """
+        admitted = 0
+        for raw in identifiers:
+            try:
+                key = self._key(queue, raw)
+            except NotAKey as error:
+                log.warning(line("refused", queue=queue.name, reason=error))
+                self._connection.lrem(queue.key, 1, raw)  # type: ignore[arg-type]
+                continue
+            self._broker.add(queue.name, [key], unpark=True)
+            with self._connection.pipeline() as pipe:
+                pipe.lrem(queue.key, 0, raw)  # type: ignore[arg-type]
+                pipe.delete(KeyJob.key_for(as_text(raw)))
+                pipe.execute()
+            log.info(line("requeued", queue=queue.name, key=key))
+            admitted += 1
+        return admitted
+
+    def _key(self, queue: KeyQueue, raw: bytes | str) -> str:
+        identifier = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
+        data, origin = self._connection.hmget(KeyJob.key_for(identifier), "data", "origin")
+        if not isinstance(data, bytes):
+            raise NotAKey(f"no such job: {identifier[:80]!r}")
+        if origin != queue.name.encode():
+            raise NotAKey(f"{identifier[:80]!r} is not of this queue")
+        return key_of(queue.name, identifier, data)

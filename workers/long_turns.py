@@ -1,0 +1,119 @@
+"""Shows turns that take long as RQ jobs in work, so that people see them and `stop-job` finds them.
+
+Most turns are over in milliseconds and leave no trace in RQ. One that lasts longer than a second gets its job stored,
+its worker's ``current_job`` set and its heartbeat kept, by a thread: the main thread is busy with the turn.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import NamedTuple
+
+import redis
+from redis.exceptions import RedisError
+from rq.job import JobStatus
+from rq.utils import now, utcformat
+
+from workers.clock import Clock
+from workers.job import KeyJob, job_id
+from workers.log_line import line
+
+log = logging.getLogger("oarlock.worker")
+
+SHOWN_AFTER_MS = 1_000
+LOOK_EVERY_S = 0.5
+JOB_TTL_S = 90
+"""A job left by a worker that was killed vanishes after this."""
+
+
+class Current(NamedTuple):
+    """The turn being run, and since when."""
+
+    queue: str
+    key: str
+    since_ms: int
+
+
+class LongTurns:
+    """``current`` is set and cleared by the main thread. What is written here may fail without harm."""
+
+    def __init__(
+        self, connection: redis.Redis, worker_name: str, worker_key: str, worker_ttl_s: int, clock: Clock
+    ) -> None:
+        self._connection, self._clock = connection, clock
+        self._worker_name, self._worker_key, self._worker_ttl_s = worker_name, worker_key, worker_ttl_s
+        self.current: Current | None = None
+        self._showing: Current | None = None
+        self._made_job = False
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="long-turns", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch. After the last fork."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the watching."""
+        self._stopped.set()
+
+    def begin(self, queue: str, key: str, now_ms: int) -> None:
+        """A turn begins. Costs one assignment."""
+        self.current = Current(queue, key, now_ms)
+
+    def end(self) -> None:
+        """The turn is over; what was shown of it is taken back before anything else is written about its key.
+
+        Without a lock in the usual case: the thread says what it is about to show before it looks whether that is still
+        current, and here the order is the reverse.
+        """
+        self.current = None
+        if self._showing is not None:
+            with self._lock:
+                self._hide()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(LOOK_EVERY_S):
+            turn = self.current
+            if turn is None or self._clock.mono_ms() - turn.since_ms < SHOWN_AFTER_MS:
+                continue
+            with self._lock:
+                known = self._showing is turn
+                self._showing = turn
+                if self.current is turn:
+                    self._show(turn, known)
+
+    def _show(self, turn: Current, known: bool) -> None:
+        identifier = job_id(turn.queue, turn.key)
+        try:
+            with self._connection.pipeline() as pipe:
+                if not known:
+                    self._made_job = not self._connection.exists(KeyJob.key_for(identifier))
+                    job = KeyJob.of(turn.queue, turn.key, self._connection)
+                    job.worker_name, job.started_at, job._status = self._worker_name, now(), JobStatus.STARTED
+                    if self._made_job:
+                        job.save(pipe, include_meta=False, include_result=False)
+                    else:  # it is in the failed registry: that entry is kept as it is
+                        pipe.hset(job.key, "worker_name", self._worker_name)
+                    pipe.hset(self._worker_key, "current_job", identifier)
+                if self._made_job:
+                    pipe.expire(KeyJob.key_for(identifier), JOB_TTL_S)
+                pipe.hset(self._worker_key, "last_heartbeat", utcformat(now()))
+                pipe.expire(self._worker_key, self._worker_ttl_s)
+                pipe.execute()
+        except RedisError as error:
+            log.warning(line("rq_silent", error=error))
+
+    def _hide(self) -> None:
+        shown, self._showing = self._showing, None
+        if shown is None:
+            return
+        try:
+            with self._connection.pipeline() as pipe:
+                pipe.hdel(self._worker_key, "current_job")
+                if self._made_job:
+                    pipe.delete(KeyJob.key_for(job_id(shown.queue, shown.key)))
+                pipe.execute()
+        except RedisError as error:
+            log.warning(line("rq_silent", error=error))

@@ -1,0 +1,37 @@
+"""The file that tells chaos tools and `oarlock status` which processes there are: always whole, always current."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Process(NamedTuple):
+    """``role``: "supervisor" or "worker". ``name``: of the worker in RQ and in the locks, "" for others."""
+
+    role: str
+    pid: int
+    name: str = ""
+
+
+OnChange = Callable[[Sequence[Process]], None]
+"""Told of every process that came or went; the whole list each time."""
+
+
+def write_processes(path: Path, processes: Sequence[Process]) -> None:
+    """Replace the file in one step. A list of {"role", "pid", "name"}."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(json.dumps([process._asdict() for process in processes], indent=1) + "\n")
+    part.replace(path)
+
+
+def file_writer(path: Path) -> OnChange:
+    """An OnChange that keeps ``path`` true."""
+
+    def write(processes: Sequence[Process]) -> None:
+        write_processes(path, processes)
+
+    return write

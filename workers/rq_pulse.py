@@ -1,0 +1,76 @@
+"""One pipeline a second between a worker and RQ's keys: what RQ does around every job, once for hundreds of turns.
+
+Out go heartbeat, state and counters; back come `rq suspend`, requests on the inlets and whether anything is in the
+failed registries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+from rq.registry import FailedJobRegistry
+from rq.suspension import WORKERS_SUSPENDED
+from rq.utils import now, utcformat
+
+from workers.inlet import READ_AT_ONCE
+from workers.rq_queue import KeyQueue
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done since the last pulse; working time in seconds."""
+
+    succeeded: int = 0
+    failed: int = 0
+    worked_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """``known``: RQ knows the worker. ``requests``: job ids on each queue's inlet; ``failing``: registry sizes."""
+
+    known: bool
+    suspended: bool
+    requests: dict[str, list[bytes]] = field(default_factory=dict)
+    failing: dict[str, int] = field(default_factory=dict)
+
+
+class Pulse:
+    """A worker's exchange with RQ's keys. Raises RedisError; then the tally is kept for the next beat."""
+
+    def __init__(self, connection: redis.Redis, worker_key: str, ttl_s: int, queues: Sequence[KeyQueue]) -> None:
+        self._connection, self._key, self._ttl_s, self._queues = connection, worker_key, ttl_s, queues
+        self.tally = Tally()
+        self.facts: dict[str, str] = {}
+        """Fields of the worker's hash to be written with the next beat."""
+
+    def beat(self, state: str) -> Heard:
+        """Send and hear everything in one round trip."""
+        tally = self.tally
+        with self._connection.pipeline(transaction=False) as pipe:
+            pipe.exists(self._key)
+            pipe.exists(WORKERS_SUSPENDED)
+            for queue in self._queues:
+                pipe.lrange(queue.key, 0, READ_AT_ONCE - 1)
+                pipe.zcard(FailedJobRegistry.key_template.format(queue.name))
+            facts: dict[Any, Any] = {"last_heartbeat": utcformat(now()), "state": state, **self.facts}
+            pipe.hset(self._key, mapping=facts)
+            pipe.expire(self._key, self._ttl_s)
+            if tally.succeeded:
+                pipe.hincrby(self._key, "successful_job_count", tally.succeeded)
+            if tally.failed:
+                pipe.hincrby(self._key, "failed_job_count", tally.failed)
+            if tally.worked_s:
+                pipe.hincrbyfloat(self._key, "total_working_time", tally.worked_s)
+            answers: list[Any] = pipe.execute()
+        self.tally, self.facts = Tally(), {}
+        names = [queue.name for queue in self._queues]
+        return Heard(
+            known=bool(answers[0]),
+            suspended=bool(answers[1]),
+            requests={name: ids for name, ids in zip(names, answers[2::2], strict=False) if ids},
+            failing={name: size for name, size in zip(names, answers[3::2], strict=False) if size},
+        )

@@ -1,0 +1,42 @@
+"""A queue of keys as RQ's tools see it: `rq info --queue-class workers.rq_queue.KeyQueue`.
+
+The keys themselves are in a stream of the broker. The list RQ keeps at ``rq:queue:<name>`` stays what it is for RQ's
+own tools, and serves as an inlet: `rq requeue` pushes job ids there (see ``workers.inlet``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from rq.queue import Queue
+
+from broker import keys
+from broker.connection import connect
+from workers.job import KeyJob, MsgpackSerializer
+from workers.settings import Settings
+
+
+class KeyQueue(Queue):  # type: ignore[misc]
+    """Counts keys, holds no jobs of its own, and reads whatever jobs it meets as KeyJobs."""
+
+    job_class = KeyJob
+
+    def __init__(self, name: str = "default", connection: Any = None, *args: Any, **options: Any) -> None:
+        options.update(job_class=KeyJob, serializer=MsgpackSerializer)
+        super().__init__(name, connection, *args, **options)
+
+    @property
+    def count(self) -> int:
+        """Keys in the stream, and requests in the inlet that no worker has read yet."""
+        inlet = int(self.connection.llen(self.key))
+        settings = Settings.from_env()
+        client = connect(settings.redis_url) if settings.rq_redis_url else self.connection
+        number = int(client.get(keys.epoch()) or 0)
+        return inlet + (int(client.xlen(keys.Keys(number).stream(self.name))) if number else 0)
+
+    def _refuse(self, *args: Any, **options: Any) -> NoReturn:
+        raise NotImplementedError(
+            "keys are published by ingestors; `oarlock requeue` or `rq requeue` asks for another turn"
+        )
+
+    enqueue_call = enqueue_many = enqueue_job = enqueue_at = enqueue_in = _enqueue_job = create_job = run_job = _refuse

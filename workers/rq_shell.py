@@ -1,0 +1,221 @@
+"""RQ's side of a worker: how it is registered, seen, suspended, stopped and reported on, done once a second.
+
+RQ does this bookkeeping around every job. Here hundreds of turns fit between two heartbeats, so everything that RQ's
+keys need is gathered into one exchange a second, and nothing of it happens while a request is waited for.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+import traceback
+from types import FrameType
+from typing import Any, ClassVar
+
+from redis.exceptions import RedisError
+from rq.utils import ensure_job_list, utcformat
+from rq.worker import SimpleWorker, WorkerStatus
+
+from broker.redis_broker import RedisBroker
+from broker.values import BrokerUnreachable
+from workers.clock import Clock, SystemClock
+from workers.failed_turns import FailedTurns
+from workers.inlet import Inlet
+from workers.job import KeyJob, MsgpackSerializer, job_id
+from workers.log_line import line
+from workers.long_turns import LongTurns
+from workers.rq_client import with_manners
+from workers.rq_pulse import Pulse
+from workers.rq_queue import KeyQueue
+from workers.rq_upkeep import clean_up, enter_again
+from workers.settings import Settings
+from workers.steps import TurnFailed
+from workers.turn_engine import QUEUES
+
+log = logging.getLogger("oarlock.worker")
+
+PULSE_MS, SWEEP_MS = 1_000, 2_000
+GONE_AFTER_S = 60
+"""RQ's lists keep a worker so long beyond its ``worker_ttl``."""
+
+
+class UnknownQueue(ValueError):
+    """A queue without a controller; the text names those there are."""
+
+
+class TurnStopped(Exception):
+    """`stop-job`: the turn is ended, its key stays and is tried again."""
+
+
+class RqShell(SimpleWorker):  # type: ignore[misc]
+    """An RQ worker of keys, without the work: ``FleetWorker`` adds it."""
+
+    queue_class = KeyQueue
+    job_class = KeyJob
+    known_queues: ClassVar[tuple[str, ...]] = QUEUES
+    _state: str
+    _stopped_job_id: str | None
+
+    def __init__(
+        self,
+        queues: Any,
+        name: str | None = None,
+        *,
+        connection: Any = None,
+        prepare_for_work: bool = True,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        **options: Any,
+    ) -> None:
+        names = [each if isinstance(each, str) else each.name for each in ensure_job_list(queues)]
+        if prepare_for_work:
+            unknown = sorted(set(names) - set(self.known_queues))
+            if unknown:
+                raise UnknownQueue(f"no such queue: {', '.join(unknown)}; there are: {', '.join(self.known_queues)}")
+            connection = with_manners(connection)
+        options |= {"queue_class": KeyQueue, "job_class": KeyJob, "serializer": MsgpackSerializer}
+        super().__init__(names, name, connection=connection, prepare_for_work=prepare_for_work, **options)
+        self.settings = settings or (Settings.from_env() if prepare_for_work else Settings())
+        self._clock = clock or SystemClock()
+        self._rq_ttl_s = self.worker_ttl + GONE_AFTER_S
+        self._pulse = Pulse(self.connection, self.key, self._rq_ttl_s, self.queues)
+        self._turns = LongTurns(self.connection, self.name, self.key, self._rq_ttl_s, self._clock)
+        self._failed = FailedTurns(self.connection, self.name)
+        self._suspended = self._stoppable = False
+        self._pulse_at_ms = self._sweep_at_ms = 0
+        self._rq_trouble = ""
+
+    # -- seen by RQ -----------------------------------------------------------------------------------------------
+
+    def _exchange(self, broker: RedisBroker, state: str) -> None:
+        """Once a second: heartbeat, state and counters out; suspension and requests in. Raises EpochOver."""
+        now_ms = self._clock.mono_ms()
+        if now_ms < self._pulse_at_ms:
+            return
+        self._pulse_at_ms = now_ms + PULSE_MS
+        try:
+            heard = self._pulse.beat(state)
+            self._suspended = heard.suspended
+            if not heard.known:
+                enter_again(self)
+            for queue in self.queues:
+                if queue.name in heard.requests:
+                    Inlet(self.connection, broker).admit(queue, heard.requests[queue.name])
+                if queue.name in heard.failing and now_ms >= self._sweep_at_ms:
+                    self._failed.sweep(queue, broker.num_requeues)
+            if now_ms >= self._sweep_at_ms:
+                self._sweep_at_ms = now_ms + SWEEP_MS
+            self._rq_trouble = ""
+        except RedisError as error:
+            self._silent(error)
+        except BrokerUnreachable as error:
+            log.warning(line("requests_wait", reason=error))
+
+    def _silent(self, error: RedisError) -> None:
+        """RQ's server failed us. It shows what happens and decides nothing: say so once and go on."""
+        if not self._rq_trouble:
+            log.warning(line("rq_silent", error=error))
+        self._rq_trouble = str(error) or type(error).__name__
+
+    def bootstrap(self, *args: Any, **options: Any) -> None:
+        """As RQ's; and RQ's tools learn the queues."""
+        super().bootstrap(*args, **options)
+        self.connection.sadd(KeyQueue.redis_queues_keys, *self.queue_keys())
+        self._turns.start()
+
+    def teardown(self) -> None:
+        """As RQ's, but a silent server cannot keep a worker from leaving."""
+        self._turns.stop()
+        try:
+            self._pulse.beat(self._state)
+            super().teardown()
+        except RedisError as error:
+            self._silent(error)
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
+        """Part of the exchange, unless RQ has a pipeline to add it to."""
+        if pipeline is not None:
+            super().heartbeat(timeout, pipeline)
+
+    def set_state(self, state: str, pipeline: Any = None) -> None:
+        """Kept here and shown by the exchange; "suspended", which ends the exchanges, is shown at once."""
+        if pipeline is not None or WorkerStatus.SUSPENDED in (state, self._state):
+            super().set_state(state, pipeline)
+        else:
+            self._state = state
+
+    def set_shutdown_requested_date(self) -> None:
+        """RQ calls this inside a signal handler, where no connection may be used: the next exchange says it."""
+        self._pulse.facts["shutdown_requested_date"] = utcformat(self._shutdown_requested_date)
+
+    def check_for_suspension(self, burst: bool) -> None:
+        """As RQ's, when the last exchange brought `rq suspend`."""
+        if self._suspended:
+            try:
+                super().check_for_suspension(burst)
+            except RedisError as error:
+                self._silent(error)
+            self._suspended = False
+
+    def run_maintenance_tasks(self) -> None:
+        """RQ's own would fetch and run what lies in its registries."""
+        try:
+            clean_up(self)
+        except RedisError as error:
+            self._silent(error)
+
+    def _start_scheduler(self, *args: Any, **options: Any) -> None:
+        """RQ's worker pool asks for a scheduler; its lock needs a script, and there is nothing to schedule."""
+
+    # -- told by RQ -----------------------------------------------------------------------------------------------
+
+    def _pubsub_exception_handler(self, exc: Exception, pubsub: Any, pubsub_thread: Any) -> None:
+        """Remote commands survive every failure of the connection, not only a refused one."""
+        if not isinstance(exc, RedisError):
+            raise exc
+        time.sleep(2.0)
+
+    def _install_signal_handlers(self) -> None:
+        super()._install_signal_handlers()
+        signal.signal(signal.SIGUSR1, self._stop_turn)
+
+    def get_current_job_id(self, pipeline: Any = None) -> str | None:
+        """Of the turn being run, also of a short one that RQ's keys do not show."""
+        turn = self._turns.current
+        return job_id(turn.queue, turn.key) if turn is not None else None
+
+    def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
+        """`stop-job`, heard by RQ's command thread: the turn runs on the main thread, so it is ended there."""
+        ident = threading.main_thread().ident
+        assert ident is not None
+        signal.pthread_kill(ident, signal.SIGUSR1)
+
+    def _stop_turn(self, signum: int, frame: FrameType | None) -> None:
+        """Main thread: by now another turn may be running, which nobody asked to stop."""
+        wanted, self._stopped_job_id = self._stopped_job_id, None
+        if self._stoppable and wanted is not None and wanted == self.get_current_job_id():
+            raise TurnStopped(f"{wanted} was stopped by request")
+
+    # -- failures -------------------------------------------------------------------------------------------------
+
+    def _report(self, queue: str, key: str, failure: BaseException, in_a_row: int) -> None:
+        """RQ's exception handlers hear of every failed turn, its failed-job registry of keys that keep failing."""
+        job = KeyJob.of(queue, key, self.connection)
+        self.handle_exception(job, type(failure), failure, failure.__traceback__)
+        if in_a_row >= self.settings.failed_after and not self.disable_default_exception_handler:
+            try:
+                self._failed.add(job, "".join(traceback.format_exception(failure)))
+            except RedisError as error:
+                self._silent(error)
+
+    def handle_exception(self, job: KeyJob, *exc_info: Any) -> None:
+        """As RQ's, which logs a traceback; a turn that says itself why it failed gets a line instead."""
+        if not isinstance(exc_info[1], TurnFailed):
+            super().handle_exception(job, *exc_info)
+            return
+        log.warning(line("turn_failed", queue=job.origin, key=job.args[0], reason=exc_info[1]))
+        for handler in self._exc_handlers:
+            if handler(job, *exc_info) not in (None, True):
+                break

@@ -1,0 +1,219 @@
+"""A genuine RQ worker whose jobs are keys: `rq worker --worker-class workers.rq_worker.FleetWorker replicaset`.
+
+RQ's loop, signals, registration, suspension, remote commands, death penalty, exception handlers and failed-job registry
+are RQ's own (see ``workers.rq_shell``). Replaced are the two steps in the middle: a dequeue claims a batch of keys
+under their locks, an execution runs their turns and ends them in one call.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+from rq.defaults import DEFAULT_LOGGING_DATE_FORMAT, DEFAULT_LOGGING_FORMAT
+from rq.exceptions import StopRequested
+from rq.timeouts import JobTimeoutException
+from rq.worker import DequeueStrategy, WorkerStatus
+
+from broker.redis_broker import RedisBroker
+from broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
+from workers.exit_code import ExitCode
+from workers.keeper import Kept, take_seat
+from workers.log_line import line
+from workers.rq_queue import KeyQueue
+from workers.rq_shell import RqShell
+from workers.seat import Seat, open_broker
+from workers.steps import TurnFailed
+from workers.turn_engine import EngineFactory, TurnEngine, open_engine
+
+log = logging.getLogger("oarlock.worker")
+
+WAIT_S = 1.0
+DRAIN_PAUSE_S = 0.15
+
+
+class Ended(NamedTuple):
+    """A turn to be finished; ``failure`` is what it failed with."""
+
+    finish: Finish
+    failure: BaseException | None
+
+
+class FleetWorker(RqShell):
+    """``seat``: given by a supervisor; without one, ``work`` forks a keeper. Settings come from the environment."""
+
+    engine_factory: ClassVar[EngineFactory] = staticmethod(open_engine)
+    _seat: Seat
+    _broker: RedisBroker
+    _engine: TurnEngine
+
+    def __init__(self, *args: Any, seat: Seat | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.exit_code = ExitCode.DONE
+        self._given_seat = seat
+        self._kept: Kept | None = None
+        self._queue_of = {queue.name: queue for queue in self.queues}
+        self._keys_max = self.settings.batch_keys
+        self._limit_s = max(1, -(-self.settings.turn_limit_ms // 1_000))
+
+    def work(
+        self,
+        burst: bool = False,
+        logging_level: str | None = None,
+        date_format: str = DEFAULT_LOGGING_DATE_FORMAT,
+        log_format: str = DEFAULT_LOGGING_FORMAT,
+        max_jobs: int | None = None,
+        max_idle_time: int | None = None,
+        with_scheduler: bool = False,
+        dequeue_strategy: DequeueStrategy = DequeueStrategy.DEFAULT,
+    ) -> bool:
+        """RQ's loop. ``max_jobs`` counts batches; there is never a scheduler.
+
+        A worker without a supervisor exits with ``exit_code`` where it could not go on.
+        """
+        seat = self._given_seat
+        if seat is None:
+            self._kept = take_seat(self.settings, self.name, self.queue_names(), self._clock)
+            seat = self._kept.seat
+        self._seat = seat
+        self._broker = open_broker(self.settings, self._seat.seen)
+        self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names())
+        try:
+            worked: bool = super().work(
+                burst, logging_level, date_format, log_format, max_jobs, max_idle_time, False, dequeue_strategy
+            )
+        finally:
+            self._engine.close()
+        if self._kept and self.exit_code:
+            raise SystemExit(int(self.exit_code))
+        return worked
+
+    def teardown(self) -> None:
+        """As RQ's. From here on this process holds no key it is working on."""
+        self._seat.slot.end()
+        super().teardown()
+
+    def _leave(self, code: ExitCode, reason: object) -> NoReturn:
+        """End RQ's loop. Whoever renews our leases gives back what we hold."""
+        log.warning(line("leaving", worker=self.name, code=int(code), reason=reason))
+        self.exit_code = code
+        raise StopRequested
+
+    # -- the dequeue ----------------------------------------------------------------------------------------------
+
+    def dequeue_job_and_maintain_ttl(
+        self, timeout: int | None, max_idle_time: int | None = None
+    ) -> tuple[Batch, KeyQueue] | None:
+        """Claim a batch, or wait for one. None: in burst mode (no ``timeout``) or after ``max_idle_time`` seconds."""
+        burst, idle_since_ms, shown = timeout is None, self._clock.mono_ms(), self._state
+        self._state = WorkerStatus.IDLE
+        while not self._stop_requested:
+            self._look_around(shown)
+            self.check_for_suspension(burst)
+            reply = self._claim()
+            if isinstance(reply, Batch):
+                return reply, self._queue_of[reply.queue]
+            if reply is Idle.UNKNOWN:
+                self._leave(ExitCode.RELEASED, "not registered any more")
+            idle_ms, shown = self._clock.mono_ms() - idle_since_ms, WorkerStatus.IDLE
+            if (burst and reply is Idle.EMPTY) or (max_idle_time is not None and idle_ms >= max_idle_time * 1_000):
+                return None
+            self._wait(reply)
+        raise StopRequested
+
+    def _look_around(self, shown: str) -> None:
+        try:
+            self._exchange(self._broker, shown)
+        except EpochOver as over:
+            self._leave(ExitCode.EPOCH_OVER, over)
+        if self._kept and not self._kept.keeper_lives():
+            self._leave(ExitCode.UNKEPT, "the keeper is gone")
+
+    def _claim(self) -> Batch | Idle:
+        """BUSY from before the claim: a request to stop must not interrupt it and leave keys locked."""
+        self._state = WorkerStatus.BUSY
+        self._seat.slot.begin(self._clock.mono_ms())
+        try:
+            reply = self._engine.claim(self._seat.holder, self._keys_max)
+        except EpochOver as over:
+            self._leave(ExitCode.EPOCH_OVER, over)
+        except BrokerUnreachable as error:
+            self._leave(ExitCode.UNSURE, error)
+        if isinstance(reply, Idle):
+            self._seat.slot.end()
+            self._state = WorkerStatus.IDLE
+        return reply
+
+    def _wait(self, why: Idle) -> None:
+        try:
+            if why is Idle.EMPTY:
+                self._engine.wait(WAIT_S)
+            else:
+                time.sleep(DRAIN_PAUSE_S)
+        except EpochOver as over:
+            self._leave(ExitCode.EPOCH_OVER, over)
+        except BrokerUnreachable:
+            time.sleep(DRAIN_PAUSE_S)  # nothing is held: the next claim decides
+
+    # -- the execution --------------------------------------------------------------------------------------------
+
+    def execute_job(self, job: Batch, queue: KeyQueue) -> None:
+        """Run a batch. Its turns are ended in one call, or at once after a turn that took long."""
+        ended: list[Ended] = []
+        for claim in job.claims:
+            begun_ms = self._clock.mono_ms()
+            self._seat.slot.begin(begun_ms, f"{claim.queue}:{claim.key}")
+            self._turns.begin(claim.queue, claim.key, begun_ms)
+            turn = self._turn(job, claim)
+            self._turns.end()
+            took_ms = self._clock.mono_ms() - begun_ms
+            self._pulse.tally.worked_s += took_ms / 1_000
+            if turn is not None:
+                ended.append(turn)
+            slow = took_ms > self.settings.slow_turn_ms
+            self._keys_max = 1 if slow else self.settings.batch_keys
+            if slow:
+                self._finish(ended)
+        self._finish(ended)
+        self._seat.slot.end()
+
+    def _turn(self, batch: Batch, claim: Claim) -> Ended | None:
+        """One turn under the death penalty. None: the claim was lost, and with it the right to end it."""
+        try:
+            with self.death_penalty_class(self._limit_s, JobTimeoutException):
+                self._stoppable = True
+                try:
+                    return Ended(self._engine.turn(batch, claim), None)
+                finally:
+                    self._stoppable = False
+        except ClaimLost as lost:
+            log.warning(line("claim_lost", task=lost))
+            return None
+        except EpochOver as over:
+            self._leave(ExitCode.EPOCH_OVER, over)
+        except BrokerUnreachable as error:
+            self._leave(ExitCode.UNSURE, error)
+        except TurnFailed as failed:
+            return Ended(failed.finish, failed)
+        except Exception as error:  # the edge of a turn: whatever it was, the key is tried again
+            return Ended(Finish(claim.queue, claim.key, claim.nonce, Verdict.RETRY), error)
+
+    def _finish(self, ended: list[Ended]) -> None:
+        """End turns in one call. Without an answer nobody knows what is still locked: a release settles that."""
+        if not ended:
+            return
+        self._seat.slot.begin(self._clock.mono_ms())
+        try:
+            failures = self._engine.finish([turn.finish for turn in ended])
+        except EpochOver as over:
+            self._leave(ExitCode.EPOCH_OVER, over)
+        except BrokerUnreachable as error:
+            self._leave(ExitCode.UNSURE, error)
+        for turn, in_a_row in zip(ended, failures, strict=True):
+            if turn.failure is None:
+                self._pulse.tally.succeeded += 1
+            else:
+                self._pulse.tally.failed += 1
+                self._report(turn.finish.queue, turn.finish.key, turn.failure, in_a_row)
+        ended.clear()

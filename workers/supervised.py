@@ -1,0 +1,44 @@
+"""The life of a supervised worker process, from after the fork to its exit code."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from cluster.errors import ConfigError
+from workers.children import RunChild
+from workers.exit_code import ExitCode
+from workers.log_line import line
+from workers.rq_client import open_rq_client
+from workers.rq_worker import FleetWorker
+from workers.seat import Seat
+from workers.settings import Settings
+
+log = logging.getLogger("oarlock.fleet")
+
+WORKER_TTL_S = 60
+"""RQ's own is seven minutes, for workers that beat only between jobs; these beat every second."""
+
+
+def run_supervised(
+    settings: Settings, queues: Sequence[str], worker_class: type[FleetWorker] = FleetWorker
+) -> RunChild:
+    """What a supervisor runs in each child."""
+
+    def run_child(seat: Seat) -> int:
+        worker = worker_class(
+            list(queues),
+            seat.holder,
+            connection=open_rq_client(settings),
+            settings=settings,
+            seat=seat,
+            worker_ttl=WORKER_TTL_S,
+        )
+        try:
+            worker.work(logging_level="WARNING")
+        except ConfigError as error:
+            log.error(line("unusable", worker=seat.holder, reason=error))
+            return ExitCode.FAILED
+        return worker.exit_code
+
+    return run_child

@@ -1,0 +1,170 @@
+"""What a supervisor, or a lone worker's keeper, does for its workers in Redis, from one thread without sleeping.
+
+Each second: renew all leases in one call, end leases nobody renewed, queue what is due. In between: queue what is due
+at its very time. On a death: give the keys back at once, and as often as it takes.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from broker.epoch import Seen
+from broker.redis_broker import RedisBroker
+from broker.values import BrokerUnreachable
+from workers.clock import Clock
+from workers.log_line import line
+from workers.seat import TEND_TIMEOUT_S, open_client
+from workers.settings import Settings
+from workers.timer_wait import TimerWait
+
+log = logging.getLogger("oarlock.fleet")
+
+RETRY_MS = 200
+NEVER_MS = 1 << 62
+
+
+class TendedBroker(Protocol):
+    """What tending needs of a broker; both twins have it."""
+
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None: ...
+    def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]: ...
+    def release(self, holder: str, *, blamed: str = "") -> list[str]: ...
+    def reclaim(self, limit: int = 200) -> list[str]: ...
+    def due(self, limit: int = 500) -> tuple[int, int | None]: ...
+
+
+class Timer(Protocol):
+    """``workers.timer_wait.TimerWait``."""
+
+    def start(self) -> socket.socket: ...
+    def take(self) -> bool: ...
+    def close(self) -> None: ...
+
+
+class Tender:
+    """Tends the holders of one epoch. Every call may raise EpochOver; only ``register`` raises BrokerUnreachable."""
+
+    def __init__(self, broker: TendedBroker, timer: Timer, settings: Settings, clock: Clock) -> None:
+        self._broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
+        self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
+        self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0
+        self._unreleased: dict[str, str] = {}
+        self._trouble = ""
+        self.timer_socket: socket.socket | None = None
+        """To be watched by the caller, who calls ``timer_ready`` when it can be read; None while there is none."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the last call was answered."""
+        return not self._trouble
+
+    @property
+    def owes(self) -> bool:
+        """Whether a holder is still to be released."""
+        return bool(self._unreleased)
+
+    def next_ms(self) -> int:
+        """When ``tend`` has something to do again."""
+        return min(self._renew_at_ms, self._due_at_ms, self._listen_at_ms)
+
+    def expired(self, now_ms: int) -> bool:
+        """No renewal acknowledged for so long that the leases must be taken for lost."""
+        return now_ms - self._acked_ms >= self._settings.lease_ms - 1_000
+
+    def hurry(self) -> None:
+        """Somebody doubts the epoch: look at once."""
+        self._renew_at_ms = 0
+
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
+        """Let a new holder claim. Raises BrokerUnreachable: it may be registered, and holds nothing."""
+        self._broker.register(holder, supervisor, queues)
+
+    def tend(self, holders: Iterable[str]) -> list[str]:
+        """Do what is due now. Returns the holders that may not claim any more."""
+        lost: list[str] = []
+        now_ms = self._clock.mono_ms()
+        try:
+            if now_ms >= self._renew_at_ms:
+                self._renew_at_ms = now_ms + RETRY_MS
+                lost = self._broker.renew(list(holders), lease_ms=self._settings.lease_ms)
+                self._acked_ms = now_ms
+                self._well()
+                self._release_owed()
+                self._reclaim()
+                self._renew_at_ms = now_ms + self._settings.renew_every_ms
+                self._due_at_ms = 0  # others' timers may be forgotten with their supervisor
+            if now_ms >= self._listen_at_ms:
+                self._listen_at_ms = now_ms + self._settings.renew_every_ms
+                self.timer_socket = self._timer.start()
+                self._listen_at_ms = NEVER_MS
+            if now_ms >= self._due_at_ms:
+                self._due()
+        except BrokerUnreachable as error:
+            self._ill(error)
+        return lost
+
+    def timer_ready(self) -> None:
+        """The timer's socket can be read."""
+        try:
+            if self._timer.take():
+                self._due()
+        except BrokerUnreachable as error:
+            self._deafen()
+            self._ill(error)
+
+    def release(self, holder: str, blamed: str = "") -> list[str]:
+        """Give the keys of a dead holder back, now or, where Redis does not answer, with the next renewal."""
+        self._unreleased[holder] = blamed
+        if self._trouble:
+            return []  # a death must not make the caller wait out a timeout; the next renewal finds it
+        try:
+            return self._release_owed()
+        except BrokerUnreachable as error:
+            self._ill(error)
+            return []
+
+    def close(self) -> None:
+        """Hang up. What is not released is left to the end of its lease."""
+        self._deafen()
+
+    def _release_owed(self) -> list[str]:
+        given_back: list[str] = []
+        for holder, blamed in list(self._unreleased.items()):
+            given_back += self._broker.release(holder, blamed=blamed)
+            del self._unreleased[holder]
+        return given_back
+
+    def _reclaim(self) -> None:
+        for task in self._broker.reclaim():
+            log.warning(line("reclaimed", task=task, reason="lease ended"))
+
+    def _due(self) -> None:
+        asked_ms = self._clock.mono_ms()
+        self._due_at_ms = asked_ms + RETRY_MS
+        _, next_in_ms = self._broker.due()
+        self._due_at_ms = NEVER_MS if next_in_ms is None else asked_ms + next_in_ms
+
+    def _deafen(self) -> None:
+        self._timer.close()
+        self.timer_socket, self._listen_at_ms = None, 0
+
+    def _well(self) -> None:
+        if self._trouble:
+            log.warning(line("redis_back"))
+            self._trouble = ""
+
+    def _ill(self, error: BrokerUnreachable) -> None:
+        if not self._trouble:
+            log.warning(line("redis_silent", error=error))
+        self._trouble = str(error) or "no answer"
+        self._due_at_ms = max(self._due_at_ms, self._clock.mono_ms() + RETRY_MS)
+
+
+def open_tender(settings: Settings, seen: Seen, clock: Clock) -> Tender:
+    """A tender of one epoch on connections of its own."""
+    client = open_client(settings, seen, TEND_TIMEOUT_S)
+    broker = RedisBroker(client, seen.epoch)
+    return Tender(broker, TimerWait(client, broker.keys.of("timer")), settings, clock)

@@ -1,0 +1,55 @@
+"""Waiting for the broker's "timer" list without a thread: a connection whose socket a selector can watch.
+
+A token on it says that a delayed key is due before the time the reader sleeps until.
+"""
+
+from __future__ import annotations
+
+import socket
+
+import redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from broker.values import BrokerUnreachable
+
+BLOCK_S = 30
+"""A wait is renewed so often, so that a connection that died quietly is noticed."""
+
+
+class TimerWait:
+    """One BLPOP at a time. ``client`` lends its settings; the connection is our own."""
+
+    def __init__(self, client: redis.Redis, list_key: str) -> None:
+        self._connection = client.connection_pool.make_connection()
+        self._list_key = list_key
+
+    def start(self) -> socket.socket:
+        """Ask, and return the socket that becomes readable with the answer. Raises BrokerUnreachable, EpochOver."""
+        try:
+            self._connection.connect()  # type: ignore[no-untyped-call]
+            self._ask()
+        except (RedisConnectionError, RedisTimeoutError) as error:
+            raise BrokerUnreachable(f"timer: {error}") from None
+        watched: socket.socket = self._connection._get_socket()  # type: ignore[attr-defined]
+        return watched
+
+    def _ask(self) -> None:
+        self._connection.send_command("BLPOP", self._list_key, BLOCK_S, check_health=False)  # type: ignore[no-untyped-call]
+
+    def take(self) -> bool:
+        """Read the answer of a readable socket and ask again. Whether there was a token. Raises BrokerUnreachable."""
+        try:
+            try:
+                found = self._connection.read_response() is not None
+            except ResponseError:  # UNBLOCKED: the list was unlinked; nothing else is known
+                found = True
+            self._ask()
+        except (RedisConnectionError, RedisTimeoutError) as error:
+            raise BrokerUnreachable(f"timer: {error}") from None
+        return found
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.disconnect()  # type: ignore[no-untyped-call]

@@ -1,0 +1,50 @@
+"""What a worker process needs of an engine, whatever runs the turns: the fleet's own, or a test's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from broker.redis_broker import RedisBroker
+from broker.values import Batch, Claim, Finish, Idle
+from controllers.registry import CONTROLLERS
+from workers.settings import Settings
+
+QUEUES: tuple[str, ...] = tuple(CONTROLLERS)
+"""The queues there are. What runs for a key is chosen here, by its queue's name, and nowhere else."""
+
+
+class TurnEngine(Protocol):
+    """Claims keys, runs turns, ends them. The holder was registered by whoever renews its leases."""
+
+    def claim(self, holder: str, keys_max: int) -> Batch | Idle:
+        """Raises EpochOver; BrokerUnreachable, after which keys may be locked that nobody knows of."""
+        ...
+
+    def turn(self, batch: Batch, claim: Claim) -> Finish:
+        """Raises ClaimLost, EpochOver, BrokerUnreachable; anything else is a failed turn, to be tried again."""
+        ...
+
+    def finish(self, finishes: Sequence[Finish], /) -> list[int]:
+        """Failed turns in a row of each, -1 where the claim was lost."""
+        ...
+
+    def wait(self, timeout_s: float) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+EngineFactory = Callable[[Settings, RedisBroker, Sequence[str]], TurnEngine]
+"""Makes the engine of one process for these queues. Called after the last fork."""
+
+
+def open_engine(settings: Settings, broker: RedisBroker, queues: Sequence[str]) -> TurnEngine:
+    """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials."""
+    from cluster import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
+    from workers.api import KubeApi  # noqa: PLC0415
+    from workers.clock import SystemClock  # noqa: PLC0415
+    from workers.engine import Engine  # noqa: PLC0415
+
+    cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
+    return Engine(broker, KubeApi(cluster, settings), settings, SystemClock(), queues)

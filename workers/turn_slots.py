@@ -1,0 +1,72 @@
+"""What each worker is doing right now, in memory it shares with its supervisor.
+
+A worker writes its slot before every step that may hold a key; the supervisor reads it to see a stall, and after a
+death to know which key was being worked on. Nothing here locks: a reader may meet a half-written slot and then reads it
+again, and a writer that died half-way blames nobody.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from typing import NamedTuple
+
+_HEAD = struct.Struct("<qH")
+_SINCE = struct.Struct("<q")
+SLOT_BYTES = 1024
+TASK_BYTES_MAX = SLOT_BYTES - _HEAD.size
+assert TASK_BYTES_MAX > 63 + 1 + 253 + 1 + 253, "a queue, a namespace and a name must fit"
+
+
+class Doing(NamedTuple):
+    """``since_ms``: CLOCK_BOOTTIME at which the step began, 0 when idle. ``task``: "queue:key", "" between turns."""
+
+    since_ms: int
+    task: str
+
+
+class TurnSlot:
+    """One worker's slot."""
+
+    def __init__(self, memory: mmap.mmap, offset: int) -> None:
+        self._memory, self._offset = memory, offset
+
+    def begin(self, now_ms: int, task: str = "") -> None:
+        """A step begins that holds keys, or may: a claim, the turn over ``task``, a finish."""
+        text = task.encode()[:TASK_BYTES_MAX]
+        start = self._offset + _HEAD.size
+        _SINCE.pack_into(self._memory, self._offset, 0)  # while it is being written it names nobody
+        self._memory[start : start + len(text)] = text
+        _HEAD.pack_into(self._memory, self._offset, now_ms, len(text))
+
+    def end(self) -> None:
+        """No key is held."""
+        _HEAD.pack_into(self._memory, self._offset, 0, 0)
+
+    def read(self) -> Doing:
+        """What the worker does; idle where three readings differ (it is alive and quick then)."""
+        for _ in range(3):
+            since_ms, length = _HEAD.unpack_from(self._memory, self._offset)
+            start = self._offset + _HEAD.size
+            text = self._memory[start : start + min(length, TASK_BYTES_MAX)]
+            if _SINCE.unpack_from(self._memory, self._offset)[0] == since_ms:
+                return Doing(since_ms, text.decode(errors="replace") if since_ms else "")
+        return Doing(0, "")
+
+    def stalled(self, now_ms: int, stall_ms: int) -> bool:
+        """Whether the step has lasted longer than ``stall_ms``."""
+        since_ms = self.read().since_ms
+        return since_ms != 0 and now_ms - since_ms > stall_ms
+
+
+class TurnSlots:
+    """Slots for ``count`` workers, in anonymous memory that forked processes share."""
+
+    def __init__(self, count: int) -> None:
+        self._memory = mmap.mmap(-1, count * SLOT_BYTES)
+        self.count = count
+
+    def __getitem__(self, index: int) -> TurnSlot:
+        if not 0 <= index < self.count:
+            raise IndexError(index)
+        return TurnSlot(self._memory, index * SLOT_BYTES)
