@@ -18,7 +18,8 @@ USERS: Mapping[str, str] = {
     "ingestor": f"~oarlock:* resetchannels -@all {_DATA} {_NO_HARM} +evalsha +script|load +script|exists +time +info"
     f" {_CLIENT}",
     "worker": f"~oarlock:* ~rq:* resetchannels &rq:* -@all {_DATA} +@pubsub {_NO_HARM} +evalsha +time +info {_CLIENT}",
-    "metrics": f"~oarlock:* ~rq:* resetchannels -@all +@read +@connection -@dangerous +info +memory|usage {_CLIENT}",
+    "metrics": "~oarlock:* ~rq:* resetchannels -@all +@read +@connection -@dangerous +time +info +memory|usage"
+    f" {_CLIENT}",
     "admin": "~* &* +@all",
 }
 """User -> rules after its password.

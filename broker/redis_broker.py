@@ -95,7 +95,7 @@ class RedisBroker:
 
     def num_requeues(self, queue: str, key: str) -> int:
         """client-go's NumRequeues: failed turns in a row."""
-        return int(self._client.hget(self.keys.failures(queue), key) or 0)
+        return int(self._read("num_requeues", self.keys.failures(queue), key) or 0)
 
     def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
         """Allow ``holder`` to claim. Its name must never have been used before in this epoch."""
@@ -242,8 +242,12 @@ class RedisBroker:
 
     def watermark(self, resource: str) -> str | None:
         """resourceVersion the cache of this resource equals; None: it was never listed in this epoch."""
+        mark = self._read("watermark", self.keys.of("watermark"), resource)
+        return mark.decode() if mark is not None else None
+
+    def _read(self, name: str, key: str, field: str) -> bytes | None:
         try:
-            mark = self._client.hget(self.keys.of("watermark"), resource)
+            found: bytes | None = self._client.hget(key, field)  # type: ignore[assignment]
         except (RedisConnectionError, RedisTimeoutError) as error:
-            raise BrokerUnreachable(f"watermark: {error}") from None
-        return mark.decode() if isinstance(mark, bytes) else None
+            raise BrokerUnreachable(f"{name}: {error}") from None
+        return found

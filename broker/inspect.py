@@ -1,0 +1,272 @@
+"""Looks into an epoch with plain read commands: what ``redis-cli`` would show, as values.
+
+Nothing here changes anything or needs more rights than the user "metrics". Several commands make one look, so two
+numbers of one look may be some milliseconds apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from broker import keys
+from broker.values import BrokerUnreachable, Cached
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """How many keys of a queue are where. ``oldest_age_ms``: since the first of those queued was added."""
+
+    name: str
+    queued: int
+    in_work: int
+    delayed: int
+    parked: int
+    failing: int
+    oldest_age_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLine:
+    """A key that is not idle. ``state``: queued, running, running+, parked or delayed; ``due_in_ms`` where it waits."""
+
+    queue: str
+    key: str
+    state: str
+    due_in_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockView:
+    """Who holds a key, for how long already, and how long still unless renewed (negative: overdue)."""
+
+    queue: str
+    key: str
+    holder: str
+    nonce: str
+    age_ms: int
+    remaining_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """What a key expects: field -> text as stored, and when it runs out."""
+
+    queue: str
+    key: str
+    fields: dict[str, str]
+    ttl_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """Everything kept of one key."""
+
+    queue: str
+    key: str
+    state: str
+    lock: LockView | None
+    delayed_in_ms: int | None
+    parked_in_ms: int | None
+    failures: int
+    crashes: int
+    needs: str
+    unsettled_age_ms: int | None
+    record: RecordView | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceView:
+    """How far the cache of a resource is, and how many objects it has."""
+
+    resource: str
+    rv: str
+    age_ms: int
+    generation: str
+    objects: int
+
+
+class Inspector:
+    """Looks at one epoch. Every method raises BrokerUnreachable; ``now_ms`` replaces Redis's clock in tests."""
+
+    def __init__(
+        self, client: redis.Redis, epoch: int, shard: str = "0", now_ms: Callable[[], int] | None = None
+    ) -> None:
+        self._client, self.keys = client, keys.Keys(epoch, shard)
+        self._now_ms = now_ms or self._redis_ms
+
+    def queues(self) -> list[str]:
+        """Names of the queues."""
+        (names,) = self._ask(("SMEMBERS", self.keys.of("queues")))
+        return sorted(name.decode() for name in names)
+
+    def queue(self, name: str) -> QueueView:
+        """One queue in numbers."""
+        now, k = self._now_ms(), self.keys
+        queued, first, locks, delayed, parked, failing = self._ask(
+            ("XLEN", k.stream(name)),
+            ("XRANGE", k.stream(name), "-", "+", "COUNT", 1),
+            ("HLEN", k.locks(name)),
+            ("ZCARD", k.delayed(name)),
+            ("ZCARD", k.parked(name)),
+            ("HLEN", k.failures(name)),
+        )
+        oldest = max(0, now - int(first[0][0].split(b"-")[0])) if first else None
+        return QueueView(name, queued, locks, delayed, parked, failing, oldest)
+
+    def keys_of(self, queue: str) -> list[KeyLine]:
+        """Every key that is not idle: in work, queued in their order, parked, delayed in the order of their times.
+
+        A key that is delayed beside another state has a line for each.
+        """
+        now, k = self._now_ms(), self.keys
+        states, entries, delayed, parked = self._ask(
+            ("HGETALL", k.state(queue)),
+            ("XRANGE", k.stream(queue), "-", "+"),
+            ("ZRANGE", k.delayed(queue), 0, -1, "WITHSCORES"),
+            ("ZRANGE", k.parked(queue), 0, -1, "WITHSCORES"),
+        )
+        running = sorted(
+            (key.decode(), state.decode()) for key, state in _pairs(states).items() if state.startswith(b"running")
+        )
+        lines = [KeyLine(queue, key, state) for key, state in running]
+        lines += [KeyLine(queue, entry[1][1].decode(), "queued") for entry in entries]
+        for state, waiting in (("parked", parked), ("delayed", delayed)):
+            lines += [KeyLine(queue, key.decode(), state, _int(at) - now) for key, at in _pairs(waiting).items()]
+        return lines
+
+    def locks(self) -> list[LockView]:
+        """Every lock, the one that ends first in front."""
+        now, found = self._now_ms(), []
+        (leases,) = self._ask(("ZRANGE", self.keys.of("leases"), 0, -1, "WITHSCORES"))
+        ends = {task.decode(): _int(at) for task, at in _pairs(leases).items()}
+        queues = sorted({task.partition(":")[0] for task in ends})
+        for queue, locks in zip(
+            queues, self._ask(*(("HGETALL", self.keys.locks(queue)) for queue in queues)), strict=True
+        ):
+            for key, lock in _pairs(locks).items():
+                found.append(_lock(queue, key.decode(), lock, ends.get(f"{queue}:{key.decode()}", now), now))
+        return sorted(found, key=lambda lock: (lock.remaining_ms, lock.queue, lock.key))
+
+    def key(self, queue: str, key: str) -> KeyView:
+        """All that is known of one key; ``state`` is "idle" where nothing is to be done for it."""
+        now, k = self._now_ms(), self.keys
+        state, lock, lease, delayed, parked, failures, crashes, needs, unsettled, fields, ttl = self._ask(
+            ("HGET", k.state(queue), key),
+            ("HGET", k.locks(queue), key),
+            ("ZSCORE", k.of("leases"), f"{queue}:{key}"),
+            ("ZSCORE", k.delayed(queue), key),
+            ("ZSCORE", k.parked(queue), key),
+            ("HGET", k.failures(queue), key),
+            ("HGET", k.crashes(queue), key),
+            ("HGET", k.needs(queue), key),
+            ("HGET", k.unsettled(queue), key),
+            ("HGETALL", k.expect(queue, key)),
+            ("PTTL", k.expect(queue, key)),
+        )
+        return KeyView(
+            queue,
+            key,
+            state.decode() if state else "idle",
+            _lock(queue, key, lock, _int(lease), now) if lock and lease is not None else None,
+            None if delayed is None else _int(delayed) - now,
+            None if parked is None else _int(parked) - now,
+            int(failures or 0),
+            int(crashes or 0),
+            needs.decode() if needs else "",
+            now - int(unsettled) if unsettled else None,
+            RecordView(queue, key, _texts(fields), ttl) if fields else None,
+        )
+
+    def records(self, queue: str) -> Iterator[RecordView]:
+        """Every record of a queue, in no order. Walks the key space."""
+        prefix = self.keys.expect(queue, "")
+        for names in self._scan(prefix + "*"):
+            asked = [command for name in names for command in (("HGETALL", name), ("PTTL", name))]
+            answers = self._ask(*asked)
+            for name, fields, ttl in zip(names, answers[::2], answers[1::2], strict=True):
+                if fields:
+                    yield RecordView(queue, name.decode()[len(prefix) :], _texts(fields), ttl)
+
+    def resources(self) -> list[ResourceView]:
+        """Every cached resource."""
+        now, k = self._now_ms(), self.keys
+        marks, ages, generations = (
+            _texts(found)
+            for found in self._ask(
+                ("HGETALL", k.of("watermark")), ("HGETALL", k.of("watermark_at")), ("HGETALL", k.of("generation"))
+            )
+        )
+        names = sorted(marks)
+        counts = self._ask(*(("HLEN", k.objects(name, generations.get(name, "0"))) for name in names))
+        return [
+            ResourceView(name, marks[name], max(0, now - int(ages.get(name, now))), generations.get(name, "0"), count)
+            for name, count in zip(names, counts, strict=True)
+        ]
+
+    def object(self, resource: str, object_id: str) -> Cached | None:
+        """One cached object."""
+        (value,) = self._ask(("HGET", self._objects(resource), object_id))
+        return Cached.parse(value) if value else None
+
+    def objects(self, resource: str) -> Iterator[tuple[str, Cached]]:
+        """Every cached object with its id, in no order; one that changes meanwhile may come twice."""
+        name, cursor = self._objects(resource), b"0"
+        while True:
+            ((cursor, step),) = self._ask(("HSCAN", name, cursor, "COUNT", 500))
+            for object_id, value in _pairs(step).items():
+                yield object_id.decode(), Cached.parse(value)
+            if int(cursor) == 0:
+                return
+
+    def _objects(self, resource: str) -> str:
+        (generation,) = self._ask(("HGET", self.keys.of("generation"), resource))
+        return self.keys.objects(resource, generation.decode() if generation else "0")
+
+    def _scan(self, pattern: str) -> Iterator[list[bytes]]:
+        cursor: bytes | int = 0
+        while True:
+            ((cursor, names),) = self._ask(("SCAN", cursor, "MATCH", pattern, "COUNT", 500))
+            if names:
+                yield names
+            if int(cursor) == 0:
+                return
+
+    def _redis_ms(self) -> int:
+        ((seconds, micros),) = self._ask(("TIME",))
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def _ask(self, *commands: tuple[Any, ...]) -> list[Any]:
+        """Answers as Redis gives them: the words and shapes of the protocol, not redis-py's."""
+        if not commands:
+            return []
+        try:
+            with self._client.pipeline(transaction=False) as pipe:
+                pipe.response_callbacks = type(pipe.response_callbacks)()  # the client shares its own
+                for command in commands:
+                    pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+                return pipe.execute()
+        except (RedisConnectionError, RedisTimeoutError) as error:
+            raise BrokerUnreachable(f"look: {error}") from None
+
+
+def _lock(queue: str, key: str, text: bytes, end_ms: int, now_ms: int) -> LockView:
+    words = dict(word.split("=", 1) for word in text.decode().split())
+    return LockView(queue, key, words["holder"], words["nonce"], now_ms - int(words["since_ms"]), end_ms - now_ms)
+
+
+def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _texts(flat: list[bytes]) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in _pairs(flat).items()}
+
+
+def _int(score: bytes) -> int:
+    return int(float(score))

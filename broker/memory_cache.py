@@ -1,0 +1,134 @@
+"""The object cache in memory: ``scripts/{ingest,stage,commit_list,republish,look}.lua`` in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker.memory_state import EpochState, Job, Stored, newer, split
+from broker.values import Cached, Event, Ingested
+
+
+def cached(stored: Stored) -> Cached:
+    """What a reader gets."""
+    return Cached(stored.rv, stored.uid, stored.blob)
+
+
+def stored(event: Event) -> Stored:
+    """What is kept of an event."""
+    return Stored(event.rv, event.uid, " ".join(event.entries), " ".join(event.wakes), event.blob or b"")
+
+
+def generation(state: EpochState, resource: str) -> str:
+    return state.generation.get(resource, "0")
+
+
+def reindex(state: EpochState, resource: str, gen: str, object_id: str, was: str, now: str) -> None:
+    """Move an object from its old index entries to its new ones."""
+    kept = set(now.split())
+    for entry in set(was.split()) - kept:
+        ids = state.index.get((resource, gen, entry), {})
+        ids.pop(object_id, None)
+        if not ids:
+            state.index.pop((resource, gen, entry), None)
+    for entry in kept:
+        state.index.setdefault((resource, gen, entry), {})[object_id] = None
+
+
+def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
+    mark = state.watermark.get(resource)
+    if mark is None:
+        return Ingested("NEEDLIST")
+    if newer(from_rv, mark):
+        return Ingested("GAP", mark)
+    gen, added, skipped = generation(state, resource), 0, 0
+    objects = state.objects.setdefault((resource, gen), {})
+    for event in events:
+        if not newer(event.rv, mark):
+            skipped += 1
+            continue
+        old, new = objects.get(event.id), stored(event)
+        unchanged = (
+            event.blob is not None
+            and old is not None
+            and (old.uid, old.blob, old.entries, old.wakes) == (new.uid, new.blob, new.entries, new.wakes)
+        )
+        if unchanged:
+            woken = [task for task in new.wakes.split() if split(task)[1] in state.queue(split(task)[0]).needs]
+        else:
+            was = old.wakes if old is not None else ""
+            woken = was.split() + (new.wakes.split() if new.wakes != was else [])
+        added += sum(state.add(*split(task)) for task in woken)
+        gone = event.blob is None
+        reindex(state, resource, gen, event.id, old.entries if old else "", "" if gone else new.entries)
+        if gone:
+            objects.pop(event.id, None)
+        else:
+            objects[event.id] = new
+    state.wake(added, now)
+    state.watermark_at[resource] = now
+    if newer(to_rv, mark):
+        state.watermark[resource] = to_rv
+    return Ingested("OK", to_rv, added, skipped)
+
+
+def stage(state: EpochState, now: int, resource: str, gen: str, events: Sequence[Event], lock_ms: int) -> bool:
+    holder, until_ms = state.staging.get(resource, (gen, 0))
+    if gen == generation(state, resource) or gen in state.abandoned:
+        return False
+    if holder != gen:
+        if now < until_ms:
+            return False
+        state.abandoned.add(holder)
+        state.republish.append(Job("sweep", resource, holder))
+    state.staging[resource] = (gen, now + lock_ms)
+    objects = state.objects.setdefault((resource, gen), {})
+    for event in events:
+        objects[event.id] = stored(event)
+        reindex(state, resource, gen, event.id, "", objects[event.id].entries)
+    return True
+
+
+def commit_list(state: EpochState, now: int, resource: str, gen: str, rv: str) -> Ingested:
+    if state.staging.get(resource, ("", 0))[0] != gen:
+        return Ingested("BUSY", rv)
+    del state.staging[resource]
+    mark, old = state.watermark.get(resource), generation(state, resource)
+    if mark is not None and newer(mark, rv):
+        state.republish.append(Job("sweep", resource, gen))
+        return Ingested("OLD", mark)
+    state.republish.append(Job("keep", resource, gen))
+    if old != "0":
+        state.republish.append(Job("sweep", resource, old))
+    state.generation[resource] = gen
+    state.watermark_at[resource] = now
+    state.watermark[resource] = rv
+    return Ingested("OK", rv)
+
+
+def republish(state: EpochState, now: int, chunk: int) -> int:
+    """The steps still to do; 0 when finished."""
+    if not state.republish:
+        return 0
+    job, added = state.republish[0], 0
+    objects = state.objects.get((job.resource, job.generation), {})
+    if job.rest is None:
+        job.rest = list(objects)
+    step, job.rest = job.rest[:chunk], job.rest[chunk:]
+    for each in (objects[object_id] for object_id in step if object_id in objects):
+        added += sum(state.add(*split(task)) for task in each.wakes.split())
+        if job.mode == "sweep":
+            for entry in each.entries.split():
+                state.index.pop((job.resource, job.generation, entry), None)
+    if not job.rest:
+        state.republish.pop(0)
+        if job.mode == "sweep":
+            state.objects.pop((job.resource, job.generation), None)
+    state.wake(added, now)
+    return len(state.republish)
+
+
+def look(state: EpochState, resource: str, ids: Sequence[str], index: Sequence[str]) -> tuple[str, list[Cached]]:
+    gen = generation(state, resource)
+    objects = state.objects.get((resource, gen), {})
+    wanted = ids or [each for entry in index for each in state.index.get((resource, gen, entry), {})]
+    return state.watermark.get(resource, ""), [cached(objects[each]) for each in wanted if each in objects]

@@ -1,0 +1,117 @@
+"""claim in memory: ``scripts/claim.lua`` in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from broker import memory_cache
+from broker.memory_state import RECORD_TTL_MS, WAITER_MS, EpochState, Lock, newer
+from broker.values import Batch, Cached, Claim, Idle, LoadSpec, Record, Watermark
+
+OBJECT_BYTES = 300
+
+
+class Limits(NamedTuple):
+    """Of one claim call."""
+
+    lease_ms: int
+    hold_ms: int
+    keys_max: int
+    bytes_max: int
+
+
+def claim(
+    state: EpochState, now: int, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: Limits
+) -> Batch | Idle:
+    if state.phase != "OPEN":
+        return Idle.WAIT
+    if holder not in state.holders:
+        return Idle.UNKNOWN
+    state.waiters.pop(holder, None)
+    spec = next((spec for spec in specs if state.queue(spec.queue).stream), None)
+    if spec is None:
+        state.waiters[holder] = now + WAITER_MS
+        return Idle.EMPTY
+    q, watermarks = state.queue(spec.queue), {}
+    names = q.stream[: limits.keys_max]
+
+    def generation_of(resource: str) -> str:
+        if resource not in watermarks:
+            at = state.watermark_at.get(resource, now)
+            watermarks[resource] = Watermark(state.watermark.get(resource, ""), max(0, now - at))
+        return memory_cache.generation(state, resource)
+
+    owners = state.objects.get((spec.owners, generation_of(spec.owners)), {})
+    found: list[list[Cached]] = []
+    size = 0
+    for key in names:  # choose before taking: a large owner, or one that crashed its worker, goes alone
+        if found and (key in q.crashes or names[0] in q.crashes):
+            break
+        owner, children = owners.get(key), []
+        if owner is not None:
+            size += owner.size
+            by = {"uid": owner.uid, "namespace": key.rpartition("/")[0]}
+            for resource, index, kind in spec.children:
+                gen = generation_of(resource)
+                ids = state.index.get((resource, gen, f"{index}={by[kind]}"), {})
+                size += OBJECT_BYTES * len(ids)
+                objects = state.objects.get((resource, gen), {})
+                children += [memory_cache.cached(objects[each]) for each in ids if each in objects]
+        if found and size > limits.bytes_max:
+            break
+        found.append(children)
+    queued, q.stream = len(names), q.stream[len(found) :]
+    claims = []
+    for key, children in zip(names, found, strict=False):
+        task, owner = f"{spec.queue}:{key}", owners.get(key)
+        q.state[key] = "running"
+        q.locks[key] = Lock(holder, nonce, now)
+        state.leases[task] = now + limits.lease_ms
+        state.held.setdefault(holder, set()).add(task)
+        claims.append(
+            Claim(
+                spec.queue,
+                key,
+                nonce,
+                memory_cache.cached(owner) if owner is not None else None,
+                children,
+                _held_record(state, spec.queue, key, limits.hold_ms, now),
+                _waiting_needs(state, spec.queue, key),
+                key in q.unsettled,
+                q.crashes.get(key, 0),
+            )
+        )
+    if queued > len(found):
+        state.wake(1, now)
+    return Batch(spec.queue, claims, watermarks)
+
+
+def _held_record(state: EpochState, queue: str, key: str, hold_ms: int, now: int) -> Record | None:
+    """The record as its claimer reads it. Names left in it may still be created by an earlier holder: they are held."""
+    record = state.queue(queue).record(key, now)
+    if record is None:
+        return None
+    for name, value in list(record.fields.items()):
+        if name.startswith("hold ") and int(value.removeprefix("until_ms=")) <= now:
+            del record.fields[name]
+    for name in [name for name in record.fields if name.startswith("create ")]:
+        record.fields["hold" + name.removeprefix("create")] = f"until_ms={now + hold_ms}"
+    if not record.fields:
+        del state.queue(queue).records[key]
+        return None
+    record.ends_ms = now + RECORD_TTL_MS
+    return Record.parse([text for pair in record.fields.items() for text in pair])
+
+
+def _waiting_needs(state: EpochState, queue: str, key: str) -> str:
+    """What the cache has not passed yet; forgotten once it has passed all of it."""
+    needs = state.queue(queue).needs
+    waiting = [
+        f"{resource}={rv}"
+        for resource, rv in sorted(needs.get(key, {}).items())
+        if resource not in state.watermark or newer(rv, state.watermark[resource])
+    ]
+    if not waiting:
+        needs.pop(key, None)
+    return " ".join(waiting)

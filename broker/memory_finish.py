@@ -1,0 +1,84 @@
+"""finish in memory: ``scripts/finish.lua`` in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker.memory_state import RECORD_TTL_MS, EpochState, ExpectHash
+from broker.values import Finish, Verdict
+
+
+def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
+    """For each: failed turns in a row, or -1 where the claim was not ours any more."""
+    locked: set[str] = set()
+    ours = []
+    for turn in turns:
+        lock, task = state.queue(turn.queue).locks.get(turn.key), f"{turn.queue}:{turn.key}"
+        ours.append(lock is not None and lock.nonce == turn.nonce and task not in locked)
+        if ours[-1]:
+            locked.add(task)
+    reply, added = [], 0
+    for turn, mine in zip(turns, ours, strict=True):
+        queue, key = turn.queue, turn.key
+        q = state.queue(queue)
+        if not mine:
+            reply.append(-1)
+            continue
+        state.unlock(queue, key, q.locks[key].holder)
+        dirty = q.state.pop(key, "") == "running+"
+        q.crashes.pop(key, None)
+        settled = _settle(state, turn, now)
+        unanswered = _unanswered(state, queue, key, now)
+        if settled and not unanswered:
+            q.unsettled.pop(key, None)
+        if dirty:
+            state.append(queue, key)
+            added += 1
+        if turn.verdict is Verdict.RETRY or unanswered:
+            delay: int | None = max(state.back_off_ms(queue, key, now), turn.delay_ms or 0)
+        else:
+            q.failures.pop(key, None)
+            delay = turn.delay_ms
+        if delay is not None:
+            added += state.add_after(queue, key, delay, now)
+        state.keep_record(queue, key, delay or 0, now)
+        reply.append(q.failures.get(key, 0))
+    state.wake(added, now)
+    return reply
+
+
+def _settle(state: EpochState, turn: Finish, now: int) -> bool:
+    """Apply a turn's changes to its record. Returns whether its announcements are accounted for."""
+    q, key = state.queue(turn.queue), turn.key
+    if turn.verdict is Verdict.GONE:
+        q.records.pop(key, None)
+        q.needs.pop(key, None)
+        q.unsettled.pop(key, None)
+        return False
+    settled = q.record(key, now) is not None
+    for change in turn.changes:
+        record = q.record(key, now)
+        if change.op == "drop" and record is not None:
+            record.fields.pop(change.name, None)
+            if not record.fields:
+                del q.records[key]
+        elif change.op == "set":
+            q.records.setdefault(key, ExpectHash({}, now + RECORD_TTL_MS)).fields[change.name] = change.value
+        elif change.op == "settled":
+            settled = True
+        elif change.op == "need":
+            needs = q.needs.setdefault(key, {})
+            needs[change.name] = max(needs.get(change.name, ""), change.value, key=lambda rv: (len(rv), rv))
+    return settled
+
+
+def _unanswered(state: EpochState, queue: str, key: str, now: int) -> bool:
+    """Whether a write is still pending. A record with nothing but its owner is dropped."""
+    record = state.queue(queue).record(key, now)
+    if record is None:
+        return False
+    if any(value.startswith("pending ") for value in record.fields.values()):
+        return True
+    if set(record.fields) == {"owner"}:
+        del state.queue(queue).records[key]
+    return False

@@ -1,0 +1,191 @@
+"""What one epoch of the twin holds, and the moves every step is made of: ``scripts/lib`` in Python.
+
+It is the reference the scripts are compared with, so it is written to be read, not to be fast.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+RECORD_TTL_MS = 300_000
+PARKED_MAX_MS = 300_000
+CLOCK_JUMP_MS = 3_000
+WAITER_MS = 1_500
+
+
+def split(task: str) -> tuple[str, str]:
+    """ "queue:key" -> queue, key."""
+    queue, _, key = task.partition(":")
+    return queue, key
+
+
+def newer(a: str, b: str) -> bool:
+    """resourceVersions, as (length, text)."""
+    return (len(a), a) > (len(b), b)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    holder: str
+    nonce: str
+    since_ms: int
+
+
+@dataclass(slots=True)
+class ExpectHash:
+    """A record as Redis stores it, and when it is gone."""
+
+    fields: dict[str, str]
+    ends_ms: int
+
+
+@dataclass(slots=True)
+class QueueState:
+    """Everything of one queue. A key without a state is idle."""
+
+    stream: list[str] = field(default_factory=list)
+    state: dict[str, str] = field(default_factory=dict)
+    delayed: dict[str, int] = field(default_factory=dict)
+    parked: dict[str, int] = field(default_factory=dict)
+    locks: dict[str, Lock] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    crashes: dict[str, int] = field(default_factory=dict)
+    records: dict[str, ExpectHash] = field(default_factory=dict)
+    needs: dict[str, dict[str, str]] = field(default_factory=dict)
+    unsettled: dict[str, int] = field(default_factory=dict)
+    bucket: tuple[float, int] | None = None
+    """Tokens left (negative: promised ahead), and when that was."""
+
+    def record(self, key: str, now_ms: int) -> ExpectHash | None:
+        """The record of a key, unless its time is over."""
+        found = self.records.get(key)
+        if found is not None and now_ms >= found.ends_ms:
+            del self.records[key]
+            return None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A cached object with what the scripts keep beside it."""
+
+    rv: str
+    uid: str
+    entries: str
+    wakes: str
+    blob: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of its text in Redis."""
+        return len(f"{self.rv} {self.uid}\n{self.entries}\n{self.wakes}\n".encode()) + len(self.blob)
+
+
+@dataclass(slots=True)
+class Job:
+    """A generation still to walk after a list; ``rest`` is None until the walk begins."""
+
+    mode: str
+    resource: str
+    generation: str
+    rest: list[str] | None = None
+
+
+@dataclass(slots=True)
+class EpochState:
+    """One life of the data."""
+
+    phase: str = "DRAIN"
+    registered: set[str] = field(default_factory=set)
+    queues: dict[str, QueueState] = field(default_factory=dict)
+    leases: dict[str, int] = field(default_factory=dict)
+    holders: dict[str, tuple[str, int]] = field(default_factory=dict)
+    held: dict[str, set[str]] = field(default_factory=dict)
+    waiters: dict[str, int] = field(default_factory=dict)
+    wake_tokens: int = 0
+    timer_tokens: int = 0
+    tick: int | None = None
+    no_reclaim_until: int = 0
+    watermark: dict[str, str] = field(default_factory=dict)
+    watermark_at: dict[str, int] = field(default_factory=dict)
+    generation: dict[str, str] = field(default_factory=dict)
+    objects: dict[tuple[str, str], dict[str, Stored]] = field(default_factory=dict)
+    index: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)
+    staging: dict[str, tuple[str, int]] = field(default_factory=dict)
+    abandoned: set[str] = field(default_factory=set)
+    republish: list[Job] = field(default_factory=list)
+
+    def queue(self, name: str) -> QueueState:
+        return self.queues.setdefault(name, QueueState())
+
+    # -- lib/queue.lua -------------------------------------------------------------------------------------------
+
+    def wake(self, count: int, now: int) -> None:
+        waiting = sum(until >= now for until in self.waiters.values())
+        self.wake_tokens += max(0, min(count, waiting - self.wake_tokens))
+
+    def hurry(self) -> None:
+        self.timer_tokens = max(1, self.timer_tokens)
+
+    def append(self, queue: str, key: str) -> None:
+        q = self.queue(queue)
+        q.stream.append(key)
+        q.state[key] = "queued"
+
+    def add(self, queue: str, key: str) -> int:
+        state = self.queue(queue).state
+        if key not in state:
+            self.append(queue, key)
+            return 1
+        if state[key] == "running":
+            state[key] = "running+"
+        return 0
+
+    def add_after(self, queue: str, key: str, delay_ms: int, now: int) -> int:
+        if delay_ms <= 0:
+            return self.add(queue, key)
+        delayed, due = self.queue(queue).delayed, now + delay_ms
+        if not delayed or due < min(delayed.values()):
+            self.hurry()
+        delayed[key] = min(due, delayed.get(key, due))
+        return 0
+
+    def back_off_ms(self, queue: str, key: str, now: int) -> int:
+        q = self.queue(queue)
+        failures = q.failures.get(key, 0)
+        q.failures[key] = failures + 1
+        own = 1_000_000 if failures > 17 else 5 << failures
+        tokens, at = q.bucket or (100.0, now)
+        tokens = min(100.0, tokens + max(0, now - at) / 100) - 1
+        q.bucket = (float(f"{tokens:.2f}"), now)
+        return max(own, math.ceil(-tokens * 100 - 0.001) if tokens < 0 else 0)
+
+    # -- lib/locks.lua -------------------------------------------------------------------------------------------
+
+    def unlock(self, queue: str, key: str, holder: str) -> None:
+        task = f"{queue}:{key}"
+        self.queue(queue).locks.pop(key, None)
+        self.leases.pop(task, None)
+        tasks = self.held.get(holder, set())
+        tasks.discard(task)
+        if not tasks:
+            self.held.pop(holder, None)
+
+    def keep_record(self, queue: str, key: str, delay_ms: int, now: int) -> None:
+        record = self.queue(queue).record(key, now)
+        if record is not None:
+            record.ends_ms = now + RECORD_TTL_MS + delay_ms
+
+    def requeue_crashed(self, queue: str, key: str, now: int) -> int:
+        q = self.queue(queue)
+        q.crashes[key] = crashes = q.crashes.get(key, 0) + 1
+        if crashes == 1:
+            self.append(queue, key)
+            return 1
+        pause = min(1000 * 2 ** min(crashes - 2, 20), PARKED_MAX_MS)
+        q.state[key] = "parked"
+        q.parked[key] = now + pause
+        self.hurry()
+        self.keep_record(queue, key, pause, now)
+        return 0
