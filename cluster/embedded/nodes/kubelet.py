@@ -1,0 +1,271 @@
+"""All kubelets in one: starts pods that have a node, makes them ready, ends them. Pure: no I/O, no clock.
+
+With no delay to wait for, one status write takes a pod from bound to running and ready.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from cluster.embedded.nodes import podstatus
+from cluster.embedded.nodes.podapi import PodRef
+from cluster.embedded.nodes.scheduler import ref_of
+from cluster.embedded.nodes.settings import FAIL, NodeSettings, annotation, is_never_ready, ready_after_ms
+from cluster.embedded.nodes.timers import Timers
+
+Obj = dict[str, Any]
+
+_ENDED: Final = ("Succeeded", "Failed")
+_HOST_IP_UNKNOWN: Final = "127.0.0.1"
+
+
+class Do(Enum):
+    """What a timer of a pod is for."""
+
+    START = "start"
+    READY = "ready"
+    END = "end"
+    LOSE = "lose"
+
+
+@dataclass(slots=True)
+class Actions:
+    """What to write: (pod, status) in order, then the pods to remove without grace."""
+
+    statuses: list[tuple[PodRef, Obj]] = field(default_factory=list)
+    removals: list[PodRef] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class _Pod:
+    """What the kubelet knows of one pod. `ready_ms` is the moment it becomes ready, None if not foreseen."""
+
+    obj: Obj
+    started: bool = False
+    ready: bool = False
+    ready_ms: float | None = None
+    end_ms: float | None = None
+    over: bool = False
+
+
+class Kubelet:
+    """Told of every change of nodes and pods; `due` says what to write."""
+
+    def __init__(self, settings: NodeSettings) -> None:
+        self._settings = settings
+        self._random = random.Random(settings.seed)
+        self._nodes: dict[str, Obj] = {}
+        self._pods: dict[str, _Pod] = {}
+        self._on_node: dict[str, dict[str, None]] = {}
+        self._timers: Timers[tuple[Do, str]] = Timers()
+        self._failing: dict[str, tuple[str, str]] = {}
+        self._ips = _pod_ips()
+
+    def next_ms(self) -> float | None:
+        """When `due` is to be asked again, if nothing else happens."""
+        return 0.0 if self._failing else self._timers.next_ms()
+
+    def node_changed(self, node: Obj, now_ms: float) -> None:
+        name = node["metadata"]["name"]
+        is_new = name not in self._nodes
+        self._nodes[name] = node
+        if is_new:
+            for uid in self._on_node.get(name, ()):
+                if not self._pods[uid].started:
+                    self._timers.add(now_ms, (Do.START, uid))
+
+    def node_gone(self, name: str, now_ms: float) -> None:
+        if self._nodes.pop(name, None) is not None:
+            for uid in self._on_node.get(name, ()):
+                self._timers.add(now_ms + self._settings.gone_node_ms, (Do.LOSE, uid))
+
+    def pods_on(self, node: str) -> list[Obj]:
+        """The pods of one node, as last seen."""
+        return [self._pods[uid].obj for uid in self._on_node.get(node, ())]
+
+    def pod(self, uid: str) -> Obj | None:
+        """A pod that has a node, as last seen."""
+        known = self._pods.get(uid)
+        return known.obj if known is not None else None
+
+    def pod_changed(self, pod: Obj, now_ms: float) -> None:
+        node = pod["spec"].get("nodeName")
+        if not node:
+            return
+        uid = pod["metadata"]["uid"]
+        known = self._pods.get(uid)
+        if known is None:
+            known = self._pods[uid] = _Pod(pod)
+            self._on_node.setdefault(node, {})[uid] = None
+            self._resume(known)
+            self._begin(uid, known, node, now_ms)
+        known.obj = pod
+        known.over = (pod.get("status") or {}).get("phase") in _ENDED
+        meta = pod["metadata"]
+        if meta.get("deletionTimestamp"):
+            grace_ms = 1000.0 * (meta.get("deletionGracePeriodSeconds") or 0)
+            end_ms = now_ms + (0.0 if known.over else min(self._settings.terminate_ms, grace_ms))
+            if known.end_ms is None or end_ms < known.end_ms:
+                known.end_ms = end_ms
+                self._timers.add(end_ms, (Do.END, uid))
+            return
+        if known.over:
+            return
+        reason = annotation(pod, FAIL)
+        if reason is not None:
+            self.fail(uid, "Failed" if reason in ("", "true") else reason)
+        elif known.started:
+            self._review_readiness(uid, known, now_ms)
+
+    def pod_gone(self, uid: str) -> None:
+        known = self._pods.pop(uid, None)
+        self._failing.pop(uid, None)
+        if known is not None:
+            node = known.obj["spec"]["nodeName"]
+            others = self._on_node[node]
+            del others[uid]
+            if not others:
+                del self._on_node[node]
+
+    def fail(self, uid: str, reason: str, message: str = "") -> bool:
+        """Have a pod fail. False if there is no such pod on a node, or it is over."""
+        known = self._pods.get(uid)
+        if known is None or known.over:
+            return False
+        self._failing[uid] = (reason, message)
+        return True
+
+    def due(self, now_ms: float, at: str, count_max: int = 512) -> Actions:
+        """What is to be written now, with `at` (RFC 3339) as the time of day; at most `count_max` timers count.
+
+        `now_ms` is of the same clock as in the other calls, which need not be that of the day.
+        """
+        actions = Actions()
+        for what, uid in self._timers.pop_due(now_ms, count_max):
+            known = self._pods.get(uid)
+            if known is None:
+                continue
+            if what is Do.END:
+                self._end(known, actions, at)
+            elif what is Do.LOSE:
+                self._lose(known, actions, at)
+            elif known.over or known.end_ms is not None or uid in self._failing:
+                continue  # its end has begun
+            elif what is Do.START:
+                self._start(uid, known, actions, now_ms, at)
+            elif known.ready_ms is None:
+                if known.ready:
+                    self._set_ready(known, actions, at, ready=False)
+            elif known.ready_ms <= now_ms and not known.ready:
+                self._set_ready(known, actions, at, ready=True)
+        for uid, (reason, message) in self._failing.items():
+            known = self._pods[uid]
+            status = podstatus.ended(known.obj, "Failed", reason, message, at)
+            actions.statuses.append((ref_of(known.obj), status))
+            known.over = True
+        self._failing.clear()
+        return actions
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _resume(self, known: _Pod) -> None:
+        """Take over a pod that was running before we looked."""
+        status = known.obj.get("status") or {}
+        known.started = status.get("phase") == "Running"
+        known.ready = any(
+            condition.get("type") == "Ready" and condition.get("status") == "True"
+            for condition in status.get("conditions") or ()
+        )
+
+    def _begin(self, uid: str, known: _Pod, node: str, now_ms: float) -> None:
+        if node not in self._nodes:
+            self._timers.add(now_ms + self._settings.gone_node_ms, (Do.LOSE, uid))
+        elif not known.started:
+            self._timers.add(now_ms, (Do.START, uid))
+
+    def _start(self, uid: str, known: _Pod, actions: Actions, now_ms: float, at: str) -> None:
+        node = self._nodes.get(known.obj["spec"]["nodeName"])
+        if node is None or known.started:
+            return
+        known.started = True
+        self._foresee_ready(known, now_ms)
+        known.ready = known.ready_ms is not None and known.ready_ms <= now_ms
+        status = podstatus.running(known.obj, next(self._ips), _host_ip(node), at, ready=known.ready)
+        actions.statuses.append((ref_of(known.obj), status))
+        if known.ready_ms is not None and not known.ready:
+            self._timers.add(known.ready_ms, (Do.READY, uid))
+
+    def _foresee_ready(self, known: _Pod, now_ms: float) -> None:
+        if is_never_ready(known.obj):
+            known.ready_ms = None
+            return
+        delay_ms = ready_after_ms(known.obj)
+        if delay_ms is None:
+            settings = self._settings
+            delay_ms = settings.ready_ms
+            if settings.ready_jitter_ms:
+                delay_ms += self._random.uniform(0.0, settings.ready_jitter_ms)
+        known.ready_ms = now_ms + delay_ms
+
+    def _review_readiness(self, uid: str, known: _Pod, now_ms: float) -> None:
+        """The pod may have been asked to stop being ready, or to become so after all."""
+        if is_never_ready(known.obj):
+            known.ready_ms = None
+            if known.ready:
+                self._timers.add(now_ms, (Do.READY, uid))
+        elif known.ready_ms is None and not known.ready:
+            self._foresee_ready(known, now_ms)
+            if known.ready_ms is not None:
+                self._timers.add(known.ready_ms, (Do.READY, uid))
+
+    def _set_ready(self, known: _Pod, actions: Actions, at: str, *, ready: bool) -> None:
+        known.ready = ready
+        actions.statuses.append((ref_of(known.obj), podstatus.changed_readiness(known.obj, at, ready=ready)))
+
+    def _end(self, known: _Pod, actions: Actions, at: str) -> None:
+        """The containers of a deleted pod have ended."""
+        ref = ref_of(known.obj)
+        if known.obj["metadata"].get("finalizers") and not known.over:
+            # Somebody will still look at it: leave word how it ended.
+            actions.statuses.append((ref, podstatus.ended(known.obj, "Succeeded", "", "", at)))
+            known.over = True
+        actions.removals.append(ref)
+
+    def _lose(self, known: _Pod, actions: Actions, at: str) -> None:
+        """A pod on a node that is gone is given up (upstream: pkg/controller/podgc, gcOrphaned)."""
+        if known.obj["spec"]["nodeName"] in self._nodes:
+            return
+        ref = ref_of(known.obj)
+        if not known.over:
+            status = podstatus.ended(known.obj, "Failed", "", "", at)
+            status["conditions"].append(
+                {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "DeletionByPodGC",
+                    "message": "PodGC: node no longer exists",
+                    "lastTransitionTime": at,
+                }
+            )
+            actions.statuses.append((ref, status))
+            known.over = True
+        actions.removals.append(ref)
+
+
+def _host_ip(node: Obj) -> str:
+    for address in (node.get("status") or {}).get("addresses") or ():
+        if address.get("type") == "InternalIP":
+            return str(address["address"])
+    return _HOST_IP_UNKNOWN
+
+
+def _pod_ips() -> Iterator[str]:
+    """Addresses of 10.0.0.0/8, in order and for ever."""
+    while True:
+        for number in range(1, 2**24 - 1):
+            if number % 256 not in (0, 255):
+                yield f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"

@@ -1,0 +1,48 @@
+"""How the simulated nodes behave, and how a pod can ask for another behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+Obj = dict[str, Any]
+
+FAIL: Final = "oarlock.io/sim-fail"  # the pod fails; the value is the reason
+NEVER_READY: Final = "oarlock.io/sim-never-ready"  # "true": the pod runs and is not ready
+READY_AFTER: Final = "oarlock.io/sim-ready-after-ms"  # instead of the nodes' delay
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Delays in milliseconds, counted from the moment the kubelet sees the cause.
+
+    `ready_jitter_ms` adds up to that much to the delay until ready, drawn with `seed`.
+    `gone_node_ms` is how long a pod on a node that does not exist is left alone.
+    """
+
+    nodes: int = 5
+    pods_per_node: int = 110
+    ready_ms: float = 0.0
+    ready_jitter_ms: float = 0.0
+    terminate_ms: float = 0.0
+    gone_node_ms: float = 1_000.0
+    seed: int = 0
+
+
+def annotation(pod: Obj, name: str) -> str | None:
+    """The value of an annotation, or None."""
+    value: str | None = (pod["metadata"].get("annotations") or {}).get(name)
+    return value
+
+
+def is_never_ready(pod: Obj) -> bool:
+    """Whether the pod asks not to become ready."""
+    return annotation(pod, NEVER_READY) == "true"
+
+
+def ready_after_ms(pod: Obj) -> float | None:
+    """The delay the pod asks for; None if it asks for none, or for something that is no number."""
+    text = annotation(pod, READY_AFTER)
+    if text is None or not text.isascii() or not text.isdigit():
+        return None
+    return float(text)

@@ -1,0 +1,182 @@
+"""The simulated nodes as one thing to start and stop: scheduler, kubelets and evictions over one `PodApi`.
+
+One task works in turns. A turn takes in the changes that have arrived, asks the three pure parts what follows,
+and writes their answers as batches; then others have a go. A pod costs two writes until it is ready and one when
+it ends, and no task or timer of its own.
+
+Wiring: `Simulator(StorePodApi(store), NodeSettings(...), clock=store.clock)`, `await start()` inside the
+running loop, `await stop()`. A node that somebody else creates is taken over: it reports ready and runs pods.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster.embedded.nodes.evictions import Evictions
+from cluster.embedded.nodes.kubelet import Kubelet
+from cluster.embedded.nodes.nodeobjects import node_object, node_status, reports_ready
+from cluster.embedded.nodes.podapi import Change, PodApi
+from cluster.embedded.nodes.scheduler import Scheduler
+from cluster.embedded.nodes.settings import NodeSettings
+from cluster.embedded.timestamps import rfc3339
+
+Obj = dict[str, Any]
+
+CHANGES_MAX: Final = 1024  # taken in before something is written
+WRITES_MAX: Final = 64  # of each sort in a turn: a few milliseconds between two requests served
+
+_log = logging.getLogger(__name__)
+
+
+class Simulator:
+    """`clock` tells the time of day in unix seconds, `monotonic` seconds that never jump."""
+
+    def __init__(
+        self,
+        api: PodApi,
+        settings: NodeSettings | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings or NodeSettings()
+        self._api = api
+        self._clock = clock
+        self._monotonic = monotonic
+        self._scheduler = Scheduler()
+        self._kubelet = Kubelet(self.settings)
+        self._evictions = Evictions()
+        self._changes: deque[Change] = deque()
+        self._arrived = asyncio.Event()
+        self._unreported: dict[str, Obj] = {}  # nodes of others that nobody speaks for yet
+        self._numbers = itertools.count(self.settings.nodes)
+        self._unwatch: Callable[[], None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Register the nodes and begin to work."""
+        await self.begin()
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="simulated nodes")
+
+    async def begin(self) -> None:
+        """Register the nodes and watch, without a task: `turn` is then to be called by hand."""
+        at = rfc3339(self._clock())
+        count, room = self.settings.nodes, self.settings.pods_per_node
+        await self._api.add_nodes([node_object(index, room, at) for index in range(count)])
+        self._unwatch = self._api.watch(self._seen)
+
+    async def stop(self) -> None:
+        """Stop working; objects stay as they are."""
+        if self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = None
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    def fail(self, uid: str, reason: str = "Failed", message: str = "") -> bool:
+        """Have the pod of this uid fail. False if it has no node or is over."""
+        failing = self._kubelet.fail(uid, reason, message)
+        self._arrived.set()
+        return failing
+
+    async def turn(self) -> bool:
+        """Take in what has arrived and write what follows. Whether there was anything to write."""
+        now_ms = self._monotonic() * 1000
+        for _ in range(min(CHANGES_MAX, len(self._changes))):
+            self._take_in(self._changes.popleft(), now_ms)
+        now_s = self._clock()
+        at = rfc3339(now_s)
+        reported = await self._report_for_nodes(at)
+        decisions = self._scheduler.schedule(now_s, WRITES_MAX)
+        actions = self._kubelet.due(now_ms, at, WRITES_MAX)
+        evicted = self._evictions.due(now_ms, WRITES_MAX)
+        if decisions.bindings:
+            await self._api.bind(decisions.bindings)
+        statuses = decisions.unschedulable + actions.statuses
+        if statuses:
+            await self._api.write_status(statuses)
+        if actions.removals:
+            await self._api.delete(actions.removals, now=True)
+        if evicted:
+            await self._api.delete(evicted, now=False)
+        return bool(reported or decisions.bindings or statuses or actions.removals or evicted)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _report_for_nodes(self, at: str) -> bool:
+        """Be the kubelet of nodes that others have made; what they say of their capacity stays."""
+        unreported, self._unreported = self._unreported, {}
+        for name, node in unreported.items():
+            status = node_status(name, next(self._numbers), self.settings.pods_per_node, at)
+            said = node.get("status") or {}
+            kept = {field for field in ("capacity", "allocatable", "addresses") if said.get(field)}
+            new = {field: value for field, value in status.items() if field not in kept}
+            await self._api.write_node_status(name, new)
+        return bool(unreported)
+
+    def _seen(self, change: Change) -> None:
+        self._changes.append(change)
+        self._arrived.set()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._wait()
+                while await self.turn() or self._changes:
+                    await asyncio.sleep(0)
+            except Exception:
+                # A cluster whose nodes have silently stopped would look like a broken controller.
+                _log.exception("the simulated nodes failed in one turn and go on with the next")
+                await asyncio.sleep(1.0)
+
+    async def _wait(self) -> None:
+        """Until something has arrived or is due."""
+        self._arrived.clear()
+        if self._changes or self._scheduler.waiting:
+            return
+        dues = [due for due in (self._kubelet.next_ms(), self._evictions.next_ms()) if due is not None]
+        alarm = None
+        if dues:
+            delay_s = max(0.0, min(dues) / 1000 - self._monotonic())
+            alarm = asyncio.get_running_loop().call_later(delay_s, self._arrived.set)
+        try:
+            await self._arrived.wait()
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+
+    def _take_in(self, change: Change, now_ms: float) -> None:
+        obj = change.obj
+        if change.kind == "Pod":
+            uid = obj["metadata"]["uid"]
+            if change.gone:
+                self._scheduler.pod_gone(uid)
+                self._kubelet.pod_gone(uid)
+                self._evictions.pod_gone(uid)
+                return
+            self._scheduler.pod_changed(obj)
+            self._kubelet.pod_changed(obj, now_ms)
+            self._evictions.pod_changed(obj, now_ms)
+            return
+        name = obj["metadata"]["name"]
+        if change.gone:
+            self._scheduler.node_gone(name)
+            self._kubelet.node_gone(name, now_ms)
+            self._evictions.node_gone(name)
+            self._unreported.pop(name, None)
+            return
+        self._scheduler.node_changed(obj)
+        self._kubelet.node_changed(obj, now_ms)
+        self._evictions.node_changed(obj, self._kubelet.pods_on(name), now_ms)
+        if not reports_ready(obj):
+            self._unreported[name] = obj

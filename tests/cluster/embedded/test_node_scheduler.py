@@ -1,0 +1,177 @@
+"""The scheduler: who goes where, who waits, and what wakes the waiting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from cluster.embedded.nodes.scheduler import Decisions, Scheduler
+
+Obj = dict[str, Any]
+
+
+def node(name: str, pods: int = 110, labels: Obj | None = None, **spec: Any) -> Obj:
+    return {
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": spec,
+        "status": {"allocatable": {"pods": str(pods)}},
+    }
+
+
+def pod(name: str, phase: str = "Pending", meta: Obj | None = None, **spec: Any) -> Obj:
+    return {
+        "metadata": {"name": name, "namespace": "d", "uid": name, **(meta or {})},
+        "spec": spec,
+        "status": {"phase": phase},
+    }
+
+
+def scheduler(*nodes: Obj) -> Scheduler:
+    made = Scheduler()
+    for entry in nodes:
+        made.node_changed(entry)
+    return made
+
+
+def placed(decisions: Decisions) -> dict[str, str]:
+    return {ref.name: where for ref, where in decisions.bindings}
+
+
+def told(decisions: Decisions) -> dict[str, str]:
+    return {ref.name: status["conditions"][0]["message"] for ref, status in decisions.unschedulable}
+
+
+def put(s: Scheduler, *pods: Obj) -> Decisions:
+    for entry in pods:
+        s.pod_changed(entry)
+    return s.schedule(0.0)
+
+
+def test_least_loaded_first() -> None:
+    s = scheduler(node("a"), node("b"), node("c"))
+    put(s, pod("x", nodeName="a"), pod("y", nodeName="b"))
+    assert placed(put(s, pod("p"))) == {"p": "c"}
+
+
+def test_many_are_spread_evenly() -> None:
+    s = scheduler(*(node(f"n{i}") for i in range(5)))
+    decisions = put(s, *(pod(f"p{i}") for i in range(100)))
+    assert Counter(placed(decisions).values()) == {f"n{i}": 20 for i in range(5)}
+
+
+def test_in_order_of_arrival_and_so_many_at_a_time() -> None:
+    s = scheduler(node("a"))
+    for i in range(10):
+        s.pod_changed(pod(f"p{i}"))
+    assert list(placed(s.schedule(0.0, 4))) == ["p0", "p1", "p2", "p3"]
+    assert s.waiting == 6
+    assert len(placed(s.schedule(0.0, 100))) == 6
+
+
+def test_a_bound_pod_takes_its_place_once() -> None:
+    s = scheduler(node("a", pods=2))
+    assert placed(put(s, pod("p"))) == {"p": "a"}
+    assert placed(put(s, pod("p"))) == {}, "an event from before the binding"
+    assert placed(put(s, pod("p", nodeName="a"))) == {}, "the event of the binding"
+    assert placed(put(s, pod("q"))) == {"q": "a"}
+    assert told(put(s, pod("r"))) == {"r": "0/1 nodes are available: 1 Too many pods."}
+
+
+def test_room_is_given_back() -> None:
+    s = scheduler(node("a", pods=1))
+    put(s, pod("p"), pod("q"))
+    s.pod_gone("p")
+    assert placed(s.schedule(0.0)) == {"q": "a"}
+    s.pod_changed(pod("q", "Failed", nodeName="a"))
+    assert placed(put(s, pod("r"))) == {"r": "a"}
+
+
+def test_who_is_not_our_business() -> None:
+    s = scheduler(node("a"))
+    decisions = put(
+        s,
+        pod("other", schedulerName="mine"),
+        pod("leaving", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        pod("gated", schedulingGates=[{"name": "g"}]),
+        pod("over", "Failed"),
+    )
+    assert decisions == Decisions()
+    assert placed(put(s, pod("gated", schedulingGates=[]))) == {"gated": "a"}
+
+
+def test_no_node_will_do() -> None:
+    s = scheduler(
+        node("a", labels={"zone": "a"}),
+        node("b", unschedulable=True),
+        node("c", labels={"zone": "b"}, taints=[{"key": "k", "effect": "NoSchedule"}]),
+        node("d", pods=0, labels={"zone": "b"}),
+    )
+    assert told(put(s, pod("p", nodeSelector={"zone": "b"}))) == {
+        "p": "0/4 nodes are available: 1 Too many pods, 1 node(s) didn't match Pod's node affinity/selector, "
+        "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."
+    }
+
+
+def test_no_nodes_at_all() -> None:
+    assert told(put(scheduler(), pod("p"))) == {"p": "0/0 nodes are available."}
+
+
+def test_the_unschedulable_are_told_once_and_tried_again_when_a_node_changes() -> None:
+    s = scheduler(node("a", unschedulable=True))
+    decisions = put(s, pod("p"))
+    (ref, status) = decisions.unschedulable[0]
+    assert (ref.name, status["conditions"][0]["reason"]) == ("p", "Unschedulable")
+    told_pod = {**pod("p"), "status": {"phase": "Pending", **status}}
+    assert put(s, told_pod) == Decisions(), "our own condition is no reason to look again"
+    s.node_changed(node("b", unschedulable=True, taints=[]))
+    assert told(s.schedule(0.0)) == {"p": "0/2 nodes are available: 2 node(s) were unschedulable."}
+    s.node_changed(node("a"))
+    assert placed(s.schedule(0.0)) == {"p": "a"}
+
+
+def test_a_heartbeat_wakes_nobody() -> None:
+    s = scheduler(node("a", unschedulable=True))
+    put(s, pod("p"))
+    beat = node("a", unschedulable=True)
+    beat["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    s.node_changed(beat)
+    assert s.waiting == 0
+
+
+def test_a_changed_pod_is_tried_again() -> None:
+    s = scheduler(node("a", taints=[{"key": "k", "effect": "NoSchedule"}]))
+    put(s, pod("p"))
+    assert placed(put(s, pod("p", tolerations=[{"operator": "Exists"}]))) == {"p": "a"}
+
+
+def test_prefer_no_schedule_is_the_last_resort() -> None:
+    s = scheduler(node("poor", taints=[{"key": "k", "effect": "PreferNoSchedule"}]), node("good", pods=2))
+    assert Counter(placed(put(s, *(pod(f"p{i}") for i in range(3)))).values()) == {"good": 2, "poor": 1}
+
+
+def test_pods_made_for_one_node_go_there() -> None:
+    s = scheduler(*(node(f"n{i}") for i in range(50)))
+    field = {"key": "metadata.name", "operator": "In"}
+    pods = []
+    for i in range(50):
+        terms = [{"matchFields": [{**field, "values": [f"n{i}"]}]}]
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        pods.append(pod(f"p{i}", affinity={"nodeAffinity": required}))
+    assert placed(put(s, *pods)) == {f"p{i}": f"n{i}" for i in range(50)}
+
+
+def test_a_gone_node_takes_nobody_and_comes_back_with_its_pods() -> None:
+    s = scheduler(node("a", pods=1), node("b", pods=1))
+    put(s, pod("x", nodeName="a"))
+    s.node_gone("a")
+    s.node_gone("b")
+    assert told(put(s, pod("p"))) == {"p": "0/0 nodes are available."}
+    s.node_changed(node("a", pods=1))
+    assert told(s.schedule(0.0)) == {"p": "0/1 nodes are available: 1 Too many pods."}
+    s.node_changed(node("a", pods=2))
+    assert placed(s.schedule(0.0)) == {"p": "a"}
+
+
+def test_nodes_of_unreadable_capacity_take_nobody() -> None:
+    s = scheduler({"metadata": {"name": "a"}, "status": {"allocatable": {"pods": "many"}}}, {"metadata": {"name": "b"}})
+    assert told(put(s, pod("p"))) == {"p": "0/2 nodes are available: 2 Too many pods."}

@@ -1,0 +1,280 @@
+"""The simulated nodes over a store: whole lives of pods, by hand turn by turn and in a running loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+from embedded_world import add, store_with
+
+from cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
+from cluster.embedded.nodes.podapi import PodRef, merged_status
+from cluster.embedded.store import Store
+
+Obj = dict[str, Any]
+
+
+class World:
+    """A store with simulated nodes and a hand on the clock."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.store = store_with()
+        self.now_s = 1000.0
+        self.nodes = Simulator(
+            StorePodApi(self.store), NodeSettings(**settings), clock=self.store.clock, monotonic=lambda: self.now_s
+        )
+        asyncio.run(self.nodes.begin())
+
+    def settle(self, after_s: float = 0.0) -> None:
+        """Let `after_s` pass, then turn until nothing is left to do."""
+        self.now_s += after_s
+
+        async def turns() -> None:
+            while await self.nodes.turn():
+                pass
+
+        asyncio.run(turns())
+
+    def pod(self, name: str) -> Obj:
+        return self.store.get("Pod", "default", name) or {}
+
+    def phases(self) -> Counter[str]:
+        return Counter(pod["status"]["phase"] for pod in self.store.list("Pod"))
+
+
+def test_nodes_register() -> None:
+    world = World(nodes=3, pods_per_node=50)
+    nodes = world.store.list("Node")
+    assert [node["metadata"]["name"] for node in nodes] == ["node-0", "node-1", "node-2"]
+    assert nodes[1]["metadata"]["labels"] == {
+        "kubernetes.io/hostname": "node-1",
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+    }
+    assert nodes[0]["status"]["allocatable"]["pods"] == "50"
+    assert {c["type"]: c["status"] for c in nodes[0]["status"]["conditions"]}["Ready"] == "True"
+    assert len({node["status"]["addresses"][0]["address"] for node in nodes}) == 3
+
+
+def test_two_writes_from_created_to_ready() -> None:
+    world = World()
+    add(world.store, "Pod", "p")
+    before = world.store.rv
+    world.settle()
+    assert world.store.rv == before + 2
+    pod = world.pod("p")
+    assert pod["spec"]["nodeName"] == "node-0"
+    assert pod["status"]["phase"] == "Running"
+    assert {c["type"]: c["status"] for c in pod["status"]["conditions"]} == {
+        "PodScheduled": "True",
+        "Initialized": "True",
+        "Ready": "True",
+        "ContainersReady": "True",
+    }
+
+
+def test_pods_spread_over_the_nodes() -> None:
+    world = World(nodes=4)
+    for i in range(200):
+        add(world.store, "Pod", f"p{i}")
+    world.settle()
+    assert Counter(pod["spec"]["nodeName"] for pod in world.store.list("Pod")) == {f"node-{i}": 50 for i in range(4)}
+    assert world.phases() == {"Running": 200}
+
+
+def test_more_pods_than_room() -> None:
+    world = World(nodes=2, pods_per_node=3)
+    for i in range(8):
+        add(world.store, "Pod", f"p{i}")
+    world.settle()
+    assert world.phases() == {"Running": 6, "Pending": 2}
+    condition = world.pod("p7")["status"]["conditions"][0]
+    assert condition["reason"] == "Unschedulable"
+    assert condition["message"] == "0/2 nodes are available: 2 Too many pods."
+    world.store.delete("Pod", "default", "p0")
+    world.settle()
+    world.settle()
+    assert world.phases() == {"Running": 6, "Pending": 1}
+
+
+def test_a_pod_that_names_its_node() -> None:
+    world = World()
+    add(world.store, "Pod", "p", spec={"nodeName": "node-3", "containers": []})
+    world.settle()
+    assert world.pod("p")["status"]["phase"] == "Running"
+
+
+def test_a_deleted_pod_ends_and_leaves() -> None:
+    world = World(terminate_ms=2000)
+    spec = {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 30}
+    add(world.store, "Pod", "p", spec=spec)
+    world.settle()
+    world.store.delete("Pod", "default", "p")
+    world.settle(1.9)
+    assert world.pod("p")["metadata"]["deletionGracePeriodSeconds"] == 30
+    world.settle(0.2)
+    assert world.pod("p"), "the two seconds began when the delete was seen"
+    world.settle(2)
+    assert world.pod("p") == {}
+
+
+def test_ready_after_a_delay() -> None:
+    world = World(ready_ms=1500)
+    add(world.store, "Pod", "p")
+    world.settle()
+    ready = [c for c in world.pod("p")["status"]["conditions"] if c["type"] == "Ready"]
+    assert ready[0]["status"] == "False"
+    world.settle(1.5)
+    ready = [c for c in world.pod("p")["status"]["conditions"] if c["type"] == "Ready"]
+    assert ready[0]["status"] == "True"
+    assert "reason" not in ready[0]
+
+
+def test_pods_fail_on_request_and_free_their_place() -> None:
+    world = World(nodes=1, pods_per_node=1)
+    add(world.store, "Pod", "p")
+    add(world.store, "Pod", "q")
+    world.settle()
+    assert world.nodes.fail(world.pod("p")["metadata"]["uid"], "Evicted") is True
+    world.settle()
+    assert world.pod("p")["status"]["reason"] == "Evicted"
+    assert world.pod("q")["status"]["phase"] == "Running"
+
+
+def test_cordon_and_uncordon() -> None:
+    world = World(nodes=1)
+    node = world.store.get("Node", "", "node-0") or {}
+    world.store.update("Node", {**node, "spec": {**node["spec"], "unschedulable": True}})
+    add(world.store, "Pod", "p")
+    world.settle()
+    assert world.phases() == {"Pending": 1}
+    node = world.store.get("Node", "", "node-0") or {}
+    world.store.update("Node", {**node, "spec": {}})
+    world.settle()
+    assert world.phases() == {"Running": 1}
+
+
+def test_a_no_execute_taint_empties_a_node() -> None:
+    world = World(nodes=2)
+    for i in range(10):
+        add(world.store, "Pod", f"p{i}")
+    world.settle()
+    node = world.store.get("Node", "", "node-0") or {}
+    taints = [{"key": "k", "effect": "NoExecute"}]
+    world.store.update("Node", {**node, "spec": {**node["spec"], "taints": taints}})
+    world.settle()
+    assert {pod["spec"]["nodeName"] for pod in world.store.list("Pod")} == {"node-1"}
+
+
+def test_the_pods_of_a_deleted_node_are_given_up() -> None:
+    world = World(nodes=2, gone_node_ms=1000)
+    for i in range(10):
+        add(world.store, "Pod", f"p{i}")
+    world.settle()
+    world.store.delete("Node", "", "node-0")
+    world.settle()
+    assert world.phases() == {"Running": 10}
+    world.settle(1.0)
+    assert {pod["spec"]["nodeName"] for pod in world.store.list("Pod")} == {"node-1"}
+
+
+def test_a_node_of_somebody_else_is_taken_over() -> None:
+    world = World(nodes=0)
+    add(world.store, "Pod", "p")
+    world.settle()
+    assert world.phases() == {"Pending": 1}
+    world.store.create("Node", {"metadata": {"name": "mine"}, "status": {"capacity": {"pods": "2"}}})
+    world.settle()
+    node = world.store.get("Node", "", "mine") or {}
+    assert node["status"]["capacity"] == {"pods": "2"}
+    assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True"
+    assert world.pod("p")["spec"]["nodeName"] == "mine"
+    assert world.phases() == {"Running": 1}
+
+
+def test_another_pod_of_the_same_name_is_left_alone() -> None:
+    world = World()
+    pod = add(world.store, "Pod", "p")
+    world.settle()
+    stale = PodRef("default", "p", "another uid")
+    before = world.store.rv
+    api = StorePodApi(world.store)
+
+    async def write() -> None:
+        await api.bind([(stale, "node-1"), (PodRef("default", "p", pod["metadata"]["uid"]), "node-1")])
+        await api.write_status([(stale, {"phase": "Failed"})])
+        await api.delete([stale, PodRef("default", "none", "x")], now=True)
+
+    asyncio.run(write())
+    assert world.store.rv == before
+
+
+def test_a_condition_that_stays_keeps_its_time() -> None:
+    old = {"phase": "Pending", "conditions": [{"type": "A", "status": "True", "lastTransitionTime": "t0"}]}
+    new = {
+        "phase": "Running",
+        "conditions": [
+            {"type": "A", "status": "True", "lastTransitionTime": "t1"},
+            {"type": "B", "status": "True", "lastTransitionTime": "t1"},
+        ],
+    }
+    assert merged_status(old, new) == {
+        "phase": "Running",
+        "conditions": [
+            {"type": "A", "status": "True", "lastTransitionTime": "t0"},
+            {"type": "B", "status": "True", "lastTransitionTime": "t1"},
+        ],
+    }
+
+
+async def until(store: Store, want: dict[str, int]) -> None:
+    """Wait for a count of pods by phase; the deadline only ends a failing run."""
+    async with asyncio.timeout(10):
+        while Counter(pod["status"]["phase"] for pod in store.list("Pod")) != want:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("ready_ms", [0, 5])
+def test_in_a_running_loop(ready_ms: float) -> None:
+    async def scenario() -> None:
+        store = store_with()
+        nodes = Simulator(StorePodApi(store), NodeSettings(ready_ms=ready_ms, pods_per_node=1000), clock=store.clock)
+        await nodes.start()
+        for i in range(500):
+            add(store, "Pod", f"p{i}")
+        await until(store, {"Running": 500})
+        for i in range(500):
+            store.delete("Pod", "default", f"p{i}")
+        await until(store, {})
+        add(store, "Pod", "late")
+        await until(store, {"Running": 1})
+        await nodes.stop()
+        add(store, "Pod", "too-late")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert (store.get("Pod", "default", "too-late") or {})["status"]["phase"] == "Pending"
+
+    asyncio.run(scenario())
+
+
+def test_a_failing_turn_does_not_end_the_nodes(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(StorePodApi):
+        async def bind(self, bindings: Any) -> None:
+            raise RuntimeError("the store is on fire")
+
+    async def scenario() -> bool:
+        store = store_with()
+        nodes = Simulator(Broken(store), NodeSettings(), clock=store.clock)
+        await nodes.start()
+        add(store, "Pod", "p")
+        async with asyncio.timeout(10):
+            while not caplog.records:
+                await asyncio.sleep(0)
+        alive = nodes._task is not None and not nodes._task.done()
+        await nodes.stop()
+        return alive
+
+    assert asyncio.run(scenario())
+    assert "the store is on fire" in caplog.text
