@@ -1,0 +1,98 @@
+"""A source on the Kubernetes API: each watch and each list is a task on the I/O loop that fills a bounded buffer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from cluster.client import Client
+from cluster.frames import WatchEvent
+from cluster.listing import ListError, Page
+from cluster.resources import Resource as ClusterResource
+from cluster.watch import IDLE_S, Broken, Deaf, Expired
+from controllers.registry import Resource
+from workers.channel import Channel
+from workers.clock import Clock
+from workers.io_loop import IoLoop
+from workers.log_line import line
+from workers.source import End, Ending
+
+EVENTS_MAX = 1_000
+"""Watch events that may wait for the main thread: about 2 MB of pods."""
+PAGES_MAX = 2
+
+log = logging.getLogger("oarlock.ingest")
+T = TypeVar("T")
+
+
+def cluster_resource(resource: Resource[Any]) -> ClusterResource:
+    """The resource as the client spells it."""
+    group, _, version = resource.group_version.rpartition("/")
+    return ClusterResource(group, version, resource.plural, resource.kind)
+
+
+class ApiSource:
+    """One resource. ``ring`` is called, on the I/O thread, whenever something has come."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[Any],
+        io: IoLoop,
+        ring: Callable[[], None],
+        clock: Clock,
+        *,
+        idle_s: float = IDLE_S,
+        events_max: int = EVENTS_MAX,
+    ) -> None:
+        self._client, self._resource, self._io, self._ring = client, cluster_resource(resource), io, ring
+        self._clock, self._idle_s, self._events_max = clock, idle_s, events_max
+        self._heard_ms = 0
+
+    def heard_ms(self) -> int:
+        return self._heard_ms
+
+    def watch(self, rv: str) -> Channel[WatchEvent]:
+        channel: Channel[WatchEvent] = Channel(self._io.loop, self._ring, self._events_max)
+        return self._fill(channel, self._watch(rv, channel))
+
+    def pages(self, limit: int) -> Channel[Page]:
+        channel: Channel[Page] = Channel(self._io.loop, self._ring, PAGES_MAX)
+        return self._fill(channel, self._pages(limit, channel))
+
+    def _fill(self, channel: Channel[T], filling: Awaitable[None]) -> Channel[T]:
+        async def run() -> None:
+            try:
+                await filling
+            except Expired as error:
+                end = End(Ending.EXPIRED, str(error))
+            except Deaf as error:
+                end = End(Ending.DEAF, str(error))
+            except (Broken, ListError) as error:
+                end = End(Ending.BROKEN, str(error))
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # a bug must not leave the feed waiting for ever
+                log.exception(line("stream failed", resource=self._resource.plural))
+                end = End(Ending.BROKEN, f"{type(error).__name__}: {error}")
+            else:
+                end = End(Ending.CLOSED)
+            channel.finish(end)
+
+        channel.filled_by(asyncio.run_coroutine_threadsafe(run(), self._io.loop).cancel)
+        return channel
+
+    async def _watch(self, rv: str, channel: Channel[WatchEvent]) -> None:
+        async with aclosing(self._client.watch_batches(self._resource, rv, idle_s=self._idle_s)) as batches:
+            async for batch in batches:
+                self._heard_ms = self._clock.mono_ms()
+                await channel.put(batch)
+
+    async def _pages(self, limit: int, channel: Channel[Page]) -> None:
+        async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:
+            async for page in pages:
+                self._heard_ms = self._clock.mono_ms()
+                await channel.put([page])

@@ -1,0 +1,105 @@
+"""The fleet's Lease in the Kubernetes API: which epoch, on which Redis, in which phase. One name a cluster, so that a
+second fleet finds it taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cluster.answer import Answer
+from cluster.lease import HeldLease, LeaseCell, LeaseSpec, Swap
+from workers.io_loop import IoLoop
+
+LEASE_NAME = "oarlock"
+_PREFIX = "oarlock.io/"
+DRAIN, OPEN = "DRAIN", "OPEN"
+
+Swapped = tuple[Swap, HeldLease | None, Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetLease:
+    """What the Lease says. ``holder``: who wrote it last; "" when a minter gave up in good order.
+
+    ``renewed_ms`` is the holder's wall clock. Invariant: ``epoch`` grows with every change of ``run``.
+    """
+
+    fleet: str
+    protocol: int
+    epoch: int
+    run: str
+    phase: str
+    holder: str
+    renewed_ms: int
+    transitions: int = 0
+
+    @classmethod
+    def of(cls, spec: LeaseSpec) -> FleetLease:
+        """Read it. A Lease that is no fleet's has the fleet "" and counts as another fleet's."""
+        notes = {name.removeprefix(_PREFIX): text for name, text in spec.annotations.items()}
+        return cls(
+            fleet=notes.get("fleet", ""),
+            protocol=_number(notes.get("protocol")),
+            epoch=_number(notes.get("epoch")),
+            run=notes.get("redis-run-id", ""),
+            phase=notes.get("phase", ""),
+            holder=spec.holder,
+            renewed_ms=spec.renewed_ms,
+            transitions=spec.transitions,
+        )
+
+    def spec(self, duration_ms: int, before: LeaseSpec | None) -> LeaseSpec:
+        """As written; annotations of others are kept."""
+        notes = {
+            "fleet": self.fleet,
+            "protocol": str(self.protocol),
+            "epoch": str(self.epoch),
+            "redis-run-id": self.run,
+            "phase": self.phase,
+        }
+        kept = before.annotations if before is not None else {}
+        same_epoch = before is not None and FleetLease.of(before).epoch == self.epoch
+        return LeaseSpec(
+            holder=self.holder,
+            duration_s=max(1, duration_ms // 1000),
+            acquired_ms=before.acquired_ms if before is not None and same_epoch else self.renewed_ms,
+            renewed_ms=self.renewed_ms,
+            transitions=self.transitions,
+            annotations={**kept, **{_PREFIX + name: text for name, text in notes.items()}},
+        )
+
+    def next_epoch(self, fleet: str, protocol: int, epoch: int, run: str, holder: str, now_wall_ms: int) -> FleetLease:
+        """The Lease of a new epoch, in DRAIN."""
+        return FleetLease(fleet, protocol, epoch, run, DRAIN, holder, now_wall_ms, self.transitions + 1)
+
+    def renewed(self, holder: str, now_wall_ms: int, phase: str = "") -> FleetLease:
+        """The same epoch, confirmed by ``holder``; in ``phase`` where one is given."""
+        return replace(self, holder=holder, renewed_ms=now_wall_ms, phase=phase or self.phase)
+
+
+class LeaseStore(Protocol):
+    """The Lease as a cell, without blocking: each answer is a future."""
+
+    def read(self) -> Future[HeldLease | None]: ...
+
+    def swap(self, before: HeldLease | None, after: LeaseSpec) -> Future[Swapped]: ...
+
+
+class ApiLease:
+    """The real one; its requests run on the I/O loop."""
+
+    def __init__(self, io: IoLoop, cell: LeaseCell) -> None:
+        self._io, self._cell = io, cell
+
+    def read(self) -> Future[HeldLease | None]:
+        return asyncio.run_coroutine_threadsafe(self._cell.read(), self._io.loop)
+
+    def swap(self, before: HeldLease | None, after: LeaseSpec) -> Future[Swapped]:
+        return asyncio.run_coroutine_threadsafe(self._cell.swap(before, after), self._io.loop)
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdecimal() else 0

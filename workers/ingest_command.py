@@ -1,0 +1,161 @@
+"""The process of an ingestor, from its settings to its exit code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any
+
+import redis
+from redis.exceptions import AuthenticationError, RedisError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
+
+from broker import epoch
+from broker.connection import BadRedisUrl, RunGuard, connect
+from cluster import config
+from cluster.client import Client
+from cluster.errors import ConfigError
+from controllers.registry import RESOURCES
+from workers.api_source import ApiSource
+from workers.bell import Bell
+from workers.clock import Clock, SystemClock
+from workers.feed import Feed
+from workers.fleet_lease import LEASE_NAME, ApiLease
+from workers.ingestor import Ingestor
+from workers.io_loop import IoLoop
+from workers.known_owners import KnownOwners
+from workers.log_line import line
+from workers.mint import EpochKeeper, FleetRefused
+from workers.redis_side import RedisSide
+from workers.settings import Settings
+
+RESIGN_S = 0.3
+CLOSE_S = 0.5
+
+log = logging.getLogger("oarlock.ingest")
+
+Announce = Callable[[Mapping[str, Any]], None]
+
+
+class Unusable(Exception):
+    """What was given cannot be used; one line with the mend."""
+
+
+def run_ingestor(
+    settings: Settings,
+    *,
+    embedded: bool = False,
+    wait_for_redis_s: float = 0.0,
+    announce: Announce | None = None,
+) -> int:
+    """Ingest until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line on stderr.
+
+    2: settings that cannot be used, a Redis that is unfit or absent (for longer than ``wait_for_redis_s``), a fleet
+    this process may not work for. ``embedded``: Redis 6.2 will do. ``announce``: is given a line of facts when the
+    epoch is open; prints it as JSON where it is not given. Call it on the main thread.
+    """
+    try:
+        process = IngestProcess(settings, announce or _print)
+        process.check_redis(embedded, wait_for_redis_s)
+        process.run()
+    except (Unusable, ConfigError, BadRedisUrl, FleetRefused, epoch.UnfitServer) as error:
+        print(f"oarlock: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+class IngestProcess:
+    """Everything of one ingestor. Raises BadRedisUrl and ConfigError."""
+
+    def __init__(self, settings: Settings, announce: Announce) -> None:
+        self._settings, self._announce = settings, announce
+        self._clock: Clock = SystemClock()
+        self._started_ms = self._clock.mono_ms()
+        self._bell = Bell()
+        self._stopping = False
+        guard = RunGuard()
+        self._redis: redis.Redis = connect(settings.redis_url, guard=guard)
+        cluster = config.load(settings.kubeconfig or None)
+        self._client = Client(cluster, role="ingestor", request_timeout_s=settings.request_timeout_ms / 1000)
+        self._io = IoLoop()
+        owners = KnownOwners()
+        self.feeds = [
+            Feed(
+                resource,
+                ApiSource(self._client, resource, self._io, self._bell.ring, self._clock),
+                owners,
+                nonce=lambda: secrets.token_hex(8),
+                random=random.Random(),
+            )
+            for resource in RESOURCES.values()
+        ]
+        lease = ApiLease(self._io, self._client.lease(settings.lease_namespace, LEASE_NAME))
+        name = f"ingestor-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        side = RedisSide(self._redis, guard)
+        self._keeper = EpochKeeper(side, lease, settings, self._clock, name, ring=self._bell.ring)
+        self.ingestor = Ingestor(self._keeper, self.feeds, owners, self._opened)
+
+    def check_redis(self, embedded: bool, wait_s: float) -> None:
+        """Whether this Redis will do. Raises Unusable and UnfitServer."""
+        patiently = Retrying(
+            stop=stop_after_delay(wait_s),
+            wait=wait_exponential(multiplier=0.05, max=1.0),
+            retry=retry_if_exception(_may_pass),
+            reraise=True,
+        )
+        try:
+            patiently(epoch.check_fit, self._redis, embedded=embedded)
+        except RedisError as error:
+            raise Unusable(
+                f"cannot use the Redis of --redis: {error}; is it running, and is the password right?"
+            ) from None
+
+    def run(self) -> None:
+        """Rounds until a signal says stop. Raises FleetRefused."""
+        before = {signum: signal.signal(signum, self._stop) for signum in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            while not self._stopping:
+                due_ms = self.ingestor.round(self._clock.mono_ms())
+                if due_ms > 0 and not self._stopping:
+                    self._bell.wait(due_ms / 1000)
+        finally:
+            for signum, handler in before.items():
+                signal.signal(signum, handler)
+            self._close()
+
+    def _stop(self, signum: int, frame: FrameType | None) -> None:
+        self._stopping = True
+        self._bell.ring()
+
+    def _close(self) -> None:
+        self.ingestor.close()
+        resigned = self._keeper.resign()
+        try:
+            if resigned is not None:
+                resigned.result(RESIGN_S)
+            self._io.run(self._client.close(), CLOSE_S)
+        except TimeoutError:
+            log.warning(line("closing took too long"))
+        self._io.close()
+        self._redis.close()
+
+    def _opened(self, number: int) -> None:
+        after_ms = self._clock.mono_ms() - self._started_ms
+        facts = {"event": "open", "role": "ingestor", "name": self._keeper.name, "epoch": number, "after_ms": after_ms}
+        self._announce(facts)
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, RedisError) and not isinstance(error, AuthenticationError)
+
+
+def _print(facts: Mapping[str, Any]) -> None:
+    print(json.dumps(facts), flush=True)

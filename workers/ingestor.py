@@ -1,0 +1,183 @@
+"""One ingestor: keeps itself in the fleet's epoch and its feeds going, on one thread that never blocks for long.
+
+Any number of these may run; none leads. What they do twice is skipped by the broker, what one leaves undone another
+finds: unpublished lists by their cursor, an unrenewed Lease by its age.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from broker.redis_broker import RedisBroker
+from broker.values import BrokerFull, BrokerUnreachable, EpochOver
+from controllers.registry import PODS
+from workers.feed import Feed
+from workers.fleet_lease import OPEN
+from workers.known_owners import KnownOwners
+from workers.log_line import line
+from workers.mint import EpochKeeper
+from workers.relist import ApiWentBack
+
+DEAF_MS = 75_000
+"""As long as a watch may be silent before it is replaced."""
+PUBLISH_EVERY_MS = 1_000
+PUBLISH_OBJECTS = 500
+STATUS_EVERY_MS = 60_000
+UNREACHABLE_MS = (50, 2_000)
+
+log = logging.getLogger("oarlock.ingest")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedStatus:
+    """``heard_ms``: since the API said anything about the resource; -1 for never. Events are this process's."""
+
+    state: str
+    position: str
+    heard_ms: int
+    applied: int
+    skipped: int
+    unreadable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How an ingestor fares. ``epoch`` 0: it is in none."""
+
+    name: str
+    standing: str
+    epoch: int
+    phase: str
+    feeds: dict[str, FeedStatus]
+
+
+class Ingestor:
+    """``on_open`` is told each epoch in which turns may begin, once. Drive it with ``round``."""
+
+    def __init__(
+        self,
+        keeper: EpochKeeper,
+        feeds: Sequence[Feed],
+        owners: KnownOwners,
+        on_open: Callable[[int], None] = lambda epoch: None,
+    ) -> None:
+        self._keeper, self._feeds, self._owners, self._on_open = keeper, feeds, owners, on_open
+        self._broker: RedisBroker | None = None
+        self._listing_for = self._told_open = 0
+        self._publish_due_ms = self._status_due_ms = self._pause_until_ms = 0
+        self._pause_ms = 0
+        self._deaf: set[str] = set()
+
+    def round(self, now_ms: int) -> int:
+        """Let everything do its next step. Returns ms until the next round; the bell comes earlier.
+
+        Raises FleetRefused where this process must end.
+        """
+        if now_ms < self._pause_until_ms:
+            return self._pause_until_ms - now_ms
+        try:
+            due_ms = self._work(now_ms)
+        except EpochOver as error:
+            self._keeper.suspect(str(error))
+            self._follow()
+            return 0
+        except ApiWentBack as error:
+            log.critical(line("api went back", why=error))
+            self._keeper.suspect(str(error), unusable=True)
+            self._follow()
+            return 0
+        except (BrokerUnreachable, BrokerFull) as error:
+            if not self._pause_ms:
+                log.error(line("redis refuses", why=error))
+            shortest_ms, longest_ms = UNREACHABLE_MS
+            self._pause_ms = min(longest_ms, self._pause_ms * 2) or shortest_ms
+            self._pause_until_ms = now_ms + self._pause_ms
+            return self._pause_ms
+        if self._pause_ms:
+            log.info(line("redis answers"))
+            self._pause_ms = 0
+        return due_ms
+
+    def status(self, now_ms: int) -> Status:
+        """For the log and for metrics."""
+        feeds = {
+            feed.name: FeedStatus(
+                feed.state,
+                feed.position,
+                now_ms - feed.source.heard_ms() if feed.source.heard_ms() else -1,
+                feed.applied,
+                feed.skipped,
+                feed.projector.unreadable,
+            )
+            for feed in self._feeds
+        }
+        keeper = self._keeper
+        return Status(keeper.name, keeper.standing, keeper.epoch, keeper.phase, feeds)
+
+    def close(self) -> None:
+        """Leave the epoch, in good order."""
+        for feed in self._feeds:
+            feed.leave()
+
+    def _work(self, now_ms: int) -> int:
+        keeper = self._keeper
+        due_ms = keeper.step(now_ms)
+        self._follow()
+        self._tell(now_ms)
+        broker = self._broker
+        if broker is None:
+            return due_ms
+        if keeper.wants_lists(now_ms):
+            self._list_for_opening(now_ms)
+        if self._owners.doubtful:
+            self._owners.settle(broker, PODS)
+        may_list = keeper.may_list(now_ms)
+        due_ms = min([due_ms, *[feed.step(now_ms, may_list) for feed in self._feeds]])
+        if now_ms >= self._publish_due_ms:
+            # Also what an ingestor that died in the middle of it has left.
+            left = broker.republish(PUBLISH_OBJECTS)
+            self._publish_due_ms = now_ms if left else now_ms + PUBLISH_EVERY_MS
+            due_ms = 0 if left else due_ms
+        return due_ms
+
+    def _follow(self) -> None:
+        """Take the feeds to where the keeper is."""
+        broker = self._keeper.broker
+        if broker is self._broker:
+            return
+        self._broker = broker
+        for feed in self._feeds:
+            feed.join(broker) if broker is not None else feed.leave()
+
+    def _list_for_opening(self, now_ms: int) -> None:
+        """The drain is over: every list from now on is of a time when no earlier write can land any more."""
+        keeper = self._keeper
+        if self._listing_for != keeper.epoch:
+            self._listing_for = keeper.epoch
+            for feed in self._feeds:
+                feed.relist()
+        elif all(feed.listed for feed in self._feeds):
+            keeper.lists_committed([feed.name for feed in self._feeds])
+
+    def _tell(self, now_ms: int) -> None:
+        keeper = self._keeper
+        if keeper.phase == OPEN and self._told_open != keeper.epoch:
+            self._told_open = keeper.epoch
+            self._on_open(keeper.epoch)
+        for feed in self._feeds:
+            heard_ms = feed.source.heard_ms()
+            deaf = self._broker is not None and heard_ms > 0 and now_ms - heard_ms > DEAF_MS
+            if deaf and feed.name not in self._deaf:
+                self._deaf.add(feed.name)
+                log.error(line("deaf", resource=feed.name, silent_ms=now_ms - heard_ms))
+            elif not deaf and feed.name in self._deaf:
+                self._deaf.discard(feed.name)
+                log.warning(line("hears again", resource=feed.name))
+        if now_ms >= self._status_due_ms:
+            self._status_due_ms = now_ms + STATUS_EVERY_MS
+            status = asdict(self.status(now_ms))
+            for name, facts in status.pop("feeds").items():
+                log.info(line("feed", resource=name, **facts))
+            log.info(line("status", **status))

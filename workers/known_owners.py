@@ -1,0 +1,84 @@
+"""The owners an ingestor knows, for routing orphans; and what to do where it learns of one late.
+
+An orphan wakes the owners that would adopt it, and an owner wakes itself. Of the two events that make a pair, whichever
+is applied to Redis second does the waking, provided that its ingestor knows of the first. With several ingestors that
+need not be so: one may be ahead with pods, another with owners. Hence each of them, whoever applied an event, sees to
+every pair whose events both passed through its hands: an orphan that another one applied still wakes its owners, an
+owner learned that way puts its namespace in doubt, and doubts are settled by a look at the cached orphans. One that
+starts, or jumps over a part of the history, begins with every namespace in doubt. So no pair is missed as long as one
+ingestor lives, or starts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from broker.values import Cached
+from controllers.model import LabelSelector, ReplicaSet
+from controllers.owner_table import OwnerTable
+from controllers.registry import Resource
+from controllers.routing import orphan_entry
+
+EVERY_OWNER = "all"
+"""Index entry that every owner has in the cache, so that a new ingestor can read them all at one moment."""
+NAMESPACES_AT_ONCE = 50
+
+
+class OrphanBroker(Protocol):
+    """What settling needs of a broker."""
+
+    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int: ...
+
+    def look(
+        self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()
+    ) -> tuple[str, list[Cached]]: ...
+
+
+class KnownOwners:
+    """One table for all queues, kept by the feeds of the owners."""
+
+    def __init__(self) -> None:
+        self.table = OwnerTable()
+        self._selectors: dict[str, dict[str, LabelSelector | None]] = {}
+        self.doubtful: set[str] = set()
+        """Namespaces where an owner may select a cached orphan that did not wake it."""
+
+    def note(self, queue: str, owner: ReplicaSet, gone: bool) -> bool:
+        """Know an owner in its present state. Returns whether it may now want pods it did not want before."""
+        known = self._selectors.setdefault(queue, {})
+        self.table.note(queue, owner, gone)
+        if gone:
+            known.pop(owner.key, None)
+            return False
+        changed = owner.key not in known or known[owner.key] != owner.selector
+        known[owner.key] = owner.selector
+        return changed
+
+    def replace(self, queue: str, owners: Iterable[ReplicaSet]) -> None:
+        """Know these of a queue and no others."""
+        left = set(self._selectors.get(queue, ()))
+        for owner in owners:
+            left.discard(owner.key)
+            self.note(queue, owner, False)
+        for key in left:
+            namespace, _, name = key.partition("/")
+            self.note(queue, ReplicaSet(namespace, name, "", 0, 0, None, b"", {}), True)
+
+    def doubt_all(self) -> None:
+        """A part of the history was not seen here: any pair may have been missed."""
+        for owners in self._selectors.values():
+            self.doubtful.update(key.partition("/")[0] for key in owners)
+
+    def settle(self, broker: OrphanBroker, resource: Resource[Any]) -> int:
+        """Wake every owner that selects an orphan cached in a doubtful namespace. Returns how many keys it queued."""
+        wakes: dict[str, set[str]] = {}
+        entries = [orphan_entry(namespace) for namespace in sorted(self.doubtful)]
+        for at in range(0, len(entries), NAMESPACES_AT_ONCE):
+            _, orphans = broker.look(resource.plural, index=entries[at : at + NAMESPACES_AT_ONCE])
+            for cached in orphans:
+                for queue, key in resource.route(resource.decode(cached.blob), False, self.table).wake:
+                    wakes.setdefault(queue, set()).add(key)
+        queued = sum(broker.add(queue, sorted(keys)) for queue, keys in sorted(wakes.items()))
+        self.doubtful = set()
+        return queued

@@ -1,0 +1,129 @@
+"""From the API's JSON to what the broker stores: projection, index entries, keys to wake."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from broker.values import Event
+from cluster.frames import WatchEvent
+from controllers.registry import Resource
+from controllers.routing import WakeKey
+from controllers.wire import WireError
+from workers.known_owners import EVERY_OWNER, KnownOwners
+from workers.log_line import line
+from workers.versions import newer
+
+log = logging.getLogger("oarlock.ingest")
+
+OWNED = b'"controller":true'
+"""In the JSON of every object that has a controller, as API servers write it: what lacks it may be an orphan."""
+
+
+@dataclass(slots=True)
+class EventBatch:
+    """Contiguous watch events up to ``to``, ready to be applied.
+
+    ``events`` are in order. What is at or below the watermark was applied by another ingestor, and counts only for
+    ``orphans`` (resourceVersion, keys that would adopt it) and ``owners`` (resourceVersion, namespace of an owner that
+    may want more pods than before).
+    """
+
+    to: str
+    count: int = 0
+    events: list[Event] = field(default_factory=list)
+    orphans: list[tuple[str, tuple[WakeKey, ...]]] = field(default_factory=list)
+    owners: list[tuple[str, str]] = field(default_factory=list)
+    rested: bool = False
+    """Whether the pause before a possibly superfluous call was made."""
+
+
+class Projector:
+    """Prepares the events and lists of one resource, and keeps the owners known."""
+
+    def __init__(self, resource: Resource[Any], owners: KnownOwners) -> None:
+        self.resource, self._owners = resource, owners
+        self.unreadable = 0
+        """Objects that could not be decoded; each was logged and left out."""
+
+    def batch(self, raw: Iterable[WatchEvent], after: str, mark: str, bytes_max: int) -> tuple[EventBatch, int]:
+        """A batch of the first of these events, and how many it took: as many as fit into ``bytes_max`` of blobs.
+
+        ``after``: what came before them; ``mark``: the last known watermark. Ends before an event that is not after the
+        one before it; raises OutOfOrder where that is the first.
+        """
+        batch, size, taken = EventBatch(after), 0, 0
+        for event in raw:
+            bookmark = event.type == "BOOKMARK"
+            ordered = newer(event.rv, batch.to) or (bookmark and event.rv == batch.to)
+            if not ordered and not taken:
+                raise OutOfOrder(event, batch.to)
+            if not ordered or size >= bytes_max:
+                break
+            taken += 1
+            batch.to = event.rv
+            if bookmark:
+                continue
+            batch.count += 1
+            applied = not newer(event.rv, mark)
+            if applied and not self.resource.owner_queue and OWNED in event.object:
+                continue  # nothing is left to do for it
+            prepared = self._prepared(event, batch)
+            if prepared is not None and not applied:
+                batch.events.append(prepared)
+                size += len(prepared.blob or b"")
+        return batch, taken
+
+    def listed(self, items: Iterable[bytes]) -> list[Event]:
+        """The objects of a page of a list."""
+        found = []
+        for raw in items:
+            try:
+                rv, obj = self.resource.from_json(raw)
+            except WireError as error:
+                self._skip(raw, error)
+                continue
+            found.append(self._event(rv, obj, False, self._routes(obj, False)))
+        return found
+
+    def _prepared(self, event: WatchEvent, batch: EventBatch) -> Event | None:
+        try:
+            _, obj = self.resource.from_json(event.object)
+        except WireError as error:
+            self._skip(event.object, error)
+            return None
+        gone = event.type == "DELETED"
+        queue = self.resource.owner_queue
+        if queue and self._owners.note(queue, obj, gone):
+            batch.owners.append((event.rv, obj.namespace))
+        routes = self._routes(obj, gone)
+        if not queue and routes[1] and OWNED not in event.object:
+            batch.orphans.append((event.rv, routes[1]))
+        return self._event(event.rv, obj, gone, routes)
+
+    def _routes(self, obj: Any, gone: bool) -> tuple[tuple[str, ...], tuple[WakeKey, ...]]:
+        routes = self.resource.route(obj, gone, self._owners.table)
+        if routes.warning:
+            log.warning(line("ambiguous owner", detail=routes.warning))
+        if self.resource.owner_queue and not gone:
+            return (*routes.index, EVERY_OWNER), routes.wake
+        return routes.index, routes.wake
+
+    def _event(self, rv: str, obj: Any, gone: bool, routes: tuple[tuple[str, ...], tuple[WakeKey, ...]]) -> Event:
+        entries, wakes = routes
+        blob = None if gone else self.resource.encode(obj)
+        return Event(obj.key, rv, obj.uid, blob, entries, tuple([f"{queue}:{key}" for queue, key in wakes]))
+
+    def _skip(self, raw: bytes, error: WireError) -> None:
+        # One unreadable object must not stop all the others; the API still refuses what clashes with it.
+        self.unreadable += 1
+        log.error(line("unreadable object", resource=self.resource.plural, error=error, begins=raw[:160]))
+
+
+class OutOfOrder(Exception):
+    """A stream brought an event that is not after the one before: it is no prefix of history."""
+
+    def __init__(self, event: WatchEvent, after: str) -> None:
+        super().__init__(f"{event.type} at {event.rv} after {after}")

@@ -1,0 +1,59 @@
+"""The Redis of the fleet as an ingestor sees it: which epoch it shows, how a new one begins."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import redis
+from redis.exceptions import RedisError
+
+from broker import epoch, script_texts
+from broker.connection import RunGuard
+from broker.epoch import Seen
+from broker.redis_broker import RedisBroker
+from broker.values import BrokerUnreachable
+from workers.log_line import line
+
+log = logging.getLogger("oarlock.ingest")
+
+
+class RedisSide:
+    """One shard through one client; ``guard`` is the one the client was made with. ``clock``: of the scripts."""
+
+    def __init__(
+        self, client: redis.Redis, guard: RunGuard, *, shard: str = "0", clock: str = script_texts.REDIS_TIME
+    ) -> None:
+        self._client, self._guard, self._shard, self._clock = client, guard, shard, clock
+
+    def look(self) -> Seen:
+        """What Redis shows now. Raises BrokerUnreachable; EpochOver where the server trusted was replaced."""
+        return epoch.current(self._client, self._shard)
+
+    def distrust(self) -> None:
+        """Speak to whichever server answers: what it holds is to be found out."""
+        self._guard.expected = None
+
+    def broker(self, seen: Seen) -> RedisBroker:
+        """A broker of this epoch; from now on a connection to another server is refused with EpochOver."""
+        self._guard.expected = seen.run
+        return RedisBroker(self._client, seen.epoch, shard=self._shard, clock=self._clock)
+
+    def mint(self, number: int) -> None:
+        """Begin an epoch, after the Lease was won. Raises BrokerUnreachable: it may have begun or not."""
+        try:
+            epoch.mint(self._client, number, self._shard, self._clock)
+        except RedisError as error:
+            raise BrokerUnreachable(f"mint: {error}") from None
+
+    def sweep(self, number: int) -> None:
+        """Unlink what earlier epochs left, in a thread of its own: nobody waits for it."""
+        threading.Thread(target=self._sweep, args=(number,), name="sweep", daemon=True).start()
+
+    def _sweep(self, number: int) -> None:
+        try:
+            swept = epoch.sweep_older(self._client, number, self._shard)
+        except RedisError as error:  # what is left costs memory only; the next epoch sweeps it too
+            log.warning(line("sweep failed", epoch=number, why=error))
+        else:
+            log.info(line("swept", epoch=number, keys=swept))

@@ -1,0 +1,145 @@
+"""A staged list of one resource: page by page into a generation nobody reads, which then becomes the cache at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from broker.values import Event, Ingested
+from cluster.listing import Page
+from workers.projection import Projector
+from workers.source import Ending, Stream
+from workers.versions import newer
+
+STAGING_LOCK_MS = 5_000
+"""A stager that died holds up the others for so long. A living one renews it while it waits for a page."""
+KEEP_LOCK_MS = STAGING_LOCK_MS // 4
+OWN_LOCK_GONE_MS = 5
+"""After this our own lock of 1 ms is gone: a list that begins afresh stages another generation."""
+OBJECTS_AT_ONCE = 200
+BYTES_AT_ONCE = 1 << 20
+
+
+class StagingBroker(Protocol):
+    """What a relist needs of a broker."""
+
+    def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool: ...
+
+    def commit_list(self, resource: str, generation: str, rv: str) -> Ingested: ...
+
+
+class ApiWentBack(Exception):
+    """The API is at an earlier resourceVersion than one it has shown before: it was restored from a backup."""
+
+    def __init__(self, resource: str, listed: str, known: str) -> None:
+        super().__init__(f"a consistent list of {resource} is of {listed}, but {known} was seen before")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The cache now holds this list, or something newer. ``rv``: watch from there."""
+
+    rv: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisted:
+    """Nothing was committed. ``busy``: because another ingestor stages this resource."""
+
+    why: str
+    busy: bool = False
+
+
+class Relist:
+    """One attempt. ``step`` makes at most one call to the broker; repeating a step that got no answer is harmless.
+
+    ``not_before``: a resourceVersion that existed before the list was asked for, or "". ``nonce`` gives generations.
+    """
+
+    def __init__(
+        self,
+        projector: Projector,
+        broker: StagingBroker,
+        pages: Stream[Page],
+        nonce: Callable[[], str],
+        not_before: str,
+    ) -> None:
+        self._projector, self._broker, self._pages = projector, broker, pages
+        self._resource = projector.resource.plural
+        self._nonce, self._not_before = nonce, not_before
+        self._generation = nonce()
+        self._chunks: deque[list[Event]] = deque()
+        self._staged = False
+        self._last: Page | None = None
+        self._kept_ms: int | None = None
+        self._abandoned = ""
+        self._free_at_ms = 0
+        self.objects = 0
+
+    def step(self, now_ms: int) -> tuple[Listed | Unlisted | None, bool]:
+        """(the outcome, once there is one; whether something was done). Raises ApiWentBack."""
+        if self._abandoned:
+            self._broker.stage(self._resource, self._abandoned, [], lock_ms=1)
+            self._abandoned, self._free_at_ms = "", now_ms + OWN_LOCK_GONE_MS
+        if now_ms < self._free_at_ms:
+            return None, False
+        if self._chunks:
+            return self._stage(self._chunks[0], now_ms), True
+        if self._last is not None and self._staged:
+            return self._commit(self._last), True
+        if self._last is not None:
+            return self._stage([], now_ms), True  # an empty list is staged too: committing asks for the lock
+        page = next(iter(self._pages.take(1)), None)
+        if page is not None:
+            self._open(page)
+            return None, True
+        end = self._pages.end()
+        if end is not None:
+            return Unlisted(end.text if end.ending is not Ending.CLOSED else "the list broke off"), True
+        if self._kept_ms is not None and now_ms - self._kept_ms >= KEEP_LOCK_MS:
+            return self._stage([], now_ms), True
+        return None, False
+
+    def close(self) -> None:
+        """Want no more of it."""
+        self._pages.close()
+
+    def _open(self, page: Page) -> None:
+        if newer(self._not_before, page.rv):
+            raise ApiWentBack(self._resource, page.rv, self._not_before)
+        if page.first and (self._staged or self.objects):  # the snapshot of the earlier pages is gone
+            self._abandoned = self._generation if self._staged else ""
+            self._generation, self._staged, self.objects = self._nonce(), False, 0
+            self._chunks.clear()
+        events = self._projector.listed(page.items)
+        self.objects += len(events)
+        chunk: list[Event] = []
+        size = 0
+        for event in events:
+            chunk.append(event)
+            size += len(event.blob or b"")
+            if len(chunk) >= OBJECTS_AT_ONCE or size >= BYTES_AT_ONCE:
+                self._chunks.append(chunk)
+                chunk, size = [], 0
+        if chunk:
+            self._chunks.append(chunk)
+        if page.last:
+            self._last = page
+
+    def _stage(self, events: list[Event], now_ms: int) -> Unlisted | None:
+        if not self._broker.stage(self._resource, self._generation, events, lock_ms=STAGING_LOCK_MS):
+            return Unlisted("another ingestor stages it", busy=True)
+        self._staged, self._kept_ms = True, now_ms
+        if self._chunks and events is self._chunks[0]:
+            self._chunks.popleft()
+        return None
+
+    def _commit(self, last: Page) -> Listed | Unlisted:
+        result = self._broker.commit_list(self._resource, self._generation, last.rv)
+        match result.verdict:
+            case "OK" | "OLD":
+                return Listed(result.watermark)
+            case _:
+                return Unlisted("the staging lock went to another ingestor", busy=True)

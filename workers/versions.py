@@ -1,0 +1,13 @@
+"""Comparing resourceVersions as the scripts in Redis do: by length, then as text."""
+
+from __future__ import annotations
+
+
+def newer(one: str, other: str) -> bool:
+    """Whether ``one`` comes after ``other``. The empty text comes before all."""
+    return (len(one), one) > (len(other), other)
+
+
+def latest(one: str, other: str) -> str:
+    """The later of the two."""
+    return one if newer(one, other) else other
