@@ -29,10 +29,13 @@ class Admission:
     def on_create(self, check: CreateCheck) -> None:
         self._create_checks.append(check)
 
-    def create(self, kind: Kind, obj: Obj) -> None:
-        """Raises ApiError 404 (no such namespace) or 403 (namespace going away, quota)."""
+    def enter(self, kind: Kind, obj: Obj) -> None:
+        """Before validation: raises ApiError 404 (no such namespace) or 403 (it is going away)."""
         if kind.namespaced:
             self._namespace_lives(kind, obj["metadata"])
+
+    def create(self, kind: Kind, obj: Obj) -> None:
+        """After validation: raises ApiError 403 (quota), so that a bad object is never told it is one too many."""
         for check in self._create_checks:
             check(self._store, kind, obj)
 

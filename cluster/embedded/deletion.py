@@ -150,7 +150,8 @@ def _finalizers_after(kind: Kind, meta: dict[str, Any], options: DeleteOptions) 
             foreground = options.propagation == "Foreground"
         else:
             said = next((f for f in finalizers if f in _COLLECTOR_FINALIZERS), None)
-            orphan, foreground = said == ORPHAN, said == FOREGROUND
+            orphan = said == ORPHAN or (said is None and kind.cascade is Cascade.ORPHAN)
+            foreground = said == FOREGROUND
         finalizers = [f for f in finalizers if f not in _COLLECTOR_FINALIZERS]
     return finalizers + [ORPHAN] * orphan + [FOREGROUND] * foreground
 

@@ -21,6 +21,7 @@ class Cascade(StrEnum):
     """What happens to dependents when a delete does not say (upstream: DefaultGarbageCollectionPolicy)."""
 
     BACKGROUND = "background"  # the collector removes them afterwards
+    ORPHAN = "orphan"  # they stay, without an owner (ReplicationControllers)
     UNSUPPORTED = "unsupported"  # the kind has no dependents: orphan and foreground are ignored
 
 

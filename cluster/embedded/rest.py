@@ -2,7 +2,7 @@
 
 Synchronous: a verb runs from its checks to its commit without letting anyone else in. The order of the
 checks is upstream's (staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go): what the request
-says about itself, preconditions, the server's own fields, defaults, admission, validation, commit.
+says about itself, preconditions, the server's own fields, defaults, namespace, validation, quota, commit.
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ class Rest:
             # Upstream's storage refuses this without a reason of its own.
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         obj = defaulting.apply(kind.name, for_create(kind, obj))
-        self.admission.create(kind, obj)
+        self.admission.enter(kind, obj)
         name = meta.get("name") or meta.get("generateName") or ""
         refuse_unless_valid(kind, name, validation.validate_create(kind.name, obj))
+        self.admission.create(kind, obj)
         stored = self.store.create_stored(kind.name, obj, dry_run=is_dry_run(params))
         return self._answer(201, kind, stored, view)
 

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from cluster.embedded.admission import Admission
 from cluster.embedded.audit import AuditLog
+from cluster.embedded.expiry import EventExpiry
 from cluster.embedded.faults import Fault, Faults
 from cluster.embedded.garbage import GarbageCollector
 from cluster.embedded.namespaces import NamespaceCollector
@@ -79,6 +80,7 @@ class EmbeddedCluster:
             quotas,
             GarbageCollector(self.store),
             NamespaceCollector(self.store),
+            EventExpiry(self.store),
         ]
         self.faults = Faults(self.settings.seed) if self.settings.faults_enabled else None
         self.url = ""

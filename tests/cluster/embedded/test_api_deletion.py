@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from api_harness import PODS, SETS, START_S, Api, names, pod, replicaset
 
 from cluster.embedded.deletion import DeleteOptions, Step, plan
-from cluster.embedded.kinds import KINDS
+from cluster.embedded.kinds import KINDS, Cascade
 
 NOW_S = START_S
 STAMP = "2023-11-14T22:13:20Z"
@@ -92,6 +93,14 @@ def test_propagation(options: dict[str, Any], before: list[str], written: list[s
     meta = step.write["metadata"]
     assert (meta["finalizers"], meta["deletionTimestamp"], meta["generation"]) == (written, STAMP, 5)
     assert not step.remove
+
+
+def test_a_kind_may_orphan_by_default() -> None:
+    kind = replace(KINDS["ReplicaSet"], cascade=Cascade.ORPHAN)
+    step = plan(kind, owner(), DeleteOptions(), NOW_S)
+    assert step.write is not None
+    assert step.write["metadata"]["finalizers"] == ["orphan"]
+    assert plan(kind, owner(), DeleteOptions(propagation="Background"), NOW_S) == Step(None, True)
 
 
 def test_events_have_no_dependents_to_orphan() -> None:

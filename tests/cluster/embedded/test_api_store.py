@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from cluster.embedded.errors import ApiError
+from cluster.embedded.expiry import EventExpiry
 from cluster.embedded.store import Event, Store
+from cluster.embedded.timestamps import rfc3339
 
 
 def pod(name: str, **meta: Any) -> dict[str, Any]:
@@ -120,3 +122,16 @@ def test_history_forgets_the_oldest_events_and_says_so() -> None:
     assert log.position_after(store.rv) == log.end
     assert log.since(log.base - 1) is None
     assert [e.rv for e in log.since(log.end - 2) or ()] == [store.rv - 1, store.rv]
+
+
+def test_events_are_forgotten_after_an_hour() -> None:
+    now_s = 1_700_000_000.0
+    store = Store(clock=lambda: now_s)
+    for name, last_s in (("old", now_s - 3700), ("repeated", now_s - 10)):
+        store.create("Event", {"metadata": {"name": name, "namespace": "d"}, "lastTimestamp": rfc3339(last_s)})
+    store.create("Event", {"metadata": {"name": "odd", "namespace": "d"}, "lastTimestamp": "yesterday"})
+    expiry = EventExpiry(store)
+    assert expiry.expire() == 1
+    assert [e["metadata"]["name"] for e in store.list("Event")] == ["odd", "repeated"]
+    now_s += 3700
+    assert expiry.expire() == 2

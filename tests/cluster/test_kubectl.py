@@ -1,0 +1,390 @@
+"""Real kubectl against the embedded API server, as a user would use it.
+
+Every kubectl on the PATH is used, and those named in OARLOCK_KUBECTLS (paths joined by `:`), so that an old and
+a new client can be tried side by side. Without any: skipped, and failed where CI is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = ROOT.parent / "shared" / "manifests"
+WAIT_S = 20.0
+
+
+def kubectls() -> list[str]:
+    named = [path for path in os.environ.get("OARLOCK_KUBECTLS", "").split(":") if path]
+    found = shutil.which("kubectl")
+    return named + ([found] if found else [])
+
+
+BINARIES = kubectls()
+pytestmark = [
+    pytest.mark.kubectl,
+    pytest.mark.skipif(not BINARIES and not os.environ.get("CI"), reason="there is no kubectl here"),
+]
+
+
+@dataclass
+class Kubectl:
+    """One client, and a namespace of its own."""
+
+    binary: str
+    kubeconfig: Path
+    home: Path
+    namespace: str
+
+    def command(self, *args: str) -> list[str]:
+        return [self.binary, "--kubeconfig", str(self.kubeconfig), "-n", self.namespace, *args]
+
+    def env(self) -> dict[str, str]:
+        return {"HOME": str(self.home), "PATH": os.environ["PATH"]}
+
+    def run(self, *args: str, stdin: str | None = None, code: int = 0) -> str:
+        """What the command prints; it must end with `code`."""
+        done = subprocess.run(
+            self.command(*args),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            env=self.env(),
+            check=False,
+        )
+        assert done.returncode == code, f"kubectl {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def json(self, *args: str) -> Any:
+        return json.loads(self.run(*args, "-o", "json"))
+
+    def apply(self, *objects: dict[str, Any]) -> str:
+        return self.run("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A server in a process of its own; its kubeconfig."""
+    folder = tmp_path_factory.mktemp("kubectl")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cluster.embedded", "--state-dir", str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        yield Path(ready["kubeconfig"])
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S) == 0
+
+
+@pytest.fixture(params=BINARIES or ["kubectl"], ids=lambda path: f"{Path(path).parent}")
+def kubectl(request: pytest.FixtureRequest, server: Path, tmp_path: Path) -> Kubectl:
+    if not BINARIES:
+        pytest.fail("CI is set and there is no kubectl")
+    client = Kubectl(request.param, server, tmp_path, "default")
+    namespace = f"ns-{abs(hash(request.node.name)) % 10**8}"
+    client.run("create", "namespace", namespace)
+    client.namespace = namespace
+    return client
+
+
+def replicaset(name: str = "web", replicas: int = 3, image: str = "nginx:1") -> dict[str, Any]:
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": image}]}},
+        },
+    }
+
+
+def pod(name: str, owner: dict[str, Any] | None = None, **labels: str) -> dict[str, Any]:
+    meta: dict[str, Any] = {"name": name, "labels": labels}
+    if owner is not None:
+        meta["ownerReferences"] = [
+            {
+                "apiVersion": owner["apiVersion"],
+                "kind": owner["kind"],
+                "name": owner["metadata"]["name"],
+                "uid": owner["metadata"]["uid"],
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+
+
+def eventually(client: Kubectl, expected: str, *args: str) -> None:
+    """Until the command prints exactly `expected`."""
+    deadline_s = time.monotonic() + WAIT_S
+    while (shown := client.run(*args).strip()) != expected:
+        assert time.monotonic() < deadline_s, f"{args}: {shown!r} instead of {expected!r}"
+        time.sleep(0.05)
+
+
+def test_apply_creates_changes_and_prunes_fields(kubectl: Kubectl) -> None:
+    """Client-side apply in its three outcomes; a field left out of the second version is removed."""
+    first = replicaset()
+    first["spec"]["minReadySeconds"] = 5
+    assert "created" in kubectl.apply(first)
+    assert "unchanged" in kubectl.apply(first)
+    assert "configured" in kubectl.apply(replicaset(replicas=5, image="nginx:2"))
+    spec = kubectl.json("get", "rs", "web")["spec"]
+    assert spec["replicas"] == 5
+    assert spec["template"]["spec"]["containers"][0]["image"] == "nginx:2"
+    assert "minReadySeconds" not in spec
+
+
+def test_get_in_every_form(kubectl: Kubectl) -> None:
+    kubectl.apply(replicaset(), replicaset("api", replicas=1))
+    lines = [line.split() for line in kubectl.run("get", "rs").splitlines()]
+    assert [line[:4] for line in lines] == [
+        ["NAME", "DESIRED", "CURRENT", "READY"],
+        ["api", "1", "0", "0"],
+        ["web", "3", "0", "0"],
+    ]
+    wide = kubectl.run("get", "rs", "-o", "wide").splitlines()
+    assert wide[0].split()[-3:] == ["CONTAINERS", "IMAGES", "SELECTOR"]
+    assert wide[2].split()[-3:] == ["c", "nginx:1", "app=web"]
+    assert kubectl.run("get", "rs", "-l", "app in (api)", "-o", "name").split() == ["replicaset.apps/api"]
+    assert kubectl.run("get", "rs", "web", "-o", "jsonpath={.spec.replicas}") == "3"
+    assert yaml.safe_load(kubectl.run("get", "rs", "web", "-o", "yaml"))["metadata"]["name"] == "web"
+    assert kubectl.json("get", "rs")["kind"] == "List"
+    everywhere = kubectl.run("get", "rs", "-A", "--no-headers").split()
+    assert {kubectl.namespace, "web", "api"} <= set(everywhere)
+    assert "replicaset.apps/web" in kubectl.run("get", "all")
+    assert "app=web" in kubectl.run("get", "rs", "--show-labels")
+    assert [
+        line.split()[0] for line in kubectl.run("get", "rs", "--sort-by=.spec.replicas", "--no-headers").splitlines()
+    ] == [
+        "api",
+        "web",
+    ]
+
+
+def test_field_selectors(kubectl: Kubectl) -> None:
+    kubectl.apply(pod("a"), pod("b"))
+    assert kubectl.run("get", "pods", "--field-selector", "metadata.name!=a", "-o", "name").split() == ["pod/b"]
+    assert "No resources found" in kubectl.run("get", "pods", "--field-selector", "status.phase=Running")
+    assert "field label not supported" in kubectl.run("get", "pods", "--field-selector", "spec.x=1", code=1)
+
+
+def test_scale(kubectl: Kubectl) -> None:
+    kubectl.apply(replicaset())
+    for replicas in ("0", "300", "2"):
+        assert "scaled" in kubectl.run("scale", "rs", "web", f"--replicas={replicas}")
+        assert kubectl.run("get", "rs", "web", "-o", "jsonpath={.spec.replicas}") == replicas
+    assert "scaled" in kubectl.run("scale", "rs", "web", "--current-replicas=2", "--replicas=1")
+
+
+def test_label_annotate_and_the_three_patches(kubectl: Kubectl) -> None:
+    kubectl.apply(pod("a", app="web"))
+    kubectl.run("label", "pod", "a", "tier=front")
+    kubectl.run("label", "pod", "a", "app=api", "--overwrite")
+    kubectl.run("label", "pod", "a", "tier-")
+    kubectl.run("annotate", "pod", "a", "note=a b c")
+    kubectl.run("patch", "pod", "a", "--type=merge", "-p", '{"metadata":{"labels":{"m":"1"}}}')
+    kubectl.run("patch", "pod", "a", "--type=json", "-p", '[{"op":"add","path":"/metadata/labels/j","value":"2"}]')
+    kubectl.run("patch", "pod", "a", "-p", '{"spec":{"containers":[{"name":"c","image":"i:2"}]}}')
+    found = kubectl.json("get", "pod", "a")
+    assert found["metadata"]["labels"] == {"app": "api", "m": "1", "j": "2"}
+    assert found["metadata"]["annotations"]["note"] == "a b c"
+    assert found["spec"]["containers"][0]["image"] == "i:2"
+    assert len(found["spec"]["containers"]) == 1
+
+
+def test_replace_and_create_from_a_file(kubectl: Kubectl) -> None:
+    text = yaml.safe_dump(replicaset())
+    assert "created" in kubectl.run("create", "-f", "-", stdin=text)
+    assert "AlreadyExists" in kubectl.run("create", "-f", "-", stdin=text, code=1)
+    changed = kubectl.json("get", "rs", "web")
+    changed["spec"]["replicas"] = 7
+    assert "replaced" in kubectl.run("replace", "-f", "-", stdin=json.dumps(changed))
+    conflict = kubectl.run(
+        "replace", "-f", "-", stdin=json.dumps({**changed, "spec": {**changed["spec"], "replicas": 8}}), code=1
+    )
+    assert "the object has been modified" in conflict
+    assert kubectl.run("get", "rs", "web", "-o", "jsonpath={.spec.replicas}") == "7"
+
+
+def test_typed_creates(kubectl: Kubectl) -> None:
+    """Newer clients send these as protobuf."""
+    kubectl.run("create", "quota", "q", "--hard=pods=1")
+    kubectl.run("create", "configmap", "c", "--from-literal=a=b")
+    kubectl.run("create", "secret", "generic", "s", "--from-literal=a=b")
+    kubectl.run("create", "serviceaccount", "sa")
+    assert kubectl.json("get", "cm", "c")["data"] == {"a": "b"}
+    assert kubectl.json("get", "secret", "s")["data"] == {"a": "Yg=="}
+    kubectl.apply(pod("a"))
+    refused = kubectl.run("run", "b", "--image=i", code=1)
+    assert "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1" in refused
+    eventually(kubectl, "1", "get", "quota", "q", "-o", "jsonpath={.status.used.pods}")
+
+
+@pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
+def test_delete_with_each_cascade(kubectl: Kubectl, cascade: str) -> None:
+    """Pods go with their set, or stay without an owner; foreground returns when all are gone."""
+    kubectl.apply(replicaset())
+    owner = kubectl.json("get", "rs", "web")
+    kubectl.apply(*(pod(f"p{number}", owner, app="web") for number in range(3)))
+    assert "deleted" in kubectl.run("delete", "rs", "web", f"--cascade={cascade}")
+    if cascade == "orphan":
+        kept = kubectl.json("get", "pods")["items"]
+        assert [p["metadata"].get("ownerReferences") for p in kept] == [None, None, None]
+    else:
+        eventually(kubectl, f"No resources found in {kubectl.namespace} namespace.", "get", "pods")
+
+
+def test_delete_pods(kubectl: Kubectl) -> None:
+    kubectl.apply(*(pod(name, app=name) for name in "abcd"))
+    assert "deleted" in kubectl.run("delete", "pod", "a", "--grace-period=0", "--force")
+    assert "deleted" in kubectl.run("delete", "pod", "b", "--grace-period=1")
+    assert "deleted" in kubectl.run("delete", "pods", "-l", "app=c")
+    assert kubectl.run("get", "pods", "-o", "name").split() == ["pod/d"]
+    assert "deleted" in kubectl.run("delete", "pods", "--all")
+    assert "NotFound" in kubectl.run("delete", "pod", "d", code=1)
+    assert kubectl.run("delete", "pod", "d", "--ignore-not-found") == ""
+
+
+def test_watch_prints_rows_as_they_come(kubectl: Kubectl) -> None:
+    kubectl.apply(replicaset())
+    watch = subprocess.Popen(
+        kubectl.command("get", "rs", "-w", "--no-headers"),
+        stdout=subprocess.PIPE,
+        text=True,
+        env=kubectl.env(),
+    )
+    try:
+        assert watch.stdout is not None
+        assert watch.stdout.readline().split()[:2] == ["web", "3"]
+        kubectl.run("scale", "rs", "web", "--replicas=8")
+        assert watch.stdout.readline().split()[:2] == ["web", "8"]
+        kubectl.apply(replicaset("api", replicas=2))
+        assert watch.stdout.readline().split()[:2] == ["api", "2"]
+    finally:
+        watch.kill()
+        watch.wait(WAIT_S)
+
+
+def test_wait(kubectl: Kubectl) -> None:
+    kubectl.apply(pod("a"))
+    waiting = subprocess.Popen(
+        kubectl.command("wait", "--for=condition=Ready", "pod/a", "--timeout=15s"),
+        stdout=subprocess.PIPE,
+        text=True,
+        env=kubectl.env(),
+    )
+    # The only kubectl way to a status is a raw PUT of the whole object.
+    found = kubectl.json("get", "pod", "a")
+    found["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    path = f"/api/v1/namespaces/{kubectl.namespace}/pods/a/status"
+    if "--raw" not in kubectl.run("replace", "--help"):
+        waiting.kill()
+        pytest.skip("this kubectl has no replace --raw")
+    kubectl.run("replace", "--raw", path, "-f", "-", stdin=json.dumps(found))
+    assert waiting.wait(WAIT_S) == 0
+    assert "condition met" in (waiting.stdout.read() if waiting.stdout else "")
+    assert "timed out" in kubectl.run("wait", "--for=condition=Nope", "pod/a", "--timeout=1s", code=1)
+
+
+def test_describe_and_events(kubectl: Kubectl) -> None:
+    kubectl.apply(replicaset())
+    owner = kubectl.json("get", "rs", "web")
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "web.1", "namespace": kubectl.namespace},
+        "involvedObject": {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "name": "web",
+            "namespace": kubectl.namespace,
+            "uid": owner["metadata"]["uid"],
+        },
+        "type": "Normal",
+        "reason": "SuccessfulCreate",
+        "message": "Created pod: web-abcde",
+        "source": {"component": "replicaset-controller"},
+        "count": 1,
+        "firstTimestamp": owner["metadata"]["creationTimestamp"],
+        "lastTimestamp": owner["metadata"]["creationTimestamp"],
+    }
+    kubectl.run("create", "-f", "-", stdin=json.dumps(event))
+    described = kubectl.run("describe", "rs", "web")
+    assert "0 current / 3 desired" in described
+    assert "SuccessfulCreate" in described
+    assert "Created pod: web-abcde" in described
+    shown = kubectl.run("get", "events").splitlines()
+    assert shown[0].split() == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    assert shown[1].split()[1:4] == ["Normal", "SuccessfulCreate", "replicaset/web"]
+    kubectl.apply(pod("a"))
+    assert "Status:" in kubectl.run("describe", "pod", "a")
+
+
+def test_errors_as_users_know_them(kubectl: Kubectl) -> None:
+    assert 'Error from server (NotFound): pods "none" not found' in kubectl.run("get", "pod", "none", code=1)
+    bad = replicaset()
+    bad["spec"]["selector"]["matchLabels"] = {"app": "other"}
+    refused = kubectl.run("create", "-f", "-", stdin=json.dumps(bad), code=1)
+    assert 'The ReplicaSet "web" is invalid' in refused
+    assert "`selector` does not match template `labels`" in refused
+    refused = kubectl.run("create", "-f", "-", stdin=json.dumps(replicaset(replicas=-1)), code=1)
+    assert "spec.replicas" in refused
+    assert "the server doesn't have a resource type" in kubectl.run("get", "gizmos", code=1)
+    refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=json.dumps(replicaset()), code=1)
+    assert "client-side apply" in refused
+
+
+def test_deleting_a_namespace_takes_everything_in_it(kubectl: Kubectl) -> None:
+    kubectl.apply(replicaset(), pod("a"))
+    assert "deleted" in kubectl.run("delete", "namespace", kubectl.namespace)
+    assert "NotFound" in kubectl.run("get", "namespace", kubectl.namespace, code=1)
+    assert "No resources found" in kubectl.run("get", "pods")
+    assert "may not be deleted" in kubectl.run("delete", "namespace", "default", code=1)
+
+
+def test_tables_longer_than_a_page(kubectl: Kubectl) -> None:
+    kubectl.run("create", "-f", "-", stdin=yaml.safe_dump_all([pod(f"p{number:02d}") for number in range(12)]))
+    shown = kubectl.run("get", "pods", "--chunk-size=5", "--no-headers").splitlines()
+    assert [line.split()[0] for line in shown] == [f"p{number:02d}" for number in range(12)]
+
+
+@pytest.mark.skipif(not MANIFESTS.is_dir(), reason="the collected manifests are not here")
+def test_manifests_of_others(kubectl: Kubectl) -> None:
+    """Whatever is of a kind served here applies, out of files as their authors wrote them."""
+    served = {"ReplicaSet", "ServiceAccount", "ConfigMap", "Secret", "Service"}
+    documents = []
+    for path in sorted(MANIFESTS.glob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text()):
+            if isinstance(document, dict) and document.get("kind") in served:
+                document["metadata"].pop("namespace", None)
+                documents.append(document)
+    assert {d["kind"] for d in documents} >= {"ReplicaSet", "ServiceAccount", "Service"}
+    shown = kubectl.apply(*documents)
+    assert shown.count("created") + shown.count("configured") + shown.count("unchanged") == len(documents)
