@@ -4,8 +4,8 @@ One task works in turns. A turn takes in the changes that have arrived, asks the
 and writes their answers as batches; then others have a go. A pod costs two writes until it is ready and one when
 it ends, and no task or timer of its own.
 
-Wiring: `Simulator(StorePodApi(store), NodeSettings(...), clock=store.clock)`, `await start()` inside the
-running loop, `await stop()`. A node that somebody else creates is taken over: it reports ready and runs pods.
+Wiring: `Simulator(StorePodApi(store), NodeSettings(...), clock=store.clock)`, `start()` inside the running loop,
+`await stop()`. A node that somebody else creates is taken over: it reports ready and runs pods.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class Simulator:
         self._unwatch: Callable[[], None] | None = None
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Register the nodes and begin to work."""
-        await self.begin()
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="simulated nodes")
+    def start(self) -> None:
+        """Register the nodes and work, in a task of the running loop."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="simulated nodes")
 
     async def begin(self) -> None:
         """Register the nodes and watch, without a task: `turn` is then to be called by hand."""
@@ -74,14 +74,14 @@ class Simulator:
 
     async def stop(self) -> None:
         """Stop working; objects stay as they are."""
-        if self._unwatch is not None:
-            self._unwatch()
-            self._unwatch = None
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
             self._task = None
+        if self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = None
 
     def fail(self, uid: str, reason: str = "Failed", message: str = "") -> bool:
         """Have the pod of this uid fail. False if it has no node or is over."""
@@ -131,6 +131,8 @@ class Simulator:
     async def _run(self) -> None:
         while True:
             try:
+                if self._unwatch is None:
+                    await self.begin()
                 await self._wait()
                 while await self.turn() or self._changes:
                     await asyncio.sleep(0)

@@ -241,7 +241,7 @@ def test_in_a_running_loop(ready_ms: float) -> None:
     async def scenario() -> None:
         store = store_with()
         nodes = Simulator(StorePodApi(store), NodeSettings(ready_ms=ready_ms, pods_per_node=1000), clock=store.clock)
-        await nodes.start()
+        nodes.start()
         for i in range(500):
             add(store, "Pod", f"p{i}")
         await until(store, {"Running": 500})
@@ -267,7 +267,7 @@ def test_a_failing_turn_does_not_end_the_nodes(caplog: pytest.LogCaptureFixture)
     async def scenario() -> bool:
         store = store_with()
         nodes = Simulator(Broken(store), NodeSettings(), clock=store.clock)
-        await nodes.start()
+        nodes.start()
         add(store, "Pod", "p")
         async with asyncio.timeout(10):
             while not caplog.records:

@@ -8,6 +8,7 @@ import pytest
 
 from cluster.embedded import defaulting
 from cluster.embedded.errors import ApiError
+from cluster.embedded.shapes import check_shape
 from cluster.embedded.validation import validate_create, validate_scale, validate_update
 
 Obj = dict[str, Any]
@@ -231,7 +232,7 @@ def test_scale() -> None:
 @pytest.mark.parametrize("replicas", ["three", 1.5, True, 2**31, [1]])
 def test_replicas_of_another_type_are_a_bad_request(replicas: Any) -> None:
     with pytest.raises(ApiError) as refusal:
-        replicaset(replicas=replicas)
+        check_shape("ReplicaSet", {"metadata": {"name": "web"}, "spec": {"replicas": replicas}})
     assert refusal.value.code == 400
     assert "spec.replicas" in refusal.value.message
 

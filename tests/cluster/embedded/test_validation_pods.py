@@ -9,6 +9,7 @@ import pytest
 
 from cluster.embedded import defaulting
 from cluster.embedded.errors import ApiError
+from cluster.embedded.shapes import check_shape
 from cluster.embedded.validation import validate_create, validate_update
 
 Obj = dict[str, Any]
@@ -456,6 +457,6 @@ def test_memoised_specs_do_not_hide_a_bad_one() -> None:
 def test_a_value_of_another_type_is_a_bad_request(wrong: Obj) -> None:
     body = {"apiVersion": "v1", "metadata": {"name": "p"}, **copy.deepcopy(wrong)}
     with pytest.raises(ApiError) as refusal:
-        defaulting.apply("Pod", body)
+        check_shape("Pod", body)
     assert refusal.value.code == 400
     assert refusal.value.message.startswith('Pod in version "v1" cannot be handled as a Pod: ')
