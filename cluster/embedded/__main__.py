@@ -20,6 +20,7 @@ import uvloop
 from cluster.embedded.errors import ApiError
 from cluster.embedded.faults import fault_from
 from cluster.embedded.kubeconfig import write_kubeconfig
+from cluster.embedded.nodes import NodeSettings
 from cluster.embedded.server import CannotListen, EmbeddedCluster, Settings
 from cluster.embedded.watch import Pace
 
@@ -36,12 +37,17 @@ def _parser() -> argparse.ArgumentParser:
     add("--tls-cert-file", type=Path)
     add("--tls-key-file", type=Path)
     add("--client-ca-file", type=Path, help="accept client certificates of this authority as users")
+    add("--nodes", type=int, default=0, help="how many nodes to simulate")
+    add("--pods-per-node", type=int, default=110)
+    add("--ready-ms", type=float, default=0.0, help="how long a simulated pod takes to become ready")
+    add("--ready-jitter-ms", type=float, default=0.0, help="up to so much longer")
+    add("--terminate-ms", type=float, default=0.0, help="how long a simulated pod takes to end")
     add("--audit-log", type=Path, help="append an audit event for every write")
     add("--audit-full", action="store_true", help="request and response of every kind, not only of pods")
     add("--audit-reads", action="store_true", help="record reads too")
     add("--admin", action="store_true", help="open /_oarlock/ for faults on demand")
     add("--fault", action="append", default=[], metavar="JSON", help="a fault in force from the start")
-    add("--seed", type=int, default=0, help="seed of the faults")
+    add("--seed", type=int, default=0, help="seed of the faults and of the nodes")
     add("--history-events", type=int, default=10_000, help="events kept per kind for watches")
     add("--bookmark-s", type=float, default=10.0, help="seconds between bookmarks on a quiet watch")
     return parser
@@ -53,6 +59,17 @@ def _settings(args: argparse.Namespace) -> Settings:
         raise ValueError(f"--port {args.port} is not a port")
     if (args.tls_cert_file is None) != (args.tls_key_file is None):
         raise ValueError("--tls-cert-file and --tls-key-file go together")
+    for name in ("nodes", "pods_per_node", "ready_ms", "ready_jitter_ms", "terminate_ms"):
+        if getattr(args, name) < 0:
+            raise ValueError(f"--{name.replace('_', '-')} must not be negative")
+    nodes = NodeSettings(
+        nodes=args.nodes,
+        pods_per_node=args.pods_per_node,
+        ready_ms=args.ready_ms,
+        ready_jitter_ms=args.ready_jitter_ms,
+        terminate_ms=args.terminate_ms,
+        seed=args.seed,
+    )
     try:
         faults = tuple(fault_from(orjson.loads(text)) for text in args.fault)
     except orjson.JSONDecodeError as error:
@@ -71,6 +88,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         faults=faults,
         seed=args.seed,
         history_events_max=args.history_events,
+        nodes=nodes if args.nodes else None,
         pace=Pace(quiet_s=args.bookmark_s, progress_s=min(1.0, args.bookmark_s)),
     )
 

@@ -16,10 +16,13 @@ from aiohttp import web
 
 from cluster.embedded.admission import Admission
 from cluster.embedded.audit import AuditLog
+from cluster.embedded.errors import bad_request
 from cluster.embedded.expiry import EventExpiry
 from cluster.embedded.faults import Fault, Faults
 from cluster.embedded.garbage import GarbageCollector
 from cluster.embedded.namespaces import NamespaceCollector
+from cluster.embedded.negotiation import decode_json
+from cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
 from cluster.embedded.quota import Quotas
 from cluster.embedded.requests import Requests
 from cluster.embedded.rest import Rest
@@ -39,7 +42,10 @@ class CannotListen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to run. Port 0: any free port. `faults_enabled` also opens the admin endpoint."""
+    """How to run. Port 0: any free port. `nodes` None: none are simulated.
+
+    `faults_enabled` opens the admin endpoint: `/_oarlock/faults` and, with nodes, `/_oarlock/fail-pod`.
+    """
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -55,6 +61,7 @@ class Settings:
     seed: int = 0
     history_events_max: int = 10_000
     pace: Pace = field(default_factory=Pace)
+    nodes: NodeSettings | None = None
 
 
 class Companion(Protocol):
@@ -82,6 +89,10 @@ class EmbeddedCluster:
             NamespaceCollector(self.store),
             EventExpiry(self.store),
         ]
+        self.simulator: Simulator | None = None
+        if self.settings.nodes is not None:
+            self.simulator = Simulator(StorePodApi(self.store), self.settings.nodes, clock=clock)
+            self._companions.append(self.simulator)
         self.faults = Faults(self.settings.seed) if self.settings.faults_enabled else None
         self.url = ""
         self.requests: Requests
@@ -108,6 +119,8 @@ class EmbeddedCluster:
         )
         for fault in settings.faults:
             self.requests.inject(fault)
+        if self.simulator is not None and settings.faults_enabled:
+            self.requests.add_admin("fail-pod", self._fail_pod)
         for name in FIRST_NAMESPACES:
             self.store.create("Namespace", _namespace(name))
         server = web.Server(
@@ -155,6 +168,16 @@ class EmbeddedCluster:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    async def _fail_pod(self, method: str, body: bytes) -> dict[str, bool]:
+        """POST {"namespace", "name", "reason"?, "message"?}: have a simulated pod fail."""
+        asked = decode_json(body)
+        if method != "POST" or not isinstance(asked, dict) or self.simulator is None:
+            raise bad_request("POST an object with namespace and name")
+        where = str(asked.get("namespace", "default")), str(asked.get("name", ""))
+        pod = self.store.require("Pod", *where).obj
+        reason, message = str(asked.get("reason", "Failed")), str(asked.get("message", ""))
+        return {"failing": self.simulator.fail(pod["metadata"]["uid"], reason, message)}
 
     async def _tick(self) -> None:
         """One clock for all watches, so that none needs a timer of its own."""

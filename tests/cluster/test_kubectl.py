@@ -75,12 +75,10 @@ class Kubectl:
         return self.run("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def serving(folder: Path, *args: str) -> Iterator[Path]:
     """A server in a process of its own; its kubeconfig."""
-    folder = tmp_path_factory.mktemp("kubectl")
     process = subprocess.Popen(
-        [sys.executable, "-m", "cluster.embedded", "--state-dir", str(folder)],
+        [sys.executable, "-m", "cluster.embedded", "--state-dir", str(folder), *args],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
@@ -92,6 +90,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT_S) == 0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Without nodes: pods stay Pending, and nothing moves that the test does not move."""
+    yield from serving(tmp_path_factory.mktemp("kubectl"))
+
+
+@pytest.fixture
+def server_with_nodes(tmp_path: Path) -> Iterator[Path]:
+    yield from serving(tmp_path, "--nodes", "2", "--terminate-ms", "100")
 
 
 @pytest.fixture(params=BINARIES or ["kubectl"], ids=lambda path: f"{Path(path).parent}")
@@ -388,3 +397,25 @@ def test_manifests_of_others(kubectl: Kubectl) -> None:
     assert {d["kind"] for d in documents} >= {"ReplicaSet", "ServiceAccount", "Service"}
     shown = kubectl.apply(*documents)
     assert shown.count("created") + shown.count("configured") + shown.count("unchanged") == len(documents)
+
+
+def test_pods_on_simulated_nodes(kubectl: Kubectl, server_with_nodes: Path) -> None:
+    """A pod's whole life as people follow it: run, wait, drain its node, delete."""
+    client = Kubectl(kubectl.binary, server_with_nodes, kubectl.home, "default")
+    client.run("run", "a", "--image=i")
+    assert "condition met" in client.run("wait", "--for=condition=Ready", "pod/a", "--timeout=10s")
+    row = client.run("get", "pod", "a", "-o", "wide", "--no-headers").split()
+    assert row[:4] == ["a", "1/1", "Running", "0"]
+    node = row[6]
+    assert [line.split()[1] for line in client.run("get", "nodes", "--no-headers").splitlines()] == ["Ready", "Ready"]
+    assert "Running" in client.run("describe", "pod", "a")
+    assert "Non-terminated Pods:" in client.run("describe", "node", node)
+    client.run("cordon", node)
+    client.run("run", "b", "--image=i")
+    client.run("wait", "--for=condition=Ready", "pod/b", "--timeout=10s")
+    assert client.run("get", "pod", "b", "-o", "jsonpath={.spec.nodeName}") != node
+    assert "pod/a deleted" in client.run("drain", node, "--force")
+    assert client.run("get", "pods", "-o", "name").split() == ["pod/b"]
+    assert "SchedulingDisabled" in client.run("get", "node", node)
+    assert "deleted" in client.run("delete", "pod", "b")
+    assert "No resources found" in client.run("get", "pods")
