@@ -1,0 +1,50 @@
+"""The command ``oarlock``. Each command is a module of its own, loaded when it is called.
+
+A new command is a module with a click command and a line in ``COMMANDS``.
+"""
+
+from __future__ import annotations
+
+from workers.cli.group import LazyGroup
+
+COMMANDS = {
+    "run": ("workers.cli.run:run", "Start everything, do the main job on examples/, show it surviving a kill, end."),
+    "up": ("workers.cli.up:up", "Start everything and stay: Redis, API server, nodes, ingestors, workers."),
+    "status": ("workers.cli.status:status", "What of an `oarlock up` is running."),
+    "down": ("workers.cli.down:down", "Stop an `oarlock up` and wait until all of it is gone."),
+    "worker": ("workers.cli.worker:worker", "Run supervised workers against a Redis and a cluster."),
+    "ingest": ("workers.cli.ingest:ingest", "Run an ingestor: watches the cluster, feeds cache and queues."),
+    "queue": ("workers.cli.queue:queue", "Keys queued, in work, delayed and parked, per controller."),
+    "locks": ("workers.cli.locks:locks", "Who works on which key, since when and until when."),
+    "expectations": ("workers.cli.expectations:expectations", "Writes announced and not yet seen, per key."),
+    "get": ("workers.cli.get:get", "Objects as the fleet's cache has them."),
+    "explain": ("workers.cli.explain:explain", "Why has nothing happened to default/web?"),
+    "requeue": ("workers.cli.requeue:requeue", "Have a key looked at again, now."),
+    "epoch": ("workers.cli.epoch:epoch", "The life of the Redis data: epoch, phase, how far the cache is."),
+    "chaos": ("workers.cli.chaos:chaos", "A seeded campaign of faults with a verdict."),
+}
+"""name -> ("module:attribute", its line in the list of commands)"""
+
+HELP = """Kubernetes workload controllers run by a fleet: keys on Redis streams, turns by RQ workers.
+
+\b
+On one machine, nothing else needed:
+  oarlock run                          the main job, shown working
+  oarlock up                           the same, staying until Ctrl-C
+  oarlock up -f my-replicasets.yaml    with objects of your own
+\b
+Looking into a running one (finds an `oarlock up` of yours by itself):
+  oarlock queue
+  oarlock explain shop/cart
+\b
+Against your own Redis and cluster:
+  oarlock ingest --redis redis://ingestor:secret@redis:6379/0 --kubeconfig ~/.kube/config
+  oarlock worker --redis redis://worker:secret@redis:6379/0 --kubeconfig ~/.kube/config --workers 4
+"""
+
+cli = LazyGroup("oarlock", COMMANDS, HELP)
+
+
+def main() -> None:
+    """The console script."""
+    cli()

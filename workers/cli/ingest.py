@@ -1,0 +1,38 @@
+"""`oarlock ingest`: an ingestor against any Redis and any cluster."""
+
+from __future__ import annotations
+
+import click
+
+from workers.cli import logs
+from workers.cli.options import (
+    check_kubeconfig,
+    kubeconfig_option,
+    log_format_option,
+    open_redis,
+    redis_option,
+    redis_source,
+    settings_from,
+    verbose_option,
+)
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock ingest --redis redis://ingestor:secret@redis:6379/0 --kubeconfig ~/.kube/config\n"
+    "\b\nRun two or more, anywhere: they need not know of one another."
+)
+@redis_option
+@kubeconfig_option
+@click.option("--embedded", is_flag=True, envvar="OARLOCK_EMBEDDED", hidden=True, help="Redis 6.2 will do.")
+@verbose_option
+@log_format_option
+def ingest(redis_url: str | None, kubeconfig: str | None, embedded: bool, verbose: int, log_format: str) -> int:
+    """Run an ingestor: it lists and watches the cluster, keeps the cache in Redis and queues the keys that changed."""
+    from workers.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
+
+    source = redis_source(redis_url, None)
+    settings = settings_from(source, kubeconfig)
+    check_kubeconfig(settings.kubeconfig)
+    open_redis(source).close()
+    logs.set_up(verbose, log_format)
+    return run_ingestor(settings, embedded=embedded)

@@ -1,0 +1,35 @@
+"""`oarlock locks`: who works on which key."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from workers.cli.options import namespace_option
+from workers.cli.tables import show, span
+from workers.cli.view import controller_option, looking, view_options
+
+
+@click.command(epilog="\b\nExamples:\n  oarlock locks\n  oarlock locks -o json | jq -r '.[].holder' | sort | uniq -c")
+@controller_option
+@namespace_option
+@view_options
+def locks(
+    controller: str | None, namespace: str | None, redis_url: str | None, state_dir: Path | None, output: str
+) -> None:
+    """Every lock: its holder (the name of the RQ worker), since when, and until when unless it is renewed.
+
+    \b
+    JSON: [{queue, key, holder, nonce, age_ms, remaining_ms}]
+    """
+    with looking(redis_url, state_dir) as view:
+        found = [
+            asdict(each)
+            for each in view.inspector.locks()
+            if (not controller or each.queue == controller) and (not namespace or each.key.startswith(f"{namespace}/"))
+        ]
+    rows = [{**each, "age": span(each["age_ms"]), "left": span(each["remaining_ms"])} for each in found]
+    columns = {"queue": "CONTROLLER", "key": "KEY", "holder": "HOLDER", "age": "HELD FOR", "left": "ENDS IN"}
+    show(found if output == "json" else rows, columns, output, empty="no key is locked")

@@ -1,0 +1,61 @@
+"""Logs: one line an event on stderr, key=value or JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shlex
+import sys
+import time
+
+FORMATS = ("text", "json")
+_WORD = re.compile(r"(\w+)=(\"(?:[^\"\\]|\\.)*\"|\S*)(?:\s|$)")
+
+
+class TextFormatter(logging.Formatter):
+    """``time=... level=info logger=oarlock.fleet event=started pid=7``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = record.getMessage()
+        if not text.startswith("event="):
+            text = f"event=message text={json.dumps(text)}"
+        line = f"time={_time(record)} level={record.levelname.lower()} logger={record.name} {text}"
+        return line + _traceback(self, record)
+
+
+class JsonFormatter(logging.Formatter):
+    """The same as one JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {"time": _time(record), "level": record.levelname.lower(), "logger": record.name}
+        text = record.getMessage()
+        if text.startswith("event="):
+            told |= {name: _plain(value) for name, value in _WORD.findall(text)}
+        else:
+            told |= {"event": "message", "text": text}
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told)
+
+
+def _plain(value: str) -> str:
+    return shlex.split(value)[0] if value.startswith('"') else value
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    return f" traceback={json.dumps(formatter.formatException(record.exc_info))}" if record.exc_info else ""
+
+
+def _time(record: logging.LogRecord) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+
+
+def set_up(verbose: int, log_format: str = "text") -> None:
+    """Log to stderr: warnings of libraries, our own events from "info" (``-v``: debug, ``-vv``: libraries too)."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.DEBUG if verbose > 1 else logging.WARNING)
+    logging.getLogger("oarlock").setLevel(logging.DEBUG if verbose else logging.INFO)

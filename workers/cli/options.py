@@ -1,0 +1,164 @@
+"""Options that several commands share, and what they come to: a Redis that answers, a kubeconfig that can be used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import click
+import redis
+from redis.exceptions import AuthenticationError, InvalidResponse, NoPermissionError, RedisError, ResponseError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from broker.connection import BadRedisUrl, connect
+from cluster import config
+from cluster.errors import ConfigError
+from workers.cli.problems import InputProblem
+from workers.settings import BadSetting, Settings
+from workers.up.state_dir import StateDir, StateDirUnusable, temporary_dirs
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_REDIS_URL = Settings().redis_url
+
+state_dir_option = click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    envvar="OARLOCK_STATE_DIR",
+    help="The directory of an `oarlock up`.",
+)
+redis_option = click.option(
+    "--redis",
+    "redis_url",
+    metavar="URL",
+    envvar="OARLOCK_REDIS_URL",
+    help="redis://user:password@host:6379/0, rediss:// with TLS, unix:///path. Default: of the `oarlock up` that runs.",
+)
+kubeconfig_option = click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    envvar="OARLOCK_KUBECONFIG",
+    help="Default: in a pod its service account, else $KUBECONFIG, else ~/.kube/config.",
+)
+namespace_option = click.option("--namespace", "-n", help="Only this namespace.")
+output_option = click.option(
+    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+verbose_option = click.option("-v", "--verbose", count=True, help="More log lines on stderr; -vv: of libraries too.")
+log_format_option = click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    envvar="OARLOCK_LOG_FORMAT",
+    help="Log lines as key=value or as JSON.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Redis URL and where it came from, for messages."""
+
+    url: str
+    given_by: str
+
+    @property
+    def place(self) -> str:
+        """Host and port, or the socket; never the password."""
+        try:
+            parts = urlsplit(self.url)
+            return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}"
+        except ValueError:
+            return "?"
+
+
+def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
+    """--redis (or its environment variable), else --state-dir, else the one `oarlock up` of this user, else localhost.
+
+    Raises InputProblem.
+    """
+    if redis_url is not None:
+        given = "OARLOCK_REDIS_URL" if os.environ.get("OARLOCK_REDIS_URL") == redis_url else "--redis"
+        return Source(redis_url, given)
+    if state_dir is not None:
+        try:
+            return Source(StateDir(state_dir).read_redis_url(), f"--state-dir {state_dir}")
+        except StateDirUnusable as error:
+            raise InputProblem(f"{error}; start one with: oarlock up --state-dir {state_dir}") from None
+    running = [state for state in temporary_dirs() if state.owner_pid() and state.redis_url.exists()]
+    if len(running) == 1:
+        return Source(running[0].read_redis_url(), f"--state-dir {running[0].root}")
+    if running:
+        named = ", ".join(str(state.root) for state in running)
+        raise InputProblem(f"{len(running)} `oarlock up` are running; say which with --state-dir: {named}")
+    return Source(DEFAULT_REDIS_URL, "")
+
+
+def open_redis(source: Source, *, timeout_s: float = 4.0) -> redis.Redis:
+    """A client that was answered. Raises InputProblem with one line that names the input and the mend."""
+    given, place = source.given_by or "--redis was not given", source.place
+    try:
+        client = connect(source.url, timeout_s=timeout_s)
+    except BadRedisUrl as error:
+        told = str(error).replace(repr(source.url), repr(_without_password(source.url)))
+        raise InputProblem(told if given == "--redis" else told.replace("--redis", given, 1)) from None
+    try:
+        client.ping()
+    except AuthenticationError as error:
+        raise InputProblem(
+            f"{given}: the Redis at {place} refuses the user or password ({error});"
+            " put the right ones into the URL: redis://user:password@host:port/0"
+        ) from None
+    except NoPermissionError as error:
+        raise InputProblem(f"{given}: the Redis at {place} lets this user in but not do this: {error}") from None
+    except (RedisConnectionError, RedisTimeoutError) as error:
+        mend = "is it running? `oarlock up` starts one" if not source.given_by else "is it running, and the URL right?"
+        raise InputProblem(f"{given}: no Redis answers at {place} ({_reason(error)}); {mend}") from None
+    except (InvalidResponse, ResponseError) as error:
+        mend = "give the URL of a Redis"
+        if "NOAUTH" in str(error):
+            mend = "put user and password into the URL: redis://user:password@host:port/0"
+        elif "DB index" in str(error):
+            mend = "use database 0: redis://.../0"
+        raise InputProblem(f"{given}: the server at {place} says: {error}; {mend}") from None
+    except (RedisError, OSError, ValueError) as error:
+        raise InputProblem(f"{given}: the server at {place} cannot be used: {error}") from None
+    return client
+
+
+def _reason(error: Exception) -> str:
+    """Without redis-py's prefix that repeats host and port."""
+    text = " ".join(str(error).split()).rstrip(".")
+    for mark in (". ", ": "):
+        if text.startswith("Error ") and mark in text:
+            text = text.partition(mark)[2] or text
+    return text
+
+
+def _without_password(url: str) -> str:
+    head, at, rest = url.rpartition("@")
+    scheme, slashes, user = head.partition("://")
+    return f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}" if at and ":" in user else url
+
+
+def settings_from(source: Source, kubeconfig: str | None) -> Settings:
+    """The settings of the environment with what the command line says. Raises InputProblem."""
+    try:
+        settings = Settings.from_env()
+    except BadSetting as error:
+        raise InputProblem(str(error)) from None
+    settings = replace(settings, redis_url=source.url)
+    return replace(settings, kubeconfig=kubeconfig) if kubeconfig else settings
+
+
+def check_kubeconfig(kubeconfig: str | None) -> config.ClusterConfig:
+    """Read the configuration that a worker would use. Raises InputProblem."""
+    try:
+        return config.load(kubeconfig or None)
+    except ConfigError as error:
+        raise InputProblem(str(error)) from None

@@ -1,0 +1,57 @@
+"""`oarlock queue`: how many keys of each controller are where, or which."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from workers.cli.options import namespace_option
+from workers.cli.tables import show, span
+from workers.cli.view import controller_option, looking, queues_of, view_options
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock queue\n  oarlock queue --keys -n shop\n  oarlock queue -o json | jq '.[].queued'"
+)
+@controller_option
+@click.option("--keys", "list_keys", is_flag=True, help="List the keys that are not idle.")
+@namespace_option
+@view_options
+def queue(
+    controller: str | None,
+    list_keys: bool,
+    namespace: str | None,
+    redis_url: str | None,
+    state_dir: Path | None,
+    output: str,
+) -> None:
+    """Keys queued, in work, delayed and parked, per controller, and how long the oldest has been waiting.
+
+    \b
+    JSON: [{name, queued, in_work, delayed, parked, failing, oldest_age_ms}]
+    with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms}]
+    """
+    with looking(redis_url, state_dir) as view:
+        queues = queues_of(view, controller)
+        if list_keys or namespace:
+            lines = [asdict(each) for name in queues for each in view.inspector.keys_of(name)]
+            if namespace:
+                lines = [each for each in lines if each["key"].startswith(f"{namespace}/")]
+            rows = [{**each, "due": span(each["due_in_ms"])} for each in lines]
+            columns = {"queue": "CONTROLLER", "key": "KEY", "state": "STATE", "due": "DUE IN"}
+            show(lines if output == "json" else rows, columns, output, empty="all keys are idle")
+            return
+        lines = [asdict(view.inspector.queue(name)) for name in queues]
+    rows = [{**each, "oldest": span(each["oldest_age_ms"])} for each in lines]
+    columns = {
+        "name": "CONTROLLER",
+        "queued": "QUEUED",
+        "in_work": "IN WORK",
+        "delayed": "DELAYED",
+        "parked": "PARKED",
+        "failing": "FAILING",
+        "oldest": "OLDEST",
+    }
+    show(lines if output == "json" else rows, columns, output)

@@ -1,0 +1,118 @@
+"""`oarlock status`: what of an `oarlock up` is running."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from broker import epoch
+from broker.connection import connect
+from broker.values import BrokerUnreachable
+from workers.cli.options import output_option, state_dir_option
+from workers.cli.problems import InputProblem, NotDone
+from workers.cli.tables import show, show_json, span
+from workers.up.state_dir import StateDir, temporary_dirs
+
+
+def find(state_dir: Path | None) -> StateDir:
+    """The given directory, or that of the one `oarlock up` that runs. Raises InputProblem, NotDone."""
+    if state_dir is not None:
+        if not state_dir.is_dir():
+            raise InputProblem(f"--state-dir {state_dir}: no such directory; give that of an `oarlock up`")
+        return StateDir(state_dir)
+    running = [state for state in temporary_dirs() if state.owner_pid()]
+    if not running:
+        raise NotDone("no `oarlock up` of yours is running in a temporary directory; give --state-dir, or start one")
+    if len(running) > 1:
+        named = ", ".join(str(state.root) for state in running)
+        raise InputProblem(f"{len(running)} `oarlock up` are running; say which with --state-dir: {named}")
+    return running[0]
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock status --state-dir DIR\n"
+    "  oarlock status --state-dir DIR -o json | jq -r '.processes[].pid'"
+)
+@state_dir_option
+@output_option
+def status(state_dir: Path | None, output: str) -> None:
+    """What of an `oarlock up` is running. Exit 0 if it runs and is ready, 1 if it is not.
+
+    \b
+    JSON: state_dir, running, ready, state (starting | ready | stopping | down), pid, api_url, kubeconfig, redis_url,
+    epoch, phase (OPEN | DRAIN | ""), started_ms, processes: [{role, pid, name, rq_worker, started_ms, alive}]
+    """
+    state = find(state_dir)
+    facts = describe(state)
+    if output == "json":
+        show_json(facts)
+    else:
+        _print(facts)
+    if not facts["ready"]:
+        click.get_current_context().exit(1)
+
+
+def describe(state: StateDir) -> dict[str, Any]:
+    """The facts, as `-o json` prints them."""
+    pid, told = state.owner_pid(), state.read_up()
+    running = bool(pid)
+    word = str(told.get("state", "starting")) if running else "down"
+    seen, url = None, state.redis_url.read_text().strip() if state.redis_url.exists() else ""
+    if running and url:
+        client = connect(url, timeout_s=2.0)
+        try:
+            seen = epoch.current(client)
+        except BrokerUnreachable:
+            pass  # it is being restarted: no phase then
+        finally:
+            client.close()
+    processes = [
+        {
+            "role": each.role,
+            "pid": each.pid,
+            "name": each.name,
+            "rq_worker": each.rq_worker,
+            "started_ms": each.started_ms,
+            "alive": _alive(each.pid),
+        }
+        for each in state.read_processes()
+    ]
+    return {
+        "state_dir": str(state.root),
+        "running": running,
+        "ready": word == "ready" and seen is not None and seen.intact and seen.phase == "OPEN",
+        "state": word,
+        "pid": pid,
+        "api_url": told.get("api_url", "") if running else "",
+        "kubeconfig": str(state.kubeconfig) if running else "",
+        "redis_url": url if running else "",
+        "epoch": seen.epoch if seen is not None else 0,
+        "phase": seen.phase if seen is not None else "",
+        "started_ms": told.get("started_ms", 0),
+        "processes": processes,
+    }
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _print(facts: dict[str, Any]) -> None:
+    if not facts["running"]:
+        click.echo(f"no `oarlock up` runs in {facts['state_dir']}")
+        return
+    now_ms = time.time_ns() // 1_000_000
+    click.echo(f"{facts['state']}, epoch {facts['epoch']} {facts['phase']}, pid {facts['pid']}, {facts['state_dir']}")
+    click.echo(f"kubeconfig {facts['kubeconfig']}")
+    rows = [{**each, "age": span(now_ms - each["started_ms"])} for each in facts["processes"]]
+    show(rows, {"role": "ROLE", "name": "NAME", "pid": "PID", "age": "AGE", "alive": "ALIVE"}, "table")

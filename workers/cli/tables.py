@@ -1,0 +1,70 @@
+"""Tables for people, JSON for tools: the same rows."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Row = Mapping[str, Any]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Colours and width of the terminal; for pipes as wide as the rows are."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else 10_000, highlight=False, soft_wrap=True)
+
+
+def show(rows: Sequence[Row], columns: Mapping[str, str], output: str, *, empty: str = "nothing") -> None:
+    """Print rows. ``columns``: key of the row -> heading; JSON has every key of the rows."""
+    if output == "json":
+        click.echo(json.dumps(list(rows), indent=2))
+        return
+    if not rows:
+        click.echo(empty)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for key, heading in columns.items():
+        number = all(isinstance(row.get(key), int | float) or row.get(key) is None for row in rows)
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell(row.get(key))) for key in columns))
+    console().print(table)
+
+
+def show_json(value: Any) -> None:
+    """One JSON document."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def cell(value: Any) -> str:
+    """A value as tables show it; "-" for what is not there."""
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ",".join(cell(each) for each in value)
+    return str(value)
+
+
+def span(ms: int | None) -> str:
+    """Milliseconds as people say them: 850ms, 12.3s, 4m10s, 2h05m, 3d4h."""
+    if ms is None:
+        return "-"
+    if abs(ms) < 1_000:
+        return f"{ms}ms"
+    seconds = ms / 1000
+    if abs(seconds) < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}m{rest:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02d}m" if hours < 48 else f"{hours // 24}d{hours % 24}h"

@@ -1,0 +1,213 @@
+"""Bring everything up, in order, or nothing: whatever fails on the way, what was started is ended again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broker import epoch
+from broker.connection import connect
+from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
+from broker.redis_binary import NoRedisBinary
+from broker.values import BrokerUnreachable
+from cluster import config
+from workers.up.applying import NotApplied, apply
+from workers.up.checks import Item
+from workers.up.child import Child, Program
+from workers.up.state_dir import StateDir
+from workers.up.tree import Tree
+
+API_LIMIT_S = 20.0
+OPEN_LIMIT_S = 30.0
+
+
+class NotStarted(Exception):
+    """It did not come up; one line naming the cause. Nothing is left running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to bring up. Ports: 0 is any free one."""
+
+    nodes: int = 5
+    workers: int = 2
+    ingestors: int = 2
+    api_port: int = 0
+    redis_port: int = 0
+    pods_per_node: int = 1_000
+    ready_ms: float = 500.0
+    """How long a simulated pod takes to become ready; a random part of as much again comes on top."""
+    terminate_ms: float = 300.0
+    faults: bool = False
+    """Open the API server's endpoint for faults on demand."""
+
+
+class Up:
+    """Everything of one `oarlock up`. ``start``, then ``stay``; ``stop`` in any case."""
+
+    def __init__(self, state: StateDir, options: Options) -> None:
+        self._state, self._options = state, options
+        self._redis = EmbeddedRedis(state.redis, options.redis_port)
+        self.tree = Tree(state, self._redis)
+        self.api_url = ""
+        self._started_ms = time.time_ns() // 1_000_000
+
+    def start(self, items: Sequence[Item], on_api: Callable[[], None] = lambda: None) -> None:
+        """Start all and apply ``items``. Raises NotStarted, tree.Stopped, tree.ApiServerEnded.
+
+        ``on_api`` is called once kubectl could connect, before anything is applied.
+        """
+        self._tell("starting")
+        self._start_redis()
+        self._start_api()
+        on_api()
+        options, state = self._options, self._state
+        ingestors = [
+            Child(_oarlock("ingestor", f"ingestor-{number}", ["ingest"], self._environment("ingestor")), state.logs)
+            for number in range(1, options.ingestors + 1)
+        ]
+        command = ["worker", "--workers", str(options.workers)]
+        supervisor = Child(
+            _oarlock("supervisor", "supervisor", command, self._environment("worker"), report=True), state.logs
+        )
+        self.tree.add([*ingestors, supervisor])
+        try:
+            asyncio.run(apply(config.load(state.kubeconfig), items))
+        except NotApplied as error:
+            raise NotStarted(str(error)) from None
+        self._await_open()
+        self._tell("ready")
+
+    def stay(self) -> None:
+        """Keep it running. Raises tree.Stopped, tree.ApiServerEnded."""
+        self.tree.watch()
+
+    def stop(self) -> None:
+        """End everything and leave nothing behind."""
+        self._tell("stopping")
+        self.tree.stop()
+        self._state.clear()
+
+    @property
+    def redis_url(self) -> str:
+        """The admin's."""
+        return self._redis.url("admin")
+
+    def _environment(self, user: str) -> dict[str, str]:
+        return {
+            "OARLOCK_REDIS_URL": self._redis.url(user),
+            "OARLOCK_KUBECONFIG": str(self._state.kubeconfig),
+            "OARLOCK_API_QPS": os.environ.get("OARLOCK_API_QPS", "0"),  # our own API server: as fast as it goes
+            "OARLOCK_EMBEDDED": "1",
+        }
+
+    def _start_redis(self) -> None:
+        try:
+            self._redis.start()
+        except (NoRedisBinary, RedisNotStarted) as error:
+            raise NotStarted(str(error)) from None
+        self._state.write_redis_url(self.redis_url)
+
+    def _start_api(self) -> None:
+        options, state = self._options, self._state
+        if options.api_port and _taken(options.api_port):
+            raise NotStarted(_port_taken(options.api_port))
+        command = [
+            *(sys.executable, "-m", "cluster.embedded", "--port", str(options.api_port)),
+            *("--nodes", str(options.nodes), "--state-dir", str(state.root), "--audit-log", str(state.audit_log)),
+            *("--pods-per-node", str(options.pods_per_node), "--terminate-ms", str(options.terminate_ms)),
+            *("--ready-ms", str(options.ready_ms), "--ready-jitter-ms", str(options.ready_ms)),
+            *(["--admin"] if options.faults else []),
+        ]
+        child = Child(Program("api", "api", command), state.logs)
+        ours, theirs = os.pipe()
+        try:
+            self.tree.add_api(child, theirs)
+        finally:
+            os.close(theirs)
+        try:
+            facts = self._first_line(ours, child)
+        finally:
+            os.close(ours)
+        self.api_url = str(facts["url"])
+
+    def _first_line(self, fd: int, child: Child) -> dict[str, Any]:
+        text, deadline_s = b"", time.monotonic() + API_LIMIT_S
+        while b"\n" not in text:
+            self.tree.check()
+            readable, _, _ = select.select([fd], [], [], 0.1)
+            if readable:
+                chunk = os.read(fd, 65_536)
+                if not chunk:
+                    if child.process is not None:
+                        child.process.wait(5)
+                    said = child.last_words().removeprefix("oarlock: ")
+                    port = self._options.api_port
+                    raise NotStarted(_port_taken(port) if "in use" in said else f"the API server did not start: {said}")
+                text += chunk
+            elif time.monotonic() > deadline_s:
+                raise NotStarted(f"the API server was not ready within {API_LIMIT_S:.0f} s; see {child.log}")
+        facts: dict[str, Any] = json.loads(text.partition(b"\n")[0])
+        return facts
+
+    def _await_open(self) -> None:
+        """Wait until turns may begin."""
+        client, deadline_s = connect(self.redis_url), time.monotonic() + OPEN_LIMIT_S
+
+        def is_open() -> bool:
+            if time.monotonic() > deadline_s:
+                raise NotStarted(f"no ingestor opened the queue within {OPEN_LIMIT_S:.0f} s; see {self._state.logs}")
+            try:
+                seen = epoch.current(client)
+            except BrokerUnreachable:
+                return False
+            return seen.intact and seen.phase == "OPEN"
+
+        try:
+            self.tree.watch(is_open, tick_s=0.02)
+        finally:
+            client.close()
+
+    def _tell(self, word: str) -> None:
+        options = self._options
+        self._state.write_up(
+            {
+                "pid": os.getpid(),
+                "state": word,
+                "api_url": self.api_url,
+                "redis_port": self._redis.port,
+                "kubeconfig": str(self._state.kubeconfig),
+                "started_ms": self._started_ms,
+                "nodes": options.nodes,
+                "workers": options.workers,
+                "ingestors": options.ingestors,
+            }
+        )
+
+
+def _oarlock(
+    role: str, name: str, arguments: Sequence[str], environment: dict[str, str], *, report: bool = False
+) -> Program:
+    return Program(role, name, [sys.executable, "-m", "workers.cli", *arguments], environment, report)
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def _port_taken(port: int) -> str:
+    return f"--api-port {port}: the port is in use; choose another, or 0 for a free one"

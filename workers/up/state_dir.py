@@ -1,0 +1,217 @@
+"""The directory of one `oarlock up`: fixed names, so that scripts and chaos tools find everything.
+
+::
+
+    kubeconfig      for kubectl
+    redis-url       the admin user's URL, one line
+    audit.log       audit.k8s.io/v1 events of the API server, one JSON line each
+    processes.json  [{"role", "pid", "name", "rq_worker", "started_ms"}, ...], rewritten whenever one comes or goes;
+                    roles: redis, api, ingestor, supervisor, worker; rq_worker is "" for all but workers
+    up.json         {"pid", "state", "api_url", "redis_port", "started_ms", ...}; state: starting, ready, stopping
+    logs/           one file a process
+    redis/          the private Redis: socket, users, log
+
+Every file is written beside its place and moved there, so a reader never sees half of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import struct
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+PREFIX = "oarlock-up-"
+SWEEP_AFTER_S = 60.0
+_KEPT = ("audit.log", "logs")
+_FLOCK = "hhqqi0q"  # struct flock: l_type, l_whence, l_start, l_len, l_pid
+
+
+class StateDirUnusable(Exception):
+    """The directory cannot be used; one line with the mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One line of processes.json."""
+
+    role: str
+    pid: int
+    name: str
+    rq_worker: str = ""
+    started_ms: int = 0
+
+
+class StateDir:
+    """One such directory. Reading needs nothing; an `oarlock up` first takes it with ``take``."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.temporary = False
+        self._lock_fd = -1
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "kubeconfig"
+
+    @property
+    def redis_url(self) -> Path:
+        return self.root / "redis-url"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.root / "audit.log"
+
+    @property
+    def processes_json(self) -> Path:
+        return self.root / "processes.json"
+
+    @property
+    def up_json(self) -> Path:
+        return self.root / "up.json"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def redis(self) -> Path:
+        return self.root / "redis"
+
+    @property
+    def _lock(self) -> Path:
+        return self.root / "up.lock"
+
+    # -- whose it is ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def take(cls, path: Path | None) -> StateDir:
+        """Make the directory (None: a temporary one) and hold it until this process ends. Raises StateDirUnusable."""
+        try:
+            if path is None:
+                sweep_temporary()
+                state = cls(Path(tempfile.mkdtemp(prefix=PREFIX)))
+                state.temporary = True
+            else:
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                state = cls(path.absolute())
+            state._hold()
+        except FileExistsError:
+            raise StateDirUnusable(f"--state-dir {path}: there is a file of that name; give a directory") from None
+        except OSError as error:
+            raise StateDirUnusable(f"--state-dir {path}: {error.strerror}; give a directory you may write to") from None
+        return state
+
+    def _hold(self) -> None:
+        fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            raise StateDirUnusable(
+                f"--state-dir {self.root}: an `oarlock up` runs here already (pid {self.owner_pid()});"
+                f" stop it with: oarlock down --state-dir {self.root}"
+            ) from None
+        self._lock_fd = fd  # never opened a second time here: closing any descriptor of it would give the lock away
+        for leftover in (self.kubeconfig, self.redis_url, self.processes_json, self.up_json, self.audit_log):
+            leftover.unlink(missing_ok=True)
+        for log in self.logs.glob("*.log"):
+            log.unlink()
+        self.logs.mkdir(mode=0o700, exist_ok=True)
+
+    def owner_pid(self) -> int:
+        """Pid of the `oarlock up` that holds it now; 0 if there is none."""
+        if self._lock_fd >= 0:
+            return os.getpid()
+        try:
+            fd = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return 0
+        try:
+            asked = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, asked))
+            return 0 if kind == fcntl.F_UNLCK else int(pid)
+        finally:
+            os.close(fd)
+
+    def clear(self) -> None:
+        """Leave nothing behind: all of a temporary directory; of a given one all but the audit log and the logs."""
+        for entry in list(self.root.iterdir()):
+            if not self.temporary and entry.name in _KEPT:
+                continue
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+        if self.temporary:
+            shutil.rmtree(self.root, ignore_errors=True)
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+    # -- what is in it ----------------------------------------------------------------------------------------------
+
+    def write_processes(self, processes: Sequence[Process]) -> None:
+        """Replace processes.json."""
+        self._write(self.processes_json, json.dumps([asdict(each) for each in processes], indent=1) + "\n")
+
+    def write_redis_url(self, url: str) -> None:
+        self._write(self.redis_url, url + "\n")
+
+    def write_up(self, facts: dict[str, Any]) -> None:
+        """Replace up.json."""
+        self._write(self.up_json, json.dumps(facts, indent=1) + "\n")
+
+    def read_processes(self) -> list[Process]:
+        """What processes.json says; [] where there is none."""
+        try:
+            return [Process(**each) for each in json.loads(self.processes_json.read_text())]
+        except FileNotFoundError:
+            return []
+
+    def read_up(self) -> dict[str, Any]:
+        """What up.json says; {} where there is none."""
+        try:
+            facts: dict[str, Any] = json.loads(self.up_json.read_text())
+        except FileNotFoundError:
+            return {}
+        return facts
+
+    def read_redis_url(self) -> str:
+        """The admin's URL. Raises StateDirUnusable where no `oarlock up` wrote one."""
+        try:
+            return self.redis_url.read_text().strip()
+        except OSError as error:
+            raise StateDirUnusable(
+                f"--state-dir {self.root}: no `oarlock up` runs here ({error.strerror}: redis-url)"
+            ) from None
+
+    def _write(self, path: Path, text: str) -> None:
+        draft = path.with_name(f".{path.name}.draft")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(text)
+        draft.replace(path)
+
+
+def temporary_dirs() -> Iterator[StateDir]:
+    """The temporary state directories of this user."""
+    for path in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
+        with contextlib.suppress(OSError):
+            if path.is_dir() and path.stat().st_uid == os.getuid():
+                yield StateDir(path)
+
+
+def sweep_temporary() -> None:
+    """Remove temporary directories whose `oarlock up` was killed before it could."""
+    for state in temporary_dirs():
+        with contextlib.suppress(OSError):
+            if state.owner_pid() == 0 and time.time() - state.root.stat().st_mtime > SWEEP_AFTER_S:
+                shutil.rmtree(state.root, ignore_errors=True)
