@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
+import yaml
 
 from cluster.embedded import defaulting
 from cluster.embedded.errors import ApiError
 from cluster.embedded.shapes import check_shape
 from cluster.embedded.validation import validate_create, validate_update
+from cluster.embedded.validation.workload import template_errors
 
 Obj = dict[str, Any]
 
@@ -460,3 +464,24 @@ def test_a_value_of_another_type_is_a_bad_request(wrong: Obj) -> None:
         check_shape("Pod", body)
     assert refusal.value.code == 400
     assert refusal.value.message.startswith('Pod in version "v1" cannot be handled as a Pod: ')
+
+
+MANIFESTS = Path(__file__).resolve().parents[4] / "shared" / "manifests"
+
+
+@pytest.mark.skipif(not MANIFESTS.is_dir(), reason="no manifests of real projects at hand")
+def test_the_templates_of_real_projects_pass() -> None:
+    """Every pod template found in manifests that people run has to be accepted as it is."""
+    seen = 0
+    for path in sorted(MANIFESTS.glob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text()):
+            template = ((document or {}).get("spec") or {}).get("template")
+            if not template or "spec" not in template:
+                continue
+            body = {"metadata": {"name": "p", "namespace": "d"}, **orjson.loads(orjson.dumps(template))}
+            body["metadata"] = {**body["metadata"], "name": "p", "namespace": "d"}
+            check_shape("Pod", body)
+            assert told(template_errors(defaulting.default_template(body), "t")) == [], path.name
+            assert told(validate_create("Pod", defaulting.apply("Pod", body))) == [], path.name
+            seen += 1
+    assert seen > 20
