@@ -247,7 +247,7 @@ class Inspector:
             return []
         try:
             with self._client.pipeline(transaction=False) as pipe:
-                pipe.response_callbacks = type(pipe.response_callbacks)()  # the client shares its own
+                pipe.response_callbacks = type(pipe.response_callbacks)({})  # the client shares its own
                 for command in commands:
                     pipe.execute_command(*command)  # type: ignore[no-untyped-call]
                 return pipe.execute()

@@ -63,6 +63,12 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("no_reclaim_until", "string", "epoch", "ms until which no lease is ended, after such a jump"),
     KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
     KeySpec("watermark_at", "hash", "epoch", "resource -> ms when that was last confirmed"),
+    KeySpec(
+        "unread:<resource>",
+        "zset",
+        "until read",
+        "(length, rv, queue:key), sorted: whom to wake when the cache passes rv",
+    ),
     KeySpec("generation", "hash", "epoch", "resource -> generation of the cache that is read"),
     KeySpec(
         "cache:<resource>:<generation>",

@@ -34,6 +34,14 @@ def reindex(state: EpochState, resource: str, gen: str, object_id: str, was: str
         state.index.setdefault((resource, gen, entry), {})[object_id] = None
 
 
+def wake_readers(state: EpochState, resource: str, rv: str) -> int:
+    """Add the keys that waited for the cache to pass ``rv``. Returns how many entered a stream."""
+    waiting = state.unread.get(resource, set())
+    passed = sorted(each for each in waiting if not newer(each[1], rv))
+    waiting.difference_update(passed)
+    return sum(state.add(*split(task)) for _, _, task in passed)
+
+
 def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
     mark = state.watermark.get(resource)
     if mark is None:
@@ -52,18 +60,18 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             and old is not None
             and (old.uid, old.blob, old.entries, old.wakes) == (new.uid, new.blob, new.entries, new.wakes)
         )
-        if unchanged:
-            woken = [task for task in new.wakes.split() if split(task)[1] in state.queue(split(task)[0]).needs]
-        else:
+        if not unchanged:
             was = old.wakes if old is not None else ""
             woken = was.split() + (new.wakes.split() if new.wakes != was else [])
-        added += sum(state.add(*split(task)) for task in woken)
+            added += sum(state.add(*split(task)) for task in woken)
         gone = event.blob is None
         reindex(state, resource, gen, event.id, old.entries if old else "", "" if gone else new.entries)
         if gone:
             objects.pop(event.id, None)
         else:
             objects[event.id] = new
+    if newer(to_rv, mark):
+        added += wake_readers(state, resource, to_rv)
     state.wake(added, now)
     state.watermark_at[resource] = now
     if newer(to_rv, mark):
@@ -99,6 +107,7 @@ def commit_list(state: EpochState, now: int, resource: str, gen: str, rv: str) -
     state.republish.append(Job("keep", resource, gen))
     if old != "0":
         state.republish.append(Job("sweep", resource, old))
+    state.wake(wake_readers(state, resource, rv), now)
     state.generation[resource] = gen
     state.watermark_at[resource] = now
     state.watermark[resource] = rv

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.memory_state import RECORD_TTL_MS, EpochState, ExpectHash
+from broker.memory_state import RECORD_TTL_MS, EpochState, ExpectHash, newer
 from broker.values import Finish, Verdict
 
 
@@ -69,6 +69,10 @@ def _settle(state: EpochState, turn: Finish, now: int) -> bool:
         elif change.op == "need":
             needs = q.needs.setdefault(key, {})
             needs[change.name] = max(needs.get(change.name, ""), change.value, key=lambda rv: (len(rv), rv))
+    if any(change.op == "need" for change in turn.changes):
+        for resource, rv in q.needs[key].items():
+            if resource not in state.watermark or newer(rv, state.watermark[resource]):
+                state.unread.setdefault(resource, set()).add((len(rv), rv, f"{turn.queue}:{key}"))
     return settled
 
 

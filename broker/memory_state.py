@@ -109,6 +109,8 @@ class EpochState:
     no_reclaim_until: int = 0
     watermark: dict[str, str] = field(default_factory=dict)
     watermark_at: dict[str, int] = field(default_factory=dict)
+    unread: dict[str, set[tuple[int, str, str]]] = field(default_factory=dict)
+    """resource -> (length of rv, rv, task): whom to wake when the cache passes rv."""
     generation: dict[str, str] = field(default_factory=dict)
     objects: dict[tuple[str, str], dict[str, Stored]] = field(default_factory=dict)
     index: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)

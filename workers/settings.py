@@ -38,7 +38,7 @@ class Settings:
     """A worker whose turns take longer claims one key at a time."""
     view_age_max_ms: int = 120_000
     """Deletes on an older view ask for a live list."""
-    writes_in_flight: int = 500
+    writes_in_flight: int = 64
     failed_after: int = 5
     """Failed turns in a row before the key enters RQ's failed-job registry."""
 

@@ -1,10 +1,10 @@
 -- commit_list: the staged generation becomes the cache; what it may have changed is published afterwards, in chunks (republish).
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED watermark watermark_at generation staging:resource republish
+-- DERIVED watermark watermark_at generation staging:resource republish unread:resource queue:state queue:stream waiters wake
 -- ARGV[1] resource  ARGV[2] generation  ARGV[3] resourceVersion of the list
 -- Returns: {"OK"} | {"OLD", watermark} (drop the list, watch from there) | {"BUSY"} (the staging lock went to another) | {"STALE"}
 -- Invariant: the watermark never goes back; a list older than it is refused.
--- needs: cache
+-- needs: cache queue locks
 local resource, gen, rv = ARGV[1], ARGV[2], ARGV[3]
 if staging(resource) ~= gen then return {'BUSY'} end
 redis.call('DEL', base .. 'staging:' .. resource)
@@ -15,7 +15,10 @@ if mark and newer(mark, rv) then
 end
 redis.call('RPUSH', base .. 'republish', 'keep ' .. resource .. ' ' .. gen .. ' 0')
 if old ~= '0' then redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. old .. ' 0') end
+local now, added = now_ms(), 0
+for _, task in ipairs(take_read(resource, rv)) do added = added + add(split(task)) end
+wake(added, now)
 redis.call('HSET', base .. 'generation', resource, gen)
-redis.call('HSET', base .. 'watermark_at', resource, number(now_ms()))
+redis.call('HSET', base .. 'watermark_at', resource, number(now))
 redis.call('HSET', base .. 'watermark', resource, rv)
 return {'OK'}

@@ -1,7 +1,7 @@
 -- finish: end turns, each with its answers and its verdict.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases holder:name queue:state queue:stream queue:expect:key queue:needs queue:unsettled
--- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer
+-- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer watermark unread:resource
 -- ARGV[1] count; then a turn: queue  key  nonce  verdict ("ok" | "retry" | "gone")  delay ms ("" or a look again after it)
 --   n changes, then n triples: "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
@@ -43,7 +43,11 @@ local function settle(plan)
     for resource, rv in string.gmatch(redis.call('HGET', needs, plan.key) or '', '(%S+)=(%S+)') do
       if not need[resource] or newer(rv, need[resource]) then need[resource] = rv end
     end
-    for resource, rv in pairs(need) do words[#words + 1] = resource .. '=' .. rv end
+    for resource, rv in pairs(need) do
+      words[#words + 1] = resource .. '=' .. rv
+      local mark = redis.call('HGET', base .. 'watermark', resource)
+      if not mark or newer(rv, mark) then redis.call('ZADD', unread_key(resource), 0, place(rv) .. ' ' .. plan.queue .. ':' .. plan.key) end
+    end
     table.sort(words)
     redis.call('HSET', needs, plan.key, table.concat(words, ' '))
   end

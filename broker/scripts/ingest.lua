@@ -1,7 +1,7 @@
 -- ingest: apply one contiguous batch of watch events: cache, indexes, keys to wake and watermark in one step.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
--- DERIVED queue:state queue:stream queue:needs waiters wake
+-- DERIVED unread:resource queue:state queue:stream waiters wake
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4..] six an event: "set" | "del"  id  rv  uid and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
@@ -27,13 +27,6 @@ end
 local function wake_all(wakes)
   for task in string.gmatch(wakes, '%S+') do added = added + add(split(task)) end
 end
--- An owner that waits to read its own write is woken even when the projection did not change.
-local function wake_needy(wakes)
-  for task in string.gmatch(wakes, '%S+') do
-    local queue, key = split(task)
-    if redis.call('HEXISTS', base .. queue .. ':needs', key) == 1 then added = added + add(queue, key) end
-  end
-end
 local function reindex(id, was, is)
   local kept = {}
   for entry in string.gmatch(is, '%S+') do kept[entry] = true end
@@ -57,9 +50,8 @@ for i = 4, #ARGV, 6 do
       old_blob = string.sub(old, stop + 1)
     end
     -- Wake, index, object: what a replay compares with is written last, so a failure in between repeats the rest.
-    if op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes then
-      wake_needy(wakes)
-    else
+    local same = op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
+    if not same then
       wake_all(old_wakes)
       if wakes ~= old_wakes then wake_all(wakes) end
     end
@@ -71,6 +63,9 @@ for i = 4, #ARGV, 6 do
       redis.call('HSET', objects, id, rv .. ' ' .. uid .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
     end
   end
+end
+if newer(to, mark) then
+  for _, task in ipairs(take_read(resource, to)) do added = added + add(split(task)) end
 end
 wake(added, now)
 redis.call('HSET', base .. 'watermark_at', resource, number(now))

@@ -1,0 +1,236 @@
+"""Workers, ingestors and the supervisor of the simulation: the real engine, the real scripts, a virtual clock.
+
+A worker runs in a greenlet that gives way before and after each call to Redis and while its requests are under way, so
+it can be stopped, killed or overtaken between any two of its steps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import orjson
+from greenlet import getcurrent, greenlet
+
+from broker.values import Batch, ClaimLost, EpochOver, Event, Finish, Idle
+from cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from controllers import codec
+from controllers.events import Event as OwnerEvent
+from controllers.flavour import Flavour
+from controllers.model import ReplicaSet
+from controllers.owner_table import OwnerTable
+from controllers.registry import RESOURCES
+from tests.simulation.checker import Checker
+from tests.simulation.world import NAMESPACE, Flight, World, as_json
+from workers.acting import TOO_LATE
+from workers.clock import ManualClock
+from workers.engine import Engine
+from workers.settings import Settings
+from workers.steps import Grant, TurnFailed, Write
+
+
+class Killed(BaseException):
+    """kill -9, at the point where the worker stands."""
+
+
+def give_way() -> None:
+    """A point between two steps: the scheduler decides when, and whether, it goes on."""
+    getcurrent().parent.switch()
+
+
+class SteppedBroker:
+    """The worker's broker: each call is two points, before it and after it; accepted steps are told to the checker."""
+
+    def __init__(self, broker: Any, checker: Checker) -> None:
+        self._broker, self._checker = broker, checker
+
+    def register(self, *args: Any) -> None:
+        self._broker.register(*args)
+
+    def claim(self, holder: str, nonce: str, *args: Any, **kwargs: Any) -> Batch | Idle:
+        give_way()
+        batch: Batch | Idle = self._broker.claim(holder, nonce, *args, **kwargs)
+        if isinstance(batch, Batch):
+            for claim in batch.claims:
+                self._checker.claimed(f"{claim.queue}:{claim.key}", nonce)
+        give_way()
+        return batch
+
+    def record(self, claim: Any, *args: Any, **kwargs: Any) -> Any:
+        give_way()
+        borne = self._broker.record(claim, *args, **kwargs)
+        self._checker.accepted(f"{claim.queue}:{claim.key}", claim.nonce, "record")
+        give_way()
+        return borne
+
+    def finish(self, turns: Sequence[Finish]) -> list[int]:
+        give_way()
+        results: list[int] = self._broker.finish(turns)
+        for turn, result in zip(turns, results, strict=True):
+            if result >= 0:
+                self._checker.accepted(f"{turn.queue}:{turn.key}", turn.nonce, "finish")
+        give_way()
+        return results
+
+    def look(self, *args: Any, **kwargs: Any) -> Any:
+        return self._broker.look(*args, **kwargs)
+
+    def wait(self, *args: Any, **kwargs: Any) -> bool:
+        give_way()
+        return True
+
+
+class SimApi:
+    """Requests that take as long as the scheduler likes, and are answered, or not."""
+
+    def __init__(self, world: World, clock: ManualClock, settings: Settings, sender: str) -> None:
+        self._world, self._clock, self._settings, self._sender = world, clock, settings, sender
+
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+        if self._clock.mono_ms() >= deadline_ms:
+            self._world.count("too late to send")
+            return [Answer(NOT_SENT, error=TOO_LATE)] * len(writes)
+        flights = [self._world.send(write, self._sender) for write in writes]
+        until = self._clock.mono_ms() + self._settings.request_timeout_ms
+        while self._clock.mono_ms() < until and not all(flight.arrived for flight in flights):
+            give_way()
+        return [self._answer(flight) for flight in flights]
+
+    def _answer(self, flight: Flight) -> Answer:
+        if flight.arrived and flight.answer is not None:
+            return flight.answer
+        self._world.count("unanswered")
+        return Answer(NO_ANSWER, error="no answer")
+
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+        give_way()
+        return [self._world.get(resource, name) for name in names]
+
+    def list_live(self, resource: str, namespace: str) -> list[bytes]:
+        give_way()
+        self._world.count("live lists")
+        return [orjson.dumps(as_json(rv, obj)) for rv, obj in self._world.pods.values()]
+
+    def reserve(self, count: int) -> Grant:
+        return Grant(count, 0)
+
+    def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[OwnerEvent]) -> None:
+        pass
+
+    def probe(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+class Worker:
+    """A worker process: ``step`` lets it go on to its next point."""
+
+    def __init__(
+        self,
+        name: str,
+        broker: Any,
+        world: World,
+        clock: ManualClock,
+        settings: Settings,
+        checker: Checker,
+        keys_max: int,
+    ) -> None:
+        self.name, self.task, self.alive, self.frozen_until = name, "", True, 0
+        self.host_frozen = False
+        self._keys_max = keys_max
+        self.engine = Engine(SteppedBroker(broker, checker), SimApi(world, clock, settings, name), settings, clock)
+        self.engine.register(name, "supervisor")
+        self._life = greenlet(self._live)
+
+    def _live(self) -> None:
+        with contextlib.suppress(Killed, EpochOver):
+            while True:
+                self._one_batch()
+
+    def _one_batch(self) -> None:
+        batch = self.engine.claim(self.name, self._keys_max)
+        if batch is Idle.UNKNOWN:
+            raise Killed
+        if isinstance(batch, Idle):
+            self.engine.wait(1.0)
+            return
+        finishes = []
+        for claim in batch.claims:
+            self.task = f"{claim.queue}:{claim.key}"
+            try:
+                finishes.append(self.engine.turn(batch, claim))
+            except TurnFailed as failure:
+                finishes.append(failure.finish)
+            except ClaimLost:
+                continue
+        if finishes:
+            self.engine.finish(finishes)
+        self.task = ""
+
+    def step(self) -> None:
+        self._life.switch()
+        self.alive = not self._life.dead
+
+    def kill(self) -> None:
+        if not self._life.dead and self._life:
+            self._life.throw(Killed)
+        self.alive = False
+
+
+class Ingestor:
+    """Reads the journal from a position per resource; may be killed (and forget) or be shown an old position."""
+
+    def __init__(self, world: World, broker: Callable[[], Any], name: str) -> None:
+        self._world, self._broker, self._name = world, broker, name
+        self.positions: dict[str, int] = {}
+        self._owners = OwnerTable()
+        self._lists = 0
+
+    def step(self, resource: str, size: int) -> None:
+        """Apply the next few events of a resource, or list it."""
+        broker = self._broker()
+        position = self.positions.get(resource)
+        if position is None:
+            mark = broker.watermark(resource)
+            if mark is None:
+                self.relist(resource)
+                return
+            position = self.positions[resource] = int(mark)
+        news = [each for each in self._world.journal if each.resource == resource and each.rv > position][:size]
+        to = news[-1].rv if len(news) == size else max(position, self._world.rv)
+        result = broker.ingest(resource, str(position), str(to), [self._event(each) for each in news])
+        if result.verdict == "OK":
+            self.positions[resource] = to
+        elif result.verdict == "GAP":
+            self._world.count("gaps")
+            self.positions[resource] = int(result.watermark)
+        else:
+            del self.positions[resource]
+
+    def relist(self, resource: str) -> None:
+        broker = self._broker()
+        self._lists += 1
+        generation, rv = f"{self._name}-{self._lists}-{self._world.rv}", self._world.rv
+        table: dict[str, Any] = self._world.pods if resource == "pods" else self._world.owners
+        events = [self._make(resource, name, str(at), obj) for name, (at, obj) in table.items()]
+        if not broker.stage(resource, generation, events):
+            return
+        result = broker.commit_list(resource, generation, str(rv))
+        self.positions[resource] = int(result.watermark) if result.verdict == "OLD" else rv
+        while broker.republish():
+            pass
+
+    def _event(self, change: Any) -> Event:
+        if change.obj is None:
+            return Event(f"{NAMESPACE}/{change.name}", str(change.rv), change.uid, None)
+        return self._make(change.resource, change.name, str(change.rv), change.obj)
+
+    def _make(self, resource: str, name: str, rv: str, obj: Any) -> Event:
+        if resource == "replicasets":
+            self._owners.note("replicaset", obj)
+        routes = RESOURCES[resource].route(obj, False, self._owners)
+        wakes = tuple(f"{queue}:{key}" for queue, key in routes.wake)
+        return Event(f"{NAMESPACE}/{name}", rv, obj.uid, codec.encode(obj), routes.index, wakes)

@@ -1,0 +1,100 @@
+"""The invariants, looked at after every step. Knows the world and the accepted steps, nothing of the product's insides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from controllers.model import Pod, controller_of
+from tests.simulation.world import World
+
+
+class Violation(AssertionError):
+    """An invariant broke at this step."""
+
+
+@dataclass
+class Bounds:
+    """Since the owner was last at rest: the most it asked for and what others added. Beside it, with their times, what
+    it asked for and what others took away: a delete may have been decided on a view of some time ago.
+    """
+
+    most: int
+    wanted: list[tuple[int, int]]
+    lost_at_ms: list[int] = field(default_factory=list)
+    added: int = 0
+
+    def fewest(self, since_ms: int) -> int:
+        """The fewest pods that were wanted at any moment from then on."""
+        before = [replicas for at_ms, replicas in self.wanted if at_ms < since_ms][-1:]
+        return min(before + [replicas for at_ms, replicas in self.wanted if at_ms >= since_ms])
+
+    def lost(self, since_ms: int) -> int:
+        return sum(at_ms >= since_ms for at_ms in self.lost_at_ms)
+
+
+@dataclass
+class Checker:
+    """I1 no over-creation, I2 no over-deletion, I4 fenced steps exclusive, I5 every write announced."""
+
+    world: World
+    view_ms: int
+    bounds: dict[str, Bounds] = field(default_factory=dict)
+    nonces: dict[str, str] = field(default_factory=dict)
+    announced: set[tuple[str, str]] = field(default_factory=set)
+
+    def owner_changed(self, uid: str, replicas: int) -> None:
+        """An owner was made, or scaled."""
+        known = self.bounds.setdefault(uid, Bounds(replicas, []))
+        known.most = max(known.most, replicas)
+        known.wanted.append((self.world.clock_ms(), replicas))
+
+    def other(self, uid: str, by: int) -> None:
+        """Somebody else (or an adoption) added a pod to the owner, or took one away."""
+        if uid in self.bounds:
+            if by > 0:
+                self.bounds[uid].added += by
+            else:
+                self.bounds[uid].lost_at_ms.append(self.world.clock_ms())
+
+    def created(self, pod: Pod) -> None:
+        """A create of ours was committed."""
+        ref = controller_of(pod)
+        assert ref is not None
+        bound = self.bounds[ref.uid]
+        active = len(self.world.active(ref.uid))
+        if active > bound.most + bound.added:
+            raise Violation(f"I1: {active} active pods of {ref.name}, at most {bound.most} + {bound.added} were wanted")
+
+    def deleted(self, pod: Pod) -> None:
+        """A delete of ours is being committed; the pod still counts."""
+        ref = controller_of(pod)
+        if ref is None or ref.uid not in self.bounds:
+            return
+        bound, since_ms = self.bounds[ref.uid], self.world.clock_ms() - self.view_ms
+        left = len(self.world.active(ref.uid)) - (1 if not pod.deleting_ms else 0)
+        fewest, lost = bound.fewest(since_ms), bound.lost(since_ms)
+        if left < fewest - lost:
+            raise Violation(f"I2: {left} active pods of {ref.name} left, at least {fewest} - {lost} wanted")
+
+    def claimed(self, key: str, nonce: str) -> None:
+        self.nonces[key] = nonce
+
+    def accepted(self, key: str, nonce: str, step: str) -> None:
+        """A fenced step was accepted: only the newest claim may."""
+        if self.nonces.get(key) != nonce:
+            raise Violation(f"I4: {step} of an earlier holder of {key} was accepted")
+
+    def at_rest(self) -> None:
+        """After each step: an owner that is as it asks to be, without outstanding writes, starts anew.
+
+        Only once its last change was seen to be acted on: a turn may still go by an older wish until then.
+        """
+        for _, owner in self.world.owners.values():
+            bound = self.bounds[owner.uid]
+            if bound.most == owner.replicas and not bound.added:
+                continue
+            if owner.status.observed_generation != owner.generation:
+                continue
+            if not self.world.outstanding(owner.uid) and len(self.world.existing(owner.uid)) == owner.replicas:
+                if len(self.world.active(owner.uid)) == owner.replicas:
+                    bound.most, bound.added = owner.replicas, 0

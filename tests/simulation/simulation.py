@@ -1,0 +1,298 @@
+"""One seeded run: a scheduler that lets workers, ingestors, kubelets, users and faults take steps in any order.
+
+The invariants are looked at after every step; at the end the faults stop and everything must come to rest.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.simulation.actors import Ingestor, Worker
+from tests.simulation.checker import Checker, Violation
+from tests.simulation.world import Flight, World, is_active
+from workers.clock import ManualClock
+from workers.settings import Settings
+
+RESOURCES = ("pods", "replicasets")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How often each kind of step is drawn."""
+
+    worker: int = 50
+    land: int = 12
+    arrive: int = 12
+    ingest: int = 14
+    supervise: int = 6
+    kubelet: int = 8
+    user: int = 2
+    kill: int = 1
+    freeze: int = 1
+    lose_answer: int = 2
+    redis: int = 0
+
+
+class Simulation:
+    """``new_broker(epoch)`` gives a broker of that epoch, empty when it is the first call for it.
+
+    ``on_clock`` tells the scripts' clock. ``strict`` owners, ``workers`` and ``settings`` as wanted.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        new_broker: Callable[[int], Any],
+        on_clock: Callable[[int], None],
+        *,
+        weights: Weights | None = None,
+        workers: int = 3,
+        owners: int = 2,
+        strict: bool = False,
+        settings: Settings | None = None,
+    ) -> None:
+        self.seed, self._random = seed, random.Random(seed)
+        self._weights, self._count = weights or Weights(), workers
+        self.settings = settings or Settings()
+        self.clock, self._on_clock, self._new_broker = ManualClock(), on_clock, new_broker
+        self._on_clock(self.clock.wall_ms())
+        self.world = World(self.clock.mono_ms)
+        self.checker = Checker(self.world, view_ms=2 * self.settings.drain_ms)
+        self.world.on_create, self.world.on_delete = self.checker.created, self.checker.deleted
+        self.world.on_other = self.checker.other
+        self.epoch, self.broker = 1, new_broker(1)
+        self._drained_ms: int | None = 0
+        self.workers: list[Worker] = []
+        self._orphaned: list[Worker] = []
+        self._names = 0
+        for number in range(owners):
+            replicas = self._random.choice((0, 1, 3, 6))
+            uid = self.world.add_owner(f"web{number}", replicas, strict=strict)
+            self.checker.owner_changed(uid, replicas)
+        self.ingestors = [Ingestor(self.world, lambda: self.broker, f"i{n}") for n in range(2)]
+        self.steps = 0
+
+    # -- the run
+
+    def run(self, steps: int) -> None:
+        """Raises Violation, with the seed and the step at which it happened."""
+        try:
+            self._open()
+            for _ in range(steps):
+                self.step()
+            self._heal()
+        except Violation as violation:
+            raise Violation(f"seed {self.seed}, step {self.steps}: {violation}") from None
+        finally:
+            for worker in self.workers:
+                worker.kill()
+
+    def step(self) -> None:
+        """One step of somebody, then the look at the invariants."""
+        self.steps += 1
+        self._advance(self._random.choice((0, 0, 1, 1, 5, 20, 100, 400)))
+        w = self._weights
+        names = ("worker", "land", "arrive", "ingest", "supervise", "kubelet", "user", "kill", "freeze")
+        names += ("lose_answer", "redis")
+        (name,) = self._random.choices(names, [getattr(w, name) for name in names])
+        getattr(self, f"_{name}")()
+        self.checker.at_rest()
+
+    def _advance(self, by_ms: int) -> None:
+        if by_ms:
+            self.clock.advance(by_ms)
+            self._on_clock(self.clock.wall_ms())
+        residue_ms = self.settings.request_timeout_ms + 1000
+        for flight in self.world.flights:
+            if flight.answer is None and not flight.lost and self.clock.mono_ms() - flight.sent_ms > residue_ms:
+                flight.lost = True  # the server has given up on it: it will never land
+        self.world.flights = [f for f in self.world.flights if not f.lost and not (f.answer and f.arrived)]
+
+    # -- steps
+
+    def _worker(self) -> None:
+        ready = [w for w in self.workers if w.alive and w.frozen_until <= self.clock.mono_ms()]
+        if ready:
+            self._random.choice(ready).step()
+        self.workers = [w for w in self.workers if w.alive or w.host_frozen]
+
+    def _land(self) -> None:
+        under_way = [f for f in self.world.flights if f.answer is None]
+        if under_way:
+            self._land_one(self._random.choice(under_way))
+
+    def _land_one(self, flight: Flight) -> None:
+        living = {worker.name for worker in self.workers if worker.alive}
+        self.world.land(flight, sender_lives=flight.sender in living)
+
+    def _arrive(self) -> None:
+        answered = [f for f in self.world.flights if f.answer is not None and not f.arrived]
+        for flight in answered[: self._random.randint(1, 4)]:
+            flight.arrived = True
+
+    def _lose_answer(self) -> None:
+        answered = [f for f in self.world.flights if f.answer is not None and not f.arrived]
+        if answered:
+            self._random.choice(answered).lost = True
+
+    def _ingest(self) -> None:
+        ingestor = self._random.choice(self.ingestors)
+        if self._drained_ms is None or self.clock.mono_ms() >= self._drained_ms:
+            ingestor.step(self._random.choice(RESOURCES), self._random.randint(1, 5))
+            self._open()
+
+    def _open(self) -> None:
+        if self._drained_ms is None or self.clock.mono_ms() < self._drained_ms:
+            return
+        for resource in RESOURCES:
+            if self.broker.watermark(resource) is None:
+                self.ingestors[0].positions.pop(resource, None)
+                self.ingestors[0].step(resource, 1)
+        if self.broker.open(RESOURCES) == "":
+            self._drained_ms = None
+
+    def _supervise(self) -> None:
+        """What a supervisor does each second, and the restart of what died."""
+        for dead in self._orphaned:
+            self.broker.release(dead.name, blamed=dead.task)
+        self._orphaned.clear()
+        living = [w for w in self.workers if w.alive and not w.host_frozen]
+        for lost in self.broker.renew([w.name for w in living], lease_ms=self.settings.lease_ms):
+            for worker in living:
+                if worker.name == lost:
+                    worker.kill()
+        self.broker.reclaim()
+        self.broker.due()
+        while self._drained_ms is None and sum(w.alive for w in self.workers) < self._count:
+            self._names += 1
+            keys_max = self._random.choice((1, 2))
+            name = f"w{self._names}"
+            self.workers.append(
+                Worker(name, self.broker, self.world, self.clock, self.settings, self.checker, keys_max)
+            )
+
+    def _kubelet(self) -> None:
+        pods = list(self.world.pods.values())
+        if not pods:
+            return
+        _, pod = self._random.choice(pods)
+        if pod.deleting_ms or pod.phase == "Failed":
+            self.world.remove_pod(pod.name)
+        elif not pod.node_name:
+            self.world.change_pod(pod.name, node_name=f"n{self._random.randint(1, 3)}", phase="Running")
+        else:
+            now = 0 if pod.ready else self.clock.wall_ms()
+            self.world.change_pod(pod.name, ready=not pod.ready, ready_since_ms=now)
+
+    def _user(self) -> None:
+        _, owner = self._random.choice(list(self.world.owners.values()))
+        mine = self.world.active(owner.uid)
+        match self._random.choice(("scale", "scale", "delete", "fail", "relabel")):
+            case "scale":
+                replicas = self._random.choice((0, 1, 2, 4, 7))
+                self.world.change_owner(owner.name, replicas=replicas)
+                self.checker.owner_changed(owner.uid, replicas)
+            case "delete" if mine:
+                self.checker.other(owner.uid, -1)
+                self.world.change_pod(self._random.choice(mine).name, deleting_ms=self.clock.wall_ms())
+            case "fail" if mine:
+                self.checker.other(owner.uid, -1)
+                self.world.change_pod(self._random.choice(mine).name, phase="Failed", ready=False)
+            case "relabel" if mine:
+                self.checker.other(owner.uid, -1)
+                self.world.change_pod(self._random.choice(mine).name, labels={"app": "other"})
+
+    def _kill(self) -> None:
+        living = [w for w in self.workers if w.alive]
+        if living:
+            victim = self._random.choice(living)
+            if any(f.sender == victim.name and f.answer is None for f in self.world.flights):
+                self.world.count("killed with a write under way")
+            victim.kill()
+            self.workers.remove(victim)
+            if self._random.random() < 0.7:
+                self._orphaned.append(victim)  # its supervisor sees it; else the whole host is gone and the lease ends
+
+    def _freeze(self) -> None:
+        living = [w for w in self.workers if w.alive]
+        if living:
+            victim = self._random.choice(living)
+            victim.frozen_until = self.clock.mono_ms() + self._random.choice((100, 3_000, 8_000, 60_000))
+            victim.host_frozen = self._random.random() < 0.5
+
+    def _redis(self) -> None:
+        """The data are lost: all workers are ended, the next epoch drains, then everything is listed anew."""
+        self.world.count("redis losses")
+        for worker in self.workers:
+            worker.kill()
+        self.workers, self._orphaned = [], []
+        self.epoch += 1
+        self.broker = self._new_broker(self.epoch)
+        self._on_clock(self.clock.wall_ms())
+        self._drained_ms = self.clock.mono_ms() + self.settings.drain_ms
+        for ingestor in self.ingestors:
+            ingestor.positions.clear()
+
+    # -- the end
+
+    def _heal(self) -> None:
+        """No more faults: every request lands and is answered, every event arrives. All must come to rest."""
+        for worker in self.workers:
+            if worker.host_frozen:
+                worker.kill()
+        self.workers = [w for w in self.workers if w.alive]
+        for worker in self.workers:
+            worker.frozen_until = 0
+        for _ in range(2_000):
+            self.steps += 1
+            for flight in list(self.world.flights):
+                if flight.answer is None:
+                    self._land_one(flight)
+                flight.arrived = True
+            self._supervise()
+            for ingestor in self.ingestors:
+                for resource in RESOURCES:
+                    if self._drained_ms is None or self.clock.mono_ms() >= self._drained_ms:
+                        ingestor.step(resource, 50)
+            self._open()
+            for worker in list(self.workers):
+                if worker.alive:
+                    worker.step()
+            for _, pod in list(self.world.pods.values()):
+                if pod.deleting_ms or pod.phase == "Failed":
+                    self.world.remove_pod(pod.name)
+            self._advance(50)
+            self.checker.at_rest()
+            if self._settled():
+                return
+        raise Violation(f"I10: never at rest: {self.describe()}")
+
+    def _settled(self) -> bool:
+        if self.world.flights:
+            return False
+        for _, owner in self.world.owners.values():
+            active = self.world.active(owner.uid)
+            if len(active) != owner.replicas or owner.status.replicas != owner.replicas:
+                return False
+            if owner.status.observed_generation != owner.generation:
+                return False
+        return self.busy() == 0
+
+    def busy(self) -> int:
+        """Keys that are queued, in work or parked."""
+        return int(self.broker.busy("replicaset"))
+
+    def describe(self) -> str:
+        """For the message of a failure."""
+        lines = []
+        for rv, owner in self.world.owners.values():
+            pods = self.world.existing(owner.uid)
+            active = sum(is_active(pod) for pod in pods)
+            lines.append(
+                f"{owner.name}@{rv}: {active}/{owner.replicas} active of {len(pods)},"
+                f" status {owner.status.replicas} gen {owner.status.observed_generation}/{owner.generation}"
+            )
+        return "; ".join(lines) + f"; busy {self.busy()}; seen {self.world.seen}"
