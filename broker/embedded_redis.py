@@ -35,14 +35,21 @@ class RedisNotStarted(Exception):
 class EmbeddedRedis:
     """A server in ``directory``, which becomes private (0700) and is removed again if it was made here.
 
-    ``port`` 0 takes a free one. ``stop`` ends it; so does the death of this process, however it comes. May be used as a
-    context manager. Only the main thread may start it: the kernel ends it with the thread that forked.
+    ``port`` 0 takes a free one. ``log``: a file that is appended to and kept; without it one in ``directory``.
+    ``stop`` ends it; so does the death of this process, however it comes. May be used as a context manager. Only the
+    main thread may start it: the kernel ends it with the thread that forked.
     """
 
     def __init__(
-        self, directory: Path | str, port: int = 0, *, binary: redis_binary.ServerBinary | None = None
+        self,
+        directory: Path | str,
+        port: int = 0,
+        *,
+        binary: redis_binary.ServerBinary | None = None,
+        log: Path | None = None,
     ) -> None:
         self.directory = Path(directory)
+        self._log = log
         self.port = port
         self._binary = binary
         self._passwords: dict[str, str] = {}
@@ -163,8 +170,9 @@ class EmbeddedRedis:
             file.write(acl.acl_file(self._passwords))
 
     def _launch(self, program: redis_binary.ServerBinary, port: int) -> None:
-        log = self.directory / "redis.log"
-        log.unlink(missing_ok=True)
+        log = self._log or self.directory / "redis.log"
+        if self._log is None:
+            log.unlink(missing_ok=True)
         options = {
             "port": str(port),
             "bind": "127.0.0.1",
