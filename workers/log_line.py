@@ -9,7 +9,7 @@ _PLAIN = re.compile(r"[^\s\"=]+")
 
 def line(event: str, **facts: object) -> str:
     """``line("died", worker="w-1", pid=7)`` is ``event=died worker=w-1 pid=7``; other text is quoted."""
-    return " ".join([f"event={event}", *(f"{name}={_word(value)}" for name, value in facts.items())])
+    return " ".join([f"event={_word(event)}", *(f"{name}={_word(value)}" for name, value in facts.items())])
 
 
 def _word(value: object) -> str:
