@@ -12,6 +12,7 @@ import click
 from workers.cli.options import state_dir_option
 from workers.cli.problems import NotDone
 from workers.cli.status import find
+from workers.up.state_dir import is_alive
 
 LOOK_EVERY_S = 0.02
 
@@ -29,23 +30,13 @@ def down(state_dir: Path | None, timeout_s: float) -> None:
     if pid:
         os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + timeout_s
-    while state.owner_pid() or any(_runs(each.pid, each.started_ms) for each in processes):
+    while state.owner_pid() or any(is_alive(each) for each in processes):
         if time.monotonic() > deadline:
-            left = ", ".join(f"{each.name} ({each.pid})" for each in processes if _runs(each.pid, each.started_ms))
+            left = ", ".join(f"{each.name} ({each.pid})" for each in processes if is_alive(each))
             raise NotDone(
                 f"not all of it is gone after {timeout_s:g} s: {left or f'oarlock up ({pid})'}; stop these by hand"
             )
         time.sleep(LOOK_EVERY_S)
+    if not pid:
+        state.clear()  # of one that was killed: its URLs and kubeconfig lead nowhere
     click.echo("stopped" if pid else f"no `oarlock up` runs in {state.root}")
-
-
-def _runs(pid: int, started_ms: int) -> bool:
-    """Whether this very process still is there: a pid may have been given to another since."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        since_boot_s = float(Path("/proc/uptime").read_text().split()[0])
-    except OSError:
-        return False
-    fields = stat.rpartition(")")[2].split()
-    began_ms = time.time() * 1000 - (since_boot_s - int(fields[19]) / os.sysconf("SC_CLK_TCK")) * 1000
-    return fields[0] != "Z" and began_ms < started_ms + 5_000

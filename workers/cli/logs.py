@@ -51,11 +51,11 @@ def _time(record: logging.LogRecord) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
 
 
-def set_up(verbose: int, log_format: str = "text") -> None:
-    """Log to stderr: warnings of libraries, our own events from "info" (``-v``: debug, ``-vv``: libraries too)."""
+def set_up(verbose: int, log_format: str = "text", *, least: int = logging.INFO) -> None:
+    """Log to stderr: warnings of libraries, our own events from ``least`` (``-v``: debug, ``-vv``: libraries too)."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.DEBUG if verbose > 1 else logging.WARNING)
-    logging.getLogger("oarlock").setLevel(logging.DEBUG if verbose else logging.INFO)
+    logging.getLogger("oarlock").setLevel(logging.DEBUG if verbose else least)

@@ -87,9 +87,12 @@ def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
         return Source(redis_url, given)
     if state_dir is not None:
         try:
-            return Source(StateDir(state_dir).read_redis_url(), f"--state-dir {state_dir}")
+            source = Source(StateDir(state_dir).read_redis_url(), f"--state-dir {state_dir}")
         except StateDirUnusable as error:
             raise InputProblem(f"{error}; start one with: oarlock up --state-dir {state_dir}") from None
+        if not StateDir(state_dir).owner_pid():
+            raise InputProblem(f"--state-dir {state_dir}: its `oarlock up` is gone; start one there again")
+        return source
     running = [state for state in temporary_dirs() if state.owner_pid() and state.redis_url.exists()]
     if len(running) == 1:
         return Source(running[0].read_redis_url(), f"--state-dir {running[0].root}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from broker.values import BrokerUnreachable
 from workers.cli.options import output_option, state_dir_option
 from workers.cli.problems import InputProblem, NotDone
 from workers.cli.tables import show, show_json, span
-from workers.up.state_dir import StateDir, temporary_dirs
+from workers.up.state_dir import StateDir, is_alive, temporary_dirs
 
 
 def find(state_dir: Path | None) -> StateDir:
@@ -77,7 +76,7 @@ def describe(state: StateDir) -> dict[str, Any]:
             "name": each.name,
             "rq_worker": each.rq_worker,
             "started_ms": each.started_ms,
-            "alive": _alive(each.pid),
+            "alive": is_alive(each),
         }
         for each in state.read_processes()
     ]
@@ -95,16 +94,6 @@ def describe(state: StateDir) -> dict[str, Any]:
         "started_ms": told.get("started_ms", 0),
         "processes": processes,
     }
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _print(facts: dict[str, Any]) -> None:

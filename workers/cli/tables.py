@@ -35,7 +35,10 @@ def show(rows: Sequence[Row], columns: Mapping[str, str], output: str, *, empty:
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell(row.get(key))) for key in columns))
-    console().print(table)
+    out = console()
+    with out.capture() as text:
+        out.print(table)
+    click.echo("\n".join(line.rstrip() for line in text.get().splitlines()))
 
 
 def show_json(value: Any) -> None:

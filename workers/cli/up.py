@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -104,7 +105,7 @@ def up(
     """
     items = checked_items(filenames, namespace, skip_unknown)
     options = Options(nodes, workers, ingestors, api_port, redis_port, faults=faults)
-    logs.set_up(verbose, log_format)
+    logs.set_up(verbose, log_format, least=logging.WARNING)
     try:
         state = StateDir.take(state_dir)
     except StateDirUnusable as error:

@@ -137,7 +137,9 @@ class Demo:
         began = time.monotonic()
         scaling = asyncio.run_coroutine_threadsafe(self._scale(growing), self._io.loop)
         try:
-            takeover = kill_busy_worker(client, self._keys(client), tuple(CONTROLLERS), self._workers())
+            takeover = kill_busy_worker(
+                client, self._keys(client), tuple(CONTROLLERS), self._workers(), f"replicaset:{growing[0]}"
+            )
         finally:
             client.close()
             scaling.result(30)

@@ -55,7 +55,7 @@ class Up:
 
     def __init__(self, state: StateDir, options: Options) -> None:
         self._state, self._options = state, options
-        self._redis = EmbeddedRedis(state.redis, options.redis_port)
+        self._redis = EmbeddedRedis(state.redis, options.redis_port, log=state.logs / "redis.log")
         self.tree = Tree(state, self._redis)
         self.api_url = ""
         self._started_ms = time.time_ns() // 1_000_000

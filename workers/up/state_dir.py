@@ -31,6 +31,8 @@ from typing import Any
 
 PREFIX = "oarlock-up-"
 SWEEP_AFTER_S = 60.0
+SAME_WITHIN_MS = 5_000
+"""A process that began so much later than noted is another one with the same pid."""
 _KEPT = ("audit.log", "logs")
 _FLOCK = "hhqqi0q"  # struct flock: l_type, l_whence, l_start, l_len, l_pid
 
@@ -55,7 +57,7 @@ class StateDir:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.temporary = False
+        self.temporary = root.name.startswith(PREFIX) and root.parent == Path(tempfile.gettempdir())
         self._lock_fd = -1
 
     @property
@@ -99,10 +101,10 @@ class StateDir:
             if path is None:
                 sweep_temporary()
                 state = cls(Path(tempfile.mkdtemp(prefix=PREFIX)))
-                state.temporary = True
             else:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 state = cls(path.absolute())
+                state.temporary = False
             state._hold()
         except FileExistsError:
             raise StateDirUnusable(f"--state-dir {path}: there is a file of that name; give a directory") from None
@@ -215,3 +217,15 @@ def sweep_temporary() -> None:
         with contextlib.suppress(OSError):
             if state.owner_pid() == 0 and time.time() - state.root.stat().st_mtime > SWEEP_AFTER_S:
                 shutil.rmtree(state.root, ignore_errors=True)
+
+
+def is_alive(process: Process) -> bool:
+    """Whether this very process still runs: its pid may have been given to another since; a zombie is gone."""
+    try:
+        stat = Path(f"/proc/{process.pid}/stat").read_text()
+        since_boot_s = float(Path("/proc/uptime").read_text().split()[0])
+    except OSError:
+        return False
+    fields = stat.rpartition(")")[2].split()
+    began_ms = time.time() * 1000 - (since_boot_s - int(fields[19]) / os.sysconf("SC_CLK_TCK")) * 1000
+    return fields[0] not in "ZX" and began_ms < process.started_ms + SAME_WITHIN_MS

@@ -11,7 +11,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import redis
@@ -88,22 +88,23 @@ class Monitor:
         self._thread.join(1.0)
 
 
-def find_busy(client: redis.Redis, keys: Keys, queues: Sequence[str], least_pending: int) -> list[Held]:
-    """All locks of one worker that has at least ``least_pending`` writes without an answer; [] where none has."""
-    locks = {f"{queue}:{key}": text for queue in queues for key, text in _hash(client, keys.locks(queue)).items()}
-    found: dict[str, list[Held]] = {}
-    for task, text in locks.items():
+def find_busy(client: redis.Redis, keys: Keys, queues: Sequence[str], task: str, least_pending: int) -> list[Held]:
+    """All locks of the worker that works on ``task`` with so many writes without an answer; [] where none does."""
+    locks = {f"{queue}:{key}": text for queue in queues for key, text in _pairs(_flat(client, keys.locks(queue)))}
+    found = []
+    for each, text in locks.items():
         lock = _LOCK.search(text)
-        if lock is None:
-            continue
-        queue, _, key = task.partition(":")
-        record = Record.parse(client.execute_command("HGETALL", keys.expect(queue, key)))  # type: ignore[no-untyped-call]
-        pending = 0
-        if record is not None:
-            pending = len(record.pending_creates) + sum(not each.answered for each in record.deletes)
-        found.setdefault(lock[1], []).append(Held(task, lock[1], lock[2], pending))
-    busy = [held for held in found.values() if sum(each.pending for each in held) >= least_pending]
-    return max(busy, key=lambda held: sum(each.pending for each in held), default=[])
+        if lock is not None:
+            queue, _, key = each.partition(":")
+            found.append(Held(each, lock[1], lock[2], _pending(Record.parse(_flat(client, keys.expect(queue, key))))))
+    holders = {held.holder for held in found if held.task == task and held.pending >= least_pending}
+    return [held for held in found if held.holder in holders]
+
+
+def _pending(record: Record | None) -> int:
+    if record is None:
+        return 0
+    return len(record.pending_creates) + sum(not each.answered for each in record.deletes)
 
 
 def kill_busy_worker(
@@ -111,14 +112,15 @@ def kill_busy_worker(
     keys: Keys,
     queues: Sequence[str],
     pids: Mapping[str, int],
+    task: str,
     *,
     wait_s: float = 10.0,
     takeover_s: float = 20.0,
-    least_pending: int = 1,
+    least_pending: int = 16,
 ) -> Takeover | None:
-    """SIGKILL the first worker found with writes in flight, and wait until all it held is claimed again.
+    """SIGKILL the worker that has writes of ``task`` ("queue:key") in flight; wait until all it held is claimed again.
 
-    ``pids``: RQ worker name -> pid. None where no worker was busy within ``wait_s``.
+    ``pids``: RQ worker name -> pid. None where no worker was busy with it within ``wait_s``.
     """
     monitor = Monitor(client, queues, keys)
     try:
@@ -127,7 +129,7 @@ def kill_busy_worker(
         while not held or held[0].holder not in pids:
             if time.monotonic() > deadline:
                 return None
-            held = find_busy(client, keys, queues, least_pending)
+            held = find_busy(client, keys, queues, task, least_pending)
         worker = held[0].holder
         takeover = Takeover(worker, pids[worker], time.time(), held)
         os.kill(takeover.pid, signal.SIGKILL)
@@ -149,7 +151,12 @@ def _note_claims(takeover: Takeover, monitor: Monitor) -> None:
                 takeover.new_holders.setdefault(task, holder)
 
 
-def _hash(client: redis.Redis, name: str) -> dict[str, str]:
-    flat: list[bytes] = client.execute_command("HGETALL", name)  # type: ignore[no-untyped-call]
-    texts = [each.decode() for each in flat]
-    return dict(zip(texts[::2], texts[1::2], strict=True))
+def _flat(client: redis.Redis, name: str) -> list[str]:
+    """HGETALL as names and values in turn."""
+    return [
+        word.decode() if isinstance(word, bytes) else word for pair in client.hgetall(name).items() for word in pair
+    ]
+
+
+def _pairs(flat: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(flat[::2], flat[1::2], strict=True)
