@@ -52,9 +52,10 @@ def changed_readiness(pod: Obj, at: str, *, ready: bool) -> Obj:
 
 
 def ended(pod: Obj, phase: str, reason: str, message: str, at: str) -> Obj:
-    """A pod that is over: `phase` Succeeded or Failed."""
+    """A pod that is over: `phase` Succeeded or Failed. A telling `reason` is also that of its containers, which is
+    what `kubectl get` shows."""
     exit_code = 0 if phase == "Succeeded" else 1
-    why = "Completed" if phase == "Succeeded" else "Error"
+    why = "Completed" if phase == "Succeeded" else reason if reason not in ("", phase) else "Error"
     condition_reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
     statuses = (pod.get("status") or {}).get("containerStatuses") or []
     status: Obj = {

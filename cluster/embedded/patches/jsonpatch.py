@@ -111,9 +111,7 @@ def _find(document: Any, path: list[str]) -> Any:
 def _must_find(document: Any, path: list[str], op: str) -> Any:
     found = _find(document, path)
     if found is _MISSING:
-        raise does_not_apply(
-            f"{op} operation does not apply: doc is missing from path: {_text(path)}: missing value"
-        )
+        raise does_not_apply(f"{op} operation does not apply: doc is missing from path: {_text(path)}: missing value")
     return found
 
 
@@ -167,9 +165,7 @@ def _replace(document: Any, path: list[str], value: Any) -> Any:
             if position is not None:
                 parent[position] = value
                 return
-        raise does_not_apply(
-            f"replace operation does not apply: doc is missing key: {_text(path)}: missing value"
-        )
+        raise does_not_apply(f"replace operation does not apply: doc is missing key: {_text(path)}: missing value")
 
     return _at_parent(document, path, "replace", change)
 
@@ -188,9 +184,7 @@ def _remove(document: Any, path: list[str]) -> Any:
             if position is not None:
                 del parent[position]
                 return
-        raise does_not_apply(
-            f"remove operation does not apply: doc is missing key: {_text(path)}: missing value"
-        )
+        raise does_not_apply(f"remove operation does not apply: doc is missing key: {_text(path)}: missing value")
 
     return _at_parent(document, path, "remove", change)
 
@@ -200,9 +194,7 @@ def json_equal(left: Any, right: Any) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(
-            json_equal(value, right[key]) for key, value in left.items()
-        )
+        return left.keys() == right.keys() and all(json_equal(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(json_equal, left, right))
     return bool(left == right)

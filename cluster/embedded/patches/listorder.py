@@ -27,9 +27,7 @@ def key_of(element: Any, merge_key: str) -> Any:
     return element[merge_key]
 
 
-def in_order(
-    merged: Sequence[Any], patch_order: Sequence[Any], old_order: Sequence[Any], merge_key: str
-) -> list[Any]:
+def in_order(merged: Sequence[Any], patch_order: Sequence[Any], old_order: Sequence[Any], merge_key: str) -> list[Any]:
     """`merged` sorted as said above; `patch_order` and `old_order` are elements, compared by merge key."""
     patch_place = _places(patch_order, merge_key)
     old_place = _places(old_order, merge_key)

@@ -72,18 +72,14 @@ _WORKLOAD = _kind(Schema(fields={"template": POD_TEMPLATE}), _CONDITIONS)
 _KINDS: Mapping[str, Schema] = {
     "Pod": _kind(
         POD_SPEC,
-        Schema(
-            lists={"conditions": "type", "podIPs": "ip", "hostIPs": "ip", "resourceClaimStatuses": "name"}
-        ),
+        Schema(lists={"conditions": "type", "podIPs": "ip", "hostIPs": "ip", "resourceClaimStatuses": "name"}),
     ),
     "ReplicaSet": _WORKLOAD,
     "ReplicationController": _WORKLOAD,
     "DaemonSet": _WORKLOAD,
     "Deployment": _WORKLOAD,
     "Namespace": _kind(status=_CONDITIONS),
-    "Node": _kind(
-        Schema(lists={"podCIDRs": PRIMITIVES}), Schema(lists={"conditions": "type", "addresses": "type"})
-    ),
+    "Node": _kind(Schema(lists={"podCIDRs": PRIMITIVES}), Schema(lists={"conditions": "type", "addresses": "type"})),
     "Service": _kind(Schema(lists={"ports": "port"}), _CONDITIONS),
     "ServiceAccount": _kind(lists={"secrets": "name"}),
 }

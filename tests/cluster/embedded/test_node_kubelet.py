@@ -209,9 +209,12 @@ def test_a_pod_made_to_fail_never_runs() -> None:
 def test_fail_by_call() -> None:
     k = kubelet()
     assert k.fail("u", "Evicted") is False
-    k.pod_changed(applied(pod(), {"phase": "Running"}), 0)
+    before = pod()
+    k.pod_changed(before, 0)
+    k.pod_changed(applied(before, only(k.due(0, AT))), 0)
     assert k.fail("u", "Evicted", "too much") is True
     status = only(k.due(0, AT))
+    assert status["containerStatuses"][0]["state"]["terminated"]["reason"] == "Evicted"
     assert (status["reason"], status["message"]) == ("Evicted", "too much")
     assert k.fail("u", "Evicted") is False, "it is over"
 
