@@ -43,6 +43,14 @@ def human_duration(seconds: float) -> str:
     return f"{total // _YEAR}y"
 
 
+def since(timestamp: str | None, now_s: float) -> str:
+    """How long ago a timestamp of a client's own was; it may be absent or in another form."""
+    try:
+        return human_duration(now_s - unix_seconds(timestamp)) if timestamp else "<unknown>"
+    except ValueError:
+        return "<invalid>"
+
+
 def age(obj: dict[str, Any], now_s: float) -> str:
     """How long ago an object was created."""
     created = obj["metadata"].get("creationTimestamp")

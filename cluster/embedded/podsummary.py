@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded.durations import age, human_duration
-from cluster.embedded.timestamps import unix_seconds
+from cluster.embedded.durations import age, since
 
 Obj = dict[str, Any]
 Cell = str | int
@@ -76,17 +75,16 @@ def _status_word(spec: Obj, status: Obj) -> str:
 
 
 def _restarts(status: Obj, sidecars: set[str], now_s: float) -> str:
-    count, last_s = 0, 0.0
+    count, last = 0, ""
     counted = [
         *(c for c in status.get("initContainerStatuses") or () if c.get("name") in sidecars),
         *(status.get("containerStatuses") or ()),
     ]
     for container in counted:
         count += container.get("restartCount") or 0
-        finished = ((container.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
-        if finished:
-            last_s = max(last_s, unix_seconds(finished))
-    return f"{count} ({human_duration(now_s - last_s)} ago)" if count and last_s else str(count)
+        ended = ((container.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
+        last = max(last, ended or "")  # timestamps of one form sort as text
+    return f"{count} ({since(last, now_s)} ago)" if count and last else str(count)
 
 
 def _gates(spec: Obj, status: Obj) -> str:

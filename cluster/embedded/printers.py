@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster.embedded.durations import age, human_duration
+from cluster.embedded.durations import age, since
 from cluster.embedded.labeltext import labels_text, selector_text
 from cluster.embedded.podsummary import pod_row
-from cluster.embedded.timestamps import unix_seconds
 
 Obj = dict[str, Any]
 Cell = str | int
@@ -121,17 +120,13 @@ def _node(obj: Obj, now_s: float) -> list[Cell]:
     ]
 
 
-def _since(timestamp: str | None, now_s: float) -> str:
-    return human_duration(now_s - unix_seconds(timestamp)) if timestamp else UNKNOWN
-
-
 def _event(obj: Obj, now_s: float) -> list[Cell]:
     about, source, series = obj.get("involvedObject") or {}, obj.get("source") or {}, obj.get("series") or {}
     first, last = obj.get("firstTimestamp") or obj.get("eventTime"), obj.get("lastTimestamp")
     count = obj.get("count") or 1
     if series:
         last, count = series.get("lastObservedTime"), series.get("count") or count
-    seen = _since(last or first, now_s)
+    seen = since(last or first, now_s)
     component = source.get("component") or obj.get("reportingComponent") or ""
     host = source.get("host") or obj.get("reportingInstance") or ""
     return [
@@ -142,7 +137,7 @@ def _event(obj: Obj, now_s: float) -> list[Cell]:
         (obj.get("message") or "").strip(),
         about.get("fieldPath", ""),
         f"{component}, {host}" if host else component,
-        _since(first, now_s),
+        since(first, now_s),
         count,
         _name(obj),
     ]

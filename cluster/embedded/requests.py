@@ -19,6 +19,7 @@ from cluster.embedded import discovery, dispatch
 from cluster.embedded.audit import ANSWER, COMMITTED, AuditLog, Call
 from cluster.embedded.errors import (
     ApiError,
+    bad_request,
     internal_error,
     no_such_resource,
     timed_out,
@@ -225,11 +226,13 @@ class Requests:
             raise no_such_resource()
         if method == "PUT":
             asked = decode_json(body)
-            listed = asked.get("faults", []) if isinstance(asked, dict) else asked
+            listed = asked.get("faults") if isinstance(asked, dict) else None
+            seed = asked.get("seed", faults.seed) if isinstance(asked, dict) else None
+            if not isinstance(listed, list) or not isinstance(seed, int):
+                raise bad_request('PUT {"faults": [...], "seed": NUMBER}')
             fresh = [fault_from(spec) for spec in listed]
             faults.clear()
-            if isinstance(asked, dict) and "seed" in asked:
-                faults.reseed(int(asked["seed"]))
+            faults.reseed(seed)
             for fault in fresh:
                 self.inject(fault)
         elif method == "POST":

@@ -101,9 +101,10 @@ def bind(rest: Rest, target: Target, binding: Obj, params: Params) -> Outcome:
     Raises ApiError 404, 409 if the pod has a node or is being deleted
     (upstream: pkg/registry/core/pod/storage/storage.go, setPodHostAndAnnotations).
     """
+    check_shape("Binding", binding)
     node = (binding.get("target") or {}).get("name")
     kind_name = (binding.get("target") or {}).get("kind") or "Node"
-    if not isinstance(node, str) or not node:
+    if not node:
         raise invalid("Binding", "", target.name, [FieldError.required("target.name")])
     if kind_name != "Node":
         raise invalid("Binding", "", target.name, [FieldError.unsupported("target.kind", kind_name, ["Node"])])

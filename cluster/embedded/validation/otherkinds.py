@@ -102,7 +102,8 @@ def quota_errors(quota: Obj) -> list[FieldError]:
     errors = quantity_errors(hard, "spec.hard")
     if not errors:
         for resource, amount in hard.items():
-            if (resource in _COUNTED or resource.startswith("count/")) and parse_quantity(amount) % 1:
+            number = parse_quantity(amount)
+            if (resource in _COUNTED or resource.startswith("count/")) and number != number.to_integral_value():
                 errors.append(FieldError.invalid(f"spec.hard[{resource}]", str(amount), "must be an integer"))
     for scope in spec.get("scopes") or ():
         if scope not in _QUOTA_SCOPES:
