@@ -4,20 +4,20 @@
 -- ARGV[1] resource  ARGV[2] generation  ARGV[3] resourceVersion of the list
 -- Returns: {"OK"} | {"OLD", watermark} (drop the list, watch from there) | {"BUSY"} (the staging lock went to another) | {"STALE"}
 -- Invariant: the watermark never goes back; a list older than it is refused.
--- needs: cache queue locks
-local resource, gen, rv = ARGV[1], ARGV[2], ARGV[3]
+-- needs: cache queue locks reads
+local resource, gen, rv, now = ARGV[1], ARGV[2], ARGV[3], now_ms()
 if staging(resource) ~= gen then return {'BUSY'} end
-redis.call('DEL', base .. 'staging:' .. resource)
 local mark, old = redis.call('HGET', base .. 'watermark', resource), generation(resource)
 if mark and newer(mark, rv) then
   redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. gen .. ' 0')
+  redis.call('DEL', base .. 'staging:' .. resource)
   return {'OLD', mark}
 end
+local read = readers(resource, rv)
 redis.call('RPUSH', base .. 'republish', 'keep ' .. resource .. ' ' .. gen .. ' 0')
 if old ~= '0' then redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. old .. ' 0') end
-local now, added = now_ms(), 0
-for _, task in ipairs(take_read(resource, rv)) do added = added + add(split(task)) end
-wake(added, now)
+wake(wake_readers(resource, read), now)
+redis.call('DEL', base .. 'staging:' .. resource)
 redis.call('HSET', base .. 'generation', resource, gen)
 redis.call('HSET', base .. 'watermark_at', resource, number(now))
 redis.call('HSET', base .. 'watermark', resource, rv)

@@ -6,7 +6,7 @@
 --   n changes, then n triples: "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write still unanswered never to idle.
--- needs: cache queue locks
+-- needs: cache queue locks reads
 local at, now, reply, added, plans, seen = 2, now_ms(), {'OK'}, 0, {}, {}
 for turn = 1, tonumber(ARGV[1]) do -- read and check every argument before the first write
   local plan = {queue = ARGV[at], key = ARGV[at + 1], nonce = ARGV[at + 2], verdict = ARGV[at + 3], delay = tonumber(ARGV[at + 4]), changes = {}}
@@ -36,7 +36,11 @@ local function settle(plan)
     if change[1] == 'drop' then redis.call('HDEL', record, change[2])
     elseif change[1] == 'set' then redis.call('HSET', record, change[2], change[3])
     elseif change[1] == 'settled' then settled = true
-    else need[change[2]], changed = change[3], true end
+    else
+      local known = need[change[2]]
+      if not known or newer(change[3], known) then need[change[2]] = change[3] end
+      changed = true
+    end
   end
   if changed then
     local words = {}

@@ -6,7 +6,7 @@
 -- ARGV[4..] six an event: "set" | "del"  id  rv  uid and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back; it is written last, so a replay after any failure is harmless.
--- needs: cache queue locks
+-- needs: cache queue locks reads
 local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
 if (#ARGV - 3) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
 local mark = redis.call('HGET', base .. 'watermark', resource)
@@ -23,6 +23,7 @@ for i = 4, #ARGV, 6 do -- check every argument before the first write
     check(queue)
   end
 end
+local read = newer(to, mark) and readers(resource, to) or {}
 
 local function wake_all(wakes)
   for task in string.gmatch(wakes, '%S+') do added = added + add(split(task)) end
@@ -64,9 +65,7 @@ for i = 4, #ARGV, 6 do
     end
   end
 end
-if newer(to, mark) then
-  for _, task in ipairs(take_read(resource, to)) do added = added + add(split(task)) end
-end
+added = added + wake_readers(resource, read)
 wake(added, now)
 redis.call('HSET', base .. 'watermark_at', resource, number(now))
 if newer(to, mark) then redis.call('HSET', base .. 'watermark', resource, to) end

@@ -21,20 +21,5 @@ local function staging(resource)
   return gen, tonumber(until_ms)
 end
 
--- Who waits for the cache to pass a resourceVersion. All scores are 0, so members sort by text: (length, rv, task).
-local function unread_key(resource) return base .. 'unread:' .. resource end
-local function place(rv) return string.format('%02d', #rv) .. rv end
-
--- The tasks whose wait is over once the cache is at rv. The caller adds them: no event need wake an owner for what it
--- changed (a pod it let go wakes others), so the passing itself does.
-local function take_read(resource, rv)
-  local tasks = redis.call('ZRANGEBYLEX', unread_key(resource), '-', '[' .. place(rv) .. ' \255')
-  for i, member in ipairs(tasks) do
-    redis.call('ZREM', unread_key(resource), member)
-    tasks[i] = string.match(member, '^%d+ (.+)$')
-  end
-  return tasks
-end
-
 local function objects_key(resource, gen) return base .. 'cache:' .. resource .. ':' .. gen end
 local function index_key(resource, gen, entry) return base .. 'index:' .. resource .. ':' .. gen .. ':' .. entry end
