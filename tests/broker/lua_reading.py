@@ -78,6 +78,7 @@ _VARIABLES = {
     "cache": "resource:generation",
     "index": "resource:generation:entry",
     "staging": "resource",
+    "unread": "resource",
     "expect": "key",
 }
 

@@ -1,0 +1,179 @@
+"""A broker to test, with a clock that is moved by hand: on a real server, on fakeredis, or the twin."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import broker_state
+import redis
+from broker_state import State
+
+from broker import epoch, keys, script_texts
+from broker.connection import RunGuard, connect
+from broker.embedded_redis import EmbeddedRedis
+from broker.memory import MemoryBroker, MemoryStore
+from broker.protocol import Broker
+from broker.redis_broker import RedisBroker
+from broker.values import Batch, Claim, Event, Finish, Idle, LoadSpec, Verdict
+
+TEST_CLOCK = "return tonumber(redis.call('GET', 'oarlock:test-clock'))"
+START_MS = 1_800_000_000_000
+LEASE_MS, HOLD_MS = 5_000, 14_000
+QUEUE = "replicaset"
+SPECS = (LoadSpec(QUEUE, "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "namespace"))),)
+
+
+class Case(Protocol):
+    """What a test gets. ``worker`` and ``ingestor`` are the same epoch with the rights of each."""
+
+    name: str
+    worker: Broker
+    ingestor: Broker
+    epoch: int
+
+    def now_ms(self) -> int: ...
+    def jump(self, ms: int) -> None:
+        """Move the clock that scripts read, and nothing else."""
+
+    def advance(self, ms: int) -> None:
+        """Let time pass: the clock moves and what lives for a while ages."""
+
+    def state(self) -> State: ...
+    def mint(self) -> None:
+        """Begin the next epoch; ``worker`` and ``ingestor`` are of it."""
+
+
+class MemoryCase:
+    """The twin."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self._now_ms, self.epoch = START_MS, 0
+        self.store = MemoryStore(self.now_ms)
+        self.mint()
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def jump(self, ms: int) -> None:
+        self._now_ms += ms
+
+    advance = jump
+
+    def state(self) -> State:
+        return broker_state.of_memory(self.store)
+
+    def mint(self) -> None:
+        self.epoch += 1
+        self.store.mint(self.epoch)
+        self.worker: Broker = MemoryBroker(self.store, self.epoch)
+        self.ingestor: Broker = self.worker
+
+
+class RedisCase:
+    """A server, emptied first. ``clients``: by user of ``broker.acl``."""
+
+    def __init__(self, name: str, clients: dict[str, redis.Redis], *, fake: bool = False) -> None:
+        self.name, self.clients, self._fake = name, clients, fake
+        self.admin = clients["admin"]
+        self.admin.flushall()
+        self._now_ms, self.epoch = START_MS, 0
+        self.mint()
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def jump(self, ms: int) -> None:
+        self._now_ms += ms
+        self.admin.set("oarlock:test-clock", self._now_ms)
+
+    def advance(self, ms: int) -> None:
+        self.jump(ms)
+        for name in self.admin.scan_iter(f"{keys.base(self.epoch)}*:expect:*"):
+            left: Any = self.admin.pttl(name)
+            if left <= ms:
+                self.admin.unlink(name)
+            else:
+                self.admin.pexpire(name, left - ms)
+
+    def state(self) -> State:
+        return broker_state.of_redis(self.admin, self.epoch)
+
+    def mint(self) -> None:
+        self.epoch += 1
+        self.jump(0)
+        if self._fake:  # it has no INFO, from which the minter takes the run id
+            base = keys.base(self.epoch)
+            self.admin.mset({keys.epoch(): self.epoch, base + "phase": "DRAIN", base + "run": "fake"})
+            for name in script_texts.NAMES:
+                self.admin.script_load(script_texts.stamped(name, self.epoch, TEST_CLOCK))
+        else:
+            epoch.mint(self.clients["ingestor"], self.epoch, clock=TEST_CLOCK)
+        self.worker: Broker = self._broker("worker")
+        self.ingestor: Broker = self._broker("ingestor")
+
+    def _broker(self, user: str) -> RedisBroker:
+        client = self.clients[user]
+        return RedisBroker(client, self.epoch, blocking=client, clock=TEST_CLOCK)
+
+
+def clients_of(server: EmbeddedRedis, guard: RunGuard | None = None) -> dict[str, redis.Redis]:
+    """A client for each user."""
+    return {user: connect(server.url(user), guard=guard) for user in ("worker", "ingestor", "metrics", "admin")}
+
+
+def fake_case() -> RedisCase:
+    """fakeredis: protocol 2, for with 3 it hands scripts replies that no real server gives them."""
+    import fakeredis
+
+    client = fakeredis.FakeRedis(server=fakeredis.FakeServer(version=(7,)), protocol=2)
+    return RedisCase("fakeredis", {"worker": client, "ingestor": client, "admin": client}, fake=True)
+
+
+# -- words for tests -------------------------------------------------------------------------------------------------
+
+
+def opened(case: Case, *owners: str, holders: tuple[str, ...] = ("w1",), rv: str = "100") -> Case:
+    """Lists committed, phase OPEN, holders registered, nothing queued. ``owners``: keys whose owners are cached."""
+    listed = [Event(key, "10", f"uid-{key}", b"owner of " + key.encode()) for key in owners]
+    for resource, events in (("replicasets", listed), ("pods", [])):
+        assert case.ingestor.stage(resource, f"first-{resource}", events)
+        assert case.ingestor.commit_list(resource, f"first-{resource}", rv).verdict == "OK"
+    while case.ingestor.republish():
+        pass
+    assert case.ingestor.open(["replicasets", "pods"]) == ""
+    for holder in holders:
+        case.worker.register(holder, "supervisor", [QUEUE])
+    return case
+
+
+_NONCES = iter(range(1, 1 << 60))
+
+
+def claim(case: Case, holder: str = "w1", **limits: Any) -> list[Claim]:
+    """The claims of a call that is to bring some, or [] for EMPTY."""
+    batch = claim_reply(case, holder, **limits)
+    return batch.claims if isinstance(batch, Batch) else []
+
+
+def claim_reply(case: Case, holder: str = "w1", **limits: Any) -> Batch | Idle:
+    given = {"lease_ms": LEASE_MS, "hold_ms": HOLD_MS} | limits
+    return case.worker.claim(holder, f"n{next(_NONCES)}", given.pop("specs", SPECS), **given)
+
+
+def claim_one(case: Case, holder: str = "w1", **limits: Any) -> Claim:
+    (one,) = claim(case, holder, keys_max=1, **limits)
+    return one
+
+
+def finish(case: Case, one: Claim, verdict: Verdict = Verdict.OK, delay_ms: int | None = None, *changes: Any) -> int:
+    (answer,) = case.worker.finish([Finish(one.queue, one.key, one.nonce, verdict, delay_ms, tuple(changes))])
+    return answer
+
+
+def state_of(case: Case, key: str, queue: str = QUEUE) -> str:
+    """idle, queued, running, running+ or parked; the whole state is sound."""
+    state = case.state()
+    assert broker_state.problems(state) == []
+    return str(state.get("state", {}).get(queue, {}).get(key, "idle"))

@@ -1,0 +1,235 @@
+"""The whole observable state of an epoch as plain values, in the same shape from Redis and from the twin.
+
+Empty parts are left out. Reading Redis fails on any key that is not in ``keys.TABLE`` or is of another type.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import redis
+
+from broker import keys
+from broker.memory import MemoryStore
+
+State = dict[str, Any]
+
+_DUMP = """
+local found = {}
+for _, name in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do
+  local type = redis.call('TYPE', name).ok
+  local value
+  if type == 'string' then value = redis.call('GET', name)
+  elseif type == 'hash' then value = redis.call('HGETALL', name)
+  elseif type == 'set' then value = redis.call('SMEMBERS', name)
+  elseif type == 'zset' then value = redis.call('ZRANGE', name, 0, -1, 'WITHSCORES')
+  elseif type == 'list' then value = redis.call('LRANGE', name, 0, -1)
+  else
+    value = {}
+    for _, entry in ipairs(redis.call('XRANGE', name, '-', '+')) do value[#value + 1] = entry[2][2] end
+    for _, group in ipairs(redis.call('XINFO', 'GROUPS', name)) do
+      if group[6] ~= 0 then value[#value + 1] = 'pending!' end
+    end
+  end
+  found[#found + 1] = {name, type, value, redis.call('PTTL', name)}
+end
+return found
+"""
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
+    parts = re.split(r"<(\w+)>", pattern)
+    shapes = {"queue": "[^:]+", "resource": "[^:]+", "generation": "[^:]+"}
+    text = "".join(re.escape(part) if i % 2 == 0 else f"({shapes.get(part, '.+')})" for i, part in enumerate(parts))
+    return re.compile(text + r"\Z")
+
+
+_TABLE = [(_regex(spec.pattern), spec) for spec in keys.TABLE]
+
+
+def _pairs(flat: list[bytes]) -> dict[str, str]:
+    return {flat[i].decode(): flat[i + 1].decode("latin-1") for i in range(0, len(flat), 2)}
+
+
+def _times(flat: list[bytes]) -> dict[str, int]:
+    return {name: int(float(at)) for name, at in _pairs(flat).items()}
+
+
+def of_redis(client: redis.Redis, epoch: int) -> State:
+    """``client`` needs all rights."""
+    state: State = {}
+    base = keys.base(epoch)
+    for name, kind, value, ttl in client.eval(_DUMP, 0, base):
+        short = name.decode()[len(base) :]
+        spec, words = next(
+            ((spec, match.groups()) for regex, spec in _TABLE if (match := regex.match(short))), (None, ())
+        )
+        assert spec is not None, f"{short} is not in the table"
+        assert spec.type == kind.decode(), f"{short} is a {kind.decode()}"
+        assert (ttl >= 0) == (spec.pattern == "<queue>:expect:<key>"), f"{short} lives {ttl} ms"
+        _put(state, spec.pattern, words, value, ttl)
+    return _clean(state)
+
+
+def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: int) -> None:
+    match pattern:
+        case "<queue>:stream":
+            state.setdefault("stream", {})[words[0]] = [key.decode() for key in value]
+        case "<queue>:delayed" | "<queue>:parked":
+            state.setdefault(pattern.split(":")[1], {})[words[0]] = _times(value)
+        case "<queue>:failures" | "<queue>:crashes" | "<queue>:unsettled":
+            state.setdefault(pattern.split(":")[1], {})[words[0]] = {k: int(v) for k, v in _pairs(value).items()}
+        case "<queue>:state" | "<queue>:locks" | "<queue>:bucket" | "<queue>:needs":
+            state.setdefault(pattern.split(":")[1], {})[words[0]] = _pairs(value)
+        case "<queue>:expect:<key>":
+            state.setdefault("records", {}).setdefault(words[0], {})[words[1]] = _pairs(value)
+            state.setdefault("record_ttl", {}).setdefault(words[0], {})[words[1]] = ttl
+        case "leases" | "waiters":
+            state[pattern] = _times(value)
+        case "holder:<holder>":
+            state.setdefault("held", {})[words[0]] = sorted(task.decode() for task in value)
+        case "wake" | "timer":
+            state[pattern] = len(value)
+        case "queues" | "abandoned":
+            state[pattern] = sorted(each.decode() for each in value)
+        case "holders" | "watermark" | "watermark_at" | "generation":
+            state[pattern] = _pairs(value)
+        case "cache:<resource>:<generation>":
+            state.setdefault("objects", {})["/".join(words)] = _pairs(value)
+        case "index:<resource>:<generation>:<entry>":
+            state.setdefault("index", {})["/".join(words)] = sorted(_pairs(value))
+        case "staging:<resource>":
+            state.setdefault("staging", {})[words[0]] = value.decode()
+        case "unread:<resource>":
+            state.setdefault("unread", {})[words[0]] = list(_pairs(value))
+        case "republish":
+            state["republish"] = [" ".join(job.decode().split()[:3]) for job in value]
+        case "phase" | "tick" | "no_reclaim_until":
+            state[pattern] = value.decode()
+        case "run":
+            pass
+        case _:
+            raise AssertionError(pattern)
+
+
+def of_memory(store: MemoryStore) -> State:
+    """The twin's, in the words Redis would use."""
+    s, now = store.state, store.clock()
+    state: State = {
+        "phase": s.phase,
+        "queues": sorted(s.registered),
+        "leases": dict(s.leases),
+        "waiters": dict(s.waiters),
+        "holders": {holder: f"supervisor={supervisor} since_ms={at}" for holder, (supervisor, at) in s.holders.items()},
+        "held": {holder: sorted(tasks) for holder, tasks in s.held.items()},
+        "wake": s.wake_tokens,
+        "timer": s.timer_tokens,
+        "watermark": dict(s.watermark),
+        "watermark_at": {resource: str(at) for resource, at in s.watermark_at.items()},
+        "generation": dict(s.generation),
+        "objects": {
+            f"{resource}/{gen}": {
+                object_id: f"{o.rv} {o.uid}\n{o.entries}\n{o.wakes}\n" + o.blob.decode("latin-1")
+                for object_id, o in objects.items()
+            }
+            for (resource, gen), objects in s.objects.items()
+        },
+        "index": {f"{resource}/{gen}/{entry}": sorted(ids) for (resource, gen, entry), ids in s.index.items()},
+        "staging": {resource: f"generation={gen} until_ms={until}" for resource, (gen, until) in s.staging.items()},
+        "unread": {
+            resource: [f"{length:02}{rv} {task}" for length, rv, task in sorted(waiting)]
+            for resource, waiting in s.unread.items()
+        },
+        "abandoned": sorted(s.abandoned),
+        "republish": [f"{job.mode} {job.resource} {job.generation}" for job in s.republish],
+    }
+    if s.tick is not None:
+        state["tick"] = str(s.tick)
+    if s.no_reclaim_until:
+        state["no_reclaim_until"] = str(s.no_reclaim_until)
+    for name, q in s.queues.items():
+        own = {
+            "stream": list(q.stream),
+            "state": dict(q.state),
+            "delayed": dict(q.delayed),
+            "parked": dict(q.parked),
+            "locks": {
+                key: f"holder={lock.holder} nonce={lock.nonce} since_ms={lock.since_ms}"
+                for key, lock in q.locks.items()
+            },
+            "failures": dict(q.failures),
+            "crashes": dict(q.crashes),
+            "unsettled": dict(q.unsettled),
+            "needs": {
+                key: " ".join(f"{resource}={rv}" for resource, rv in sorted(needs.items()))
+                for key, needs in q.needs.items()
+            },
+            "bucket": {} if q.bucket is None else {"tokens": f"{q.bucket[0]:.2f}", "at_ms": str(q.bucket[1])},
+            "records": {key: dict(record.fields) for key in list(q.records) if (record := q.record(key, now))},
+            "record_ttl": {key: record.ends_ms - now for key, record in q.records.items()},
+        }
+        for part, value in own.items():
+            state.setdefault(part, {})[name] = value
+    return _clean(state)
+
+
+def _clean(state: State) -> State:
+    cleaned = {}
+    for name, value in state.items():
+        kept = {k: v for k, v in value.items() if v or v == 0} if isinstance(value, dict) else value
+        if kept or kept == 0:
+            cleaned[name] = kept
+    for count in ("wake", "timer"):
+        cleaned.setdefault(count, 0)
+    return cleaned
+
+
+def problems(state: State, *, whole_leases: bool = True) -> list[str]:
+    """What must hold after every step, whatever happened; [] when it does."""
+    found = []
+    queues = set(state.get("state", {})) | set(state.get("stream", {}))
+    for queue in sorted(queues):
+        stream, states = state.get("stream", {}).get(queue, []), state.get("state", {}).get(queue, {})
+        locks, parked = state.get("locks", {}).get(queue, {}), state.get("parked", {}).get(queue, {})
+        delayed = state.get("delayed", {}).get(queue, {})
+        of = {
+            name: {key for key, s in states.items() if s == name}
+            for name in ("queued", "running", "running+", "parked")
+        }
+        if len(stream) != len(set(stream)):
+            found.append(f"{queue}: two entries of a key in {stream}")
+        if set(stream) != of["queued"]:
+            found.append(f"{queue}: stream {sorted(stream)} but queued {sorted(of['queued'])}")
+        running = of["running"] | of["running+"]
+        if set(locks) != running:
+            found.append(f"{queue}: locks {sorted(locks)} but running {sorted(running)}")
+        if set(parked) != of["parked"]:
+            found.append(f"{queue}: parked {sorted(parked)} but state {sorted(of['parked'])}")
+        if set(states) != set().union(*of.values()):
+            found.append(f"{queue}: unknown state in {states}")
+        for key, lock in locks.items():
+            task, holder = f"{queue}:{key}", lock.split()[0].removeprefix("holder=")
+            if whole_leases and task not in state.get("leases", {}):
+                found.append(f"{task} is locked without a lease")
+            if [h for h, tasks in state.get("held", {}).items() if task in tasks] != [holder]:
+                found.append(f"{task} is not in exactly its holder's set")
+        for key, fields in state.get("records", {}).get(queue, {}).items():
+            pending = any(value.startswith("pending ") for value in fields.values())
+            if pending and key not in states and key not in delayed:
+                found.append(f"{queue}:{key} has a write unanswered and is forgotten")
+    locked = {f"{queue}:{key}" for queue, locks in state.get("locks", {}).items() for key in locks}
+    if set(state.get("leases", {})) != locked:
+        found.append(f"leases {sorted(state.get('leases', {}))} but locks {sorted(locked)}")
+    if {task for tasks in state.get("held", {}).values() for task in tasks} != locked:
+        found.append(f"holders' sets {state.get('held')} but locks {sorted(locked)}")
+    for holder in state.get("held", {}):
+        if holder not in state.get("holders", {}):
+            found.append(f"{holder} holds keys and is not registered")
+    return found
+
+
+def text(state: State) -> str:
+    """For a difference to be read."""
+    return json.dumps(state, indent=1, sort_keys=True)

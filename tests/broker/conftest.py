@@ -1,0 +1,66 @@
+"""Servers of the broker's tests: one of each kind a session, emptied between tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from broker_cases import Case, MemoryCase, RedisCase, clients_of, fake_case
+from broker_servers import server_binaries
+
+from broker.embedded_redis import EmbeddedRedis
+from broker.redis_binary import ServerBinary
+
+Serve = Callable[[ServerBinary], tuple[EmbeddedRedis, dict[str, Any]]]
+
+
+@pytest.fixture(scope="session")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """A running server of a kind, with a client for each user; ended with the session."""
+    running: dict[str, tuple[EmbeddedRedis, dict[str, Any]]] = {}
+
+    def get(binary: ServerBinary) -> tuple[EmbeddedRedis, dict[str, Any]]:
+        if str(binary) not in running:
+            server = EmbeddedRedis(tmp_path_factory.mktemp("redis"), binary=binary).start()
+            running[str(binary)] = server, clients_of(server)
+        return running[str(binary)]
+
+    yield get
+    for server, clients in running.values():
+        for client in clients.values():
+            client.close()
+        server.stop()
+
+
+REAL = [pytest.param(binary, id=str(binary).replace("redis-server ", "redis-")) for binary in server_binaries()]
+if not REAL and not os.environ.get("CI"):
+    REAL = [pytest.param(None, id="no-server", marks=pytest.mark.skip(reason="no Redis server on this machine"))]
+
+
+@pytest.fixture(params=["memory", *REAL])
+def case(request: pytest.FixtureRequest, serve: Serve) -> Case:
+    """The twin and every real server."""
+    return MemoryCase() if request.param == "memory" else RedisCase(str(request.param), serve(request.param)[1])
+
+
+@pytest.fixture(params=["memory", "fakeredis", *REAL])
+def queue_case(request: pytest.FixtureRequest, serve: Serve) -> Case:
+    """``case`` and fakeredis: the work queue, and nothing else, is tested there too."""
+    if request.param == "fakeredis":
+        return fake_case()
+    return MemoryCase() if request.param == "memory" else RedisCase(str(request.param), serve(request.param)[1])
+
+
+@pytest.fixture(params=REAL)
+def real(request: pytest.FixtureRequest, serve: Serve) -> RedisCase:
+    """Every real server."""
+    return RedisCase(str(request.param), serve(request.param)[1])
+
+
+@pytest.fixture(params=REAL)
+def own_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+    """A server of the test's own, to be restarted, filled and killed."""
+    with EmbeddedRedis(tmp_path_factory.mktemp("own"), binary=request.param) as server:
+        yield server

@@ -1,0 +1,428 @@
+"""Every script against its twin: the same steps under the same clock, the whole state compared after each of them.
+
+Any seed can be run again: OARLOCK_TEST_SEED=n pytest tests/broker/test_scripts_equal_twin.py
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import broker_state
+import pytest
+from broker_cases import HOLD_MS, LEASE_MS, MemoryCase, RedisCase
+from conftest import REAL, Serve
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from broker.protocol import Broker
+from broker.redis_binary import ServerBinary
+from broker.values import Batch, Change, Claim, ClaimLost, Entry, EpochOver, Event, Finish, LoadSpec, Verdict
+
+QUEUES = ("replicaset", "daemonset")
+KEYS = ("ns/a", "ns/b", "other/c", "d")
+HOLDERS = ("w1", "w2", "w3")
+RESOURCES = ("owners", "pods")
+CHILDREN = (("pods", "owner", "uid"), ("pods", "orphan", "namespace"))
+SPECS = {queue: LoadSpec(queue, "owners", CHILDREN) for queue in QUEUES}
+TARGETS = ("pods/a", "pods/b", "pods/x", "pods/y")
+FIELDS = (
+    "create pods/x",
+    "create pods/a",
+    "delete pods/y",
+    "status owners/a",
+    "hold pods/x",
+    "blocked pods/b",
+    "owner",
+)
+
+queues, keys, holders, resources = (st.sampled_from(each) for each in (QUEUES, KEYS, HOLDERS, RESOURCES))
+times = st.sampled_from((1, 5, 90, 1_000, 2_900, 3_100, 5_000, 14_000, 299_000, 301_000))
+delays = st.sampled_from((-1, 0, 1, 50, 1_000, 400_000))
+offsets = st.integers(-3, 6)
+events = st.lists(
+    st.tuples(
+        st.sampled_from(KEYS),
+        offsets,
+        st.sampled_from(("u1", "u2")),
+        st.sampled_from((None, b"", b"x", b"y" * 300, b"line\nline\n")),
+        st.lists(st.sampled_from(("owner=u1", "owner=u2", "orphan=ns", "orphan=")), unique=True, max_size=3),
+        st.lists(
+            st.sampled_from(("replicaset:ns/a", "replicaset:ns/b", "daemonset:ns/a", "daemonset:d")),
+            unique=True,
+            max_size=3,
+        ),
+    ),
+    max_size=4,
+)
+changes = st.lists(
+    st.one_of(
+        st.builds(Change.drop, st.sampled_from(FIELDS)),
+        st.builds(Change.set, st.sampled_from(("hold pods/x", "blocked pods/b")), st.just("until_ms=1800000020000")),
+        st.builds(Change.need, resources, st.sampled_from(("9", "99", "101", "103", "110"))),
+        st.just(Change.settled()),
+    ),
+    max_size=3,
+)
+entries = st.lists(
+    st.one_of(
+        st.builds(Entry, st.sampled_from(("create", "status")), st.sampled_from(TARGETS), st.just(""), st.just("")),
+        st.builds(Entry, st.just("delete"), st.sampled_from(TARGETS), st.just("u1"), st.just("7")),
+    ),
+    unique_by=lambda entry: entry.field,
+    max_size=3,
+)
+
+
+def plain(value: Any) -> Any:
+    """A result in a form in which order means nothing where Redis promises none."""
+    match value:
+        case Batch():
+            return {
+                "queue": value.queue,
+                "watermarks": value.watermarks,
+                "claims": [
+                    one._replace(children=sorted(one.children), record=None if one.record is None else repr_of(one))
+                    for one in value.claims
+                ],
+            }
+        case tuple() if value and isinstance(value[-1], list):
+            return (*value[:-1], sorted(value[-1]))
+    return value
+
+
+def repr_of(one: Claim) -> Any:
+    record = one.record
+    assert record is not None
+    return (
+        record.owner_uid,
+        sorted(record.pending_creates),
+        sorted(record.deletes, key=lambda each: each.target),
+        sorted(record.pending_others),
+        record.held,
+        sorted(record.blocked.items()),
+    )
+
+
+class Twins(RuleBasedStateMachine):
+    """Two brokers that must not be told apart."""
+
+    make: Callable[[], RedisCase]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redis, self.memory = self.make(), MemoryCase()
+        self.claims: list[Claim] = []
+        self.nonces = 0
+        self.generations = 0
+        self.staged: dict[str, str] = {}
+        self.old: tuple[Broker, Broker] | None = None
+
+    @initialize(raw=events)
+    def begin(self, raw: list[tuple[Any, ...]]) -> None:
+        """Lists committed, turns allowed, workers there; ``lose_everything`` begins with nothing."""
+        for resource in RESOURCES:
+            self.stage(resource, raw, False, 30_000)
+            self.commit_list(resource, 2, False)
+        self.republish()
+        self.open()
+        for holder in HOLDERS:
+            self.register(holder)
+
+    def both(self, step: Callable[[Broker], Any]) -> Any:
+        """Run a step on both; the same result, or the same refusal."""
+        answers = []
+        for broker in (self.redis.worker, self.memory.worker):
+            try:
+                answers.append((step(broker), None))
+            except (ClaimLost, EpochOver) as error:
+                answers.append((None, type(error)))
+        real, twin = answers
+        assert plain(real[0]) == plain(twin[0])
+        assert real[1] == twin[1]
+        return twin[0]
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    @rule(ms=times)
+    def advance(self, ms: int) -> None:
+        self.memory.advance(ms)
+        self.redis.jump(ms)
+        self.age()
+
+    @precondition(lambda self: self.claims)
+    @rule(ms=st.sampled_from((-3_600_000, -4_000, 3_600_000)))
+    def clock_jumps(self, ms: int) -> None:
+        self.advance(ms)
+
+    def age(self) -> None:
+        """Records run out on Redis's own clock, which no test can move: give them the time the twin says is left."""
+        left = self.memory.state().get("record_ttl", {})
+        for queue, records in self.redis.state().get("records", {}).items():
+            for key in records:
+                name = self.redis.worker.keys.expect(queue, key)  # type: ignore[attr-defined]
+                remaining = left.get(queue, {}).get(key, 0)
+                if remaining > 0:
+                    self.redis.admin.pexpire(name, remaining)
+                else:
+                    self.redis.admin.unlink(name)
+
+    # -- the queue ---------------------------------------------------------------------------------------------------
+
+    @rule(queue=queues, names=st.lists(keys, max_size=4), unpark=st.booleans())
+    def add(self, queue: str, names: list[str], unpark: bool) -> None:
+        self.both(lambda broker: broker.add(queue, names, unpark=unpark))
+
+    @rule(queue=queues, key=keys, delay_ms=delays)
+    def add_after(self, queue: str, key: str, delay_ms: int) -> None:
+        self.both(lambda broker: broker.add_after(queue, key, delay_ms))
+
+    @rule(queue=queues, key=keys, drained=st.booleans())
+    def add_rate_limited(self, queue: str, key: str, drained: bool) -> None:
+        """With a bucket that is nearly empty too."""
+        if drained:
+            bucket = (1.5, self.memory.now_ms() - 40)
+            self.memory.store.state.queue(queue).bucket = bucket
+            name = self.redis.worker.keys.base + queue + ":bucket"  # type: ignore[attr-defined]
+            self.redis.admin.hset(name, mapping={"tokens": f"{bucket[0]:.2f}", "at_ms": bucket[1]})
+        for _ in range(3):
+            self.both(lambda broker: broker.add_rate_limited(queue, key))
+
+    @precondition(lambda self: any(q.failures for q in self.memory.store.state.queues.values()))
+    @rule(queue=queues, key=keys)
+    def forget(self, queue: str, key: str) -> None:
+        self.both(lambda broker: broker.forget(queue, key))
+        self.both(lambda broker: broker.num_requeues(queue, key))
+
+    @rule(holder=holders)
+    def register(self, holder: str) -> None:
+        self.both(lambda broker: broker.register(holder, "s", QUEUES))
+
+    @rule(
+        holder=holders,
+        order=st.permutations(QUEUES),
+        keys_max=st.integers(1, 4),
+        bytes_max=st.sampled_from((1, 700, 262_144)),
+    )
+    def claim(self, holder: str, order: list[str], keys_max: int, bytes_max: int) -> None:
+        self.nonces += 1
+        specs = [SPECS[queue] for queue in order]
+        batch = self.both(
+            lambda broker: broker.claim(
+                holder,
+                f"n{self.nonces}",
+                specs,
+                lease_ms=LEASE_MS,
+                hold_ms=HOLD_MS,
+                keys_max=keys_max,
+                bytes_max=bytes_max,
+            )
+        )
+        if isinstance(batch, Batch):
+            self.claims = (self.claims + batch.claims)[-8:]
+
+    @precondition(lambda self: self.claims)
+    @rule(which=st.integers(0, 7), uid=st.sampled_from(("u1", "u2")), announced=entries)
+    def record(self, which: int, uid: str, announced: list[Entry]) -> None:
+        one = self.claims[which % len(self.claims)]
+        self.both(lambda broker: broker.record(one, uid, announced, lease_ms=LEASE_MS))
+
+    @precondition(lambda self: self.claims)
+    @rule(
+        turns=st.lists(
+            st.tuples(st.integers(0, 7), st.sampled_from(Verdict), st.one_of(st.none(), delays), changes),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    def finish(self, turns: list[tuple[int, Verdict, int | None, list[Change]]]) -> None:
+        finishes = []
+        for which, verdict, delay_ms, changed in turns:
+            one = self.claims[which % len(self.claims)]
+            finishes.append(Finish(one.queue, one.key, one.nonce, verdict, delay_ms, tuple(changed)))
+        self.both(lambda broker: broker.finish(finishes))
+
+    def live(self) -> list[Claim]:
+        """Claims whose lock still stands."""
+        queues = self.memory.store.state.queues
+        return [
+            one
+            for one in self.claims
+            if one.queue in queues and (lock := queues[one.queue].locks.get(one.key)) and lock.nonce == one.nonce
+        ]
+
+    @rule(holder=holders, queue=queues, names=st.lists(keys, min_size=1, max_size=3), announced=entries)
+    def begin_turns(self, holder: str, queue: str, names: list[str], announced: list[Entry]) -> None:
+        """What a worker does, in one breath: the deeper states need it often."""
+        self.register(holder)
+        self.add(queue, names, True)
+        self.claim(holder, [queue], 3, 262_144)
+        for one in self.live():
+            self.both(lambda broker, one=one: broker.record(one, "u1", announced, lease_ms=LEASE_MS))
+
+    @precondition(lambda self: self.live())
+    @rule(which=st.integers(0, 7), verdict=st.sampled_from(Verdict), delay_ms=st.one_of(st.none(), delays), raw=changes)
+    def end_turn(self, which: int, verdict: Verdict, delay_ms: int | None, raw: list[Change]) -> None:
+        one = self.live()[which % len(self.live())]
+        turn = Finish(one.queue, one.key, one.nonce, verdict, delay_ms, tuple(raw))
+        self.both(lambda broker: broker.finish([turn]))
+
+    @rule(holder=holders, blamed=st.one_of(st.none(), st.tuples(queues, keys)))
+    def release(self, holder: str, blamed: tuple[str, str] | None) -> None:
+        self.both(lambda broker: broker.release(holder, blamed=":".join(blamed) if blamed else ""))
+
+    @precondition(lambda self: self.claims)
+    @rule(which=st.integers(0, 7))
+    def release_blamed(self, which: int) -> None:
+        one = self.claims[which % len(self.claims)]
+        lock = self.memory.store.state.queue(one.queue).locks.get(one.key)
+        if lock is not None:
+            self.release(lock.holder, (one.queue, one.key))
+            self.register(lock.holder)
+
+    @rule(limit=st.sampled_from((1, 200)))
+    def reclaim(self, limit: int) -> None:
+        self.both(lambda broker: broker.reclaim(limit))
+
+    @rule(names=st.lists(holders, unique=True))
+    def renew(self, names: list[str]) -> None:
+        self.both(lambda broker: broker.renew(names, lease_ms=LEASE_MS))
+
+    @rule(limit=st.sampled_from((1, 500)))
+    def due(self, limit: int) -> None:
+        self.both(lambda broker: broker.due(limit))
+
+    @rule(name=st.sampled_from(("wake", "timer")))
+    def wait(self, name: str) -> None:
+        if self.memory.state()[name]:
+            self.both(lambda broker: broker.wait(name, 1.0))
+
+    # -- the cache ---------------------------------------------------------------------------------------------------
+
+    def event(self, resource: str, raw: tuple[Any, ...], *, listed: bool = False) -> Event:
+        object_id, offset, uid, blob, index, wakes = raw
+        if listed and blob is None:
+            blob = b"listed"
+        rv = str(self.mark(resource) + offset)
+        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes))
+
+    def mark(self, resource: str) -> int:
+        return int(self.memory.store.state.watermark.get(resource, "98"))
+
+    @rule(resource=resources, start=offsets, length=st.integers(0, 6), raw=events)
+    def ingest(self, resource: str, start: int, length: int, raw: list[tuple[Any, ...]]) -> None:
+        first = self.mark(resource) + min(start, 1)
+        batch = [self.event(resource, each) for each in raw]
+        self.both(lambda broker: broker.ingest(resource, str(first), str(first + length), batch))
+
+    @rule(resource=resources, raw=events, mine=st.booleans(), lock_ms=st.sampled_from((1_000, 30_000)))
+    def stage(self, resource: str, raw: list[tuple[Any, ...]], mine: bool, lock_ms: int) -> None:
+        """Each id once a list, as a list is."""
+        if not mine or resource not in self.staged:
+            self.generations += 1
+            generation = f"g{self.generations}"
+        else:
+            generation = self.staged[resource]
+        known = self.memory.store.state.objects.get((resource, generation), {})
+        listed = {each[0]: self.event(resource, each, listed=True) for each in raw if each[0] not in known}
+        if self.both(lambda broker: broker.stage(resource, generation, list(listed.values()), lock_ms=lock_ms)):
+            self.staged[resource] = generation
+
+    @precondition(lambda self: self.staged)
+    @rule(resource=resources, offset=offsets, other=st.booleans())
+    def commit_list(self, resource: str, offset: int, other: bool) -> None:
+        generation = "nobody's" if other else self.staged.get(resource, "none")
+        rv = str(self.mark(resource) + offset)
+        self.both(lambda broker: broker.commit_list(resource, generation, rv))
+
+    @rule()
+    def republish(self) -> None:
+        """To the end: what a step takes is Redis's own choice. So is the order, which the twin takes over."""
+        for broker in (self.redis.worker, self.memory.worker):
+            while broker.republish(2):
+                pass
+        streams = self.redis.state().get("stream", {})
+        for queue, q in self.memory.store.state.queues.items():
+            assert sorted(q.stream) == sorted(streams.get(queue, []))
+            q.stream = list(streams.get(queue, []))
+
+    @rule()
+    def open(self) -> None:
+        self.both(lambda broker: broker.open(RESOURCES))
+
+    @rule(resource=resources, ids=st.lists(keys, max_size=3), entry=st.sampled_from(("owner=u1", "orphan=ns")))
+    def look(self, resource: str, ids: list[str], entry: str) -> None:
+        self.both(lambda broker: broker.look(resource, ids=ids))
+        self.both(lambda broker: broker.look(resource, index=[entry]))
+        self.both(lambda broker: broker.watermark(resource))
+
+    # -- epochs ------------------------------------------------------------------------------------------------------
+
+    @precondition(lambda self: len(self.claims) > 5)
+    @rule(flushed=st.booleans())
+    def lose_everything(self, flushed: bool) -> None:
+        """The handles of the old epoch are refused in every step, and read nothing of the new one."""
+        old = self.redis.worker, self.memory.worker
+        if flushed:
+            self.redis.admin.flushall()
+            self.memory.store.flush()
+        self.redis.epoch = self.memory.epoch = self.redis.epoch % 3 + 1  # scripts of three epochs are loaded at most
+        self.redis.mint()
+        self.memory.mint()
+        for broker in old:
+            for step, arguments in (("add", ("q", ["a"])), ("reclaim", ()), ("finish", ([],)), ("look", ("pods",))):
+                with pytest.raises(EpochOver):
+                    getattr(broker, step)(*arguments)
+        self.redis.admin.flushall()
+        self.redis.mint()
+        self.memory.epoch = self.redis.epoch - 1
+        self.memory.mint()
+        self.claims, self.staged = [], {}
+
+    # -- what must hold ----------------------------------------------------------------------------------------------
+
+    @invariant()
+    def same(self) -> None:
+        real, twin = self.redis.state(), self.memory.state()
+        real_ttl, twin_ttl = real.pop("record_ttl", {}), twin.pop("record_ttl", {})
+        assert real == twin
+        assert broker_state.problems(real) == []
+        for queue, ttls in twin_ttl.items():
+            for key, ttl in ttls.items():
+                assert abs(real_ttl[queue][key] - ttl) < 5_000, (queue, key, real_ttl[queue][key], ttl)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("binary", REAL)
+def test_scripts_equal_their_twin(binary: ServerBinary, serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    """One stream entry a queued key, one lock and lease a running one, nothing unanswered forgotten, at every step."""
+    number = int(os.environ.get("OARLOCK_TEST_SEED") or secrets.randbits(32))
+    clients = serve(binary)[1]
+
+    class Bound(Twins):
+        make = staticmethod(lambda: RedisCase("real", clients))
+
+    with capsys.disabled():
+        print(f" seed {number} ", end="", flush=True)
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        seed(number)(Bound),
+        settings=settings(
+            max_examples=int(os.environ.get("OARLOCK_TEST_EXAMPLES") or 70),
+            stateful_step_count=50,
+            deadline=None,
+            database=None,
+            print_blob=True,
+            phases=(Phase.explicit, Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
