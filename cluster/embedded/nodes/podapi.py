@@ -122,7 +122,7 @@ def merged_status(old: Obj, new: Obj) -> Obj:
     conditions = new.get("conditions")
     if not conditions or not old.get("conditions"):
         return {**old, **new}
-    by_type = {condition["type"]: condition for condition in old["conditions"]}
+    by_type = {condition.get("type", ""): condition for condition in old["conditions"]}
     for condition in conditions:
         before = by_type.get(condition["type"])
         if before is not None and before.get("status") == condition["status"]:
