@@ -9,8 +9,8 @@
 --          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
 -- needs: cache queue
-local holder, nonce, lease_ms, hold_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local keys_max, bytes_max = tonumber(ARGV[5]), tonumber(ARGV[6])
+local holder, nonce, lease_ms, hold_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
+local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
 if phase ~= 'OPEN' then return {'WAIT', phase} end
 if redis.call('HEXISTS', base .. 'holders', holder) == 0 then return {'UNKNOWN'} end

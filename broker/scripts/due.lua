@@ -5,13 +5,13 @@
 -- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
 -- Invariant: an entry is removed in the step that adds its key; a delayed entry never unparks.
 -- needs: queue
-local now, moved, added, next_at = now_ms(), 0, 0, nil
+local limit, now, moved, added, next_at = whole(ARGV[1]), now_ms(), 0, 0, nil
 local queues = redis.call('SMEMBERS', base .. 'queues')
 for _, queue in ipairs(queues) do check(queue) end
 for _, queue in ipairs(queues) do
   for _, set in ipairs({':delayed', ':parked'}) do
     local zset = base .. queue .. set
-    for _, key in ipairs(redis.call('ZRANGEBYSCORE', zset, '-inf', number(now), 'LIMIT', 0, ARGV[1])) do
+    for _, key in ipairs(redis.call('ZRANGEBYSCORE', zset, '-inf', number(now), 'LIMIT', 0, limit)) do
       redis.call('ZREM', zset, key)
       if set == ':parked' then redis.call('HDEL', base .. queue .. ':state', key) end
       added = added + add(queue, key)

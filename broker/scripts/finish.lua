@@ -8,11 +8,16 @@
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write still unanswered never to idle.
 -- needs: cache queue locks reads
 local at, now, reply, added, plans, seen = 2, now_ms(), {'OK'}, 0, {}, {}
-for turn = 1, tonumber(ARGV[1]) do -- read and check every argument before the first write
-  local plan = {queue = ARGV[at], key = ARGV[at + 1], nonce = ARGV[at + 2], verdict = ARGV[at + 3], delay = tonumber(ARGV[at + 4]), changes = {}}
-  for c = 1, tonumber(ARGV[at + 5]) do
+local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true}
+for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write
+  local plan = {queue = ARGV[at], key = ARGV[at + 1], nonce = ARGV[at + 2], verdict = ARGV[at + 3], changes = {}}
+  plan.delay = ARGV[at + 4] ~= '' and whole(ARGV[at + 4]) or nil
+  if not VERDICTS[plan.verdict] then error('finish: bad verdict of ' .. plan.key) end
+  for c = 1, whole(ARGV[at + 5]) do
     local from = at + 6 + (c - 1) * 3
     plan.changes[c] = {ARGV[from], ARGV[from + 1], ARGV[from + 2]}
+    local bad = not OPS[ARGV[from]] or not ARGV[from + 2] or (ARGV[from] == 'need' and not string.match(ARGV[from + 2], '^%d+$'))
+    if bad then error('finish: bad change of ' .. plan.key) end
   end
   at = at + 6 + 3 * #plan.changes
   local lock = redis.call('HGET', base .. plan.queue .. ':locks', plan.key)

@@ -15,9 +15,9 @@ if newer(from, mark) then return {'GAP', mark} end
 local gen, now, added, skipped = generation(resource), now_ms(), 0, 0
 local objects = objects_key(resource, gen)
 for i = 4, #ARGV, 6 do -- check every argument before the first write
-  local wakes = string.match(ARGV[i + 5], '^[^\n]*\n([^\n]*)$')
-  if (ARGV[i] ~= 'set' and ARGV[i] ~= 'del') or not wakes then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
-  for task in string.gmatch(wakes, '%S+') do
+  local known = ARGV[i] == 'set' or ARGV[i] == 'del'
+  if not known or not storable(ARGV[i + 2], ARGV[i + 3], ARGV[i + 5]) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
+  for task in string.gmatch(string.match(ARGV[i + 5], '\n(.*)$'), '%S+') do
     local queue = split(task)
     if not queue then return redis.error_reply('ingest: bad wake key ' .. task) end
     check(queue)

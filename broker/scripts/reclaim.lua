@@ -5,11 +5,11 @@
 -- Returns: {"OK", task, ...} | {"STALE"}
 -- Invariant: a lease ends by finish, release or here, and here its key is queued in the same step.
 -- needs: queue locks
-local now, added, reply = now_ms(), 0, {'OK'}
+local limit, now, added, reply = whole(ARGV[1]), now_ms(), 0, {'OK'}
 local tick = tonumber(redis.call('GET', base .. 'tick') or now)
 if now < tick or now - tick > CLOCK_JUMP_MS then return reply end -- the next renewal sees to it first
 if now < tonumber(redis.call('GET', base .. 'no_reclaim_until') or 0) then return reply end
-local tasks = redis.call('ZRANGEBYSCORE', base .. 'leases', '-inf', number(now), 'LIMIT', 0, ARGV[1])
+local tasks = redis.call('ZRANGEBYSCORE', base .. 'leases', '-inf', number(now), 'LIMIT', 0, limit)
 for _, task in ipairs(tasks) do check((split(task))) end
 for _, task in ipairs(tasks) do
   local queue, key = split(task)

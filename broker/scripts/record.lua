@@ -7,7 +7,7 @@
 --          | {"LOST"} (the nonce is not the current one) | {"STALE"}
 -- Invariant: an entry is dropped by an answer or with its owner, never by time alone while its key is worked on.
 -- needs: cache queue locks
-local queue, key, nonce, lease_ms, uid = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local queue, key, nonce, lease_ms, uid = ARGV[1], ARGV[2], ARGV[3], whole(ARGV[4]), ARGV[5]
 local lock = redis.call('HGET', base .. queue .. ':locks', key)
 if not lock or nonce_of(lock) ~= nonce then return {'LOST'} end
 check(queue)

@@ -5,12 +5,12 @@
 -- Returns: {"OK", keys added, steps still to do (0: finished)} | {"STALE"}
 -- Invariant: the cursor moves in the step that publishes; a generation is dropped only once its wake keys are published.
 -- needs: cache queue locks
-local now, added = now_ms(), 0
+local count, now, added = whole(ARGV[1]), now_ms(), 0
 local job = redis.call('LINDEX', base .. 'republish', 0)
 if not job then return {'OK', 0, 0} end
 local mode, resource, gen, cursor = string.match(job, '^(%S+) (%S+) (%S+) (%S+)$')
 local objects = objects_key(resource, gen)
-local step = redis.call('HSCAN', objects, cursor, 'COUNT', ARGV[1])
+local step = redis.call('HSCAN', objects, cursor, 'COUNT', count)
 for i = 1, #step[2], 2 do
   local _, _, entries, wakes = head(step[2][i + 1])
   for task in string.gmatch(wakes, '%S+') do added = added + add(split(task)) end

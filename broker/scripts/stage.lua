@@ -6,10 +6,10 @@
 -- Returns: {"OK"} | {"BUSY"} (another ingestor stages this resource) | {"STALE"}
 -- Invariant: the generation being read is never staged into.
 -- needs: cache
-local resource, gen, now = ARGV[1], ARGV[2], now_ms()
+local resource, gen, lock_ms, now = ARGV[1], ARGV[2], whole(ARGV[3]), now_ms()
 if (#ARGV - 3) % 5 ~= 0 then return redis.error_reply('stage: five arguments an object') end
 for i = 8, #ARGV, 5 do -- check every argument before the first write
-  if not string.match(ARGV[i], '^[^\n]*\n[^\n]*$') then return redis.error_reply('stage: bad object ' .. ARGV[i - 4]) end
+  if not storable(ARGV[i - 3], ARGV[i - 2], ARGV[i]) then return redis.error_reply('stage: bad object ' .. ARGV[i - 4]) end
 end
 local lock = base .. 'staging:' .. resource
 local holder, until_ms = staging(resource)
@@ -20,7 +20,7 @@ if holder and holder ~= gen then
   redis.call('SADD', base .. 'abandoned', holder)
   redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. holder .. ' 0')
 end
-redis.call('SET', lock, 'generation=' .. gen .. ' until_ms=' .. number(now + ARGV[3]))
+redis.call('SET', lock, 'generation=' .. gen .. ' until_ms=' .. number(now + lock_ms))
 local objects = objects_key(resource, gen)
 for i = 4, #ARGV, 5 do
   local id, entries = ARGV[i], string.match(ARGV[i + 4], '^([^\n]*)\n')

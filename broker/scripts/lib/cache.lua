@@ -7,6 +7,11 @@ local function head(value)
   return rv, uid, string.sub(value, at, stop - 1), string.sub(value, stop + 1, stop2 - 1), stop2
 end
 
+-- Whether the parts of an object can be told apart again once they are stored as one value.
+local function storable(rv, uid, words)
+  return string.match(rv, '^%d+$') and string.match(uid, '^%S*$') and string.match(words, '^[^\n]*\n[^\n]*$')
+end
+
 -- resourceVersions are compared as (length, text): Lua numbers lose digits.
 local function newer(a, b)
   if #a ~= #b then return #a > #b end
