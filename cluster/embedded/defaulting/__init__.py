@@ -18,8 +18,9 @@ import orjson
 from cluster.embedded.defaulting.pod import default_pod
 from cluster.embedded.defaulting.podspec import with_defaults
 from cluster.embedded.defaulting.specmemo import SpecMemo
+from cluster.embedded.shapes import check_shape
 
-__all__ = ["apply", "default_template", "drop_nulls"]
+__all__ = ["apply", "check_shape", "default_template", "drop_nulls"]
 
 Obj = dict[str, Any]
 
