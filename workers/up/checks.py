@@ -17,6 +17,7 @@ import orjson
 from cluster.embedded import defaulting, validation
 from cluster.embedded.errors import ApiError, FieldError
 from cluster.embedded.kinds import KINDS, Kind
+from cluster.embedded.shapes import check_shape
 from cluster.embedded.strategies import for_create
 from controllers.registry import CONTROLLERS
 from workers.up.documents import Document
@@ -168,6 +169,7 @@ def _field_errors(item: Item) -> Iterator[FieldError]:
     yield from _unknown_fields(item)
     kind = item.kind
     try:
+        check_shape(kind.name, item.obj)
         obj = defaulting.apply(kind.name, for_create(kind, item.obj))
     except ApiError as error:
         yield _of_shape(error.message)

@@ -148,6 +148,7 @@ _Loader.yaml_implicit_resolvers = {
     for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _LOADER: Any = _Loader
+_COLLECTIONS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _SCALARS = yaml.constructor.SafeConstructor
 
 
@@ -167,6 +168,10 @@ class _Plain:
             raise self._refused(node, "an alias that contains itself")
         self._open.add(id(node))
         try:
+            if node.tag not in _COLLECTIONS:
+                raise self._refused(
+                    node, f"{node.tag.replace('tag:yaml.org,2002:', '!!')} is no JSON value; leave it out"
+                )
             if isinstance(node, yaml.SequenceNode):
                 return [self.value(each, f"{path}[{at}]") for at, each in enumerate(node.value)]
             return self._mapping(node, path)
@@ -174,15 +179,14 @@ class _Plain:
             self._open.discard(id(node))
 
     def _mapping(self, node: yaml.Node, path: str) -> Obj:
+        assert isinstance(node, yaml.MappingNode)
         result: Obj = {}
-        if not isinstance(node, yaml.MappingNode):
-            raise self._refused(node, f"unexpected {node.tag}")
         own = {key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)}
         if len(own) < len(node.value):
             self._complain_of_keys(node)
         self._scalars.flatten_mapping(node)  # "<<: *base" goes first, so what stands here itself wins
         for key, each in node.value:
-            name = _key(self.value(key, path))
+            name = _key(self._scalar(key))
             result[name] = self.value(each, f"{path}.{name}" if path else name)
             self._lines[f"{path}.{name}" if path else name] = key.start_mark.line + 1
         return result

@@ -150,8 +150,8 @@ def pods_too_many(events: Iterable[Seen]) -> dict[str, int]:
     """Per ReplicaSet ("namespace/name"), by how many its active pods exceeded what was allowed; {} is the promise.
 
     Allowed is the largest ``replicas`` since the set was last at rest: after a scale-down the pods above are on their
-    way out, not too many. A set is at rest when it has as many active pods as it asks for. Counted are pods that became
-    active above that bound. ``events`` in the order of revisions.
+    way out, and creates may still be under way. A set is at rest when it has as many active pods as it asks for and its
+    status says so. Counted are pods that became active above that bound. ``events`` in the order of revisions.
     """
     sets: dict[str, SetSeen] = {}
     bound: dict[str, int] = {}
@@ -159,21 +159,16 @@ def pods_too_many(events: Iterable[Seen]) -> dict[str, int]:
     owner_of: dict[str, str] = {}
     excess: dict[str, int] = {}
 
-    def settle(uid: str) -> None:
-        if uid in sets and len(active.get(uid, ())) == sets[uid].replicas:
-            bound[uid] = sets[uid].replicas
-
     for seen in events:
         if isinstance(seen, SetSeen):
             sets[seen.uid] = seen
-            bound[seen.uid] = max(bound.get(seen.uid, 0), seen.replicas)
-            settle(seen.uid)
+            at_rest = seen.settled and len(active.get(seen.uid, ())) == seen.replicas
+            bound[seen.uid] = seen.replicas if at_rest else max(bound.get(seen.uid, 0), seen.replicas)
             continue
         before = owner_of.get(seen.uid, "")
         was_active = seen.uid in active.get(before, ())
         if was_active:
             active[before].discard(seen.uid)
-            settle(before)
         owner_of[seen.uid] = seen.owner_uid
         if not seen.active or not seen.owner_uid:
             continue
@@ -182,7 +177,6 @@ def pods_too_many(events: Iterable[Seen]) -> dict[str, int]:
         if over > 0 and not (was_active and before == seen.owner_uid):
             key = sets[seen.owner_uid].key if seen.owner_uid in sets else seen.owner_uid
             excess[key] = max(excess.get(key, 0), over)
-        settle(seen.owner_uid)
     return excess
 
 

@@ -1,0 +1,68 @@
+"""What is fit to be applied, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_helpers import REPLICASET
+
+from workers.up.checks import check
+from workers.up.documents import parse, read_all
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = ROOT.parent / "shared" / "manifests"
+
+
+def test_objects_that_name_no_namespace_get_the_given_one() -> None:
+    text = REPLICASET + "---\n" + REPLICASET.replace("name: web", "name: web\n  namespace: shop")
+    found = check(parse(text.encode(), "f"), namespace="mine")
+    assert [item.title for item in found.items] == ["ReplicaSet mine/web", "ReplicaSet shop/web"]
+    assert found.problems == found.notes == []
+
+
+def test_what_the_document_says_is_applied_without_the_servers_defaults() -> None:
+    (item,) = check(parse(REPLICASET.encode(), "f")).items
+    assert "terminationGracePeriodSeconds" not in item.obj["spec"]["template"]["spec"]
+    assert "status" not in item.obj
+
+
+def test_kinds_without_a_controller_are_said_in_one_line() -> None:
+    text = "".join(
+        f"---\napiVersion: v1\nkind: {k}\nmetadata: {{name: x}}\n" for k in ("ConfigMap", "Service", "Namespace")
+    )
+    found = check(parse(text.encode(), "f"))
+    assert found.notes == ["stored, but no controller acts on them yet: ConfigMap, Service"]
+    assert len(found.items) == 3
+
+
+def test_unknown_kinds_can_be_left_out() -> None:
+    text = REPLICASET + ("---\n" + REPLICASET.replace("ReplicaSet", "Deployment")) * 2
+    found = check(parse(text.encode(), "f"), skip_unknown=True)
+    assert [item.title for item in found.items] == ["ReplicaSet default/web"]
+    assert found.notes == ["left out, because these kinds are not served here: apps/v1 Deployment (2)"]
+    assert found.problems == []
+
+
+def test_another_groups_kind_of_the_same_name_is_unknown_not_misspelt() -> None:
+    found = check(parse(b"apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: x}", "f"))
+    assert "this kind is not served here" in found.problems[0]
+
+
+def test_the_examples_are_fit_and_real_looking() -> None:
+    documents, problems = read_all([str(ROOT / "examples")])
+    found = check(documents)
+    assert problems == found.problems == found.notes == []
+    sets = [item for item in found.items if item.kind.name == "ReplicaSet"]
+    assert len({item.namespace for item in sets}) == 2
+    assert max(item.obj["spec"]["replicas"] for item in sets) == 200
+
+
+@pytest.mark.skipif(not MANIFESTS.is_dir(), reason="the manifests of other projects are not here")
+@pytest.mark.parametrize("path", sorted(MANIFESTS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_manifests_of_other_projects(path: Path) -> None:
+    documents, problems = read_all([str(path)])
+    found = check(documents, skip_unknown=True)
+    assert problems == found.problems == []
+    if path.name.startswith("rs-"):
+        assert [item.kind.name for item in found.items] == ["ReplicaSet"]
