@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import random
 import re
@@ -19,15 +18,15 @@ from cluster.embedded import discovery, dispatch
 from cluster.embedded.audit import ANSWER, COMMITTED, AuditLog, Call
 from cluster.embedded.errors import (
     ApiError,
-    bad_request,
     internal_error,
     no_such_resource,
     timed_out,
     too_many_requests,
-    unauthorized,
 )
-from cluster.embedded.faults import Action, Chosen, Fault, Faults, fault_from
-from cluster.embedded.negotiation import PROTOBUF, decode_json, media_type_of, shape_of
+from cluster.embedded.faultdesk import FaultDesk
+from cluster.embedded.faults import Chosen, Faults
+from cluster.embedded.identity import Identity
+from cluster.embedded.negotiation import PROTOBUF, media_type_of, shape_of
 from cluster.embedded.paths import Paths, Target
 from cluster.embedded.rest import Outcome, Rest
 from cluster.embedded.tables import View, view_of
@@ -36,8 +35,6 @@ from cluster.embedded.watch import DEFAULT_LASTS_S, Pace, Watch, watch_request
 log = logging.getLogger(__name__)
 
 ADMIN_PREFIX: Final = "/_oarlock/"
-ANONYMOUS: Final = "system:anonymous"
-_ADMIN: Final = "admin"  # whoever holds the token, of which there is one
 _JSON_HEADERS: Final = {"Content-Type": "application/json"}
 _DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 
@@ -54,23 +51,21 @@ class Requests:
         *,
         audit: AuditLog | None = None,
         faults: Faults | None = None,
-        token: str | None = None,
-        client_certificates: bool = False,
+        identity: Identity | None = None,
         pace: Pace | None = None,
     ) -> None:
         self._rest = rest
         self._store = rest.store
         self._audit = audit
         self._faults = faults
-        self._token = token
-        self._client_certificates = client_certificates
+        self._identity = identity or Identity()
         self._pace = pace or Pace()
         self._paths = Paths(self._store.kinds.values())
         self._documents = discovery.documents(self._store.kinds)
         self._late: set[asyncio.Task[web.StreamResponse]] = set()
         self._admin: dict[str, AdminHandler] = {}
         if faults is not None:
-            self._admin[ADMIN_PREFIX + "faults"] = self._serve_faults
+            self.add_admin("faults", FaultDesk(faults, self._store).serve)
         self.stopping = False
 
     def add_admin(self, name: str, handler: AdminHandler) -> None:
@@ -103,7 +98,7 @@ class Requests:
         received_s = time.time()
         path, _, query = request.raw_path.partition("?")
         method = request.method
-        user = self._user(request)
+        user = self._identity.user(request)
         if method == "GET":
             document = self._documents.get(path.rstrip("/") if len(path) > 1 else path)
             if document is not None:
@@ -220,41 +215,6 @@ class Requests:
         answer = await handler(request.method, await request.read())
         return _response(Outcome(200, orjson.dumps(answer)))
 
-    async def _serve_faults(self, method: str, body: bytes) -> Any:
-        faults = self._faults
-        if faults is None:
-            raise no_such_resource()
-        if method == "PUT":
-            asked = decode_json(body)
-            listed = asked.get("faults") if isinstance(asked, dict) else None
-            seed = asked.get("seed", faults.seed) if isinstance(asked, dict) else None
-            if not isinstance(listed, list) or not isinstance(seed, int):
-                raise bad_request('PUT {"faults": [...], "seed": NUMBER}')
-            fresh = [fault_from(spec) for spec in listed]
-            faults.clear()
-            faults.reseed(seed)
-            for fault in fresh:
-                self.inject(fault)
-        elif method == "POST":
-            self.inject(fault_from(decode_json(body)))
-        elif method == "DELETE":
-            faults.clear()
-        elif method != "GET":
-            raise ApiError(405, "MethodNotAllowed", "faults take GET, PUT, POST and DELETE")
-        return faults.describe()
-
-    def inject(self, fault: Fault) -> None:
-        """Put a fault in force now. A history cut takes effect at once."""
-        if self._faults is None:
-            raise RuntimeError("this server was started without faults")
-        self._faults.add(fault, time.monotonic())
-        if fault.action is Action.CUT_HISTORY:
-            fault.applied += 1
-            for name, history in self._store.logs.items():
-                plural = self._store.kinds[name].plural
-                if "*" in fault.resources or plural in fault.resources:
-                    history.cut(self._store.rv)
-
     # -- watches ---------------------------------------------------------------------------------
 
     async def _watch(
@@ -288,28 +248,6 @@ class Requests:
         except ConnectionError:
             log.debug("a watch of %s was left by its client", resource)
         return response
-
-    # -- who ------------------------------------------------------------------------------------
-
-    def _user(self, request: web.BaseRequest) -> str:
-        """Who asks. Raises ApiError 401 if a token is demanded and another or none was given."""
-        headers = request.headers
-        if self._token is not None:
-            scheme, _, given = headers.get("Authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), self._token.encode()):
-                raise unauthorized()
-            return _ADMIN
-        said = headers.get("X-Remote-User")
-        if said:
-            return said
-        if not self._client_certificates or request.transport is None:
-            return ANONYMOUS
-        certificate = request.transport.get_extra_info("peercert") or {}
-        for part in certificate.get("subject", ()):
-            for name, value in part:
-                if name == "commonName":
-                    return str(value)
-        return ANONYMOUS
 
 
 def _resource(target: Target) -> str:

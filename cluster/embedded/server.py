@@ -18,8 +18,10 @@ from cluster.embedded.admission import Admission
 from cluster.embedded.audit import AuditLog
 from cluster.embedded.errors import bad_request
 from cluster.embedded.expiry import EventExpiry
+from cluster.embedded.faultdesk import FaultDesk
 from cluster.embedded.faults import Fault, Faults
 from cluster.embedded.garbage import GarbageCollector
+from cluster.embedded.identity import Identity
 from cluster.embedded.namespaces import NamespaceCollector
 from cluster.embedded.negotiation import decode_json
 from cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
@@ -113,12 +115,13 @@ class EmbeddedCluster:
             self.rest,
             audit=self._audit,
             faults=self.faults,
-            token=settings.token,
-            client_certificates=settings.client_ca_file is not None,
+            identity=Identity(settings.token, certificates=settings.client_ca_file is not None),
             pace=settings.pace,
         )
-        for fault in settings.faults:
-            self.requests.inject(fault)
+        if self.faults is not None:
+            desk = FaultDesk(self.faults, self.store)
+            for fault in settings.faults:
+                desk.inject(fault)
         if self.simulator is not None and settings.faults_enabled:
             self.requests.add_admin("fail-pod", self._fail_pod)
         for name in FIRST_NAMESPACES:

@@ -15,7 +15,6 @@ The rules of the REST layer (validation, defaulting, admission, who may write st
 
 from __future__ import annotations
 
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -28,18 +27,15 @@ from cluster.embedded.deletion import DeleteOptions
 from cluster.embedded.errors import OBJECT_MODIFIED, already_exists, conflict, not_found
 from cluster.embedded.history import Log
 from cluster.embedded.kinds import KINDS, Kind
+from cluster.embedded.naming import Naming
+from cluster.embedded.ownerindex import Key, OwnerIndex
 from cluster.embedded.timestamps import rfc3339
+
+__all__ = ["Event", "Key", "Listing", "Store", "Stored"]
 
 Obj = dict[str, Any]
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Objs = list[Obj]
-Key = tuple[str, str, str]  # kind name, namespace ("" for cluster scope), name
-
-# upstream: staging/src/k8s.io/apiserver/pkg/storage/names/generate.go
-_SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH: Final = 5
-_GENERATED_BASE_MAX: Final = 63 - _SUFFIX_LENGTH
-_GENERATE_TRIES_MAX: Final = 8
 
 _LINE_HEADS: Final[Mapping[str, bytes]] = {
     name: b'{"type":"' + name.encode() + b'","object":' for name in ("ADDED", "MODIFIED", "DELETED")
@@ -103,11 +99,11 @@ class Store:
         self.rv = 1
         self._objects: dict[str, dict[str, dict[str, Stored]]] = {name: {} for name in kinds}
         self.logs: dict[str, Log] = {name: Log(history_events_max) for name in kinds}
-        self._dependents: dict[str, set[Key]] = {}
+        self._owners = OwnerIndex()
         self._subscribers: tuple[Subscriber, ...] = ()
         self._undelivered: deque[Event] = deque()
         self._delivering = False
-        self._random = random.Random(seed)
+        self._naming = Naming(seed)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -153,7 +149,7 @@ class Store:
 
     def dependents(self, owner_uid: str) -> Keys:
         """Every object with an ownerReference to `owner_uid`."""
-        return sorted(self._dependents.get(owner_uid, ()))
+        return self._owners.dependents(owner_uid)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -170,13 +166,13 @@ class Store:
         meta = dict(obj["metadata"])
         namespace = meta.get("namespace", "") if entry.namespaced else ""
         of_namespace = self._objects[kind].setdefault(namespace, {})
-        name = meta.get("name") or self._generated_name(meta.get("generateName", ""), of_namespace)
+        name = meta.get("name") or self._naming.name(meta.get("generateName", ""), of_namespace)
         if name in of_namespace:
             raise already_exists(entry.plural, entry.group, name)
         for absent in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"):
             meta.pop(absent, None)
         meta["name"] = name
-        meta["uid"] = self._new_uid()
+        meta["uid"] = self._naming.uid()
         meta["creationTimestamp"] = rfc3339(self.clock())
         if entry.has_generation:
             meta["generation"] = 1
@@ -271,21 +267,6 @@ class Store:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _new_uid(self) -> str:
-        """A version 4 UUID; formatted by hand, for this is done for every pod."""
-        digits = f"{self._random.getrandbits(128):032x}"
-        variant = "89ab"[int(digits[16], 16) & 3]
-        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
-
-    def _generated_name(self, prefix: str, taken: Mapping[str, object]) -> str:
-        name = ""
-        for _ in range(_GENERATE_TRIES_MAX):
-            suffix = "".join(self._random.choices(_SUFFIX_ALPHABET, k=_SUFFIX_LENGTH))
-            name = prefix[:_GENERATED_BASE_MAX] + suffix
-            if name not in taken:
-                break
-        return name
-
     def _commit(
         self, type_: EventType, kind: Kind, where: tuple[str, str], obj: Obj, previous: Stored | None
     ) -> Stored:
@@ -295,7 +276,7 @@ class Store:
         stored = Stored(obj, orjson.dumps(obj), rv)
         namespace, name = where
         self._objects[kind.name].setdefault(namespace, {})[name] = stored
-        self._index((kind.name, namespace, name), previous.obj if previous else None, obj)
+        self._owners.change((kind.name, namespace, name), previous.obj if previous else None, obj)
         self._publish(Event(type_, kind, where, stored, previous))
         return stored
 
@@ -307,23 +288,9 @@ class Store:
         self.rv = rv = self.rv + 1
         obj = {**last, "metadata": {**last["metadata"], "resourceVersion": str(rv)}}
         stored = Stored(obj, orjson.dumps(obj), rv)
-        self._index((kind.name, namespace, name), previous.obj, None)
+        self._owners.change((kind.name, namespace, name), previous.obj, None)
         self._publish(Event("DELETED", kind, (namespace, name), stored, previous))
         return stored
-
-    def _index(self, key: Key, old: Obj | None, new: Obj | None) -> None:
-        old_refs = old["metadata"].get("ownerReferences") if old is not None else None
-        new_refs = new["metadata"].get("ownerReferences") if new is not None else None
-        if old_refs is new_refs:
-            return
-        for ref in old_refs or ():
-            keys = self._dependents.get(ref["uid"])
-            if keys is not None:
-                keys.discard(key)
-                if not keys:
-                    del self._dependents[ref["uid"]]
-        for ref in new_refs or ():
-            self._dependents.setdefault(ref["uid"], set()).add(key)
 
     def _publish(self, event: Event) -> None:
         self.logs[event.kind.name].append(event)
