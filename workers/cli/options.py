@@ -113,8 +113,9 @@ def open_redis(source: Source, *, timeout_s: float = 4.0) -> redis.Redis:
     try:
         client.ping()
     except AuthenticationError as error:
+        said = " ".join(str(error).split()).rstrip(".")
         raise InputProblem(
-            f"{given}: the Redis at {place} refuses the user or password ({error});"
+            f"{given}: the Redis at {place} refuses the user or password ({said});"
             " put the right ones into the URL: redis://user:password@host:port/0"
         ) from None
     except NoPermissionError as error:

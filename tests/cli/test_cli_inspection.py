@@ -1,0 +1,222 @@
+"""The inspection commands against a real Redis with a planted state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import call, problems
+
+from broker import epoch
+from broker.connection import connect
+from broker.embedded_redis import EmbeddedRedis
+from broker.redis_broker import RedisBroker
+from broker.values import Batch, Entry, Event, Finish, Verdict
+from controllers.codec import encode
+from controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
+from controllers.registry import CONTROLLERS
+from workers.engine import load_spec
+
+QUEUE = "replicaset"
+WEB = ReplicaSet("default", "web", "uid-web", 1, 3, None, b'{"spec":{}}', {"app": "web"}, created_ms=1)
+IDLE = ReplicaSet("shop", "idle", "uid-idle", 1, 1, None, b"{}", {}, status=ReplicaSetStatus(1, 1, 1, 1, 0, 1))
+POD = Pod(
+    "shop",
+    "idle-abcde",
+    "uid-pod",
+    {},
+    (OwnerRef("apps/v1", "ReplicaSet", "idle", "uid-idle", True),),
+    "node-1",
+    "Running",
+)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+    """default/web is in work with two unanswered creates; shop/queued, /later, /bad: queued, delayed, parked."""
+    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
+        client = connect(server.url("admin"))
+        epoch.mint(client, 3)
+        broker = RedisBroker(client, 3)
+        for resource, objects in (("replicasets", (WEB, IDLE)), ("pods", (POD,))):
+            events = [Event(each.key, "10", each.uid, encode(each)) for each in objects]
+            broker.stage(resource, "g1", events)
+            assert broker.commit_list(resource, "g1", "12").verdict == "OK"
+        while broker.republish():
+            pass
+        assert broker.open(["replicasets", "pods"]) == ""
+        for holder in ("w-a", "w-b"):
+            broker.register(holder, "s", [QUEUE])
+        drain(broker)
+        plant(broker)
+        yield server
+        client.close()
+
+
+def drain(broker: RedisBroker) -> None:
+    while isinstance(batch := claim(broker, "w-b", 8), Batch):
+        broker.finish([Finish(QUEUE, each.key, each.nonce, Verdict.OK) for each in batch.claims])
+
+
+def claim(broker: RedisBroker, holder: str, count: int) -> Any:
+    spec = load_spec(CONTROLLERS[QUEUE])
+    return broker.claim(holder, f"nonce-{holder}", [spec], lease_ms=600_000, hold_ms=1000, keys_max=count)
+
+
+def plant(broker: RedisBroker) -> None:
+    for holder in ("w-c1", "w-c2", "w-c3"):  # each dies over shop/bad: the second death parks it
+        broker.add(QUEUE, ["shop/bad"], unpark=True)
+        broker.register(holder, "s", [QUEUE])
+        if isinstance(claim(broker, holder, 1), Batch):
+            broker.release(holder, blamed=f"{QUEUE}:shop/bad")
+        if holder == "w-c2":
+            break
+    broker.add(QUEUE, ["default/web"])
+    batch = claim(broker, "w-a", 1)
+    assert isinstance(batch, Batch)
+    assert batch.claims[0].key == "default/web"
+    broker.record(
+        batch.claims[0],
+        "uid-web",
+        [Entry("create", "pods/web-11111"), Entry("create", "pods/web-22222")],
+        lease_ms=600_000,
+    )
+    broker.add(QUEUE, ["shop/queued"])
+    broker.add_after(QUEUE, "shop/later", 3_600_000)
+
+
+def ask(server: EmbeddedRedis, *arguments: str) -> Any:
+    result = call(*arguments, "--redis", server.url("metrics"), "-o", "json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def table(server: EmbeddedRedis, *arguments: str) -> list[list[str]]:
+    result = call(*arguments, "--redis", server.url("metrics"))
+    assert result.exit_code == 0, result.stderr
+    return [line.split() for line in result.stdout.splitlines()]
+
+
+def test_queue(planted: EmbeddedRedis) -> None:
+    (row,) = ask(planted, "queue")
+    oldest_ms = row.pop("oldest_age_ms")
+    assert oldest_ms >= 0
+    assert row == {"name": QUEUE, "queued": 1, "in_work": 1, "delayed": 1, "parked": 1, "failing": 0}
+    head, line = table(planted, "queue")
+    assert head == ["CONTROLLER", "QUEUED", "IN", "WORK", "DELAYED", "PARKED", "FAILING", "OLDEST"]
+    assert line[:6] == [QUEUE, "1", "1", "1", "1", "0"]
+
+
+def test_queue_keys(planted: EmbeddedRedis) -> None:
+    rows = ask(planted, "queue", "--keys")
+    assert {(row["key"], row["state"]) for row in rows} == {
+        ("default/web", "running"),
+        ("shop/queued", "queued"),
+        ("shop/bad", "parked"),
+        ("shop/later", "delayed"),
+    }
+    assert {row["key"] for row in ask(planted, "queue", "-n", "default")} == {"default/web"}
+
+
+def test_locks(planted: EmbeddedRedis) -> None:
+    (row,) = ask(planted, "locks")
+    assert (row["key"], row["holder"], row["nonce"]) == ("default/web", "w-a", "nonce-w-a")
+    assert 0 < row["remaining_ms"] <= 600_000
+    assert row["age_ms"] >= 0
+    assert ask(planted, "locks", "-n", "shop") == []
+    assert call("locks", "-n", "shop", "--redis", planted.url("metrics")).stdout == "no key is locked\n"
+
+
+def test_expectations(planted: EmbeddedRedis) -> None:
+    (row,) = ask(planted, "expectations")
+    assert (row["key"], row["owner_uid"]) == ("default/web", "uid-web")
+    assert [entry["what"] for entry in row["entries"]] == ["create pods/web-11111", "create pods/web-22222"]
+    assert all(entry["state"].startswith("pending since_ms=") for entry in row["entries"])
+    assert 0 < row["ttl_ms"] <= 300_000
+    (same,) = ask(planted, "expectations", "web")
+    assert same["entries"] == row["entries"]
+    assert ask(planted, "expectations", "shop/idle") == []
+
+
+def test_get_lists_and_decodes_projections(planted: EmbeddedRedis) -> None:
+    rows = ask(planted, "get", "rs")
+    assert [(row["namespace"], row["name"], row["replicas"], row["rv"]) for row in rows] == [
+        ("default", "web", 3, "10"),
+        ("shop", "idle", 1, "10"),
+    ]
+    assert rows[0]["template"] == {"spec": {}}
+    assert [row["name"] for row in ask(planted, "get", "ReplicaSet", "-n", "shop")] == ["idle"]
+    pod = ask(planted, "get", "pod", "shop/idle-abcde")
+    assert (pod["uid"], pod["owner_refs"][0]["name"], pod["node_name"]) == ("uid-pod", "idle", "node-1")
+    head, line = table(planted, "get", "pods")
+    assert head[:4] == ["NAMESPACE", "NAME", "PHASE", "READY"]
+    assert line[:6] == ["shop", "idle-abcde", "Running", "no", "node-1", "ReplicaSet/idle"]
+
+
+def test_get_of_something_that_is_not_there(planted: EmbeddedRedis) -> None:
+    result = call("get", "rs", "default/wbe", "--redis", planted.url("metrics"))
+    assert result.exit_code == 1
+    (line,) = problems(result)
+    assert "ReplicaSet default/wbe is not in the cache (the cache is at revision 12" in line
+
+
+def test_explain_a_key_in_work(planted: EmbeddedRedis) -> None:
+    facts = ask(planted, "explain", "default/web")
+    text = " ".join(facts["sentences"])
+    assert "ReplicaSet default/web asks for 3 pods and has 0 in the cache (revision 10)" in text
+    assert "w-a is working on it since" in text
+    assert "2 creates are announced and not answered." in text
+    assert (facts["state"], facts["phase"], facts["epoch"]) == ("running", "OPEN", 3)
+    assert facts["object"]["name"] == "web"
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("shop/idle", "All is as it should be: there is nothing to do."),
+        ("shop/queued", "It is queued: it is the next one."),
+        ("shop/later", "A delayed look at it comes in 59m"),
+        ("shop/bad", "It is parked, because workers died over it"),
+        ("shop/nothing", "No ReplicaSet shop/nothing is in the cache"),
+    ],
+)
+def test_explain(planted: EmbeddedRedis, key: str, told: str) -> None:
+    assert told in call("explain", key, "--redis", planted.url("metrics")).stdout
+
+
+def test_epoch(planted: EmbeddedRedis) -> None:
+    facts = ask(planted, "epoch")
+    assert (facts["epoch"], facts["phase"], facts["intact"]) == (3, "OPEN", True)
+    assert {each["resource"]: (each["rv"], each["objects"]) for each in facts["resources"]} == {
+        "replicasets": ("12", 2),
+        "pods": ("12", 1),
+    }
+
+
+def test_requeue(planted: EmbeddedRedis) -> None:
+    admin = planted.url("admin")
+    assert call("requeue", "shop/idle", "--redis", admin).stdout == "shop/idle: queued\n"
+    assert call("requeue", "shop/idle", "--redis", admin).stdout == "shop/idle: nothing to add, it is queued already\n"
+    unknown = call("requeue", "shop/nothing", "--redis", admin)
+    assert unknown.exit_code == 2
+    assert "shop/nothing: not among the cached replicasets" in problems(unknown)[0]
+    assert call("requeue", "shop/bad", "--force", "--redis", admin).stdout == "shop/bad: queued\n"
+    assert not any(row["state"] == "parked" for row in ask(planted, "queue", "--keys"))
+
+
+def test_a_user_who_may_not(planted: EmbeddedRedis) -> None:
+    result = call("requeue", "default/web", "--redis", planted.url("metrics"))
+    assert result.exit_code == 2
+    (line,) = problems(result)
+    assert "may not do this" in line
+
+
+def test_a_state_dir_instead_of_a_url(planted: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workers.up.state_dir import StateDir
+
+    StateDir(tmp_path).write_redis_url(planted.url("metrics"))
+    monkeypatch.setattr(StateDir, "owner_pid", lambda self: 1)
+    assert call("epoch", "--state-dir", str(tmp_path)).stdout.startswith("epoch 3, OPEN\n")

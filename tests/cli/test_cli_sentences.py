@@ -1,0 +1,95 @@
+"""Explanations: each circumstance has its sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from broker.inspect import KeyView, LockView, RecordView, ResourceView
+from controllers.model import Condition, ReplicaSet, ReplicaSetStatus
+from workers.cli.sentences import Fleet, Owner, explain
+
+KEY = KeyView("replicaset", "ns/web", "idle", None, None, None, 0, 0, "", None, None)
+FLEET = Fleet("OPEN", True, 2, resources=(ResourceView("pods", "90", 100, "1", 5),))
+STATUS = ReplicaSetStatus(3, 3, 3, 3, 0, 1)
+WEB = ReplicaSet("ns", "web", "u", 1, 3, None, b"", {}, status=STATUS)
+OWNER = Owner(WEB, "80", 3, 0)
+LOCK = LockView("replicaset", "ns/web", "w-1", "n", 1_500, 3_000)
+
+
+def record(**fields: str) -> RecordView:
+    return RecordView("replicaset", "ns/web", {name.replace("_", " "): text for name, text in fields.items()}, 1000)
+
+
+@pytest.mark.parametrize(
+    ("key", "fleet", "owner", "told"),
+    [
+        pytest.param({}, {}, {}, "All is as it should be: there is nothing to do.", id="at rest"),
+        pytest.param({}, {}, {"active": 2}, "Nothing is planned although something differs", id="idle and wrong"),
+        pytest.param({}, {"workers": 0}, {}, "No worker is registered", id="no workers"),
+        pytest.param({}, {"suspended": True}, {}, "RQ is suspended: workers wait until `rq resume`.", id="suspended"),
+        pytest.param({}, {"phase": "DRAIN"}, {}, "The fleet is in phase DRAIN", id="drain"),
+        pytest.param({}, {"intact": False}, {}, "Redis lost or changed its data", id="lost"),
+        pytest.param(
+            {},
+            {"resources": (ResourceView("pods", "9", 60_000, "1", 5),)},
+            {},
+            "last confirmed 1m00s ago: no ingestor",
+            id="deaf",
+        ),
+        pytest.param({"state": "queued"}, {"ahead": 7}, {}, "It is queued: 7 keys are ahead of it.", id="queued"),
+        pytest.param(
+            {"state": "running", "lock": LOCK},
+            {},
+            {},
+            "w-1 is working on it since 1.5s, for another 3.0s unless renewed.",
+            id="held",
+        ),
+        pytest.param(
+            {"state": "running", "lock": replace(LOCK, remaining_ms=-2_000)},
+            {},
+            {},
+            "2.0s longer than its lease",
+            id="overdue",
+        ),
+        pytest.param({"state": "running+", "lock": LOCK}, {}, {}, "Something changed meanwhile", id="dirty"),
+        pytest.param({"state": "parked", "parked_in_ms": 4_000}, {}, {}, "tried again, alone, in 4.0s", id="parked"),
+        pytest.param({"delayed_in_ms": 90_000}, {}, {}, "A delayed look at it comes in 1m30s.", id="delayed"),
+        pytest.param({"delayed_in_ms": -5}, {}, {}, "A delayed look at it is due now.", id="due"),
+        pytest.param({"needs": "pods=100"}, {}, {}, "the cache of pods is at revision 90, needed is 100.", id="needs"),
+        pytest.param({"unsettled_age_ms": 5}, {}, {}, "whose record is lost", id="record lost"),
+        pytest.param({"failures": 6}, {}, {}, "Its last 6 turns failed", id="failures"),
+        pytest.param({"crashes": 2}, {}, {}, "It killed its last 2 workers.", id="crashes"),
+        pytest.param(
+            {"record": record(create_a="pending since_ms=1")}, {}, {}, "its next holder repeats them", id="left pending"
+        ),
+        pytest.param(
+            {"record": record(delete_a="answered uid=x")}, {}, {}, "1 deletes are done and not yet seen", id="unseen"
+        ),
+        pytest.param({"record": record(hold_a="until_ms=5")}, {}, {}, "1 names are held", id="held names"),
+        pytest.param({"record": record(blocked_a="uid=x")}, {}, {}, "1 names are blocked by pods", id="blocked names"),
+        pytest.param({}, {}, {"terminating": 2}, "and 2 terminating", id="leaving"),
+    ],
+)
+def test_sentences(key: dict[str, Any], fleet: dict[str, Any], owner: dict[str, Any], told: str) -> None:
+    assert told in " ".join(explain(replace(KEY, **key), replace(OWNER, **owner), replace(FLEET, **fleet)))
+
+
+def test_needs_that_the_cache_has_passed_are_not_told() -> None:
+    assert "It waits" not in " ".join(explain(replace(KEY, needs="pods=89"), OWNER, FLEET))
+    assert "It waits" in " ".join(explain(replace(KEY, needs="pods=100"), OWNER, FLEET)), "compared by length first"
+
+
+def test_no_object() -> None:
+    assert explain(KEY, None, FLEET)[0] == (
+        "No ReplicaSet ns/web is in the cache: it does not exist, or no ingestor has seen it yet."
+    )
+
+
+def test_a_failure_that_the_status_tells() -> None:
+    failure = Condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota.")
+    status = ReplicaSetStatus(0, 0, 0, 0, 0, 1, (failure,))
+    failing = ReplicaSet("ns", "web", "u", 1, 3, None, b"", {}, status=status)
+    assert "Its last writes failed: FailedCreate: exceeded quota." in explain(KEY, Owner(failing, "80", 0, 0), FLEET)
