@@ -100,7 +100,7 @@ for i = 1, taken do
       local until_ms = string.match(expect[f], '^hold ') and string.match(expect[f + 1], '^until_ms=(%d+)$')
       if until_ms and tonumber(until_ms) <= now then redis.call('HDEL', record, expect[f]) end
     end
-    if #held > 0 then redis.call('HSET', record, unpack(held)) end
+    for at = 1, #held, 4000 do redis.call('HSET', record, unpack(held, at, math.min(at + 3999, #held))) end
     redis.call('PEXPIRE', record, 300000)
     expect = redis.call('HGETALL', record)
   end
