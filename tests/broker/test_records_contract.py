@@ -1,0 +1,365 @@
+"""The record: what a turn announced is not forgotten while it matters, on the twin and on real servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from broker_cases import HOLD_MS, LEASE_MS, QUEUE, Case, claim_one, claim_reply, finish, opened, state_of
+
+from broker.values import Batch, Borne, Cached, Change, Claim, Entry, Event, Idle, Verdict
+
+KEY, UID = "ns/web", "uid-ns/web"
+FIVE_MINUTES_MS = 300_000
+
+
+def begun(case: Case) -> Claim:
+    """A cached owner, claimed."""
+    opened(case, KEY, holders=("w1", "w2"))
+    case.worker.add(QUEUE, [KEY])
+    return claim_one(case)
+
+
+def record(case: Case, one: Claim, *entries: Entry) -> list[Borne]:
+    return case.worker.record(one, UID, entries, lease_ms=LEASE_MS)
+
+
+def fields(case: Case) -> dict[str, str]:
+    found: dict[str, str] = case.state().get("records", {}).get(QUEUE, {}).get(KEY, {})
+    return found
+
+
+def ttl_ms(case: Case) -> int:
+    return int(case.state()["record_ttl"][QUEUE][KEY])
+
+
+def claimed_again(case: Case, one: Claim, holder: str = "w2") -> Claim:
+    """Its worker died; the key was claimed by another."""
+    lock = case.state()["locks"][QUEUE][KEY]
+    case.worker.release(lock.split()[0].removeprefix("holder="))
+    again = claim_one(case, holder)
+    assert again.key == one.key
+    return again
+
+
+def retried(case: Case, holder: str) -> Claim:
+    """The key after its back-off."""
+    case.advance(case.worker.due()[1] or 0)
+    case.worker.due()
+    return claim_one(case, holder)
+
+
+def test_a_record_reads_like_a_sentence(case: Case) -> None:
+    one = begun(case)
+    assert record(case, one, Entry("create", "pods/web-a"), Entry("delete", "pods/web-b", "u7", "55")) == []
+    now = case.now_ms()
+    assert fields(case) == {
+        "owner": UID,
+        "create pods/web-a": f"pending since_ms={now}",
+        "delete pods/web-b": f"pending since_ms={now} uid=u7 rv=55",
+    }
+    assert case.state()["unsettled"] == {QUEUE: {KEY: now}}
+    assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
+
+
+def test_the_next_holder_reads_it_and_holds_the_names(case: Case) -> None:
+    one = begun(case)
+    record(
+        case, one, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"), Entry("status", "replicasets/web")
+    )
+    again = claimed_again(case, one)
+    found = again.record
+    assert found is not None
+    assert (found.owner_uid, found.pending_creates, found.held) == (UID, ("pods/a",), {"pods/a"})
+    (deleted,) = found.deletes
+    assert (deleted.target, deleted.uid, deleted.rv, deleted.answered) == ("pods/b", "u", "5", False)
+    assert found.pending_others == (("status", "replicasets/web"),)
+    assert found.pending
+    assert again.unsettled
+    assert fields(case)["hold pods/a"] == f"until_ms={case.now_ms() + HOLD_MS}"
+
+
+def test_a_name_is_held_from_the_last_claim_that_found_it_unanswered(case: Case) -> None:
+    """Whoever recorded it may send it until its lease and requests have ended: D after the claim that took over."""
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    case.advance(1_000)
+    again = claimed_again(case, one)
+    finish(case, again, Verdict.OK, 0, Change.drop("create pods/a"))
+    for passed, held in ((HOLD_MS - 1, {"pods/a"}), (1, set())):
+        case.advance(passed)
+        later = claim_one(case, "w2")
+        assert (later.record.held if later.record else set()) == held
+        finish(case, later, Verdict.OK, 0)
+    assert fields(case) == {}, "a record with nothing but its owner is dropped"
+
+
+def test_an_unanswered_write_is_never_left_idle(case: Case) -> None:
+    """A good verdict with a write still unanswered is retried, with the back-off of a failure."""
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"), Entry("create", "pods/b"))
+    assert finish(case, one, Verdict.OK, None, Change.drop("create pods/a")) == 1
+    assert case.worker.due() == (0, 5)
+    assert set(fields(case)) == {"owner", "create pods/b"}
+    assert state_of(case, KEY) == "idle"
+    assert "unsettled" in case.state()
+
+
+def test_answered_writes_leave_nothing_but_what_the_cache_must_pass(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    finish(case, one, Verdict.OK, None, Change.drop("create pods/a"), Change.need("pods", "120"))
+    state = case.state()
+    assert ("records" in state, "unsettled" in state, state["needs"]) == (False, False, {QUEUE: {KEY: "pods=120"}})
+
+
+def test_an_answered_delete_stays_until_the_turn_drops_it(case: Case) -> None:
+    """Answered is not pending: nothing is retried, but the next turn still has to see the pod go."""
+    one = begun(case)
+    record(case, one, Entry("delete", "pods/b", "u", "5"))
+    finish(case, one, Verdict.OK, None, Change.set("delete pods/b", "answered uid=u rv=5"))
+    assert case.worker.due() == (0, None)
+    case.worker.add(QUEUE, [KEY])
+    again = claim_one(case)
+    assert again.record is not None
+    assert again.record.deletes[0].answered
+    assert (again.record.pending, again.unsettled) == (False, False)
+
+
+def test_names_borne_by_any_cached_object_come_back_and_nothing_is_recorded(case: Case) -> None:
+    """In the key's namespace only; a name announced before is re-issued, not asked for again."""
+    one = begun(case)
+    pods = [
+        Event("ns/a", "101", "ua", b"blob of a"),
+        Event("other/b", "102", "ub", b"b"),
+        Event("ns/c", "103", "uc", b"c"),
+    ]
+    case.ingestor.ingest("pods", "100", "103", pods)
+    before = case.state()
+    assert record(case, one, Entry("create", "pods/a"), Entry("create", "pods/b"), Entry("create", "pods/c")) == [
+        Borne("pods/a", Cached("101", "ua", b"blob of a")),
+        Borne("pods/c", Cached("103", "uc", b"c")),
+    ]
+    assert case.state() == before
+    assert record(case, one, Entry("create", "pods/b"), Entry("delete", "pods/a", "ua", "101")) == []
+    case.ingestor.ingest("pods", "103", "104", [Event("ns/b", "104", "ub", b"our own")])
+    assert record(case, one, Entry("create", "pods/b")) == [], "it is ours: announced already"
+
+
+def test_a_record_without_entries_renews_the_lease_and_nothing_else(case: Case) -> None:
+    one = begun(case)
+    case.advance(2_000)
+    before = case.state()
+    assert record(case, one) == []
+    after = case.state()
+    assert after.pop("leases") == {f"{QUEUE}:{KEY}": case.now_ms() + LEASE_MS}
+    before.pop("leases")
+    assert after == before
+
+
+def test_a_blocked_name_is_kept(case: Case) -> None:
+    one = begun(case)
+    finish(case, one, Verdict.OK, 0, Change.set("blocked pods/a", "uid=other"))
+    assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000, "a record made by finish has its end too"
+    again = claim_one(case)
+    assert again.record is not None
+    assert (again.record.blocked, again.record.pending) == ({"pods/a": "other"}, False)
+    finish(case, again, Verdict.OK, None, Change.drop("blocked pods/a"))
+    assert fields(case) == {}
+
+
+@pytest.mark.parametrize(
+    ("delay_ms", "verdict", "ttl"),
+    [
+        pytest.param(None, Verdict.OK, FIVE_MINUTES_MS, id="no delay"),
+        pytest.param(600_000, Verdict.OK, FIVE_MINUTES_MS + 600_000, id="look again"),
+        pytest.param(90_000, Verdict.RETRY, FIVE_MINUTES_MS + 90_000, id="retry"),
+    ],
+)
+def test_a_record_outlives_the_pause_of_its_key(case: Case, delay_ms: int | None, verdict: Verdict, ttl: int) -> None:
+    one = begun(case)
+    record(case, one, Entry("delete", "pods/a", "u", "5"))
+    answered = Change.set("delete pods/a", "answered uid=u rv=5")
+    finish(case, one, verdict, delay_ms, answered)
+    assert abs(ttl_ms(case) - ttl) < 2_000
+
+
+def test_a_record_outlives_the_parking_of_its_key(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    for nth in range(12):
+        holder = f"victim{nth}"
+        state = case.state()
+        assert KEY in state["locks"][QUEUE]
+        case.worker.release(state["locks"][QUEUE][KEY].split()[0].removeprefix("holder="), blamed=f"{QUEUE}:{KEY}")
+        pause = case.worker.due()[1] or 0
+        assert ttl_ms(case) > pause, "never gone before its key is tried again"
+        case.advance(pause)
+        case.worker.due()
+        case.worker.register(holder, "s", [QUEUE])
+        assert claim_one(case, holder).record is not None
+    assert ttl_ms(case) > 295_000
+
+
+def test_every_step_that_touches_a_record_renews_it(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    for _ in range(4):
+        case.advance(FIVE_MINUTES_MS - 1_000)
+        assert record(case, one, Entry("create", "pods/b")) == []
+        assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
+    case.advance(FIVE_MINUTES_MS - 1_000)
+    one = claimed_again(case, one)
+    assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
+
+
+def test_a_lost_record_leaves_its_mark_until_a_live_list(case: Case) -> None:
+    """Never "expired, so satisfied": the mark stands, through good turns too, until a turn acted on a live list."""
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    case.advance(FIVE_MINUTES_MS + 1_000)
+    again = claimed_again(case, one)
+    assert (again.record, again.unsettled) == (None, True)
+    finish(case, again, Verdict.OK, 0)
+    third = claim_one(case, "w2")
+    assert third.unsettled
+    finish(case, third, Verdict.OK, 0, Change.settled())
+    assert not claim_one(case, "w2").unsettled
+
+
+def test_a_new_record_does_not_clear_the_mark_of_a_lost_one_by_itself(case: Case) -> None:
+    """Once it is recorded and answered under a claim, the earlier loss was dealt with by that turn's live list."""
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    case.advance(FIVE_MINUTES_MS + 1_000)
+    again = claimed_again(case, one)
+    record(case, again, Entry("create", "pods/b"))
+    finish(case, again)
+    third = retried(case, "w2")
+    assert third.unsettled
+    finish(case, third, Verdict.OK, 0, Change.drop("create pods/b"))
+    assert not claim_one(case, "w2").unsettled
+
+
+def test_an_owner_that_is_gone_takes_its_record_along(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    finish(case, one, Verdict.OK, None, Change.need("pods", "120"))
+    again = retried(case, "w1")
+    record(case, again, Entry("create", "pods/b"))
+    case.worker.add(QUEUE, [KEY])
+    finish(case, again, Verdict.GONE)
+    state = case.state()
+    assert [part for part in ("records", "needs", "unsettled", "failures") if part in state] == []
+    fresh = claim_one(case)
+    assert (fresh.record, fresh.needs, fresh.unsettled) == (None, "", False)
+
+
+# -- reading one's own writes ------------------------------------------------------------------------------------------
+
+
+def test_a_need_is_handed_over_until_the_cache_has_passed_it(case: Case) -> None:
+    one = begun(case)
+    finish(case, one, Verdict.OK, 0, Change.need("pods", "120"), Change.need("replicasets", "99"))
+    again = claim_one(case)
+    assert again.needs == "pods=120"
+    case.ingestor.ingest("pods", "100", "119", [])
+    finish(case, again, Verdict.OK, 0)
+    again = claim_one(case)
+    assert again.needs == "pods=120"
+    finish(case, again)
+    case.ingestor.ingest("pods", "119", "120", [])
+    again = claim_one(case)
+    assert again.needs == ""
+    assert "needs" not in case.state(), "what was read is forgotten"
+
+
+def test_needs_only_grow(case: Case) -> None:
+    """As (length, text): 1000 is above 999, whatever numbers would say of larger ones."""
+    one = begun(case)
+    large = "9" * 20
+    finish(case, one, Verdict.OK, 0, Change.need("pods", "1000"), Change.need("pods", "999"))
+    again = claim_one(case)
+    assert again.needs == "pods=1000"
+    finish(case, again, Verdict.OK, 0, Change.need("pods", large), Change.need("replicasets", "500"))
+    again = claim_one(case)
+    assert again.needs == f"pods={large} replicasets=500"
+    finish(case, again, Verdict.OK, 0, Change.need("pods", "1" + "0" * 19))
+    assert claim_one(case).needs == f"pods={large} replicasets=500"
+
+
+def test_passing_a_need_wakes_its_owner(case: Case) -> None:
+    """Whatever the batch holds: no event need name the owner."""
+    one = begun(case)
+    finish(case, one, Verdict.OK, None, Change.need("pods", "120"))
+    case.ingestor.ingest("pods", "100", "119", [])
+    assert state_of(case, KEY) == "idle"
+    case.ingestor.ingest("pods", "119", "125", [])
+    assert state_of(case, KEY) == "queued"
+    assert "unread" not in case.state()
+
+
+def test_a_list_that_passes_a_need_wakes_its_owner(case: Case) -> None:
+    one = begun(case)
+    finish(case, one, Verdict.OK, None, Change.need("pods", "120"))
+    case.ingestor.stage("pods", "g2", [])
+    case.ingestor.commit_list("pods", "g2", "130")
+    assert state_of(case, KEY) == "queued"
+
+
+def test_a_need_already_passed_does_not_wait(case: Case) -> None:
+    one = begun(case)
+    finish(case, one, Verdict.OK, None, Change.need("pods", "100"))
+    assert "unread" not in case.state()
+    case.worker.add(QUEUE, [KEY])
+    assert claim_one(case).needs == ""
+
+
+# -- what a claim hands over -------------------------------------------------------------------------------------------
+
+
+def test_a_claim_brings_owner_children_and_how_far_the_cache_is(case: Case) -> None:
+    opened(case, KEY)
+    pods: list[Any] = [
+        Event("ns/p1", "101", "u1", b"mine", (f"owner={UID}",)),
+        Event("ns/p2", "102", "u2", b"orphan here", ("orphan=ns",)),
+        Event("other/p3", "103", "u3", b"orphan elsewhere", ("orphan=other",)),
+        Event("ns/p4", "104", "u4", b"of another", ("owner=uid-else",)),
+    ]
+    case.ingestor.ingest("pods", "100", "110", pods)
+    case.advance(700)
+    case.worker.add(QUEUE, [KEY, "ns/unknown"])
+    batch = claim_reply(case)
+    assert isinstance(batch, Batch)
+    assert {resource: (mark.rv, mark.age_ms) for resource, mark in batch.watermarks.items()} == {
+        "replicasets": ("100", 700),
+        "pods": ("110", 700),
+    }
+    web, unknown = batch.claims
+    assert web.owner == Cached("10", UID, b"owner of " + KEY.encode())
+    assert sorted(child.blob for child in web.children) == [b"mine", b"orphan here"]
+    assert (unknown.owner, unknown.children) == (None, [])
+    assert (web.record, web.needs, web.unsettled, web.crashes) == (None, "", False, 0)
+
+
+def test_blobs_are_bytes_of_any_kind(case: Case) -> None:
+    blob = bytes(range(256)) + b"\n\n\n"
+    opened(case, KEY)
+    case.ingestor.ingest("pods", "100", "101", [Event("ns/p", "101", "", blob, (f"owner={UID}",), (f"{QUEUE}:{KEY}",))])
+    one = claim_one(case)
+    assert one.children == [Cached("101", "", blob)]
+
+
+def test_children_by_the_thousand(case: Case) -> None:
+    """Lua's unpack fails near 8000 arguments."""
+    opened(case, KEY, holders=("w1", "w2"))
+    pods = [Event(f"ns/p{i}", f"{101 + i}", f"u{i}", b"p", (f"owner={UID}",)) for i in range(9_000)]
+    for at in range(0, 9_000, 1_000):
+        case.ingestor.ingest("pods", str(100 + at), str(100 + at + 1_000), pods[at : at + 1_000])
+    case.worker.add(QUEUE, [KEY])
+    one = claim_one(case)
+    assert len({child.uid for child in one.children}) == 9_000
+    assert record(case, one, *(Entry("create", f"pods/new{i}") for i in range(5_000))) == []
+    assert len(fields(case)) == 5_001
+    assert claimed_again(case, one).record is not None
+    assert claim_reply(case) is Idle.UNKNOWN
