@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from broker.death_signal import die_with_parent
 from workers.exit_code import ExitCode
 from workers.log_line import line
-from workers.parent_death import Orphaned, die_with_parent
 from workers.seat import Seat
 from workers.turn_slots import TurnSlot
 
@@ -96,14 +96,12 @@ def fork_child(seat: Seat, run_child: RunChild, now_ms: int) -> Child:
 def _live(seat: Seat, run_child: RunChild, parent_pid: int) -> None:
     code = int(ExitCode.FAILED)
     try:
-        die_with_parent(parent_pid)
+        die_with_parent(parent_pid=parent_pid)
         signal.set_wakeup_fd(-1)
         for signum in _BLOCKED_AT_FORK:
             signal.signal(signum, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_AT_FORK)
         code = run_child(seat)
-    except Orphaned:
-        pass
     except SystemExit as leaving:  # a second request to stop
         code = leaving.code if isinstance(leaving.code, int) else 0
     except BaseException:

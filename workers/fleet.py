@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from broker.epoch import Seen
-from broker.values import BrokerUnreachable, EpochOver
+from broker.values import EpochOver
 from workers.children import Berth, RunChild, fork_child
 from workers.clock import Clock, SystemClock
 from workers.epoch_search import EpochSearch
@@ -27,7 +27,7 @@ from workers.rq_graves import Graves
 from workers.seat import Seat, new_supervisor_name
 from workers.settings import Settings
 from workers.supervised import run_supervised
-from workers.tending import RETRY_MS, Tender, open_tender
+from workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
 from workers.turn_engine import QUEUES
 from workers.turn_slots import TurnSlots
 from workers.wakeups import Wakeups
@@ -147,7 +147,7 @@ class Supervisor:
         holder = f"w-{self.name}-{self._children_made}"
         try:
             tender.register(holder, self.name, self._queues)
-        except BrokerUnreachable as error:
+        except REFUSALS as error:
             log.warning(line("start_failed", worker=holder, reason=error))
             berth.fill_at_ms = now_ms + RETRY_MS
             return
@@ -223,8 +223,13 @@ class Supervisor:
 
 
 def run_fleet(
-    settings: Settings, count: int, *, state_dir: Path | None = None, on_change: OnChange | None = None
+    settings: Settings,
+    count: int,
+    *,
+    queues: Sequence[str] = QUEUES,
+    state_dir: Path | None = None,
+    on_change: OnChange | None = None,
 ) -> int:
     """`oarlock worker`: ``count`` supervised RQ workers until SIGTERM. Keeps ``state_dir/workers.json`` true."""
     told = on_change if state_dir is None else file_writer(state_dir / "workers.json")
-    return Supervisor(settings, count, run_supervised(settings, QUEUES), on_change=told).run()
+    return Supervisor(settings, count, run_supervised(settings, queues), queues=queues, on_change=told).run()

@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broker.redis_broker import RedisBroker
-from broker.values import BrokerUnreachable, EpochOver
+from broker.values import EpochOver
 from workers.clock import Clock
 from workers.epoch_search import EpochSearch
 from workers.log_line import line
 from workers.seat import TEND_TIMEOUT_S, Seat, new_supervisor_name, open_client
 from workers.settings import Settings
-from workers.tending import RETRY_MS, Tender, open_tender
+from workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
 from workers.turn_slots import TurnSlots
 
 log = logging.getLogger("oarlock.fleet")
@@ -60,7 +60,7 @@ def take_seat(settings: Settings, worker_name: str, queues: Sequence[str], clock
             try:
                 RedisBroker(client, seen.epoch).register(holder, supervisor, queues)
                 break
-            except (BrokerUnreachable, EpochOver) as error:
+            except (*REFUSALS, EpochOver) as error:
                 log.warning(line("waiting", reason=error))
             finally:
                 client.close()

@@ -1,4 +1,4 @@
-"""RQ's side of a worker: how it is registered, seen, suspended, stopped and reported on, done once a second.
+"""RQ's side of a worker: how it is registered, seen, suspended, stopped and reported on, done about once a second.
 
 RQ does this bookkeeping around every job. Here hundreds of turns fit between two heartbeats, so everything that RQ's
 keys need is gathered into one exchange a second, and nothing of it happens while a request is waited for.
@@ -19,7 +19,7 @@ from rq.utils import ensure_job_list, utcformat
 from rq.worker import SimpleWorker, WorkerStatus
 
 from broker.redis_broker import RedisBroker
-from broker.values import BrokerUnreachable
+from broker.values import BrokerFull, BrokerUnreachable
 from workers.clock import Clock, SystemClock
 from workers.failed_turns import FailedTurns
 from workers.inlet import Inlet
@@ -36,7 +36,7 @@ from workers.turn_engine import QUEUES
 
 log = logging.getLogger("oarlock.worker")
 
-PULSE_MS, SWEEP_MS = 1_000, 2_000
+PULSE_MS, SWEEP_MS = 500, 1_000
 GONE_AFTER_S = 60
 """RQ's lists keep a worker so long beyond its ``worker_ttl``."""
 
@@ -110,7 +110,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
             self._rq_trouble = ""
         except RedisError as error:
             self._silent(error)
-        except BrokerUnreachable as error:
+        except (BrokerUnreachable, BrokerFull) as error:
             log.warning(line("requests_wait", reason=error))
 
     def _silent(self, error: RedisError) -> None:

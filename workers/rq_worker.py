@@ -11,13 +11,14 @@ import logging
 import time
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
+from redis.exceptions import RedisError
 from rq.defaults import DEFAULT_LOGGING_DATE_FORMAT, DEFAULT_LOGGING_FORMAT
 from rq.exceptions import StopRequested
 from rq.timeouts import JobTimeoutException
 from rq.worker import DequeueStrategy, WorkerStatus
 
 from broker.redis_broker import RedisBroker
-from broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
+from broker.values import Batch, BrokerFull, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
 from workers.exit_code import ExitCode
 from workers.keeper import Kept, take_seat
 from workers.log_line import line
@@ -106,7 +107,8 @@ class FleetWorker(RqShell):
         self, timeout: int | None, max_idle_time: int | None = None
     ) -> tuple[Batch, KeyQueue] | None:
         """Claim a batch, or wait for one. None: in burst mode (no ``timeout``) or after ``max_idle_time`` seconds."""
-        burst, idle_since_ms, shown = timeout is None, self._clock.mono_ms(), self._state
+        burst, idle_since_ms = timeout is None, self._clock.mono_ms()
+        shown = WorkerStatus.BUSY if self._state == WorkerStatus.BUSY else WorkerStatus.IDLE
         self._state = WorkerStatus.IDLE
         while not self._stop_requested:
             self._look_around(shown)
@@ -138,7 +140,9 @@ class FleetWorker(RqShell):
             reply = self._engine.claim(self._seat.holder, self._keys_max)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
-        except BrokerUnreachable as error:
+        except BrokerFull:
+            reply = Idle.WAIT  # nothing was taken
+        except (BrokerUnreachable, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)
         if isinstance(reply, Idle):
             self._seat.slot.end()
@@ -153,7 +157,7 @@ class FleetWorker(RqShell):
                 time.sleep(DRAIN_PAUSE_S)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
-        except BrokerUnreachable:
+        except (BrokerUnreachable, RedisError):
             time.sleep(DRAIN_PAUSE_S)  # nothing is held: the next claim decides
 
     # -- the execution --------------------------------------------------------------------------------------------
@@ -208,7 +212,7 @@ class FleetWorker(RqShell):
             failures = self._engine.finish([turn.finish for turn in ended])
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
-        except BrokerUnreachable as error:
+        except (BrokerUnreachable, BrokerFull, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)
         for turn, in_a_row in zip(ended, failures, strict=True):
             if turn.failure is None:

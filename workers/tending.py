@@ -11,9 +11,11 @@ import socket
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from redis.exceptions import RedisError
+
 from broker.epoch import Seen
 from broker.redis_broker import RedisBroker
-from broker.values import BrokerUnreachable
+from broker.values import BrokerFull, BrokerUnreachable
 from workers.clock import Clock
 from workers.log_line import line
 from workers.seat import TEND_TIMEOUT_S, open_client
@@ -24,6 +26,8 @@ log = logging.getLogger("oarlock.fleet")
 
 RETRY_MS = 200
 NEVER_MS = 1 << 62
+REFUSALS = (BrokerUnreachable, BrokerFull, RedisError)
+"""No answer, or one that did nothing: to be tried again, and for want of renewals in the end the children go."""
 
 
 class TendedBroker(Protocol):
@@ -45,7 +49,7 @@ class Timer(Protocol):
 
 
 class Tender:
-    """Tends the holders of one epoch. Every call may raise EpochOver; only ``register`` raises BrokerUnreachable."""
+    """Tends the holders of one epoch. Every call may raise EpochOver; only ``register`` raises REFUSALS."""
 
     def __init__(self, broker: TendedBroker, timer: Timer, settings: Settings, clock: Clock) -> None:
         self._broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
@@ -79,7 +83,7 @@ class Tender:
         self._renew_at_ms = 0
 
     def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
-        """Let a new holder claim. Raises BrokerUnreachable: it may be registered, and holds nothing."""
+        """Let a new holder claim. Raises one of REFUSALS: it may be registered, and holds nothing."""
         self._broker.register(holder, supervisor, queues)
 
     def tend(self, holders: Iterable[str]) -> list[str]:
@@ -102,7 +106,7 @@ class Tender:
                 self._listen_at_ms = NEVER_MS
             if now_ms >= self._due_at_ms:
                 self._due()
-        except BrokerUnreachable as error:
+        except REFUSALS as error:
             self._ill(error)
         return lost
 
@@ -111,7 +115,7 @@ class Tender:
         try:
             if self._timer.take():
                 self._due()
-        except BrokerUnreachable as error:
+        except REFUSALS as error:
             self._deafen()
             self._ill(error)
 
@@ -122,7 +126,7 @@ class Tender:
             return []  # a death must not make the caller wait out a timeout; the next renewal finds it
         try:
             return self._release_owed()
-        except BrokerUnreachable as error:
+        except REFUSALS as error:
             self._ill(error)
             return []
 
@@ -156,7 +160,7 @@ class Tender:
             log.warning(line("redis_back"))
             self._trouble = ""
 
-    def _ill(self, error: BrokerUnreachable) -> None:
+    def _ill(self, error: Exception) -> None:
         if not self._trouble:
             log.warning(line("redis_silent", error=error))
         self._trouble = str(error) or "no answer"

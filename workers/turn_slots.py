@@ -11,10 +11,10 @@ import mmap
 import struct
 from typing import NamedTuple
 
-_HEAD = struct.Struct("<qH")
-_SINCE = struct.Struct("<q")
+_SINCE, _LENGTH = struct.Struct("<q"), struct.Struct("<Q")
+_HEAD_BYTES = _SINCE.size + _LENGTH.size
 SLOT_BYTES = 1024
-TASK_BYTES_MAX = SLOT_BYTES - _HEAD.size
+TASK_BYTES_MAX = SLOT_BYTES - _HEAD_BYTES
 assert TASK_BYTES_MAX > 63 + 1 + 253 + 1 + 253, "a queue, a namespace and a name must fit"
 
 
@@ -34,20 +34,22 @@ class TurnSlot:
     def begin(self, now_ms: int, task: str = "") -> None:
         """A step begins that holds keys, or may: a claim, the turn over ``task``, a finish."""
         text = task.encode()[:TASK_BYTES_MAX]
-        start = self._offset + _HEAD.size
+        start = self._offset + _HEAD_BYTES
         _SINCE.pack_into(self._memory, self._offset, 0)  # while it is being written it names nobody
         self._memory[start : start + len(text)] = text
-        _HEAD.pack_into(self._memory, self._offset, now_ms, len(text))
+        _LENGTH.pack_into(self._memory, self._offset + _SINCE.size, len(text))
+        _SINCE.pack_into(self._memory, self._offset, now_ms)
 
     def end(self) -> None:
         """No key is held."""
-        _HEAD.pack_into(self._memory, self._offset, 0, 0)
+        _SINCE.pack_into(self._memory, self._offset, 0)
 
     def read(self) -> Doing:
         """What the worker does; idle where three readings differ (it is alive and quick then)."""
         for _ in range(3):
-            since_ms, length = _HEAD.unpack_from(self._memory, self._offset)
-            start = self._offset + _HEAD.size
+            (since_ms,) = _SINCE.unpack_from(self._memory, self._offset)
+            (length,) = _LENGTH.unpack_from(self._memory, self._offset + _SINCE.size)
+            start = self._offset + _HEAD_BYTES
             text = self._memory[start : start + min(length, TASK_BYTES_MAX)]
             if _SINCE.unpack_from(self._memory, self._offset)[0] == since_ms:
                 return Doing(since_ms, text.decode(errors="replace") if since_ms else "")

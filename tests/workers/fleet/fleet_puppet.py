@@ -1,0 +1,129 @@
+"""An engine whose turns do what their key's name says, and the processes that run it.
+
+Names: ``ok-*`` ends well, ``boom-*`` raises, ``slow-*`` and ``held-*`` wait on the I/O loop (0.3 s, 600 s), ``die-*``
+kills its own process, ``stop-*`` stops it, ``sick-*`` raises while the key of that name exists, ``lost-*`` finds its
+claim lost, ``crawl-*`` sleeps 0.1 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import redis
+
+from broker.connection import connect
+from broker.redis_broker import RedisBroker
+from broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
+from workers.fleet import Supervisor
+from workers.io_loop import IoLoop
+from workers.process_list import file_writer
+from workers.rq_worker import FleetWorker
+from workers.settings import Settings
+from workers.supervised import run_supervised
+from workers.turn_engine import QUEUES
+
+QUEUE = "replicaset"
+BEGUN, ENDED, CANCELLED, BATCHES = "rq:test:begun", "rq:test:ended", "rq:test:cancelled", "rq:test:batches"
+SICK = "rq:test:sick"
+
+
+class PuppetEngine:
+    """Claims and ends for real; ``quiet`` turns do nothing at all, for measuring."""
+
+    def __init__(self, settings: Settings, broker: RedisBroker, queues: Sequence[str], quiet: bool = False) -> None:
+        self._settings, self._broker, self._quiet = settings, broker, quiet
+        self._specs = [LoadSpec(queue, "things") for queue in queues]
+        self._log: redis.Redis = connect(settings.redis_url)
+        self._io = IoLoop()
+
+    def claim(self, holder: str, keys_max: int) -> Batch | Idle:
+        reply = self._broker.claim(
+            holder,
+            secrets.token_hex(16),
+            self._specs,
+            lease_ms=self._settings.lease_ms,
+            hold_ms=self._settings.drain_ms,
+            keys_max=keys_max,
+        )
+        if isinstance(reply, Batch) and not self._quiet:
+            self._log.rpush(BATCHES, len(reply.claims))
+        return reply
+
+    def turn(self, batch: Batch, claim: Claim) -> Finish:
+        if not self._quiet:
+            self._log.rpush(BEGUN, claim.key)
+            self._act(claim.key, claim.key.partition("/")[2].partition("-")[0])
+            self._log.rpush(ENDED, claim.key)
+        return Finish(claim.queue, claim.key, claim.nonce, Verdict.OK)
+
+    def _act(self, key: str, what: str) -> None:
+        match what:
+            case "boom":
+                raise RuntimeError(f"boom over {key}")
+            case "lost":
+                raise ClaimLost(key)
+            case "slow":
+                self._io.run(self._wait(key, 0.3))
+            case "held":
+                self._io.run(self._wait(key, 600))
+            case "crawl":
+                time.sleep(0.1)
+            case "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "sick" if self._log.exists(SICK):
+                raise RuntimeError(f"{key} is sick")
+
+    async def _wait(self, key: str, wait_s: float) -> None:
+        try:
+            await asyncio.sleep(wait_s)
+        except asyncio.CancelledError:
+            connect(self._settings.redis_url).rpush(CANCELLED, key)
+            raise
+
+    def finish(self, finishes: Sequence[Finish]) -> list[int]:
+        return self._broker.finish(finishes)
+
+    def wait(self, timeout_s: float) -> bool:
+        return self._broker.wait(timeout_s=timeout_s)
+
+    def close(self) -> None:
+        self._io.close()
+
+
+class PuppetWorker(FleetWorker):
+    engine_factory = staticmethod(PuppetEngine)
+
+
+def _quiet(settings: Settings, broker: RedisBroker, queues: Sequence[str]) -> PuppetEngine:
+    return PuppetEngine(settings, broker, queues, quiet=True)
+
+
+class QuietWorker(FleetWorker):
+    engine_factory = staticmethod(_quiet)
+
+
+def main(count: str, state_dir: str, grace_ms: str) -> int:
+    """``fleet_puppet.py COUNT STATE_DIR GRACE_MS``: a supervised fleet of puppets; settings from the environment."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s.%(msecs)03d %(process)d %(message)s")
+    settings = Settings.from_env()
+    return Supervisor(
+        settings,
+        int(count),
+        run_supervised(settings, QUEUES, PuppetWorker),
+        on_change=file_writer(Path(state_dir) / "workers.json"),
+        grace_ms=int(grace_ms),
+    ).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,203 @@
+"""Renewals, releases and timers, on a clock moved by hand."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+import pytest
+
+from broker.values import BrokerUnreachable, EpochOver
+from workers.clock import ManualClock
+from workers.settings import Settings
+from workers.tending import Tender
+
+
+class ScriptedBroker:
+    """Notes every call; ``silent`` and ``over`` make calls fail."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[object, ...]] = []
+        self.silent = self.over = False
+        self.lost: list[str] = []
+        self.next_in_ms: int | None = None
+
+    def _call(self, *call: object) -> None:
+        if self.silent:
+            raise BrokerUnreachable("silent")
+        if self.over:
+            raise EpochOver("over")
+        self.calls.append(call)
+
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
+        self._call("register", holder)
+
+    def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]:
+        self._call("renew", tuple(holders), lease_ms)
+        return self.lost
+
+    def release(self, holder: str, *, blamed: str = "") -> list[str]:
+        self._call("release", holder, blamed)
+        return ["replicaset:a/b"]
+
+    def reclaim(self, limit: int = 200) -> list[str]:
+        self._call("reclaim")
+        return []
+
+    def due(self, limit: int = 500) -> tuple[int, int | None]:
+        self._call("due")
+        return 0, self.next_in_ms
+
+    def count(self, name: str) -> int:
+        return sum(call[0] == name for call in self.calls)
+
+
+class ScriptedTimer:
+    def __init__(self) -> None:
+        self.socket, self.other = socket.socketpair()
+        self.starts, self.token, self.broken = 0, True, False
+
+    def start(self) -> socket.socket:
+        self.starts += 1
+        return self.socket
+
+    def take(self) -> bool:
+        if self.broken:
+            raise BrokerUnreachable("hung up")
+        return self.token
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def broker() -> ScriptedBroker:
+    return ScriptedBroker()
+
+
+@pytest.fixture
+def timer() -> ScriptedTimer:
+    return ScriptedTimer()
+
+
+@pytest.fixture
+def tender(broker: ScriptedBroker, timer: ScriptedTimer, clock: ManualClock) -> Tender:
+    return Tender(broker, timer, Settings(), clock)
+
+
+def test_all_holders_are_renewed_in_one_call_a_second(
+    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+) -> None:
+    for _ in range(50):
+        tender.tend(["w-1", "w-2"])
+        clock.advance(100)
+    assert [call for call in broker.calls if call[0] == "renew"] == [("renew", ("w-1", "w-2"), 5_000)] * 5
+    assert broker.count("reclaim") == 5
+
+
+def test_lost_holders_are_reported(tender: Tender, broker: ScriptedBroker) -> None:
+    broker.lost = ["w-2"]
+    assert tender.tend(["w-1", "w-2"]) == ["w-2"]
+
+
+def test_renewals_expire_a_second_before_the_lease_counted_from_before_they_were_sent(
+    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+) -> None:
+    tender.tend(["w-1"])
+    broker.silent = True
+    clock.advance(3_999)
+    tender.tend(["w-1"])
+    assert not tender.expired(clock.mono_ms())
+    clock.advance(1)
+    assert tender.expired(clock.mono_ms())
+    assert not tender.answered
+    broker.silent = False
+    clock.advance(200)
+    tender.tend(["w-1"])
+    assert not tender.expired(clock.mono_ms())
+    assert tender.answered
+
+
+def test_a_silent_redis_is_asked_again_five_times_a_second_not_in_a_busy_loop(
+    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+) -> None:
+    broker.silent = True
+    rounds = 0
+    end_ms = clock.mono_ms() + 3_000
+    while clock.mono_ms() < end_ms:
+        tender.tend([])
+        rounds += 1
+        clock.advance(max(0, tender.next_ms() - clock.mono_ms()))
+        assert rounds < 20
+    assert 14 <= rounds <= 16
+
+
+def test_a_release_that_was_not_answered_is_made_up_for_with_its_blame(
+    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+) -> None:
+    tender.tend(["w-1"])
+    broker.silent = True
+    assert tender.release("w-1", "replicaset:a/b") == []
+    assert tender.release("w-2", "") == []
+    assert tender.owes
+    broker.silent = False
+    clock.advance(1_000)
+    tender.tend([])
+    assert ("release", "w-1", "replicaset:a/b") in broker.calls
+    assert ("release", "w-2", "") in broker.calls
+    assert not tender.owes
+    clock.advance(1_000)
+    tender.tend([])
+    assert broker.count("release") == 2
+
+
+def test_delayed_keys_are_queued_at_their_time_and_no_call_is_made_in_between(
+    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+) -> None:
+    broker.next_in_ms = 300
+    tender.tend([])
+    assert tender.next_ms() - clock.mono_ms() == 300
+    before = len(broker.calls)
+    clock.advance(299)
+    tender.tend([])
+    assert len(broker.calls) == before
+    clock.advance(1)
+    broker.next_in_ms = None
+    tender.tend([])
+    assert broker.calls[before:] == [("due",)]
+    assert tender.next_ms() - clock.mono_ms() == 700  # the next renewal
+
+
+def test_a_timer_token_makes_it_look_what_is_due(tender: Tender, broker: ScriptedBroker, timer: ScriptedTimer) -> None:
+    tender.tend([])
+    assert tender.timer_socket is timer.socket
+    before = broker.count("due")
+    broker.next_in_ms = 40
+    tender.timer_ready()
+    assert broker.count("due") == before + 1
+    timer.token = False
+    tender.timer_ready()
+    assert broker.count("due") == before + 1
+
+
+def test_a_timer_connection_that_breaks_is_made_again(tender: Tender, timer: ScriptedTimer, clock: ManualClock) -> None:
+    tender.tend([])
+    timer.broken = True
+    tender.timer_ready()
+    assert tender.timer_socket is None
+    clock.advance(1)
+    tender.tend([])
+    assert tender.timer_socket is timer.socket
+    assert timer.starts == 2
+
+
+def test_the_end_of_an_epoch_is_not_swallowed(tender: Tender, broker: ScriptedBroker) -> None:
+    broker.over = True
+    with pytest.raises(EpochOver):
+        tender.tend(["w-1"])
+    with pytest.raises(EpochOver):
+        tender.release("w-1")
