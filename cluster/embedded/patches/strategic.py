@@ -55,8 +55,6 @@ def _merge_object(original: Mapping[str, Any], patch: Obj, schema: Schema) -> Ob
         if key[:1] == "$":
             if key.startswith(DELETE_FROM_LIST):
                 _delete_from_list(merged, key, value)
-            elif key not in (DIRECTIVE, RETAIN_KEYS) and not key.startswith(ELEMENT_ORDER):
-                merged[key] = value
         elif key not in ordered:
             _merge_field(merged, key, value, schema)
     return merged
@@ -158,8 +156,6 @@ def _special_elements(old: list[Any], new: list[Any], merge_key: str) -> tuple[l
             old = [item for item in old if not (isinstance(item, dict) and _same(item.get(merge_key), gone))]
         elif element[DIRECTIVE] == "replace":
             replace = True
-        elif element[DIRECTIVE] == "merge":
-            raise does_not_apply("merging lists cannot yet be specified in the patch")
         else:
             raise _bad_directive(element[DIRECTIVE])
     return ([], rest) if replace else (old, rest)

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from cluster.embedded.errors import ApiError
 from cluster.embedded.patches import JSON_PATCH, apply, apply_json_patch
 
-DOC: dict[str, Any] = {"a": 1, "list": [1, 2, 3], "deep": {"x": {"y": "z"}}, "a/b": {"m~n": 8}, "": 0}
+DOC: dict[str, Any] = {
+    "objects": [{"x": 1}, {"x": 2}],
+    "a": 1,
+    "list": [1, 2, 3],
+    "deep": {"x": {"y": "z"}},
+    "a/b": {"m~n": 8},
+    "": 0,
+}
 
 
 def op(name: str, path: str, **more: Any) -> dict[str, Any]:
@@ -33,6 +40,12 @@ def op(name: str, path: str, **more: Any) -> dict[str, Any]:
         pytest.param([op("remove", "/list/0")], {"list": [2, 3]}, id="remove an element"),
         pytest.param([op("remove", "/deep/x/y")], {"deep": {"x": {}}}, id="remove deep"),
         pytest.param([op("replace", "/a~1b/m~0n", value=9)], {"a/b": {"m~n": 9}}, id="escapes"),
+        pytest.param(
+            [op("replace", "/objects/1/x", value=3)], {"objects": [{"x": 1}, {"x": 3}]}, id="replace in an element"
+        ),
+        pytest.param([op("add", "", value=DOC | {"b": 1})], {"b": 1}, id="add the whole document"),
+        pytest.param([op("test", "/none/x", value=None)], {}, id="test null below what is absent"),
+        pytest.param([op("test", "/a", value=1)] * 10_000, {}, id="as many operations as allowed"),
         pytest.param([op("replace", "/", value=5)], {"": 5}, id="the empty key"),
         pytest.param([op("test", "/a", value=1)], {}, id="test passes"),
         pytest.param([op("test", "/a", value=1.0)], {}, id="numbers compare by value"),
@@ -62,7 +75,11 @@ def test_remove_and_move_take_the_field_away() -> None:
     ("patch", "code"),
     [
         pytest.param({"op": "add"}, 400, id="not a list"),
+        pytest.param({}, 400, id="an object without operations"),
         pytest.param(["add"], 400, id="not an operation"),
+        pytest.param([op("test", "/list", value=[True, 2, 3])], 422, id="true is not 1 in a list"),
+        pytest.param([op("test", "/deep", value={"x": {"y": "w"}})], 422, id="another value deep inside"),
+        pytest.param([op("test", "/deep", value={"x": {}})], 422, id="a field less deep inside"),
         pytest.param([op("frob", "/a")], 400, id="unknown operation"),
         pytest.param([{"op": "remove"}], 400, id="no path"),
         pytest.param([op("add", "/a")], 400, id="no value"),

@@ -80,6 +80,39 @@ def spec(**fields: Any) -> Obj:
             id="delete from a list that is absent",
         ),
         pytest.param(
+            {"metadata": {"finalizers": ["a"]}},
+            {"metadata": {"$deleteFromPrimitiveList/finalizers": None}},
+            {"metadata": {}},
+            id="a null list of deletions removes the list",
+        ),
+        pytest.param(spec(a="text"), spec(a={"$patch": "delete"}), spec(), id="delete of what is no object removes it"),
+        pytest.param(
+            spec(tolerations=[{"key": "a"}]),
+            spec(**{"$setElementOrder/tolerations": [], "tolerations": [{"key": "b"}]}),
+            spec(tolerations=[{"key": "b"}]),
+            id="the order of an atomic list is its own",
+        ),
+        pytest.param(
+            spec(tolerations=[{"key": "a"}]),
+            spec(**{"$setElementOrder/tolerations": [{"key": "b"}]}),
+            spec(tolerations=[{"key": "a"}]),
+            id="an order alone does not touch an atomic list",
+        ),
+        pytest.param(spec(), spec(**{"$setElementOrder/containers": names("a")}), spec(), id="order of what is absent"),
+        pytest.param(
+            spec(containers=names("b")),
+            spec(**{"$setElementOrder/containers": [], "containers": names("a")}),
+            spec(containers=names("b", "a")),
+            id="an empty order",
+        ),
+        pytest.param(
+            spec(containers=names("b")),
+            spec(containers=[{"name": "a", "$setElementOrder/env": names("x"), "env": names("x")}]),
+            spec(containers=[{"name": "a", "env": names("x")}, {"name": "b"}]),
+            id="an order in a new element",
+        ),
+        pytest.param(spec(), spec(**{"$comment": "x"}), spec(), id="an unknown directive is no field"),
+        pytest.param(
             {"metadata": {"finalizers": ["a", "b", "c"]}},
             {
                 "metadata": {
@@ -265,6 +298,8 @@ def test_uid_of_another_pod_is_a_conflict() -> None:
         pytest.param(spec(containers=[{"$patch": "frob", "name": "a"}]), 422, id="unknown list directive"),
         pytest.param(spec(containers=[{"$patch": "merge", "name": "a"}]), 422, id="merge of a list"),
         pytest.param(spec(containers=["a"]), 422, id="mixed element types"),
+        pytest.param(spec(**{"$setElementOrder/containers": ["a"]}), 422, id="order of plain values"),
+        pytest.param(spec(containers=[{"name": {}}]), 422, id="a key that is no plain value"),
         pytest.param({"metadata": {"finalizers": [{}]}}, 422, id="objects in a primitive list"),
         pytest.param({"metadata": {"$deleteFromPrimitiveList/finalizers": "a"}}, 400, id="no list to delete"),
         pytest.param({"metadata": {"$deleteFromPrimitiveListfinalizers": []}}, 400, id="delete without a field"),
