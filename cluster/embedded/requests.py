@@ -24,7 +24,7 @@ from cluster.embedded.errors import (
     too_many_requests,
 )
 from cluster.embedded.faultdesk import FaultDesk
-from cluster.embedded.faults import Chosen, Faults
+from cluster.embedded.faults import Chosen, Fault, Faults
 from cluster.embedded.identity import Identity
 from cluster.embedded.negotiation import PROTOBUF, media_type_of, shape_of
 from cluster.embedded.paths import Paths, Target
@@ -64,13 +64,21 @@ class Requests:
         self._documents = discovery.documents(self._store.kinds)
         self._late: set[asyncio.Task[web.StreamResponse]] = set()
         self._admin: dict[str, AdminHandler] = {}
+        self._desk: FaultDesk | None = None
         if faults is not None:
-            self.add_admin("faults", FaultDesk(faults, self._store).serve)
+            self._desk = FaultDesk(faults, self._store)
+            self.add_admin("faults", self._desk.serve)
         self.stopping = False
 
     def add_admin(self, name: str, handler: AdminHandler) -> None:
         """Serve `/_oarlock/NAME` by `handler`."""
         self._admin[ADMIN_PREFIX + name] = handler
+
+    def inject(self, fault: Fault) -> None:
+        """Put a fault in force now."""
+        if self._desk is None:
+            raise RuntimeError("this server was started without faults")
+        self._desk.inject(fault)
 
     def stop(self) -> None:
         """Refuse nothing, but end every watch and give up writes that a fault still holds back."""

@@ -18,7 +18,6 @@ from cluster.embedded.admission import Admission
 from cluster.embedded.audit import AuditLog
 from cluster.embedded.errors import bad_request
 from cluster.embedded.expiry import EventExpiry
-from cluster.embedded.faultdesk import FaultDesk
 from cluster.embedded.faults import Fault, Faults
 from cluster.embedded.garbage import GarbageCollector
 from cluster.embedded.identity import Identity
@@ -118,10 +117,8 @@ class EmbeddedCluster:
             identity=Identity(settings.token, certificates=settings.client_ca_file is not None),
             pace=settings.pace,
         )
-        if self.faults is not None:
-            desk = FaultDesk(self.faults, self.store)
-            for fault in settings.faults:
-                desk.inject(fault)
+        for fault in settings.faults:
+            self.requests.inject(fault)
         if self.simulator is not None and settings.faults_enabled:
             self.requests.add_admin("fail-pod", self._fail_pod)
         for name in FIRST_NAMESPACES:
