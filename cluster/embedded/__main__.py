@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
@@ -116,8 +117,8 @@ async def serve(settings: Settings, *, kubeconfig: Path | None = None, ready_fil
         await stopping.wait()
 
 
-def main() -> int:
-    args = _parser().parse_args()
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
     kubeconfig = args.kubeconfig or (args.state_dir / "kubeconfig" if args.state_dir is not None else None)
     # Stored objects are trees that live long: hunting for cycles among them costs more than it finds.
     gc.set_threshold(200_000, 50, 100)

@@ -23,7 +23,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT.parent / "shared" / "manifests"
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 def kubectls() -> list[str]:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 Obj = dict[str, Any]
 
 START_S = 1_700_000_000.0  # 2023-11-14T22:13:20Z
-WAIT_S = 5.0
+WAIT_S = 20.0
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"

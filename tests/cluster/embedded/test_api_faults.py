@@ -20,7 +20,7 @@ RV = "oarlock.io/committed"
 
 def audited(path: Path, count: int) -> list[dict[str, Any]]:
     """The audit log once it has `count` lines."""
-    deadline_s = time.monotonic() + 5
+    deadline_s = time.monotonic() + 20
     while True:
         lines = path.read_text().splitlines() if path.exists() else []
         if len(lines) >= count or time.monotonic() > deadline_s:
@@ -55,7 +55,7 @@ def test_a_write_whose_client_has_gone_lands_all_the_same(tmp_path: Path) -> Non
     """What was on its way when its sender died takes effect later: the case slot names are for."""
     log = tmp_path / "audit.log"
     with running(quick(faults_enabled=True, audit_log=log)) as api:
-        inject(api, {"action": "delayBeforeCommit", "delayMs": 300, "verbs": ["create"]})
+        inject(api, {"action": "delayBeforeCommit", "delayMs": 1000, "verbs": ["create"]})
         body = json.dumps(pod("late")).encode()
         leaver = http.client.HTTPConnection("127.0.0.1", api.port)
         leaver.request("POST", PODS, body, {"Content-Type": "application/json", "User-Agent": "leaver"})
@@ -100,7 +100,7 @@ def test_the_timeout_parameter_bounds_a_delay() -> None:
         began_s = time.monotonic()
         code, status = api.call("POST", PODS, pod("a"), timeout="200ms")
         assert (code, status["reason"]) == (504, "Timeout")
-        assert time.monotonic() - began_s < 2
+        assert time.monotonic() - began_s < 4
         assert names(api.get(PODS)) == []
         inject(api, {"action": "delayAfterCommit", "delayMs": [1, 2]})
         api.create(PODS, pod("b"), timeout="5s")

@@ -116,7 +116,7 @@ def test_a_watch_ends_after_its_time(api: Api) -> None:
     began_s = time.monotonic()
     watch = api.watch(SETS, timeoutSeconds=1)
     assert watch.ended()
-    assert 0.9 < time.monotonic() - began_s < 3.0
+    assert 0.9 < time.monotonic() - began_s < 10.0
 
 
 def test_history_that_is_gone_is_an_error_event() -> None:
@@ -166,7 +166,7 @@ def test_stopping_the_server_ends_watches_in_good_order() -> None:
         began_s = time.monotonic()
         api.inside(api.cluster.requests.stop)
         assert watch.ended()
-        assert time.monotonic() - began_s < 1.0
+        assert time.monotonic() - began_s < 5.0
 
 
 def test_a_client_that_goes_is_forgotten(api: Api) -> None:
@@ -175,7 +175,7 @@ def test_a_client_that_goes_is_forgotten(api: Api) -> None:
     log = api.cluster.store.logs["Pod"]
     assert waiting(api, log) == 1
     watch.close()
-    deadline_s = time.monotonic() + 5
+    deadline_s = time.monotonic() + 20
     while waiting(api, log) and time.monotonic() < deadline_s:
         time.sleep(0.05)
     assert waiting(api, log) == 0
