@@ -68,7 +68,7 @@ def test_a_redis_that_is_absent_for_processes(command: list[str], closed_port: i
     [
         pytest.param("redis://admin:wrong@127.0.0.1:{port}/0", "refuses the user or password", id="wrong password"),
         pytest.param("redis://nobody:wrong@127.0.0.1:{port}/0", "refuses the user or password", id="unknown user"),
-        pytest.param("redis://127.0.0.1:{port}/0", "(Authentication required); put the right ones into", id="no password"),
+        pytest.param("redis://127.0.0.1:{port}/0", "(Authentication required); put the right", id="no password"),
         pytest.param("redis://admin:{password}@127.0.0.1:{port}/99", "use database 0", id="no such database"),
         pytest.param("http://127.0.0.1:{port}", "it looks like redis://user:password@host:6379/0", id="another scheme"),
         pytest.param("redis://u:secret@127.0.0.1:port/0", "it looks like redis://", id="a word for a port"),

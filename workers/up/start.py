@@ -26,7 +26,7 @@ from workers.up.state_dir import StateDir
 from workers.up.tree import Tree
 
 API_LIMIT_S = 20.0
-OPEN_LIMIT_S = 30.0
+READY_LIMIT_S = 60.0
 
 
 class NotStarted(Exception):
@@ -65,6 +65,9 @@ class Up:
 
         ``on_api`` is called once kubectl could connect, before anything is applied.
         """
+        for option, port in (("--redis-port", self._options.redis_port), ("--api-port", self._options.api_port)):
+            if port and _taken(port):
+                raise NotStarted(_port_taken(option, port))
         self._tell("starting")
         self._start_redis()
         self._start_api()
@@ -75,15 +78,13 @@ class Up:
             for number in range(1, options.ingestors + 1)
         ]
         command = ["worker", "--workers", str(options.workers)]
-        supervisor = Child(
-            _oarlock("supervisor", "supervisor", command, self._environment("worker"), report=True), state.logs
-        )
-        self.tree.add([*ingestors, supervisor])
+        supervisor = _oarlock("supervisor", "supervisor", command, self._environment("worker"), report=True)
+        self.tree.add([*ingestors, *([Child(supervisor, state.logs)] if options.workers else [])])
         try:
             asyncio.run(apply(config.load(state.kubeconfig), items))
         except NotApplied as error:
             raise NotStarted(str(error)) from None
-        self._await_open()
+        self._await_ready()
         self._tell("ready")
 
     def stay(self) -> None:
@@ -118,8 +119,6 @@ class Up:
 
     def _start_api(self) -> None:
         options, state = self._options, self._state
-        if options.api_port and _taken(options.api_port):
-            raise NotStarted(_port_taken(options.api_port))
         command = [
             *(sys.executable, "-m", "cluster.embedded", "--port", str(options.api_port)),
             *("--nodes", str(options.nodes), "--state-dir", str(state.root), "--audit-log", str(state.audit_log)),
@@ -150,29 +149,33 @@ class Up:
                     if child.process is not None:
                         child.process.wait(5)
                     said = child.last_words().removeprefix("oarlock: ")
-                    port = self._options.api_port
-                    raise NotStarted(_port_taken(port) if "in use" in said else f"the API server did not start: {said}")
+                    if "in use" in said:
+                        raise NotStarted(_port_taken("--api-port", self._options.api_port))
+                    raise NotStarted(f"the API server did not start: {said}")
                 text += chunk
             elif time.monotonic() > deadline_s:
                 raise NotStarted(f"the API server was not ready within {API_LIMIT_S:.0f} s; see {child.log}")
         facts: dict[str, Any] = json.loads(text.partition(b"\n")[0])
         return facts
 
-    def _await_open(self) -> None:
-        """Wait until turns may begin."""
-        client, deadline_s = connect(self.redis_url), time.monotonic() + OPEN_LIMIT_S
+    def _await_ready(self) -> None:
+        """Wait until turns may begin and all workers are there."""
+        client, deadline_s = connect(self.redis_url), time.monotonic() + READY_LIMIT_S
 
-        def is_open() -> bool:
+        def is_ready() -> bool:
             if time.monotonic() > deadline_s:
-                raise NotStarted(f"no ingestor opened the queue within {OPEN_LIMIT_S:.0f} s; see {self._state.logs}")
+                words = {child.program.name: child.last_words() for child in self.tree.children}
+                last = "; ".join(f"{name}: {said}" for name, said in words.items() if said)
+                raise NotStarted(f"ingestors and workers were not ready within {READY_LIMIT_S:.0f} s ({last})")
             try:
                 seen = epoch.current(client)
             except BrokerUnreachable:
                 return False
-            return seen.intact and seen.phase == "OPEN"
+            workers = sum(each.role == "worker" for each in self.tree.processes())
+            return seen.intact and seen.phase == "OPEN" and workers >= self._options.workers
 
         try:
-            self.tree.watch(is_open, tick_s=0.02)
+            self.tree.watch(is_ready, tick_s=0.02)
         finally:
             client.close()
 
@@ -209,5 +212,5 @@ def _taken(port: int) -> bool:
     return False
 
 
-def _port_taken(port: int) -> str:
-    return f"--api-port {port}: the port is in use; choose another, or 0 for a free one"
+def _port_taken(option: str, port: int) -> str:
+    return f"{option} {port}: the port is in use; choose another, or 0 for a free one"

@@ -42,7 +42,7 @@ class Tree:
     def __init__(self, state: StateDir, redis: EmbeddedRedis) -> None:
         self._state, self._redis = state, redis
         self._api: Child | None = None
-        self._children: list[Child] = []
+        self.children: list[Child] = []
         self._workers: dict[int, list[Process]] = {}
         self._reports: dict[int, bytes] = {}
         self._redis_started_ms = _wall_ms()
@@ -76,7 +76,7 @@ class Tree:
 
     def add(self, children: Sequence[Child]) -> None:
         """Start children that are to be kept running."""
-        self._children += children
+        self.children += children
         for child in children:
             self._start(child)
         self._tell()
@@ -101,11 +101,11 @@ class Tree:
     def stop(self) -> None:
         """End everything: the fleet, then the API server, then Redis. A second signal to us kills at once."""
         self._stops = 0
-        self._end(self._children)
+        self._end(self.children)
         if self._api is not None:
             self._end([self._api])
         self._redis.stop()
-        self._children, self._api = [], None
+        self.children, self._api = [], None
         self._state.write_processes([])
         signal.set_wakeup_fd(-1)
         self._selector.close()
@@ -117,7 +117,7 @@ class Tree:
         found = []
         if self._redis.alive:
             found.append(Process("redis", self._redis.pid, "redis", started_ms=self._redis_started_ms))
-        for child in [*([self._api] if self._api else []), *self._children]:
+        for child in [*([self._api] if self._api else []), *self.children]:
             if child.pid:
                 started_ms = _wall_ms() - (_mono_ms() - child.started_ms)
                 found.append(Process(child.program.role, child.pid, child.program.name, started_ms=started_ms))
@@ -134,7 +134,7 @@ class Tree:
             self._tell()
             raise ApiServerEnded(f"exit code {code}{f': {words}' if words else ''}")
         changed |= self._tend_redis(now_ms)
-        for child in self._children:
+        for child in self.children:
             changed |= self._bury(child, now_ms)
             if child.start_at_ms is not None and now_ms >= child.start_at_ms:
                 self._start(child)
@@ -183,7 +183,7 @@ class Tree:
         log.info(line("started", name=child.program.name, pid=child.pid))
 
     def _wait_s(self) -> float | None:
-        due = [child.start_at_ms for child in self._children if child.start_at_ms is not None]
+        due = [child.start_at_ms for child in self.children if child.start_at_ms is not None]
         if self._redis_due_ms is not None:
             due.append(self._redis_due_ms)
         return max(0, min(due) - _mono_ms()) / 1000 if due else None

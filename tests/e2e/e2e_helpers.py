@@ -1,0 +1,105 @@
+"""A whole `oarlock up` in processes of its own, and what tests ask of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from workers.up.state_dir import Process, StateDir, is_alive
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = ROOT.parent / "shared" / "manifests"
+QUICK = {"OARLOCK_LEASE_MS": "1500", "OARLOCK_RENEW_EVERY_MS": "400", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}
+"""After a loss of Redis the fleet pauses for lease + two requests + 1 s: 4.5 s with these."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Ours, without what would lead the command elsewhere."""
+    ours = {key: value for key, value in os.environ.items() if not key.startswith("OARLOCK_") and key != "KUBECONFIG"}
+    return {**ours, **QUICK, **more}
+
+
+def oarlock(*arguments: str, timeout_s: float = 60, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    command = [sys.executable, "-m", "workers.cli", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=environment(**more), timeout=timeout_s, check=False
+    )
+
+
+def until(happened: Callable[[], Any], limit_s: float, what: str) -> Any:
+    """The first true answer. Fails the test after ``limit_s``."""
+    deadline = time.monotonic() + limit_s
+    while not (answer := happened()):
+        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
+        time.sleep(0.02)
+    return answer
+
+
+class RunningUp:
+    """`oarlock up` with a state directory; ready once made."""
+
+    def __init__(self, root: Path, *arguments: str, **more: str) -> None:
+        self.state = StateDir(root)
+        self.out, self.err = root.with_suffix(".out"), root.with_suffix(".err")
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            command = [sys.executable, "-m", "workers.cli", "up", "--state-dir", str(root), *arguments]
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT, env=environment(**more)
+            )
+        try:
+            until(self._ready, 30, "oarlock up is ready")
+        except BaseException:
+            print(self.err.read_text())
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    def _ready(self) -> bool:
+        assert self.process.poll() is None, f"it ended: {self.err.read_text()}"
+        return self.state.owner_pid() == self.process.pid and self.state.read_up().get("state") == "ready"
+
+    def processes(self, role: str = "") -> list[Process]:
+        return [each for each in self.state.read_processes() if role in ("", each.role)]
+
+    def redis(self) -> redis.Redis:
+        return redis.Redis.from_url(self.state.read_redis_url(), protocol=2)
+
+    def ask(self, *arguments: str) -> Any:
+        """The JSON of an oarlock command about this one."""
+        done = oarlock(*arguments, "--state-dir", str(self.state.root), "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def ready_sets(self) -> dict[str, tuple[int, int]]:
+        """ "namespace/name" -> (desired, available), from the cache."""
+        return {
+            f"{each['namespace']}/{each['name']}": (each["replicas"], each["status"]["available"])
+            for each in self.ask("get", "replicasets")
+        }
+
+    def stop(self, number: int = signal.SIGTERM, limit_s: float = 20) -> int:
+        """Its exit code. Fails the test if it takes longer."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+
+def all_gone(processes: Sequence[Process], limit_s: float = 3) -> None:
+    """Fails the test if one of them still runs after ``limit_s``."""
+    assert processes
+    until(lambda: not any(is_alive(each) for each in processes), limit_s, f"the end of {processes}")
