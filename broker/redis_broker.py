@@ -65,9 +65,11 @@ class RedisBroker:
         except (NoScriptError, ReadOnlyError) as error:
             raise EpochOver(f"{name}: {error}") from None
         except ResponseError as error:
-            # 6.2 wraps the refusal into an error of the script; redis-py knows only the bare one.
+            # 6.2 wraps what a command says into an error of the script; redis-py knows only the bare words.
             if isinstance(error, OutOfMemoryError) or "-OOM command not allowed" in str(error):
                 raise BrokerFull(f"{name}: Redis is full: raise its maxmemory") from None
+            if "-READONLY " in str(error):
+                raise EpochOver(f"{name}: {error}") from None
             raise
         except (RedisConnectionError, RedisTimeoutError) as error:
             raise BrokerUnreachable(f"{name}: {error}") from None
