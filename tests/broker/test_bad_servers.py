@@ -1,0 +1,172 @@
+"""Memory full, and keys of a type nobody expects: nothing is lost, and the error says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from broker_cases import LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, state_of
+from redis.exceptions import ResponseError
+
+from broker.values import BrokerFull, Claim, ClaimLost, Entry, Event, Verdict
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def full(real: RedisCase) -> Iterator[RedisCase]:
+    """Two keys in work, one delayed; then the memory is used up."""
+    opened(real, "ns/a", holders=("w1", "w2"))
+    real.worker.add(QUEUE, ["ns/a", "ns/b"])
+    real.claims = claim(real)  # type: ignore[attr-defined]
+    real.worker.record(real.claims[0], "u", [Entry("create", "pods/x")], lease_ms=LEASE_MS)  # type: ignore[attr-defined]
+    real.worker.add_after(QUEUE, "ns/later", 10)
+    real.admin.config_set("maxmemory", FULL)
+    yield real
+    real.admin.config_set("maxmemory", 0)
+
+
+FULL = 1_000
+
+
+def pass_time(case: RedisCase, ms: int) -> None:
+    """The test's clock is a key and needs a byte."""
+    case.admin.config_set("maxmemory", 0)
+    case.advance(ms)
+    case.admin.config_set("maxmemory", FULL)
+
+
+GROWING: dict[str, Callable[[RedisCase], object]] = {
+    "ingest": lambda case: case.ingestor.ingest("pods", "100", "101", [Event("ns/p", "101", "u", b"p")]),
+    "ingest nothing": lambda case: case.ingestor.ingest("pods", "100", "101", []),
+    "record": lambda case: case.worker.record(claims(case)[0], "u", [Entry("create", "pods/y")], lease_ms=LEASE_MS),
+    "add": lambda case: case.worker.add(QUEUE, ["ns/new"]),
+    "add_after": lambda case: case.worker.add_after(QUEUE, "ns/new", 50),
+    "stage": lambda case: case.ingestor.stage("pods", "g2", []),
+    "register": lambda case: case.worker.register("w9", "s", [QUEUE]),
+}
+
+
+def claims(case: RedisCase) -> list[Claim]:
+    found: list[Claim] = case.claims  # type: ignore[attr-defined]
+    return found
+
+
+@pytest.mark.parametrize("step", GROWING)
+def test_what_grows_is_refused_when_memory_is_full(full: RedisCase, step: str) -> None:
+    before = full.state()
+    with pytest.raises(BrokerFull, match="Redis is full: raise its maxmemory"):
+        GROWING[step](full)
+    after = full.state()
+    assert {**after, "record_ttl": None} == {**before, "record_ttl": None}
+
+
+def test_what_ends_and_renews_works_when_memory_is_full(full: RedisCase) -> None:
+    """finish, release, renew, reclaim, due, claim, forget: a fleet goes on with what it has."""
+    pass_time(full, 2_000)
+    assert full.worker.renew(["w1"], lease_ms=LEASE_MS) == []
+    assert full.state()["leases"][f"{QUEUE}:ns/a"] == full.now_ms() + LEASE_MS
+    assert full.worker.due()[0] == 1
+    first, second = claims(full)
+    assert finish(full, first, Verdict.RETRY, None) == 1
+    assert finish(full, second, Verdict.OK, 700) == 0
+    assert full.state()["delayed"][QUEUE] == {"ns/a": full.now_ms() + 5, "ns/b": full.now_ms() + 700}
+    assert claim_one(full).key == "ns/later"
+    full.worker.release("w1", blamed=f"{QUEUE}:ns/later")
+    assert claim_one(full, "w2").key == "ns/later"
+    full.worker.renew([], lease_ms=LEASE_MS)
+    pass_time(full, LEASE_MS - 2_500)
+    full.worker.renew([], lease_ms=LEASE_MS)
+    pass_time(full, 2_500)
+    assert full.worker.reclaim() == [f"{QUEUE}:ns/later"]
+    assert state_of(full, "ns/later") == "queued"
+    full.worker.forget(QUEUE, "ns/a")
+    assert full.ingestor.look("replicasets", ids=["ns/a"])[1] != []
+
+
+def test_all_is_well_again_when_there_is_memory(full: RedisCase) -> None:
+    full.admin.config_set("maxmemory", 0)
+    assert full.ingestor.ingest("pods", "100", "101", [Event("ns/p", "101", "u", b"p")]).verdict == "OK"
+
+
+# -- planted keys ------------------------------------------------------------------------------------------------------
+
+PLANTED = [
+    *(f"{QUEUE}:{part}" for part in ("stream", "state", "delayed", "parked", "locks", "failures", "crashes")),
+    *(f"{QUEUE}:{part}" for part in ("bucket", "needs", "unsettled", "expect:ns/a")),
+    *("leases", "waiters", "wake", "timer", "holder:w1", "unread:pods"),
+]
+MOVING: dict[str, Callable[[RedisCase], object]] = {
+    "add": lambda case: case.worker.add(QUEUE, ["ns/new", "ns/a"], unpark=True),
+    "add_after": lambda case: case.worker.add_rate_limited(QUEUE, "ns/new"),
+    "claim": lambda case: claim(case, "w1"),
+    "record": lambda case: case.worker.record(claims(case)[0], "u", [Entry("create", "pods/y")], lease_ms=LEASE_MS),
+    "finish": lambda case: finish(case, claims(case)[0], Verdict.RETRY),
+    "release": lambda case: case.worker.release("w1", blamed=f"{QUEUE}:ns/a"),
+    "reclaim": lambda case: case.worker.reclaim(),
+    "due": lambda case: case.worker.due(),
+    "ingest": lambda case: case.ingestor.ingest(
+        "pods", "100", "130", [Event("ns/p", "101", "u", b"p", ("owner=u",), (f"{QUEUE}:ns/a", f"{QUEUE}:ns/new"))]
+    ),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_key_of_a_wrong_type_loses_nothing(real: RedisCase, planted: str) -> None:
+    """Redis does not roll back. With the key in the way a step fails whole or does its work; without it all goes on.
+
+    Every key that was to be looked at before is looked at afterwards.
+    """
+    for step, run in MOVING.items():
+        real.admin.flushall()
+        real.epoch = 0
+        real.mint()
+        opened(real, "ns/a", holders=("w1", "w2"))
+        real.worker.add(QUEUE, ["ns/a", "ns/b"])
+        real.claims = claim(real, "w1")  # type: ignore[attr-defined]
+        real.worker.add(QUEUE, ["ns/queued"])
+        real.worker.add_after(QUEUE, "ns/later", 1_000)
+        real.advance(LEASE_MS)
+        name = real.worker.keys.base + planted  # type: ignore[attr-defined]
+        kept = real.admin.dump(name)
+        real.admin.unlink(name)
+        real.admin.hset(name, "a", "b") if planted in ("wake", "timer", "leases") else real.admin.rpush(name, "x")
+        refused = refusal(run, real)
+        assert refused in ("", "LOST") or "WRONGTYPE" in refused, (step, refused)
+        real.admin.unlink(name)
+        if kept is not None:
+            real.admin.restore(name, 0, kept)
+        if refused or kept is None:
+            looked_at = everything_looked_at(real)
+            expected = {"ns/a", "ns/b", "ns/queued", "ns/later"}
+            if not refused and step in ("add", "add_after", "ingest"):
+                expected |= {"ns/new"}
+            assert looked_at >= expected, (step, looked_at)
+
+
+def refusal(run: Callable[[RedisCase], object], case: RedisCase) -> str:
+    """Why a step did nothing; "" where it did."""
+    try:
+        run(case)
+    except ResponseError as error:
+        return str(error)
+    except ClaimLost:
+        return "LOST"
+    return ""
+
+
+def everything_looked_at(case: RedisCase) -> set[str]:
+    """Time goes on, the workers of before are given up, and whoever claims sees these keys."""
+    for holder in ("w1", "w2"):
+        case.worker.release(holder)
+    case.worker.register("w3", "s", [QUEUE])
+    seen: set[str] = set()
+    for _ in range(4):
+        case.worker.renew(["w3"], lease_ms=LEASE_MS)
+        case.worker.reclaim()
+        case.worker.due()
+        for one in claim(case, "w3", keys_max=50):
+            seen.add(one.key)
+            finish(case, one)
+        case.advance(2_500)
+    return seen

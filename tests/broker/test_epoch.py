@@ -1,0 +1,236 @@
+"""The epoch: one life of the data. Whatever ends it is noticed by the next step, and nothing of it is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import redis
+from broker_cases import LEASE_MS, QUEUE, SPECS, Case, RedisCase, claim_one, clients_of, opened
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from broker import epoch, keys
+from broker.connection import BadRedisUrl, RunGuard, connect, run_id
+from broker.embedded_redis import EmbeddedRedis
+from broker.protocol import Broker
+from broker.redis_broker import RedisBroker
+from broker.values import BrokerUnreachable, Claim, ClaimLost, Entry, EpochOver, Event, Finish, Verdict
+
+STEPS: dict[str, Callable[[Broker], object]] = {
+    "add": lambda broker: broker.add(QUEUE, ["ns/a"]),
+    "add_after": lambda broker: broker.add_after(QUEUE, "ns/a", 5),
+    "add_rate_limited": lambda broker: broker.add_rate_limited(QUEUE, "ns/a"),
+    "forget": lambda broker: broker.forget(QUEUE, "ns/a"),
+    "register": lambda broker: broker.register("w1", "s", [QUEUE]),
+    "claim": lambda broker: broker.claim("w1", "n", SPECS, lease_ms=1, hold_ms=1),
+    "record": lambda broker: broker.record(
+        Claim(QUEUE, "ns/a", "n", None, [], None, "", False, 0), "u", [Entry("create", "pods/x")], lease_ms=1
+    ),
+    "finish": lambda broker: broker.finish([Finish(QUEUE, "ns/a", "n", Verdict.OK)]),
+    "release": lambda broker: broker.release("w1"),
+    "reclaim": lambda broker: broker.reclaim(),
+    "renew": lambda broker: broker.renew(["w1"], lease_ms=1),
+    "due": lambda broker: broker.due(),
+    "ingest": lambda broker: broker.ingest("pods", "100", "101", [Event("ns/p", "101", "u", b"p")]),
+    "stage": lambda broker: broker.stage("pods", "g", []),
+    "commit_list": lambda broker: broker.commit_list("pods", "g", "1"),
+    "republish": lambda broker: broker.republish(),
+    "open": lambda broker: broker.open([]),
+    "look": lambda broker: broker.look("pods", ids=["ns/p"]),
+}
+every_step = pytest.mark.parametrize("step", STEPS)
+
+
+@every_step
+def test_a_step_of_an_earlier_epoch_is_refused_and_changes_nothing(case: Case, step: str) -> None:
+    opened(case, "ns/a")
+    old = case.worker
+    case.worker.add(QUEUE, ["ns/a"])
+    case.mint()
+    before = case.state()
+    with pytest.raises(EpochOver):
+        STEPS[step](old)
+    assert case.state() == before
+    assert old.watermark("replicasets") is None or case.worker.watermark("replicasets") is None
+
+
+def test_a_new_epoch_is_empty_and_draining(case: Case) -> None:
+    opened(case, "ns/a")
+    case.worker.add(QUEUE, ["ns/a"])
+    case.mint()
+    assert case.state() == {"phase": "DRAIN", "wake": 0, "timer": 0}
+
+
+@pytest.mark.real
+@every_step
+@pytest.mark.parametrize("loss", ["FLUSHALL", "SCRIPT FLUSH"])
+def test_a_loss_is_noticed_by_every_step(real: RedisCase, step: str, loss: str) -> None:
+    opened(real, "ns/a")
+    real.admin.execute_command(loss)
+    with pytest.raises(EpochOver):
+        STEPS[step](real.worker)
+
+
+@pytest.mark.real
+def test_no_step_loads_a_script(real: RedisCase) -> None:
+    """A library that reloads on NOSCRIPT would carry an old script into a new life."""
+    opened(real)
+    real.admin.script_flush()
+    for step in STEPS.values():
+        with pytest.raises(EpochOver):
+            step(real.worker)
+    broker = real.worker
+    assert isinstance(broker, RedisBroker)
+    assert real.admin.info("memory")["number_of_cached_scripts"] == 0
+
+
+@pytest.mark.real
+def test_restart_kill_and_another_server(own_server: EmbeddedRedis) -> None:
+    """A restarted server has neither scripts nor epoch; with a guard the connection itself refuses."""
+    clients, guard = clients_of(own_server), RunGuard()
+    epoch.mint(clients["ingestor"], 1)
+    seen = epoch.current(clients["worker"])
+    assert (seen.epoch, seen.phase, seen.intact) == (1, "DRAIN", True)
+    guard.expected = seen.run
+    guarded = RedisBroker(connect(own_server.url("worker"), guard=guard), 1)
+    plain = RedisBroker(clients["worker"], 1)
+    assert (guarded.reclaim(), plain.reclaim()) == ([], [])
+
+    own_server.kill()
+    for broker in (guarded, plain):
+        with pytest.raises(BrokerUnreachable):
+            broker.reclaim()
+    assert guarded_wait(guarded)
+
+    own_server.restart()
+    with pytest.raises(EpochOver, match="the Redis server changed"):
+        guarded.reclaim()
+    with pytest.raises(EpochOver):
+        plain.reclaim()
+    lost = epoch.current(connect(own_server.url("worker")))
+    assert (lost.epoch, lost.intact) == (0, False)
+
+    epoch.mint(connect(own_server.url("ingestor")), 2)
+    with pytest.raises(EpochOver):
+        guarded.reclaim()
+    with pytest.raises(EpochOver):
+        plain.reclaim()
+    assert RedisBroker(connect(own_server.url("worker")), 2).reclaim() == []
+
+
+def guarded_wait(broker: RedisBroker) -> bool:
+    """What is not a script is unreachable too, not silent."""
+    with pytest.raises(BrokerUnreachable):
+        broker.watermark("pods")
+    with pytest.raises(BrokerUnreachable):
+        broker.num_requeues(QUEUE, "ns/a")
+    return True
+
+
+@pytest.mark.real
+def test_data_of_an_earlier_server_are_not_intact(own_server: EmbeddedRedis) -> None:
+    """A restart from a file, or a failover: the epoch key is there, the run id is another."""
+    clients = clients_of(own_server)
+    epoch.mint(clients["ingestor"], 1)
+    clients["admin"].set(keys.base(1) + "run", "another")
+    seen = epoch.current(clients["worker"])
+    assert (seen.epoch, seen.minted_on, seen.intact) == (1, "another", False)
+
+
+@pytest.mark.real
+def test_a_read_only_replica_is_another_life(own_server: EmbeddedRedis) -> None:
+    """Connections that outlive a demotion meet READONLY in their next write."""
+    clients = clients_of(own_server)
+    epoch.mint(clients["ingestor"], 1)
+    broker = RedisBroker(clients["worker"], 1)
+    clients["admin"].replicaof("127.0.0.1", 1)
+    with pytest.raises(EpochOver):
+        broker.add(QUEUE, ["ns/a"])
+
+
+@pytest.mark.real
+def test_sweeping_leaves_the_current_epoch_and_strangers_alone(real: RedisCase) -> None:
+    opened(real, "ns/a")
+    real.worker.add(QUEUE, [f"ns/{i}" for i in range(50)])
+    old = keys.base(real.epoch)
+    real.mint()
+    opened(real, "ns/b")
+    real.admin.set("rq:workers", "x")
+    before = real.state()
+    swept = epoch.sweep_older(real.clients["ingestor"], real.epoch)
+    assert swept > 5
+    assert list(real.admin.scan_iter(old + "*")) == []
+    assert (real.state(), real.admin.get("rq:workers")) == (before, b"x")
+    assert epoch.sweep_older(real.clients["ingestor"], real.epoch) == 0
+
+
+@pytest.mark.real
+def test_a_server_that_evicts_is_refused(own_server: EmbeddedRedis) -> None:
+    admin = connect(own_server.url("admin"))
+    epoch.check_fit(connect(own_server.url("ingestor")), embedded=True)
+    admin.config_set("maxmemory-policy", "allkeys-lru")
+    with pytest.raises(epoch.UnfitServer, match=r"allkeys-lru.*set it to noeviction"):
+        epoch.check_fit(connect(own_server.url("ingestor")), embedded=True)
+    admin.config_set("maxmemory-policy", "noeviction")
+    if own_server.binary.version < (7, 0):
+        with pytest.raises(epoch.UnfitServer, match=r"too old: oarlock needs 7\.0"):
+            epoch.check_fit(connect(own_server.url("ingestor")))
+
+
+def test_a_url_that_is_none_is_one_line() -> None:
+    with pytest.raises(BadRedisUrl, match="looks like redis://") as caught:
+        connect("http://example")
+    assert "\n" not in str(caught.value)
+
+
+def test_run_id_of_an_info_answer() -> None:
+    assert run_id(b"# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\n") == "abc"
+    assert run_id("nothing") == ""
+
+
+def test_an_absent_server_is_unreachable() -> None:
+    client = connect("redis://127.0.0.1:1", timeout_s=0.5)
+    with pytest.raises(BrokerUnreachable):
+        RedisBroker(client, 1).reclaim()
+    with pytest.raises(BrokerUnreachable):
+        epoch.current(client)
+    with pytest.raises(RedisConnectionError):
+        epoch.mint(client, 1)
+
+
+@pytest.mark.real
+def test_a_call_is_sent_once(real: RedisCase) -> None:
+    """An answer that does not come is not asked for again: the call may have done its work."""
+    opened(real)
+    slow = connect(url_of(real.clients["worker"]), timeout_s=0.2)
+    broker = RedisBroker(slow, real.epoch, clock=real.worker._clock)  # type: ignore[attr-defined]
+    before = calls(real.admin)
+    real.admin.execute_command("CLIENT", "PAUSE", 500, "ALL")
+    with pytest.raises(BrokerUnreachable):
+        broker.add(QUEUE, ["ns/late"])
+    real.admin.ping()
+    assert calls(real.admin) - before <= 1
+    broker.add(QUEUE, ["ns/next"])
+    assert calls(real.admin) - before <= 2
+
+
+def calls(client: redis.Redis) -> int:
+    return int(client.info("commandstats").get("cmdstat_evalsha", {}).get("calls", 0))
+
+
+def url_of(client: redis.Redis) -> str:
+    given = client.connection_pool.connection_kwargs
+    return f"redis://{given['username']}:{given['password']}@{given['host']}:{given['port']}"
+
+
+@pytest.mark.real
+def test_a_claim_is_lost_with_its_epoch(real: RedisCase) -> None:
+    """EpochOver, not ClaimLost: the worker has to stop, not to go on with the next key."""
+    opened(real, "ns/a")
+    real.worker.add(QUEUE, ["ns/a"])
+    one = claim_one(real)
+    with pytest.raises(ClaimLost):
+        real.worker.record(one._replace(nonce="other"), "u", [], lease_ms=LEASE_MS)
+    real.admin.flushall()
+    with pytest.raises(EpochOver):
+        real.worker.record(one, "u", [], lease_ms=LEASE_MS)
