@@ -178,3 +178,17 @@ def state_of(case: Case, key: str, queue: str = QUEUE) -> str:
     state = case.state()
     assert broker_state.problems(state) == []
     return str(state.get("state", {}).get(queue, {}).get(key, "idle"))
+
+
+def crash(case: Case, key: str, nth: int) -> None:
+    """A worker dies over the key."""
+    holder = f"victim-{key}-{nth}"
+    case.worker.register(holder, "s", [QUEUE])
+    assert claim_one(case, holder).key == key
+    assert case.worker.release(holder, blamed=f"{QUEUE}:{key}") == [f"{QUEUE}:{key}"]
+
+
+def park(case: Case, key: str) -> None:
+    case.worker.add(QUEUE, [key])
+    crash(case, key, 1)
+    crash(case, key, 2)

@@ -6,7 +6,21 @@ Cases of upstream's tests that mean something else here are listed in deviations
 from __future__ import annotations
 
 import pytest
-from broker_cases import HOLD_MS, LEASE_MS, QUEUE, SPECS, Case, claim, claim_one, claim_reply, finish, opened, state_of
+from broker_cases import (
+    HOLD_MS,
+    LEASE_MS,
+    QUEUE,
+    SPECS,
+    Case,
+    claim,
+    claim_one,
+    claim_reply,
+    crash,
+    finish,
+    opened,
+    park,
+    state_of,
+)
 
 from broker.values import Batch, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
 
@@ -384,20 +398,6 @@ def test_nothing_is_claimed_while_draining(queue_case: Case) -> None:
 
 
 # -- crashes ---------------------------------------------------------------------------------------------------------
-
-
-def crash(case: Case, key: str, nth: int) -> None:
-    """A worker dies over the key."""
-    holder = f"victim-{key}-{nth}"
-    case.worker.register(holder, "s", [QUEUE])
-    assert claim_one(case, holder).key == key
-    assert case.worker.release(holder, blamed=f"{QUEUE}:{key}") == [f"{QUEUE}:{key}"]
-
-
-def park(case: Case, key: str) -> None:
-    case.worker.add(QUEUE, [key])
-    crash(case, key, 1)
-    crash(case, key, 2)
 
 
 def test_crashes_park_a_key_for_longer_and_longer_never_for_ever(queue_case: Case) -> None:

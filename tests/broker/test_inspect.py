@@ -1,0 +1,133 @@
+"""What can be seen from outside: with the rights of the user "metrics", by plain commands."""
+
+from __future__ import annotations
+
+import pytest
+from broker_cases import HOLD_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
+
+from broker.inspect import Inspector, KeyLine, LockView
+from broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Verdict
+
+pytestmark = pytest.mark.real
+
+
+def inspector(case: RedisCase) -> Inspector:
+    return Inspector(case.clients["metrics"], case.epoch, now_ms=case.now_ms)
+
+
+@pytest.fixture
+def busy(real: RedisCase) -> RedisCase:
+    """Some of everything."""
+    opened(real, "ns/a", "ns/b")
+    park(real, "ns/bad")
+    real.worker.add(QUEUE, ["ns/a", "ns/b"])
+    first = claim_one(real)
+    real.advance(1_000)
+    real.worker.record(first, "uid-ns/a", [Entry("create", "pods/x")], lease_ms=LEASE_MS)
+    claim_one(real)
+    real.worker.add(QUEUE, ["ns/b", "ns/c", "ns/d"])
+    real.worker.add_after(QUEUE, "ns/later", 700)
+    real.worker.add_rate_limited(QUEUE, "ns/a")
+    return real
+
+
+def test_a_queue_in_numbers(busy: RedisCase) -> None:
+    look = inspector(busy)
+    assert look.queues() == [QUEUE]
+    view = look.queue(QUEUE)
+    assert (view.queued, view.in_work, view.delayed, view.parked, view.failing) == (2, 2, 2, 1, 1)
+    assert look.queue("none").oldest_age_ms is None
+    real_clock = Inspector(busy.clients["metrics"], busy.epoch).queue(QUEUE)
+    assert real_clock.oldest_age_ms is not None
+    assert 0 <= real_clock.oldest_age_ms < 60_000
+
+
+def test_every_key_that_is_not_idle(busy: RedisCase) -> None:
+    assert inspector(busy).keys_of(QUEUE) == [
+        KeyLine(QUEUE, "ns/a", "running"),
+        KeyLine(QUEUE, "ns/b", "running+"),
+        KeyLine(QUEUE, "ns/c", "queued"),
+        KeyLine(QUEUE, "ns/d", "queued"),
+        KeyLine(QUEUE, "ns/bad", "parked", 0),
+        KeyLine(QUEUE, "ns/a", "delayed", 5),
+        KeyLine(QUEUE, "ns/later", "delayed", 700),
+    ]
+
+
+def test_locks(busy: RedisCase) -> None:
+    busy.advance(400)
+    first, second = inspector(busy).locks()
+    assert isinstance(first, LockView)
+    assert {(each.key, each.age_ms, each.remaining_ms) for each in (first, second)} == {
+        ("ns/a", 1_400, LEASE_MS - 400),
+        ("ns/b", 400, LEASE_MS - 400),
+    }
+    assert (first.holder, len(first.nonce) > 1) == ("w1", True)
+
+
+def test_all_of_one_key(busy: RedisCase) -> None:
+    view = inspector(busy).key(QUEUE, "ns/a")
+    assert (view.state, view.delayed_in_ms, view.parked_in_ms, view.failures, view.crashes) == (
+        "running",
+        5,
+        None,
+        1,
+        0,
+    )
+    assert view.unsettled_age_ms == 0
+    assert view.record is not None
+    assert view.record.fields == {"owner": "uid-ns/a", "create pods/x": f"pending since_ms={busy.now_ms()}"}
+    assert 290_000 < view.record.ttl_ms <= 300_000
+    assert view.lock is not None
+    assert view.lock.remaining_ms == LEASE_MS
+    bad = inspector(busy).key(QUEUE, "ns/bad")
+    assert (bad.state, bad.crashes, bad.lock, bad.record) == ("parked", 2, None, None)
+    idle = inspector(busy).key(QUEUE, "ns/none")
+    assert (idle.state, idle.lock, idle.needs, idle.unsettled_age_ms) == ("idle", None, "", None)
+
+
+def test_what_a_key_needs(busy: RedisCase) -> None:
+    busy.worker.release("w1")
+    busy.worker.register("w2", "s", [QUEUE])
+    for one in claim(busy, "w2"):
+        finish(busy, one, Verdict.OK, None, Change.need("pods", "500"), Change.drop("create pods/x"))
+    view = inspector(busy).key(QUEUE, "ns/a")
+    assert (view.needs, view.state) == ("pods=500", "idle")
+    assert view.record is not None
+    assert view.record.fields["hold pods/x"] == f"until_ms={busy.now_ms() + HOLD_MS}"
+
+
+def test_records(busy: RedisCase) -> None:
+    (found,) = inspector(busy).records(QUEUE)
+    assert (found.queue, found.key, set(found.fields)) == (QUEUE, "ns/a", {"owner", "create pods/x"})
+    assert list(inspector(busy).records("none")) == []
+
+
+def test_the_cache(busy: RedisCase) -> None:
+    busy.ingestor.ingest(
+        "pods", "100", "2000", [Event(f"ns/p{i}", f"{101 + i}", f"u{i}", bytes([i % 256])) for i in range(1_500)]
+    )
+    busy.advance(250)
+    look = inspector(busy)
+    assert [(each.resource, each.rv, each.age_ms, each.generation, each.objects) for each in look.resources()] == [
+        ("pods", "2000", 250, "first-pods", 1_500),
+        ("replicasets", "100", 1_250, "first-replicasets", 2),
+    ]
+    assert look.object("pods", "ns/p7") == Cached("108", "u7", b"\x07")
+    assert look.object("pods", "ns/none") is None
+    found = dict(look.objects("pods"))
+    assert len(found) == 1_500
+    assert found["ns/p10"].blob == b"\n"
+    assert list(look.objects("nothing")) == []
+
+
+def test_a_look_at_nothing(real: RedisCase) -> None:
+    look = inspector(real)
+    assert (look.queues(), look.keys_of(QUEUE), look.locks(), look.resources()) == ([], [], [], [])
+
+
+def test_a_look_at_a_server_that_is_gone(real: RedisCase) -> None:
+    from broker.connection import connect
+
+    with pytest.raises(BrokerUnreachable):
+        Inspector(connect("redis://127.0.0.1:1", timeout_s=0.5), 1).queues()
