@@ -12,6 +12,7 @@ import logging
 import os
 import selectors
 import signal
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from workers.epoch_search import EpochSearch
 from workers.exit_code import NO_BLAME, ExitCode
 from workers.log_line import line
 from workers.process_list import OnChange, Process, file_writer
-from workers.rq_graves import Graves
+from workers.rq_client import open_rq_client
+from workers.rq_graves import TIMEOUT_S, Graves
 from workers.seat import Seat, new_supervisor_name
 from workers.settings import Settings
 from workers.supervised import run_supervised
@@ -58,7 +60,7 @@ class Supervisor:
         slots = TurnSlots(count)
         self._berths = [Berth(slots[index]) for index in range(count)]
         self._search = EpochSearch(settings)
-        self._graves = Graves(settings, queues)
+        self._graves = Graves(open_rq_client(settings, TIMEOUT_S), queues)
         self._selector = selectors.DefaultSelector()
         self._seen: Seen | None = None
         self._tender: Tender | None = None
@@ -68,6 +70,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT; a second one ends the children at once. Returns the exit code."""
+        assert threading.active_count() == 1, "a process with threads must not fork workers"
         gc.freeze()  # what is here now never changes: children share its pages
         log.info(line("supervisor", name=self.name, pid=os.getpid(), workers=len(self._berths)))
         with Wakeups() as wakeups:

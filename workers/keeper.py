@@ -18,11 +18,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import redis
+
 from broker.redis_broker import RedisBroker
 from broker.values import EpochOver
 from workers.clock import Clock
 from workers.epoch_search import EpochSearch
 from workers.log_line import line
+from workers.rq_graves import Graves
 from workers.seat import TEND_TIMEOUT_S, Seat, new_supervisor_name, open_client
 from workers.settings import Settings
 from workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
@@ -49,8 +52,8 @@ class Kept:
             return False
 
 
-def take_seat(settings: Settings, worker_name: str, queues: Sequence[str], clock: Clock) -> Kept:
-    """Wait for an epoch, register, fork the keeper. Main thread, before any other is started."""
+def take_seat(settings: Settings, worker_name: str, queues: Sequence[str], rq: redis.Redis, clock: Clock) -> Kept:
+    """Wait for an epoch, register, fork the keeper. Main thread, before any other is started. ``rq``: RQ's client."""
     search, supervisor = EpochSearch(settings), new_supervisor_name()
     holder = f"{re.sub(r'[^A-Za-z0-9._-]', '-', worker_name)}-{secrets.token_hex(4)}"
     while True:
@@ -66,10 +69,12 @@ def take_seat(settings: Settings, worker_name: str, queues: Sequence[str], clock
                 client.close()
         time.sleep(RETRY_MS / 1000)
     seat = Seat(holder, supervisor, seen, TurnSlots(1)[0])
-    return _fork_keeper(settings, seat, clock)
+    graves = Graves(rq, queues)
+    graves.add(worker_name)
+    return _fork_keeper(settings, seat, graves, clock)
 
 
-def _fork_keeper(settings: Settings, seat: Seat, clock: Clock) -> Kept:
+def _fork_keeper(settings: Settings, seat: Seat, graves: Graves, clock: Clock) -> Kept:
     worker_pid, (death_fd, alive_fd) = os.getpid(), os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK_AT_FORK)
     try:
@@ -80,7 +85,10 @@ def _fork_keeper(settings: Settings, seat: Seat, clock: Clock) -> Kept:
                 os.close(alive_fd)
                 for signum in _HELD_BACK_AT_FORK:
                     signal.signal(signum, signal.SIG_IGN)  # it ends when its worker has ended, not before
-                _Keeper(settings, seat, worker_pid, death_fd, clock).run()
+                try:
+                    _Keeper(settings, seat, worker_pid, death_fd, clock).run()
+                finally:
+                    graves.dig()
                 code = 0
             except BaseException:
                 log.exception(line("keeper_failed", worker=seat.holder))

@@ -37,5 +37,7 @@ def open_rq_client(settings: Settings, timeout_s: float = 5.0) -> redis.Redis:
 def with_manners(client: redis.Redis) -> redis.Redis:
     """The same server as ``client``, which RQ's command line made, asked the way we ask."""
     pool = client.connection_pool
+    if type(pool) is not redis.ConnectionPool:  # of a Sentinel or a cluster: it knows best how to connect
+        return client
     options = get_connection_kwargs(client) | _MANNERS | {"retry": _retry()}
     return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))

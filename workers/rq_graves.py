@@ -5,27 +5,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+import redis
 from redis.exceptions import RedisError
 from rq.utils import now, utcformat
 from rq.worker import BaseWorker
 from rq.worker_registration import REDIS_WORKER_KEYS, WORKERS_BY_QUEUE_KEY
 
 from workers.log_line import line
-from workers.rq_client import open_rq_client
-from workers.settings import Settings
 
 log = logging.getLogger("oarlock.fleet")
 
 PAUSE_MS, PAUSE_AFTER_ERROR_MS = 1_000, 10_000
 TIMEOUT_S = 0.5
+"""For the client of a supervisor, which has more urgent things to do than to wait."""
 
 
 class Graves:
-    """A supervisor's. RQ's server may be another than ours: what fails here is logged and tried again, no more."""
+    """A supervisor's, or a keeper's. RQ's server may be another than ours: a failure is logged and tried again."""
 
-    def __init__(self, settings: Settings, queues: Sequence[str]) -> None:
-        self._client = open_rq_client(settings, TIMEOUT_S)
-        self._queues = queues
+    def __init__(self, client: redis.Redis, queues: Sequence[str]) -> None:
+        self._client, self._queues = client, queues
         self._dead: set[str] = set()
         self._at_ms = 0
 

@@ -87,6 +87,10 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self._pulse_at_ms = self._sweep_at_ms = 0
         self._rq_trouble = ""
 
+    def _set_connection(self, connection: Any) -> Any:
+        """RQ would raise the timeout above its blocking dequeue's, which is not used here."""
+        return connection
+
     # -- seen by RQ -----------------------------------------------------------------------------------------------
 
     def _exchange(self, broker: RedisBroker, state: str) -> None:

@@ -75,7 +75,7 @@ class FleetWorker(RqShell):
         """
         seat = self._given_seat
         if seat is None:
-            self._kept = take_seat(self.settings, self.name, self.queue_names(), self._clock)
+            self._kept = take_seat(self.settings, self.name, self.queue_names(), self.connection, self._clock)
             seat = self._kept.seat
         self._seat = seat
         self._broker = open_broker(self.settings, self._seat.seen)
@@ -85,15 +85,19 @@ class FleetWorker(RqShell):
                 burst, logging_level, date_format, log_format, max_jobs, max_idle_time, False, dequeue_strategy
             )
         finally:
-            self._engine.close()
+            if self.exit_code is ExitCode.DONE:  # else keys may wait for our end
+                self._engine.close()
         if self._kept and self.exit_code:
             raise SystemExit(int(self.exit_code))
         return worked
 
     def teardown(self) -> None:
-        """As RQ's. From here on this process holds no key it is working on."""
+        """As RQ's. From here on this process works on no key. What it may still hold is given back when it has ended,
+        so then it ends at once, and whoever started it tells RQ.
+        """
         self._seat.slot.end()
-        super().teardown()
+        if self.exit_code is ExitCode.DONE:
+            super().teardown()
 
     def _leave(self, code: ExitCode, reason: object) -> NoReturn:
         """End RQ's loop. Whoever renews our leases gives back what we hold."""
@@ -121,7 +125,8 @@ class FleetWorker(RqShell):
             idle_ms, shown = self._clock.mono_ms() - idle_since_ms, WorkerStatus.IDLE
             if (burst and reply is Idle.EMPTY) or (max_idle_time is not None and idle_ms >= max_idle_time * 1_000):
                 return None
-            self._wait(reply)
+            if not self._stop_requested:
+                self._wait(reply)
         raise StopRequested
 
     def _look_around(self, shown: str) -> None:

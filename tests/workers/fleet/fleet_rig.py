@@ -26,7 +26,7 @@ ROOT = HERE.parents[2]
 RQ = Path(sys.executable).with_name("rq")
 
 
-def until(condition: Callable[[], Any], limit_s: float = 10.0, what: str = "") -> Any:
+def until(condition: Callable[[], Any], limit_s: float = 20.0, what: str = "") -> Any:
     """Wait for a true value and return it."""
     end = time.monotonic() + limit_s
     while True:

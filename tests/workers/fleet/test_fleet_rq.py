@@ -47,6 +47,7 @@ def test_rq_info_shows_the_worker_its_state_and_the_keys_that_wait(rig: Rig) -> 
     assert "tom (" in said
     assert ": idle replicaset." in said
     assert "1 workers, 1 queues" in said
+    assert "tom (" in rig.rq("info", *KEY_QUEUE, "-w", "workers.rq_worker.FleetWorker")
 
     rig.rq("suspend")
     until(lambda: "suspended replicaset" in rig.rq("info", *KEY_QUEUE))
@@ -158,7 +159,7 @@ def test_a_stop_while_idle_is_immediate(rig: Rig) -> None:
     begun = time.monotonic()
     worker.send_signal(signal.SIGINT)
     assert worker.wait(5) == 0
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 3
 
 
 def test_a_second_signal_stops_in_the_middle_of_a_turn_and_the_keys_go_back_unblamed(rig: Rig) -> None:
@@ -190,9 +191,10 @@ def test_a_killed_worker_s_keys_go_to_another_at_once_and_its_own_is_blamed(rig:
     begun = time.monotonic()
     worker.kill()
     until(lambda: rig.state("default/held-1") == "queued")
-    assert time.monotonic() - begun < 1, "the lease ends after 5 s: it must have been given back"
+    assert time.monotonic() - begun < 4, "the lease ends after 5 s: it must have been given back"
     assert rig.admin.hgetall(rig.broker.keys.crashes(QUEUE)) == {b"default/held-1": b"1"}
     until(lambda: not alive(keeper))
+    assert rig.workers() == set(), "RQ's lists do not show the dead"
     rig.rq_worker()
     until(lambda: rig.begun("default/held-1") == 2)
 

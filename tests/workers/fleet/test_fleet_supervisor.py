@@ -280,7 +280,7 @@ def test_keys_of_killed_workers_can_be_claimed_again_within_milliseconds(rig: Ri
         until(lambda begun=begun: rig.begun("default/held-1") > begun)
         times_ms.append((time.monotonic() - killed_at) * 1_000)
         holder = holder_of(rig, "default/held-1")
-        until(lambda: len(rig.workers() - {holder}) >= 2)
+        until(lambda holder=holder: len(rig.workers() - {holder}) >= 2)
     times_ms.sort()
     p50, p90 = times_ms[kills // 2], times_ms[kills * 9 // 10]
     print(f"SIGKILL to the next turn, {kills} kills: p50 {p50:.1f} ms, p90 {p90:.1f} ms, max {times_ms[-1]:.1f} ms")
