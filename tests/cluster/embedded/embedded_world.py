@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from cluster.embedded.store import Store
 
@@ -45,3 +48,9 @@ def add(store: Store, kind: str, name: str, *refs: Obj, namespace: str = "defaul
 
 def names(store: Store, kind: str, namespace: str | None = None) -> list[str]:
     return [obj["metadata"]["name"] for obj in store.list(kind, namespace)]
+
+
+def no_failed_looks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Body of a fixture: a look that raises is logged and the next one goes on; in a test it is a failure."""
+    yield
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from embedded_world import add, names, ref, store_with
+from embedded_world import add, names, no_failed_looks, ref, store_with
 
 from cluster.embedded.deletion import NOW, DeleteOptions
 from cluster.embedded.garbage import GarbageCollector
@@ -15,6 +16,11 @@ from cluster.embedded.store import Store
 Obj = dict[str, Any]
 
 HOLD = {"finalizers": ["example.com/hold"]}
+
+
+@pytest.fixture(autouse=True)
+def _no_failed_looks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    yield from no_failed_looks(caplog)
 
 
 @pytest.fixture
@@ -144,15 +150,61 @@ def test_orphan(store: Store, garbage: GarbageCollector) -> None:
     owner = add(store, "ReplicaSet", "web")
     other = add(store, "ConfigMap", "other")
     for i in range(450):
-        add(store, "Pod", f"web-{i}", ref(owner), ref(other, "ConfigMap", controller=False))
+        add(store, "Pod", f"web-{i}", ref(owner))
+    add(store, "Pod", "shared", ref(owner), ref(other, "ConfigMap", controller=False))
     delete(store, "ReplicaSet", "web", "Orphan")
     assert names(store, "ReplicaSet") == ["web"], "it waits until all are released"
     garbage.collect()
     assert names(store, "ReplicaSet") == []
-    pods = store.list("Pod")
-    assert len(pods) == 450
-    assert {len(pod["metadata"]["ownerReferences"]) for pod in pods} == {1}
-    assert {pod["metadata"]["ownerReferences"][0]["kind"] for pod in pods} == {"ConfigMap"}
+    pods = {pod["metadata"]["name"]: pod["metadata"].get("ownerReferences") for pod in store.list("Pod")}
+    assert len(pods) == 451
+    assert [owner["kind"] for owner in pods.pop("shared") or ()] == ["ConfigMap"]
+    assert set(pods.values()) == {None}
+
+
+@pytest.mark.parametrize("policy", ["Orphan", "Foreground"])
+def test_a_finalizer_of_somebody_else_stays(store: Store, garbage: GarbageCollector, policy: str) -> None:
+    add(store, "ReplicaSet", "web", meta=HOLD)
+    delete(store, "ReplicaSet", "web", policy)
+    garbage.collect()
+    assert store.list("ReplicaSet")[0]["metadata"]["finalizers"] == HOLD["finalizers"]
+
+
+def test_an_owner_that_is_held_keeps_its_dependents(store: Store, garbage: GarbageCollector) -> None:
+    owner = add(store, "ReplicaSet", "web", meta=HOLD)
+    add(store, "Pod", "web-0", ref(owner))
+    delete(store, "ReplicaSet", "web", "Background")
+    add(store, "Pod", "web-1", ref(owner))
+    garbage.collect()
+    assert names(store, "Pod") == ["web-0", "web-1"], "background deletion begins when the owner has gone"
+    release(store, "ReplicaSet", "web")
+    garbage.collect()
+    assert names(store, "Pod") == []
+
+
+@pytest.mark.parametrize(("finalizer", "left"), [("orphan", ["leaf"]), ("foregroundDeletion", [])])
+def test_a_dependent_may_say_how_it_wants_to_go(
+    store: Store, garbage: GarbageCollector, finalizer: str, left: list[str]
+) -> None:
+    top = add(store, "ConfigMap", "top")
+    middle = add(store, "ReplicaSet", "middle", ref(top, "ConfigMap"), meta={"finalizers": [finalizer]})
+    add(store, "Pod", "leaf", ref(middle))
+    gone: list[str] = []
+    store.subscribe(lambda event: gone.append(event.name) if event.type == "DELETED" else None)
+    delete(store, "ConfigMap", "top")
+    garbage.collect()
+    assert names(store, "ReplicaSet") == []
+    assert names(store, "Pod") == left
+    assert gone == (["top", "middle"] if left else ["top", "leaf", "middle"])
+
+
+def test_an_object_that_has_gone_meanwhile_is_no_trouble(store: Store, garbage: GarbageCollector) -> None:
+    owner = add(store, "ReplicaSet", "web")
+    add(store, "Pod", "web-0", ref(owner))
+    delete(store, "ReplicaSet", "web")
+    store.remove("Pod", "default", "web-0")
+    garbage.collect()
+    assert names(store, "Pod") == []
 
 
 def test_an_orphaned_pod_has_no_empty_list_of_owners(store: Store, garbage: GarbageCollector) -> None:
@@ -274,6 +326,7 @@ def test_in_the_background_of_a_loop() -> None:
         late = add(store, "Pod", "late", ref(owner))
         await asyncio.sleep(0)
         assert store.get("Pod", "default", "late") is late, "it has stopped"
+        assert garbage.collect() == 0, "and takes note of nothing"
         return left
 
     assert asyncio.run(scenario()) == []

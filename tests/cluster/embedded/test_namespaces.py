@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
-from embedded_world import add, names, store_with
+from embedded_world import add, names, no_failed_looks, store_with
 
 from cluster.embedded.deletion import NOW
 from cluster.embedded.namespaces import NamespaceCollector
 from cluster.embedded.store import Store
 
 HOLD = {"finalizers": ["example.com/hold"]}
+
+
+@pytest.fixture(autouse=True)
+def _no_failed_looks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    yield from no_failed_looks(caplog)
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from embedded_world import add, store_with
+from embedded_world import add, no_failed_looks, store_with
 
 from cluster.embedded.errors import ApiError
 from cluster.embedded.kinds import KINDS
@@ -14,6 +15,11 @@ from cluster.embedded.quota import Quotas
 from cluster.embedded.store import Store
 
 Obj = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _no_failed_looks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    yield from no_failed_looks(caplog)
 
 
 @pytest.fixture
