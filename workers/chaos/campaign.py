@@ -1,0 +1,257 @@
+"""A campaign from its first process to its verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from cluster import config
+from workers.chaos.api_faults import ApiFaults
+from workers.chaos.audit_log import read_requests
+from workers.chaos.checker import Evidence, check
+from workers.chaos.evidence import Blow, Facts
+from workers.chaos.faults import Faults
+from workers.chaos.journal import Journal
+from workers.chaos.live import Live
+from workers.chaos.load import Load
+from workers.chaos.monitor import END, MonitorRecorder
+from workers.chaos.prey import Prey
+from workers.chaos.rig import Rig, RigFailed
+from workers.chaos.schedule import Planned, Timing, schedule
+from workers.chaos.trace import read_trace
+from workers.chaos.verdict import Run, Verdict
+from workers.settings import Settings
+
+SETTLE_LIMIT_S = 30.0
+QUIET_S = 2.5
+"""How long nothing may change at the end, before it is taken for the end."""
+FIRST_LIMIT_S = 40.0
+PROGRESS_S = 5.0
+API_FAULTS_FIRST_S = 0.5
+
+SHORTER = Settings(lease_ms=3_000, renew_every_ms=900, request_timeout_ms=1_500)
+"""The settings of a campaign: with D = 7 s instead of 14, five losses of Redis leave time for everything else."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to run. ``settings``: of the fleet."""
+
+    seed: int
+    duration_s: float
+    faults: int
+    nodes: int
+    workers: int
+    ingestors: int
+    root: Path
+    settings: Settings = SHORTER
+
+    @property
+    def timing(self) -> Timing:
+        return Timing(self.settings.drain_ms / 1000, self.settings.lease_ms / 1000)
+
+    def environment(self) -> dict[str, str]:
+        """The settings that differ from the defaults, for the processes."""
+        usual = Settings().to_env()
+        return {name: value for name, value in self.settings.to_env().items() if value != usual.get(name)}
+
+    def told_settings(self) -> dict[str, Any]:
+        """For the verdict."""
+        settings = self.settings
+        return {
+            "lease_ms": settings.lease_ms,
+            "renew_every_ms": settings.renew_every_ms,
+            "request_timeout_ms": settings.request_timeout_ms,
+            "drain_ms": settings.drain_ms,
+            "settle_limit_s": SETTLE_LIMIT_S,
+            "nodes": self.nodes,
+            "workers": self.workers,
+            "supervisors": 2 if self.workers > 1 else 1,
+            "ingestors": self.ingestors,
+        }
+
+
+class CampaignFailed(Exception):
+    """It could not be carried out; one line. Nothing is known about the fleet then."""
+
+
+class Campaign:
+    """``run`` it once. ``say``: progress, a line at a time."""
+
+    def __init__(self, options: Options, say: Callable[[str], None]) -> None:
+        self._options, self._say = options, say
+        self.plan: list[Planned] = schedule(options.seed, options.faults, options.duration_s, options.timing)
+        self._began_s = time.monotonic()
+
+    async def run(self) -> tuple[Verdict, Evidence]:
+        """Raises CampaignFailed."""
+        options, root = self._options, self._options.root
+        rig = Rig(
+            root,
+            nodes=options.nodes,
+            workers=options.workers,
+            ingestors=options.ingestors,
+            settings=options.environment(),
+        )
+        (root / "schedule.json").write_text(json.dumps([each._asdict() for each in self.plan], indent=1) + "\n")
+        try:
+            await rig.start()
+            self._tell(f"up: {options.workers} workers of two supervisors, {options.ingestors} ingestors")
+            return await self._shake(rig)
+        except RigFailed as error:
+            raise CampaignFailed(str(error)) from None
+        finally:
+            await rig.stop()
+
+    async def _shake(self, rig: Rig) -> tuple[Verdict, Evidence]:
+        options, root = self._options, self._options.root
+        live = Live()
+        monitor = MonitorRecorder(rig.redis_url, root / "monitor.log")
+        journal = Journal(rig.api_url, root / "journal.jsonl", live.take)
+        prey = Prey(rig.redis_url, Random(f"prey {options.seed}"))
+        faults = Faults(rig, prey, options.seed)
+        api_faults = ApiFaults(rig.api_url, options.seed, options.settings.request_timeout_ms / 1000)
+        load = Load(config.load(rig.state.kubeconfig), live, options.seed)
+        async with contextlib.aclosing(load), _in_background(monitor.run()):
+            await asyncio.wait_for(monitor.attached.wait(), 10)
+            await journal.listen()
+            async with _in_background(journal.run()):
+                await load.begin()
+                if not await self._settled(rig, live, journal, FIRST_LIMIT_S, quiet_s=0.0):
+                    raise CampaignFailed(f"before any fault: {'; '.join(live.unsettled())}")
+                self._tell(f"{len(live.owners)} owners, {len(live.pods)} pods at rest; {len(self.plan)} faults to come")
+                begin_s = asyncio.get_running_loop().time()
+                async with (
+                    _in_background(api_faults.run()),
+                    _in_background(load.run()),
+                    _in_background(self._progress(begin_s, faults, live, prey)),
+                ):
+                    await asyncio.sleep(API_FAULTS_FIRST_S)
+                    await faults.run(self.plan, begin_s)
+                    left_s = begin_s + options.duration_s - asyncio.get_running_loop().time()
+                    await asyncio.sleep(max(0.0, left_s))
+                faults.thaw()
+                await api_faults.clear()
+                await load.finish()
+                faults_ended_s = time.time()
+                self._tell(f"the faults are over: {len(faults.blows)} done, {len(faults.missed)} without a victim")
+                settled = await self._settled(rig, live, journal, SETTLE_LIMIT_S, quiet_s=QUIET_S)
+                settle_s = (journal.last_s if settled else time.time()) - faults_ended_s
+                told = f"all at rest after {max(0.0, settle_s):.1f} s" if settled else "; ".join(live.unsettled())
+                self._tell(told)
+                ended_s = time.time()
+                await _see_the_end(prey, monitor)
+            monitor.flush()
+        prey.close()
+        await rig.stop()
+        self._tell("reading the evidence ...")
+        facts = Facts(options.settings.drain_ms / 1000, faults_ended_s, ended_s, SETTLE_LIMIT_S)
+        evidence = read_evidence(root, rig.state.audit_log, journal, faults.blows, facts)
+        verdict = Verdict.of(self._run(faults, api_faults, load, max(0.0, settle_s)), check(evidence))
+        return verdict, evidence
+
+    def _run(self, faults: Faults, api_faults: ApiFaults, load: Load, settle_s: float) -> Run:
+        options = self._options
+        kinds = Counter(blow.kind for blow in faults.blows)
+        kinds.update(f"pause {blow.why}" for blow in faults.blows if blow.kind == "pause")
+        return Run(
+            seed=options.seed,
+            duration_s=options.duration_s,
+            asked=options.faults,
+            blows=kinds,
+            missed=Counter(faults.missed),
+            api=api_faults.applied,
+            load=load.done,
+            settings=options.told_settings(),
+            settle_s=round(settle_s, 2),
+            state_dir=str(options.root),
+        )
+
+    async def _settled(self, rig: Rig, live: Live, journal: Journal, limit_s: float, quiet_s: float) -> bool:
+        """Wait until every owner is as it should be and nothing has changed for a while. False: not in time."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + limit_s
+        while live.unsettled():
+            rig.check()
+            if loop.time() > until_s:
+                return False
+            await asyncio.sleep(0.05)
+        while time.time() - journal.last_s < quiet_s and loop.time() < until_s + quiet_s:
+            await asyncio.sleep(0.05)
+        return not live.unsettled()
+
+    async def _progress(self, begin_s: float, faults: Faults, live: Live, prey: Prey) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(PROGRESS_S)
+            done = Counter(blow.kind for blow in faults.blows)
+            told = ", ".join(f"{count} {kind}" for kind, count in sorted(done.items())) or "none yet"
+            phase = prey.phase() or "no epoch"
+            self._tell(
+                f"{loop.time() - begin_s:4.0f} s of {self._options.duration_s:g}: faults: {told};"
+                f" {len(live.pods)} pods, {live.created} made so far; {phase}"
+            )
+
+    def _tell(self, text: str) -> None:
+        self._say(f"{time.monotonic() - self._began_s:6.1f} s  {text}")
+
+
+def read_evidence(root: Path, audit_log: Path, journal: Journal, blows: Sequence[Blow], facts: Facts) -> Evidence:
+    """What the recorders left in the state directory. The blows and facts are written beside it."""
+    notes = {"facts": facts._asdict(), "blows": [each._asdict() for each in blows], "from_rv": journal.from_rv}
+    (root / "faults.json").write_text(json.dumps(notes, indent=1) + "\n")
+    with (root / "monitor.log").open(encoding="latin-1") as lines:
+        trace = list(read_trace(lines))
+    with audit_log.open("rb") as log:
+        requests = list(read_requests(log))
+    return Evidence(trace, requests, journal.history, blows, facts, journal.from_rv, journal.gaps)
+
+
+async def _see_the_end(prey: Prey, monitor: MonitorRecorder) -> None:
+    """Let the recorder of Redis read to the end."""
+    try:
+        prey.say(END)
+        await asyncio.wait_for(monitor.seen_to_the_end.wait(), 20)
+    except (RedisError, TimeoutError) as error:
+        raise CampaignFailed(f"the trace of Redis was not read to its end: {type(error).__name__} {error}") from None
+
+
+@contextlib.asynccontextmanager
+async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run something beside. Should it fail, the body is interrupted and CampaignFailed raised."""
+    body = asyncio.current_task()
+    assert body is not None
+    task = asyncio.create_task(work)
+
+    def ended(done: asyncio.Task[None]) -> None:
+        if not done.cancelled() and done.exception() is not None:
+            body.cancel()
+
+    task.add_done_callback(ended)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+            body.uncancel()
+            raise CampaignFailed(_told(error)) from error
+        raise
+    finally:
+        task.remove_done_callback(ended)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return _told(error.exceptions[0])
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,104 @@
+"""The checker: evidence in, findings out. It imports nothing of the product and judges no word of its logs.
+
+Four passes, each linear: the trace of Redis (``fences``), the audit log against it (``writes``), the watch history in
+revision order (``owners``), changes against claims (``keys``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from workers.chaos.evidence import Blow, Facts, Request, Seen, Step, Violation
+from workers.chaos.fences import Fences
+from workers.chaos.keys import Keys
+from workers.chaos.owners import Owners
+from workers.chaos.recovery import Recovery
+from workers.chaos.writes import Writes
+
+KINDS = (
+    "over_creation",
+    "over_deletion",
+    "overlap",
+    "lost_key",
+    "stuck_key",
+    "duplicate_name",
+    "unannounced_write",
+    "unguarded_delete",
+    "status_backwards",
+    "early_open",
+    "watermark_backwards",
+)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that was seen. ``from_rv``: the revision the watch began at; ``gaps``: what the recorders missed."""
+
+    trace: Sequence[Step]
+    requests: Sequence[Request]
+    history: Sequence[Seen]
+    blows: Sequence[Blow]
+    facts: Facts
+    from_rv: int = 0
+    gaps: Sequence[str] = ()
+
+
+@dataclass
+class Findings:
+    """``violations`` by time; ``gaps``: evidence that is missing, which voids the rest."""
+
+    violations: list[Violation]
+    gaps: list[str]
+    opportunities: dict[str, int]
+    answers: Counter[str]
+    worker_ms: list[float] = field(default_factory=list)
+    supervisor_ms: list[float] = field(default_factory=list)
+    waits_s: list[float] = field(default_factory=list)
+
+    def count(self, kind: str) -> int:
+        """How many violations of a kind."""
+        return sum(each.kind == kind for each in self.violations)
+
+
+def check(evidence: Evidence) -> Findings:
+    """Judge a run."""
+    facts = evidence.facts
+    fences = Fences(facts.drain_s).read(evidence.trace)
+    writes = Writes(fences, facts.drain_s, evidence.blows).read(evidence.requests)
+    history = sorted(evidence.history, key=lambda seen: seen.rv)
+    owners = Owners(writes.by_rv, facts.drain_s).read(history)
+    owners.finish(facts).compare(evidence.requests, evidence.from_rv)
+    keys = Keys(fences.views, fences.open_spans).read(history, facts)
+    recovery = Recovery(fences).read(evidence.blows)
+    standing = [
+        Violation("stuck_key", hold.task, hold.from_s, 0, f"still locked by {hold.holder} when the run ended")
+        for hold in fences.standing()
+        if facts.ended_s - hold.from_s > facts.settle_limit_s
+    ]
+    parts = (fences.violations, writes.violations, owners.violations, keys.violations, standing)
+    return Findings(
+        violations=sorted((each for part in parts for each in part), key=lambda each: each.at_s),
+        gaps=[*evidence.gaps, *fences.gaps, *writes.gaps, *owners.gaps],
+        opportunities={
+            "creates": owners.creates,
+            "deletes": owners.deletes,
+            "claims": len(fences.holds),
+            "kills_holding_keys": recovery.kills_holding,
+            "kills_with_write_in_flight": recovery.kills_with_write_in_flight,
+            "already_exists": writes.answers["create 409"],
+            "late_commits": writes.late,
+            "stale_nonce_refusals": len(fences.refused),
+            "reissued_writes": writes.reissued,
+            "live_lists": fences.live_lists,
+            "epochs": len(fences.epochs),
+            "rests": owners.rests,
+            "parked": recovery.parked,
+            "changes_followed": len(keys.waits_s),
+        },
+        answers=writes.answers,
+        worker_ms=recovery.worker_ms,
+        supervisor_ms=recovery.supervisor_ms,
+        waits_s=keys.waits_s,
+    )

@@ -1,0 +1,278 @@
+"""What the recorders saw, as plain values: the only language the checker speaks.
+
+Times are unix seconds of this machine's clock (``_s``); all recorders and servers run on it. A task is "queue:ns/name",
+as in the product's lease table. Nothing here knows how it was recorded.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+QUEUE_OF_KIND = {"ReplicaSet": "replicaset"}
+"""The kinds of owners that are judged."""
+
+
+# -- the watch history: one event a resourceVersion -----------------------------------------------------------------
+
+
+class PodSeen(NamedTuple):
+    """A pod after a change. ``owner``: uid of its controller, "" for an orphan; ``gone``: it has left the store."""
+
+    rv: int
+    at_s: float
+    gone: bool
+    namespace: str
+    name: str
+    uid: str
+    owner: str = ""
+    task: str = ""
+    labels: str = ""
+    node: str = ""
+    deleting: bool = False
+    phase: str = "Pending"
+    ready: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Counts towards the replicas of its controller."""
+        return not self.gone and not self.deleting and self.phase not in ("Succeeded", "Failed")
+
+
+class OwnerSeen(NamedTuple):
+    """An owner after a change: what it asks for, and what its status says."""
+
+    rv: int
+    at_s: float
+    gone: bool
+    task: str
+    uid: str
+    generation: int
+    replicas: int
+    deleting: bool = False
+    strict: bool = False
+    observed: int = 0
+    status_replicas: int = 0
+    status_ready: int = 0
+
+
+class NamespaceSeen(NamedTuple):
+    """A namespace after a change."""
+
+    rv: int
+    at_s: float
+    gone: bool
+    name: str
+    deleting: bool = False
+
+
+Seen = PodSeen | OwnerSeen | NamespaceSeen
+
+
+# -- the audit log: one request -------------------------------------------------------------------------------------
+
+
+class Request(NamedTuple):
+    """A write the API server has dealt with. ``rv``: of the object it was about, 0 where nothing was.
+
+    ``ours``: sent by a worker. ``owner``, ``task``: controller named in the body of a create. ``asked_uid``,
+    ``asked_rv``: preconditions of a delete, or uid and resourceVersion in the body of a patch. ``body``: whether the
+    log had one.
+    """
+
+    received_s: float
+    done_s: float
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    code: int
+    committed: bool
+    ours: bool
+    rv: int = 0
+    uid: str = ""
+    owner: str = ""
+    task: str = ""
+    asked_uid: str = ""
+    asked_rv: str = ""
+    fault: str = ""
+    body: bool = True
+
+
+# -- the trace of Redis ---------------------------------------------------------------------------------------------
+
+
+class Attached(NamedTuple):
+    """From here on every command of this server is seen. ``epoch``, ``phase``: as they stood just then; 0 and "": none.
+
+    What came before may have been missed.
+    """
+
+    at_s: float
+    epoch: int = 0
+    phase: str = ""
+
+
+class Lost(NamedTuple):
+    """The data went: flushed, or the server died."""
+
+    at_s: float
+    why: str
+
+
+class Minted(NamedTuple):
+    """An epoch began: it drains."""
+
+    at_s: float
+    epoch: int
+
+
+class Opened(NamedTuple):
+    """Turns may begin."""
+
+    at_s: float
+    epoch: int
+
+
+class Watermark(NamedTuple):
+    """The cache of a resource equals the API at ``rv`` from here on."""
+
+    at_s: float
+    epoch: int
+    resource: str
+    rv: int
+
+
+class Claimed(NamedTuple):
+    """A lock was written."""
+
+    at_s: float
+    epoch: int
+    task: str
+    holder: str
+    nonce: str
+
+
+class Recorded(NamedTuple):
+    """Writes were announced and accepted, or, without ``entries``, the lease was started anew.
+
+    ``nonce``: as the caller gave it. An entry is (field, uid): field is "create pods/web-1" or "delete pods/web-1".
+    """
+
+    at_s: float
+    epoch: int
+    task: str
+    nonce: str
+    entries: tuple[tuple[str, str], ...] = ()
+
+
+class Settled(NamedTuple):
+    """An announced write is pending no longer. ``field`` "": the whole record went."""
+
+    at_s: float
+    epoch: int
+    task: str
+    field: str
+
+
+class Dirty(NamedTuple):
+    """A change came while the key was worked on."""
+
+    at_s: float
+    epoch: int
+    task: str
+
+
+class Unlocked(NamedTuple):
+    """A lock was taken away. ``by``: finish, release, reclaim, or another script's name; "" for a plain command.
+
+    ``nonce``: as the caller of finish gave it. ``state``: where the key went: queued, delayed, parked, or idle.
+    ``holder``: whom release named.
+    """
+
+    at_s: float
+    epoch: int
+    task: str
+    by: str
+    nonce: str = ""
+    holder: str = ""
+    state: str = "idle"
+
+
+class Refused(NamedTuple):
+    """A record or finish whose nonce was not the current one; nothing changed."""
+
+    at_s: float
+    epoch: int
+    task: str
+    nonce: str
+    step: str
+
+
+class Renewed(NamedTuple):
+    """A lease was started anew for these holders."""
+
+    at_s: float
+    epoch: int
+    task: str
+    holders: tuple[str, ...]
+
+
+class LiveList(NamedTuple):
+    """A turn ended that had decided on a live list."""
+
+    at_s: float
+    epoch: int
+    task: str
+
+
+Step = (
+    Attached
+    | Lost
+    | Minted
+    | Opened
+    | Watermark
+    | Claimed
+    | Recorded
+    | Settled
+    | Dirty
+    | Unlocked
+    | Refused
+    | Renewed
+    | LiveList
+)
+
+
+# -- what the campaign did ------------------------------------------------------------------------------------------
+
+
+class Blow(NamedTuple):
+    """A fault that was carried out. ``kind``: worker, ingestor, supervisor, pause, flushall, redis.
+
+    ``holders``: workers that died with it (or stood still until ``until_s``). ``why``: what the victim was chosen for.
+    """
+
+    at_s: float
+    kind: str
+    pid: int = 0
+    holders: tuple[str, ...] = ()
+    until_s: float = 0.0
+    why: str = ""
+
+
+class Facts(NamedTuple):
+    """What the checker has to know of the run. ``drain_s``: D, the time after which no write can land any more."""
+
+    drain_s: float
+    faults_ended_s: float
+    ended_s: float
+    settle_limit_s: float = 30.0
+
+
+class Violation(NamedTuple):
+    """One broken promise: which, whose, when, at which revision (0: none), and in words."""
+
+    kind: str
+    task: str
+    at_s: float
+    rv: int
+    text: str

@@ -1,0 +1,266 @@
+"""The pass over the watch history, in revision order: counts of pods against what was wanted.
+
+An owner is *at rest* when it has as many active pods as it asks for and none that is ending (of a strict owner: nor one
+that has ended), when its status says that its latest wish was acted on, and when no write of ours that would still take
+effect had been announced by then. What is judged is always judged since the last rest:
+
+- after a create of ours, active pods without those that others (or an adoption) added: at most the largest wish;
+- a strict owner: the same for all pods that exist;
+- after a delete of ours, active pods: at least the smallest wish of the last 2 D before the delete was announced, less
+  the pods lost to others in that time.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from workers.chaos.evidence import Facts, NamespaceSeen, OwnerSeen, PodSeen, Request, Seen, Violation
+from workers.chaos.writes import Commit
+
+REVISIONS_OF_A_DELETE = 3
+"""A delete marks the object and may then remove it: it is known by its last revision, and acts at its first."""
+
+
+@dataclass(slots=True)
+class _Owner:
+    """One owner, by uid. ``wishes``: (time, replicas) since the last rest; ``losses``: times; the others: uids of pods.
+
+    ``existing``: all it controls; ``around``: those of them that hinder a rest unless they are active.
+    """
+
+    seen: OwnerSeen
+    wishes: list[tuple[float, int]]
+    most: int
+    active: set[str] = field(default_factory=set)
+    existing: set[str] = field(default_factory=set)
+    around: set[str] = field(default_factory=set)
+    ready: set[str] = field(default_factory=set)
+    added: set[str] = field(default_factory=set)
+    losses: list[float] = field(default_factory=list)
+    rest_s: float = -math.inf
+    settled_s: float = math.inf
+    """Since when all is as it should be, status and all."""
+    rests: int = 0
+
+
+class _Outstanding:
+    """For one owner: is any write that takes effect after a revision announced before a time?"""
+
+    def __init__(self, commits: Sequence[Commit]) -> None:
+        ordered = sorted(commits, key=lambda each: each.rv)
+        self._rvs = [each.rv for each in ordered]
+        self._first_s = [math.inf] * (len(ordered) + 1)
+        for at in range(len(ordered) - 1, -1, -1):
+            self._first_s[at] = min(self._first_s[at + 1], ordered[at].recorded_s)
+
+    def after(self, rv: int, at_s: float) -> bool:
+        return self._first_s[bisect.bisect_right(self._rvs, rv)] <= at_s
+
+
+@dataclass
+class Owners:
+    """Fed the history once; ``finish`` says who never came to rest."""
+
+    by_rv: dict[int, Commit]
+    drain_s: float
+    violations: list[Violation] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    creates: int = 0
+    deletes: int = 0
+    rests: int = 0
+
+    def __post_init__(self) -> None:
+        self._owners: dict[str, _Owner] = {}
+        self._pods: dict[str, PodSeen] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._namespaces: dict[str, NamespaceSeen] = {}
+        self._outstanding: dict[str, _Outstanding] = {}
+        self._added_rvs: set[int] = set()
+
+    def read(self, history: Sequence[Seen]) -> Owners:
+        """All of a history, sorted by revision."""
+        owner_of = {each.uid: each.owner for each in history if isinstance(each, PodSeen) and each.owner}
+        commits = defaultdict(list)
+        for commit in self.by_rv.values():
+            commits[commit.owner or owner_of.get(commit.uid, "")].append(commit)
+        self._outstanding = {uid: _Outstanding(of_owner) for uid, of_owner in commits.items()}
+        for seen in history:
+            if isinstance(seen, PodSeen):
+                self._pod(seen)
+            elif isinstance(seen, OwnerSeen):
+                self._owner(seen)
+            else:
+                self._namespaces[seen.name] = seen
+        return self
+
+    # -- owners
+
+    def _owner(self, seen: OwnerSeen) -> None:
+        owner = self._owners.get(seen.uid)
+        if owner is None:
+            self._owners[seen.uid] = owner = _Owner(seen, [(seen.at_s, seen.replicas)], seen.replicas)
+        else:
+            if seen.observed < owner.seen.observed:
+                text = f"observedGeneration went from {owner.seen.observed} to {seen.observed}"
+                self._break("status_backwards", seen, text)
+            if seen.replicas != owner.seen.replicas:
+                owner.wishes.append((seen.at_s, seen.replicas))
+                owner.most = max(owner.most, seen.replicas)
+            owner.seen = seen
+        self._look_for_rest(owner, seen.rv, seen.at_s)
+
+    def _look_for_rest(self, owner: _Owner, rv: int, at_s: float) -> None:
+        seen = owner.seen
+        right = (
+            not seen.gone
+            and not seen.deleting
+            and seen.observed == seen.generation
+            and len(owner.around) == len(owner.active) == seen.replicas
+        )
+        if right and seen.status_replicas == seen.replicas and seen.status_ready == len(owner.ready):
+            owner.settled_s = min(owner.settled_s, at_s)
+        else:
+            owner.settled_s = math.inf
+        if right and not (seen.uid in self._outstanding and self._outstanding[seen.uid].after(rv, at_s)):
+            owner.most, owner.wishes, owner.rest_s = seen.replicas, [(at_s, seen.replicas)], at_s
+            owner.added.clear()
+            owner.losses.clear()
+            self.rests += 1
+
+    # -- pods
+
+    def _pod(self, seen: PodSeen) -> None:
+        before = self._pods.get(seen.uid)
+        if seen.gone:
+            self._pods.pop(seen.uid, None)
+            if self._names.get((seen.namespace, seen.name)) == seen.uid:
+                del self._names[seen.namespace, seen.name]
+        else:
+            if before is None:
+                self._appeared(seen)
+            self._pods[seen.uid] = seen
+        touched = dict.fromkeys(uid for uid in ((before.owner if before else ""), seen.owner) if uid)
+        for uid in touched:
+            owner = self._owners.get(uid)
+            if owner is not None:
+                self._count(owner, seen, before)
+                self._look_for_rest(owner, seen.rv, seen.at_s)
+            elif before is None and seen.rv in self.by_rv:
+                self.gaps.append(f"revision {seen.rv}: a pod was created for owner {uid}, which was never seen")
+
+    def _appeared(self, seen: PodSeen) -> None:
+        self._added_rvs.add(seen.rv)
+        name = seen.namespace, seen.name
+        other = self._names.get(name)
+        if other is not None and other != seen.uid:
+            text = f"pod {seen.name} exists twice: {other} and {seen.uid}"
+            self.violations.append(Violation("duplicate_name", seen.task, seen.at_s, seen.rv, text))
+        self._names[name] = seen.uid
+
+    def _count(self, owner: _Owner, seen: PodSeen, before: PodSeen | None) -> None:
+        mine = seen.owner == owner.seen.uid and not seen.gone
+        active = mine and seen.active
+        was_active = seen.uid in owner.active
+        around = mine and (seen.active or seen.deleting or owner.seen.strict)
+        for uids, belongs in (
+            (owner.existing, mine),
+            (owner.around, around),
+            (owner.active, active),
+            (owner.ready, active and seen.ready),
+        ):
+            if belongs:
+                uids.add(seen.uid)
+            else:
+                uids.discard(seen.uid)
+        if active and not was_active:
+            commit = self.by_rv.get(seen.rv)
+            if before is None and commit is not None and commit.verb == "create":
+                self.creates += 1
+                self._check_create(owner, seen)
+            else:
+                owner.added.add(seen.uid)
+        elif was_active and not active:
+            owner.added.discard(seen.uid)
+            commit = self._delete_at(seen)
+            if commit is None:
+                owner.losses.append(seen.at_s)
+            else:
+                self.deletes += 1
+                self._check_delete(owner, seen, commit)
+
+    def _delete_at(self, seen: PodSeen) -> Commit | None:
+        for rv in range(seen.rv, seen.rv + REVISIONS_OF_A_DELETE):
+            commit = self.by_rv.get(rv)
+            if commit is not None and commit.verb == "delete" and commit.uid == seen.uid:
+                return commit
+        return None
+
+    def _check_create(self, owner: _Owner, seen: PodSeen) -> None:
+        others = len(owner.added)
+        pods, what = len(owner.active), "active pods"
+        if owner.seen.strict:
+            pods, what = len(owner.existing), "pods (strict)"
+        if pods > owner.most + others:
+            text = f"create of {seen.name} made {pods} {what}; at most {owner.most} were wanted since it was at rest"
+            if others:
+                text += f", and {others} added by others"
+            self._break("over_creation", owner.seen._replace(rv=seen.rv, at_s=seen.at_s), text)
+
+    def _check_delete(self, owner: _Owner, seen: PodSeen, commit: Commit) -> None:
+        from_s = max(owner.rest_s, min(commit.recorded_s, commit.received_s) - 2 * self.drain_s)
+        at = bisect.bisect_right(owner.wishes, from_s, key=lambda wish: wish[0])
+        fewest = min(replicas for _, replicas in owner.wishes[max(0, at - 1) :])
+        lost = sum(1 for at_s in owner.losses if at_s >= from_s)
+        left = len(owner.active)
+        if left < fewest - lost:
+            text = (
+                f"delete of {seen.name} left {left} active pods; at least {fewest} were wanted"
+                f" in the {seen.at_s - from_s:.1f} s before, and {lost} lost to others"
+            )
+            self._break("over_deletion", owner.seen._replace(rv=seen.rv, at_s=seen.at_s), text)
+
+    # -- the end
+
+    def finish(self, facts: Facts) -> Owners:
+        """Who is not as it should be, or was not in time."""
+        limit_s = facts.faults_ended_s + facts.settle_limit_s
+        for owner in self._owners.values():
+            seen = owner.seen
+            if seen.gone:
+                continue
+            if owner.settled_s > limit_s:
+                late = "" if owner.settled_s == math.inf else f", right only {owner.settled_s - limit_s:.1f} s later"
+                text = (
+                    f"{facts.settle_limit_s:g} s after the faults: {len(owner.active)} active of {len(owner.around)}"
+                    f" pods, {seen.replicas} wanted; status says {seen.status_replicas} replicas, {seen.status_ready}"
+                    f" ready ({len(owner.ready)} are), generation {seen.observed} of {seen.generation}{late}"
+                )
+                self._break("stuck_key", seen, text)
+        left = defaultdict(list)
+        for pod in self._pods.values():
+            if pod.owner and (pod.owner not in self._owners or self._owners[pod.owner].seen.gone):
+                left[pod.task].append(pod)
+        for task, pods in left.items():
+            text = f"{len(pods)} pods are left of an owner that is gone, such as {pods[0].name}"
+            self.violations.append(Violation("stuck_key", task, pods[0].at_s, pods[0].rv, text))
+        return self
+
+    def compare(self, requests: Iterable[Request], from_rv: int) -> Owners:
+        """Every pod that appeared has its request in the log, and the other way round: else evidence is missing."""
+        asked = {
+            each.rv
+            for each in requests
+            if each.resource == "pods" and each.verb == "create" and each.committed and each.rv > from_rv
+        }
+        for rv in sorted(asked - self._added_rvs)[:3]:
+            self.gaps.append(f"the log has a pod created at revision {rv}; the watch never showed it")
+        for rv in sorted(each for each in self._added_rvs - asked if each > from_rv)[:3]:
+            self.gaps.append(f"the watch shows a pod created at revision {rv}; the log has no request for it")
+        return self
+
+    def _break(self, kind: str, seen: OwnerSeen, text: str) -> None:
+        self.violations.append(Violation(kind, seen.task, seen.at_s, seen.rv, text))

@@ -1,0 +1,90 @@
+"""Whom to hit: a look into Redis for workers that hold locks, and for writes they have announced."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import cast
+
+import redis
+from redis.exceptions import RedisError
+
+from broker import keys
+from broker.connection import connect
+from workers.chaos.evidence import QUEUE_OF_KIND
+
+_HOLDER = re.compile(rb"holder=(\S+)")
+
+
+class Prey:
+    """``url`` gives the admin's URL."""
+
+    def __init__(self, url: Callable[[], str], chance: random.Random) -> None:
+        self._url, self._chance = url, chance
+        self._client: redis.Redis | None = None
+
+    def busy(self, among: Collection[str]) -> str | None:
+        """One of these workers that has writes announced and unanswered; the more, the likelier. None: nobody has."""
+        try:
+            writes = self._writes()
+        except (RedisError, OSError):
+            self.close()
+            return None
+        found = {holder: count for holder, count in writes.items() if holder in among and count}
+        if not found:
+            return None
+        (holder,) = self._chance.choices(list(found), [min(count, 20) for count in found.values()])
+        return holder
+
+    def phase(self) -> str:
+        """OPEN or DRAIN; "" where there is no epoch or no answer."""
+        try:
+            client, number = self._epoch()
+            phase = client.get(keys.Keys(number).of("phase")) if number else None
+        except (RedisError, OSError):
+            self.close()
+            return ""
+        return phase.decode() if isinstance(phase, bytes) else ""
+
+    def flushall(self) -> bool:
+        """Empty the server. False where it did not answer."""
+        try:
+            self._epoch()[0].flushall()
+        except (RedisError, OSError):
+            self.close()
+            return False
+        return True
+
+    def say(self, word: str) -> None:
+        """Make a command that MONITOR shows. Raises RedisError."""
+        self._epoch()[0].echo(word)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _epoch(self) -> tuple[redis.Redis, int]:
+        if self._client is None:
+            self._client = connect(self._url(), timeout_s=1.0)
+        return self._client, int(self._client.get(keys.epoch()) or 0)
+
+    def _writes(self) -> Counter[str]:
+        """Writes announced and unanswered, by holder."""
+        client, number = self._epoch()
+        of_epoch, found = keys.Keys(number), Counter[str]()
+        for queue in QUEUE_OF_KIND.values():
+            locks = cast(dict[bytes, bytes], client.hgetall(of_epoch.locks(queue)))
+            if not locks:
+                continue
+            with client.pipeline(transaction=False) as pipe:
+                for key in locks:
+                    pipe.hvals(of_epoch.expect(queue, key.decode()))
+                records = pipe.execute()
+            for text, values in zip(locks.values(), records, strict=True):
+                holder = _HOLDER.search(text)
+                if holder is not None:
+                    found[holder[1].decode()] += sum(value.startswith(b"pending ") for value in values)
+        return found

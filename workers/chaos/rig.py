@@ -1,0 +1,186 @@
+"""What is shaken: an `oarlock up` and a second supervisor beside it, as on two hosts, and their processes by role.
+
+One supervisor alone would renew the leases of a worker that stands still; only with two can a key be taken over from a
+fleet that is frozen as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.death_signal import command_dying_with_this_process
+from workers.up.state_dir import StateDir
+
+UP_LIMIT_S = 60.0
+STOP_LIMIT_S = 30.0
+AGAIN_S = 0.1
+
+
+class Target(NamedTuple):
+    """A process that can be hit. ``fleet``: 0 of `oarlock up`, 1 of the second supervisor. ``name``: as in locks."""
+
+    role: str
+    pid: int
+    name: str
+    fleet: int
+
+
+class RigFailed(Exception):
+    """It did not come up, or ended by itself; one line."""
+
+
+class Rig:
+    """``start``, then ``targets``; ``stop`` in any case.
+
+    ``root``: for the state directories of both, ``root/up`` and ``root/second``, and for what they say. ``settings``:
+    environment for every process of ours.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        nodes: int,
+        workers: int,
+        ingestors: int,
+        settings: Mapping[str, str],
+    ) -> None:
+        self._root = root.absolute()
+        self.state = StateDir(self._root / "up")
+        self._counts = (workers + 1) // 2, workers // 2
+        self._nodes, self._ingestors, self._environment = nodes, ingestors, {**os.environ, **settings}
+        self._second_dir = self._root / "second"
+        self._up: asyncio.subprocess.Process | None = None
+        self._second: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def api_url(self) -> str:
+        """The API server's."""
+        return str(self.state.read_up()["api_url"])
+
+    def redis_url(self) -> str:
+        """The admin's URL of the Redis."""
+        return self.state.read_redis_url()
+
+    async def start(self) -> None:
+        """Bring all up and wait until turns may begin. Raises RigFailed. Only the main thread may call this."""
+        self._second_dir.mkdir(parents=True, exist_ok=True)
+        first, _ = self._counts
+        arguments = ["up", "--faults", "-v", "--state-dir", str(self.state.root), "--nodes", str(self._nodes)]
+        arguments += ["--workers", str(first), "--ingestors", str(self._ingestors)]
+        self._up = await self._run(arguments, self._root / "up.log", signal.SIGTERM)
+        deadline_s = time.monotonic() + UP_LIMIT_S
+        while self.state.owner_pid() != self._up.pid or self.state.read_up().get("state") != "ready":
+            self.check()
+            if time.monotonic() > deadline_s:
+                raise RigFailed(f"not everything was up within {UP_LIMIT_S:.0f} s; see {self._root}")
+            await asyncio.sleep(0.02)
+        self._keeper = asyncio.create_task(self._keep_second())
+        while len(self.targets("worker")) < sum(self._counts):
+            self.check()
+            if time.monotonic() > deadline_s:
+                raise RigFailed(f"not all workers were up within {UP_LIMIT_S:.0f} s; see {self.state.logs}")
+            await asyncio.sleep(0.02)
+
+    def check(self) -> None:
+        """Raises RigFailed once `oarlock up` has ended."""
+        if self._up is not None and self._up.returncode is not None:
+            log = self._root / "up.log"
+            said = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
+            raise RigFailed(
+                f"`oarlock up` ended with exit code {self._up.returncode}: {' '.join(said) or 'it said nothing'}"
+            )
+
+    def targets(self, role: str) -> list[Target]:
+        """The processes of a role that run now."""
+        found = [Target(each.role, each.pid, each.name, 0) for each in self.state.read_processes() if each.role == role]
+        second = self._second
+        if second is not None and second.returncode is None:
+            if role == "supervisor":
+                found.append(Target(role, second.pid, "supervisor-2", 1))
+            elif role == "worker":
+                found += self._second_workers(second.pid)
+        return [each for each in found if self._is_ours(each)]
+
+    def _is_ours(self, target: Target) -> bool:
+        """Whether it runs under a process of ours: a list may be old, and a pid another's by now."""
+        parent = _parent(target.pid)
+        up_pid = self._up.pid if self._up is not None else 0
+        if target.role == "worker":
+            parent = _parent(parent) if target.fleet == 0 else parent
+            return parent == (up_pid if target.fleet == 0 else self._second.pid if self._second else 0) != 0
+        return parent == (up_pid if target.fleet == 0 else os.getpid()) != 0
+
+    def _second_workers(self, supervisor_pid: int) -> list[Target]:
+        try:
+            listed = json.loads((self._second_dir / "workers.json").read_text())
+        except (OSError, ValueError):
+            return []
+        if not any(each["role"] == "supervisor" and each["pid"] == supervisor_pid for each in listed):
+            return []  # the list of its predecessor
+        return [Target("worker", each["pid"], each["name"], 1) for each in listed if each["role"] == "worker"]
+
+    async def _keep_second(self) -> None:
+        command = ["worker", "--workers", str(self._counts[1]), "--state-dir", str(self._second_dir)]
+        if not self._counts[1]:
+            return
+        extra = {
+            "OARLOCK_REDIS_URL": self.redis_url(),
+            "OARLOCK_KUBECONFIG": str(self.state.kubeconfig),
+            "OARLOCK_API_QPS": "0",
+            "OARLOCK_EMBEDDED": "1",
+        }
+        while True:
+            self._second = await self._run(command, self._root / "second.log", signal.SIGTERM, extra)
+            await self._second.wait()
+            await asyncio.sleep(AGAIN_S)
+
+    async def _run(
+        self, arguments: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
+    ) -> asyncio.subprocess.Process:
+        file = log.open("ab")
+        try:
+            return await asyncio.create_subprocess_exec(
+                *command_dying_with_this_process([sys.executable, "-m", "workers.cli", *arguments], signum),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env={**self._environment, **(extra or {})},
+                start_new_session=True,
+            )
+        finally:
+            file.close()
+
+    async def stop(self) -> None:
+        """End everything; the audit log and the logs stay."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        for process in (self._second, self._up):
+            if process is None or process.returncode is not None:
+                continue
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), STOP_LIMIT_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+def _parent(pid: int) -> int:
+    """Pid of the parent; 0 where there is no such process, or only its corpse."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if fields[0] == "Z" else int(fields[1])

@@ -1,0 +1,164 @@
+"""The verdict: findings as numbers, whether there was anything to find, and both as a table and as one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+from workers.chaos.checker import KINDS, Findings
+from workers.chaos.recovery import percentile
+
+PLURALS = {
+    "over_creation": "over_creations",
+    "over_deletion": "over_deletions",
+    "overlap": "overlaps",
+    "lost_key": "lost_keys",
+    "stuck_key": "stuck_keys",
+    "duplicate_name": "duplicate_names",
+    "unannounced_write": "unannounced_writes",
+    "unguarded_delete": "unguarded_deletes",
+    "status_backwards": "statuses_backwards",
+    "early_open": "early_opens",
+    "watermark_backwards": "watermarks_backwards",
+}
+assert set(PLURALS) == set(KINDS)
+
+MEANINGS = {
+    "over_creation": "a create of ours made more active pods than were wanted since the last rest",
+    "over_deletion": "a delete of ours left fewer active pods than were wanted",
+    "overlap": "two holders of a key, or a step of an earlier holder or epoch was accepted",
+    "lost_key": "a change that no claim had read, or an unlock that did not give the key back",
+    "stuck_key": "not as it should be 30 s after the faults stopped",
+    "duplicate_name": "two pods of one name",
+    "unannounced_write": "a create or delete that no record named",
+    "unguarded_delete": "a delete without uid or resourceVersion",
+    "status_backwards": "a status that went back, or bore no resourceVersion",
+    "early_open": "turns began before the drain was over",
+    "watermark_backwards": "the cache went back within an epoch",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was done, for the verdict. ``blows``: kind -> how many; ``api``: requests befallen, by action."""
+
+    seed: int
+    duration_s: float
+    asked: int
+    blows: Mapping[str, int]
+    missed: Mapping[str, int]
+    api: Mapping[str, int]
+    load: Mapping[str, int]
+    settings: Mapping[str, Any]
+    settle_s: float
+    state_dir: str
+
+
+def least(run: Run) -> dict[str, int]:
+    """How many opportunities of each sort a run must have had to prove anything."""
+    kills, losses = run.blows.get("worker", 0), run.blows.get("redis", 0) + run.blows.get("flushall", 0)
+    needed = {
+        "creates": max(20, kills),
+        "deletes": max(20, kills),
+        "kills_with_write_in_flight": max(1, kills // 4),
+        "already_exists": max(1, kills // 20),
+        "late_commits": max(1, kills // 20),
+        "reissued_writes": max(1, kills // 10),
+        "rests": max(10, kills // 5),
+        "epochs": 1 + losses,
+    }
+    if run.blows.get("pause host", 0) >= 3:
+        needed["stale_nonce_refusals"] = 1
+    return needed
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of one campaign."""
+
+    run: Run
+    findings: Findings
+    too_few: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Opportunity -> (had, needed)."""
+
+    @classmethod
+    def of(cls, run: Run, findings: Findings) -> Verdict:
+        had = findings.opportunities
+        short = {name: (had[name], needed) for name, needed in least(run).items() if had[name] < needed}
+        return cls(run, findings, short)
+
+    @property
+    def word(self) -> str:
+        """pass, fail, or no evidence."""
+        if self.findings.violations:
+            return "fail"
+        return "no evidence" if self.findings.gaps or self.too_few else "pass"
+
+    def as_json(self) -> dict[str, Any]:
+        """The last line. Keys: see `oarlock chaos --help`."""
+        run, found = self.run, self.findings
+        return {
+            "verdict": self.word,
+            **{PLURALS[kind]: found.count(kind) for kind in KINDS},
+            "evidence_gaps": len(found.gaps),
+            "opportunities": found.opportunities,
+            "too_few": {name: {"had": had, "needed": needed} for name, (had, needed) in self.too_few.items()},
+            "faults": {
+                "worker_kills": run.blows.get("worker", 0),
+                "ingestor_kills": run.blows.get("ingestor", 0),
+                "supervisor_kills": run.blows.get("supervisor", 0),
+                "pauses": run.blows.get("pause", 0),
+                "redis_losses": run.blows.get("redis", 0) + run.blows.get("flushall", 0),
+                "total": sum(run.blows.get(kind, 0) for kind in _COUNTED),
+                "asked": run.asked,
+                "missed": dict(run.missed),
+                "api": dict(run.api),
+            },
+            "recovery": {
+                "worker_kill_to_claim_ms": _spread(found.worker_ms),
+                "supervisor_kill_to_claim_ms": _spread(found.supervisor_ms),
+                "change_to_claim_ms": _spread([each * 1000 for each in found.waits_s]),
+                "settle_s": run.settle_s,
+            },
+            "answers": dict(sorted(found.answers.items())),
+            "load": dict(run.load),
+            "seed": run.seed,
+            "duration_s": run.duration_s,
+            "settings": dict(run.settings),
+            "state_dir": run.state_dir,
+        }
+
+    def table(self) -> Table:
+        """For people."""
+        table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
+        for heading, justify in (("", "left"), ("FOUND", "right"), ("", "left")):
+            table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+        for kind in KINDS:
+            count = self.findings.count(kind)
+            style = "bold red" if count else None
+            table.add_row(PLURALS[kind].replace("_", " "), str(count), MEANINGS[kind], style=style)
+        table.add_section()
+        for name, count in self.findings.opportunities.items():
+            short = f"too few: {self.too_few[name][1]} needed" if name in self.too_few else ""
+            table.add_row(name.replace("_", " "), str(count), short, style="bold red" if short else "dim")
+        return table
+
+
+_COUNTED = ("worker", "ingestor", "supervisor", "pause", "redis", "flushall")
+
+
+def _spread(values: list[float]) -> dict[str, float | int | None]:
+    """Count, p50, p99 and largest, in ms."""
+
+    def rounded(value: float | None) -> float | None:
+        return None if value is None else round(value, 1)
+
+    return {
+        "count": len(values),
+        "p50": rounded(percentile(values, 0.5)),
+        "p99": rounded(percentile(values, 0.99)),
+        "max": rounded(max(values, default=None)),
+    }

@@ -1,0 +1,171 @@
+"""`oarlock chaos`: a seeded campaign of faults against a fleet under load, with a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from workers.chaos.campaign import SHORTER, Campaign, CampaignFailed, Options
+from workers.chaos.checker import Evidence
+from workers.chaos.timeline import clock, timeline
+from workers.chaos.verdict import Verdict
+from workers.cli.problems import InputProblem, NotDone, say
+from workers.cli.tables import console
+from workers.settings import BadSetting, Settings
+
+SHOWN_MAX = 5
+"""Violations whose evidence is printed; the others are named."""
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock chaos\n  oarlock chaos --duration 240 --faults 300 --seed 11\n"
+    "  oarlock chaos -o json | jq .verdict\n"
+    "\b\nEvery setting of the fleet can be given as OARLOCK_<NAME>, such as OARLOCK_LEASE_MS=5000."
+)
+@click.option(
+    "--duration",
+    "duration_s",
+    type=click.FloatRange(10, 86_400),
+    default=120.0,
+    show_default=True,
+    help="Seconds of load and faults.",
+)
+@click.option("--seed", type=int, default=7, show_default=True, help="Decides which fault comes when, and the load.")
+@click.option(
+    "--faults",
+    type=click.IntRange(0, 100_000),
+    default=300,
+    show_default=True,
+    help="How many; of 300 about 240 kill workers, 30 ingestors, 15 supervisors, 10 are pauses, 5 lose Redis.",
+)
+@click.option("--nodes", type=click.IntRange(1, 5_000), default=5, show_default=True, help="Simulated nodes.")
+@click.option(
+    "--workers", type=click.IntRange(2, 256), default=6, show_default=True, help="RQ workers of two supervisors."
+)
+@click.option("--ingestors", type=click.IntRange(1, 16), default=2, show_default=True, help="Ingestors.")
+@click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    help="Keep the evidence here. Default: a temporary directory, kept only if the verdict is not pass.",
+)
+@click.option(
+    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to end."
+)
+def chaos(
+    duration_s: float,
+    seed: int,
+    faults: int,
+    nodes: int,
+    workers: int,
+    ingestors: int,
+    state_dir: Path | None,
+    output: str,
+) -> int:
+    """Start an `oarlock up` and a second supervisor, scale and disturb ReplicaSets without a pause, and meanwhile kill
+    workers (where it can be, with writes in flight), ingestors and supervisors, freeze hosts for longer than the lease,
+    lose Redis, and have the API server delay, drop, refuse and fail requests. Then judge from evidence alone: the audit
+    log, a watch of its own, and MONITOR of the Redis.
+
+    Exit 0 only if nothing was violated *and* there was enough opportunity for it; 1 if not. The last line is one JSON
+    object; the seed decides the schedule.
+
+    \b
+    JSON, all violations 0 in a run that passes:
+      verdict               pass, fail, or "no evidence" (too few opportunities, or a recorder missed something)
+      over_creations        a create made more active pods than were wanted since the owner was last at rest
+      over_deletions        a delete left fewer than the fewest wanted in the last 2 D, less those lost to others
+      overlaps              two locks on a key, or a step of an earlier holder or epoch accepted
+      lost_keys             a change no claim had read, or an unlock that did not give the key back
+      stuck_keys            not as it should be 30 s after the faults stopped
+      duplicate_names, unannounced_writes, unguarded_deletes, statuses_backwards, early_opens, watermarks_backwards
+      evidence_gaps         what the recorders missed
+      opportunities         kills_with_write_in_flight, already_exists, late_commits (after the sender's death),
+                            stale_nonce_refusals, reissued_writes, live_lists, epochs, creates, deletes, rests, ...
+      too_few               opportunity -> {had, needed}
+      faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, total, asked,
+                            missed (no victim), api (requests befallen, by action)
+      recovery              worker_kill_to_claim_ms, supervisor_kill_to_claim_ms, change_to_claim_ms
+                            {count, p50, p99, max}; settle_s: from the last fault until all was at rest
+      answers, load         what the API answered to the workers; what the load did
+      seed, duration_s, settings, state_dir
+    """
+    try:
+        settings = Settings.from_env(SHORTER.to_env() | _given())
+    except (BadSetting, AssertionError) as error:
+        raise InputProblem(f"OARLOCK_...: {error}") from None
+    quiet = output == "json"
+    root, made_here = _root(state_dir)
+    options = Options(seed, duration_s, faults, nodes, workers, ingestors, root, settings)
+    tell = (lambda text: None) if quiet else _print_now
+    campaign = Campaign(options, tell)
+    tell(
+        f"seed {seed}: {len(campaign.plan)} faults in {duration_s:g} s; lease {settings.lease_ms} ms,"
+        f" requests {settings.request_timeout_ms} ms, D {settings.drain_ms} ms; evidence in {root}"
+    )
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        verdict, evidence = asyncio.run(campaign.run())
+    except CampaignFailed as error:
+        raise NotDone(f"the campaign could not be carried out: {error}; see {root}") from None
+    if not quiet:
+        _report(verdict, evidence)
+    told = verdict.as_json()
+    (root / "verdict.json").write_text(json.dumps(told, indent=1) + "\n")
+    if verdict.word == "pass" and made_here:
+        shutil.rmtree(root, ignore_errors=True)
+        told["state_dir"] = ""
+    click.echo(json.dumps(told))
+    return 0 if verdict.word == "pass" else 1
+
+
+def _given() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("OARLOCK_")}
+
+
+def _root(state_dir: Path | None) -> tuple[Path, bool]:
+    if state_dir is None:
+        return Path(tempfile.mkdtemp(prefix="oarlock-chaos-")), True
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputProblem(f"--state-dir {state_dir}: {error.strerror}; give a directory you may write to") from None
+    return state_dir.absolute(), False
+
+
+def _print_now(text: str) -> None:
+    click.echo(text)
+    sys.stdout.flush()
+
+
+def _report(verdict: Verdict, evidence: Evidence) -> None:
+    found = verdict.findings
+    for violation in found.violations[:SHOWN_MAX]:
+        click.echo(f"\n{violation.kind} {violation.task} at {clock(violation.at_s)}, revision {violation.rv}:")
+        click.echo(f"  {violation.text}")
+        for line in timeline(evidence, violation):
+            click.echo(f"    {line}")
+    for violation in found.violations[SHOWN_MAX:]:
+        click.echo(f"{violation.kind} {violation.task} at {clock(violation.at_s)}, rv {violation.rv}: {violation.text}")
+    say([f"evidence is missing: {gap}" for gap in found.gaps])
+    click.echo()
+    console().print(verdict.table())
+    told, run = verdict.as_json(), verdict.run
+    worker = told["recovery"]["worker_kill_to_claim_ms"]
+    click.echo(
+        f"\n{told['faults']['total']} faults (seed {run.seed}); a killed worker's keys were claimed again after"
+        f" {worker['p50']} ms (p50), {worker['p99']} ms (p99), {worker['max']} ms (most);"
+        f" all at rest {run.settle_s} s after the last fault"
+    )
+    click.echo(f"verdict: {verdict.word}" + ("" if verdict.word == "pass" else f"; evidence in {run.state_dir}"))
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
