@@ -17,6 +17,7 @@ Obj = dict[str, Any]
 
 _NAMESPACE_HOLD: Final = "kubernetes"
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_OMITTED_IF_EMPTY: Final = ("labels", "annotations", "ownerReferences", "finalizers")
 _SERVER_OWNED: Final = frozenset(
     {
         "uid",
@@ -34,6 +35,7 @@ _SERVER_OWNED: Final = frozenset(
 def for_create(kind: Kind, obj: Obj) -> Obj:
     """`obj` as it may be stored the first time, before defaulting and validation."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _SERVER_OWNED}
+    _drop_empty(meta)
     obj = {**obj, "metadata": meta}
     if kind.name == "Pod":
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
@@ -52,6 +54,7 @@ def for_create(kind: Kind, obj: Obj) -> Obj:
 def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
     """`new` with everything that a write of this (sub)resource may not change taken from `old`."""
     meta, old_meta = dict(new["metadata"]), old["metadata"]
+    _drop_empty(meta)
     # A deletion, once asked for, cannot be taken back or put off by an update.
     if old_meta.get("deletionTimestamp"):
         meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
@@ -91,6 +94,13 @@ def _carry_own_name(namespace: Obj) -> None:
     name, labels = meta.get("name"), meta.get("labels") or {}
     if name and labels.get(_NAME_LABEL) != name:
         namespace["metadata"] = {**meta, "labels": {**labels, _NAME_LABEL: name}}
+
+
+def _drop_empty(meta: Obj) -> None:
+    """Upstream's types leave out what is empty: a released pod has no ownerReferences, not none of them."""
+    for key in _OMITTED_IF_EMPTY:
+        if key in meta and not meta[key]:
+            del meta[key]
 
 
 def _with_string_data(secret: Obj) -> Obj:

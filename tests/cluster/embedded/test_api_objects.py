@@ -329,3 +329,19 @@ def test_metadata_only_answers(api: Api) -> None:
     assert listing["kind"] == "PartialObjectMetadataList"
     assert set(listing["items"][0]) == {"kind", "apiVersion", "metadata"}
     assert api.raw("GET", PODS, headers={"Accept": "text/html"})[0] == 406
+
+
+def test_what_is_empty_in_metadata_is_left_out(api: Api) -> None:
+    """As upstream's types, whose fields are omitted when empty: a released pod has no ownerReferences at all."""
+    owner = api.create(SETS, replicaset())["metadata"]
+    sent = pod("a")
+    sent["metadata"] |= {"finalizers": [], "annotations": {}}
+    sent["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner["uid"], "controller": True}
+    ]
+    made = api.create(PODS, sent)["metadata"]
+    assert not {"finalizers", "annotations"} & made.keys()
+    assert "ownerReferences" in made
+    release = {"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner["uid"]}]}}
+    released = api.patch(f"{PODS}/a", release, STRATEGIC)
+    assert "ownerReferences" not in released["metadata"]
