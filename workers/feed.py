@@ -80,6 +80,8 @@ class Feed:
         self.state = FeedState.AWAY
         self.listed = False
         """Whether a list asked for by ``relist`` has been committed."""
+        self.lists = 0
+        """Lists this process committed; each leaves keys to be published."""
         self.applied = self.skipped = 0
         """Events this process applied, and those another one had applied before."""
 
@@ -167,11 +169,10 @@ class Feed:
     def _watch_from(self, broker: FeedBroker, rv: str) -> None:
         """Go on from a watermark. What led there was not seen here, so the owners known are read anew."""
         self._drop_streams()
-        self._must_list, self._expired = False, ""
+        self._must_list, self._expired, self.state = False, "", FeedState.SEEKING
         if self.resource.owner_queue:
             rv, cached = broker.look(self.name, index=[EVERY_OWNER])
             if not rv:
-                self.state = FeedState.SEEKING
                 return
             self._owners.replace(self.resource.owner_queue, (self.resource.decode(each.blob) for each in cached))
         self._owners.doubt_all()
@@ -188,6 +189,7 @@ class Feed:
             case Listed(rv):
                 log.info(line("listed", resource=self.name, objects=self._relist.objects, rv=rv))
                 self.listed, self._failures = True, 0
+                self.lists += 1
                 self._watch_from(self._broker, rv)
                 return 0
             case Unlisted(why, elsewhere):

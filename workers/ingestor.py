@@ -67,7 +67,7 @@ class Ingestor:
         self._broker: RedisBroker | None = None
         self._listing_for = self._told_open = 0
         self._publish_due_ms = self._status_due_ms = self._pause_until_ms = 0
-        self._pause_ms = 0
+        self._pause_ms = self._lists = 0
         self._deaf: set[str] = set()
 
     def round(self, now_ms: int) -> int:
@@ -129,14 +129,16 @@ class Ingestor:
         broker = self._broker
         if broker is None:
             return due_ms
-        if keeper.wants_lists(now_ms):
-            self._list_for_opening(now_ms)
+        if keeper.wants_lists(now_ms) and self._list_for_opening():
+            return 0
         if self._owners.doubtful:
             self._owners.settle(broker, PODS)
         may_list = keeper.may_list(now_ms)
         due_ms = min([due_ms, *[feed.step(now_ms, may_list) for feed in self._feeds]])
-        if now_ms >= self._publish_due_ms:
-            # Also what an ingestor that died in the middle of it has left.
+        lists = sum(feed.lists for feed in self._feeds)
+        if lists != self._lists or now_ms >= self._publish_due_ms:
+            self._lists = lists
+            # Every second, for what an ingestor that died in the middle of it has left.
             left = broker.republish(PUBLISH_OBJECTS)
             self._publish_due_ms = now_ms if left else now_ms + PUBLISH_EVERY_MS
             due_ms = 0 if left else due_ms
@@ -151,15 +153,17 @@ class Ingestor:
         for feed in self._feeds:
             feed.join(broker) if broker is not None else feed.leave()
 
-    def _list_for_opening(self, now_ms: int) -> None:
-        """The drain is over: every list from now on is of a time when no earlier write can land any more."""
+    def _list_for_opening(self) -> bool:
+        """The drain is over: a list from now on is of a time when no earlier write can land. Whether all are there."""
         keeper = self._keeper
         if self._listing_for != keeper.epoch:
             self._listing_for = keeper.epoch
             for feed in self._feeds:
                 feed.relist()
-        elif all(feed.listed for feed in self._feeds):
-            keeper.lists_committed([feed.name for feed in self._feeds])
+        if not all(feed.listed for feed in self._feeds):
+            return False
+        keeper.lists_committed([feed.name for feed in self._feeds])
+        return True
 
     def _tell(self, now_ms: int) -> None:
         keeper = self._keeper

@@ -1,0 +1,467 @@
+"""One feed against a scripted watch and a real Redis: duplicates, gaps, 410, bookmarks, relists, two side by side."""
+
+from __future__ import annotations
+
+import pytest
+from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
+from ingest_rig import Process, Rig
+
+from broker.values import Event, Ingested
+from cluster.frames import WatchEvent
+from controllers.registry import RESOURCES
+from workers.feed import BATCH_EVENTS, REST_MS, FeedState
+from workers.relist import STAGING_LOCK_MS
+from workers.source import End, Ending
+from workers.versions import newer
+
+
+def owned(i: int, restarts: int = 0, namespace: str = "x") -> dict[str, object]:
+    return pod_json(namespace, f"p{i}", f"u{i}", labels={"app": "a"}, owner="web", owner_uid="rs1", restarts=restarts)
+
+
+@pytest.fixture
+def opened(rig: Rig) -> Rig:
+    """An open epoch over one owner with five pods, and process "a" in it."""
+    rig.api.put(REPLICASETS, replicaset_json("x", "web", "rs1", labels={"app": "a"}))
+    for i in range(5):
+        rig.api.put(PODS, owned(i))
+    rig.start("a")
+    rig.open()
+    rig.work()
+    return rig
+
+
+def calls_of(process: Process) -> list[tuple[str, tuple[object, ...]]]:
+    """Records the broker's calls of a process from now on."""
+    calls: list[tuple[str, tuple[object, ...]]] = []
+    broker = process.keeper.broker
+    assert broker is not None
+    for name in ("ingest", "stage", "commit_list", "watermark", "look", "add"):
+
+        def wrapped(*args: object, _name: str = name, _call: object = getattr(broker, name), **rest: object) -> object:
+            calls.append((_name, args))
+            return _call(*args, **rest)  # type: ignore[operator]
+
+        setattr(broker, name, wrapped)
+    return calls
+
+
+def test_versions_are_compared_by_length_first() -> None:
+    assert newer("10", "9")
+    assert not newer("9", "10")
+    assert not newer("10", "10")
+    assert newer("1", "")
+
+
+def test_events_of_one_moment_are_one_batch_contiguous_from_the_position(opened: Rig) -> None:
+    process = opened.processes[0]
+    before = process.feeds[PODS].position
+    first = opened.api.put(PODS, owned(0, restarts=1))
+    last = opened.api.put(PODS, owned(1, restarts=1))
+    process.catch_up()
+    calls = calls_of(process)
+    opened.settle()
+    ingests = [args for name, args in calls if name == "ingest"]
+    assert [(args[0], args[1], args[2]) for args in ingests] == [(PODS, before, str(last))]
+    events = ingests[0][3]
+    assert isinstance(events, list)
+    assert [event.rv for event in events] == [str(first), str(last)]
+    assert opened.work() == 1
+
+
+def test_a_batch_has_at_most_two_hundred_events(opened: Rig) -> None:
+    process = opened.processes[0]
+    for i in range(BATCH_EVENTS + 50):
+        opened.api.put(PODS, owned(i % 5, restarts=i + 1))
+    process.catch_up()
+    calls = calls_of(process)
+    opened.settle()
+    sizes = [len(args[3]) for name, args in calls if name == "ingest"]  # type: ignore[arg-type]
+    assert sizes == [BATCH_EVENTS, 50]
+    assert opened.check_cache() == 2
+
+
+def test_a_batch_of_large_objects_is_cut_by_bytes(opened: Rig) -> None:
+    process = opened.processes[0]
+    for i in range(6):
+        large = replicaset_json("x", f"large{i}", f"rs-l{i}", labels={"app": "l"})
+        large["spec"]["template"]["spec"]["padding"] = "y" * 400_000
+        opened.api.put(REPLICASETS, large)
+    process.catch_up()
+    calls = calls_of(process)
+    opened.settle()
+    assert [len(args[3]) for name, args in calls if name == "ingest"] == [3, 3]  # type: ignore[arg-type]
+    assert opened.check_cache() == 2
+
+
+def test_a_bookmark_moves_the_watermark_with_an_empty_batch(opened: Rig) -> None:
+    process = opened.processes[0]
+    opened.api.rv += 5
+    process.catch_up()
+    process.sources[PODS].bookmarks = True
+    opened.settle()
+    assert opened.server.mark(1, PODS) == process.feeds[PODS].position == str(opened.api.rv)
+
+
+def test_one_that_is_behind_drops_what_is_applied_and_rests_instead_of_sending(opened: Rig) -> None:
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    for burst in range(6):
+        for i in range(5):
+            opened.api.put(PODS, owned(i, restarts=burst + 1))
+        for process in (first, second):
+            process.catch_up()
+        opened.settle(first)
+        if burst == 0:
+            calls = calls_of(second)
+        opened.settle(second)
+        opened.advance(REST_MS)
+        opened.settle(second)
+    sent = [args for name, args in calls if name == "ingest" and args[3]]
+    assert len(sent) == 2, "twice in vain, then it looks first"
+    assert second.feeds[PODS].position == first.feeds[PODS].position
+    assert second.feeds[PODS].skipped == 30
+    assert second.feeds[PODS].applied == 0
+
+
+def test_one_that_is_behind_takes_over_when_the_other_is_gone(opened: Rig) -> None:
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    for burst in range(4):
+        opened.api.put(PODS, owned(0, restarts=burst + 1))
+        for process in (first, second):
+            process.catch_up()
+            opened.settle(process)
+        opened.advance(REST_MS)
+        opened.settle(second)
+    opened.processes.remove(first)
+    last = opened.api.put(PODS, owned(0, restarts=99))
+    second.catch_up()
+    opened.settle(second)
+    opened.advance(REST_MS)
+    opened.settle(second)
+    assert opened.server.mark(1, PODS) == str(last)
+    assert second.feeds[PODS].applied == 1
+
+
+def test_410_goes_on_from_the_shared_watermark_where_that_is_newer(opened: Rig) -> None:
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    behind = second.feeds[PODS].position
+    opened.api.put(PODS, owned(0, restarts=1))
+    first.catch_up()
+    opened.settle(first)
+    opened.api.floor[PODS] = int(behind) + 1
+    opened.settle(second)
+    assert second.sources[PODS].lists == 0
+    assert second.sources[PODS].watched_from[-1] == opened.server.mark(1, PODS)
+
+
+def test_410_without_a_newer_watermark_is_answered_with_a_staged_list(opened: Rig) -> None:
+    process = opened.processes[0]
+    opened.api.put(PODS, owned(0, restarts=1))
+    opened.api.delete(PODS, "x/p1")
+    opened.api.put(PODS, owned(7))
+    opened.api.floor[PODS] = opened.api.rv
+    calls = calls_of(process)
+    opened.settle()
+    assert process.sources[PODS].lists == 2, "one at the start, one now"
+    assert [name for name, _ in calls if name in ("stage", "commit_list")] == ["stage", "stage", "commit_list"]
+    assert opened.check_cache() == 2
+    assert opened.work() == 1, "the owner is told of the pod that went, too"
+    assert len(list(opened.server.admin.scan_iter("oarlock:1:*cache:pods:*"))) == 1, "the old one is swept"
+
+
+def test_of_two_that_need_a_list_one_reads_it_and_both_go_on(opened: Rig) -> None:
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    opened.api.put(PODS, owned(0, restarts=1))
+    opened.api.floor[PODS] = opened.api.rv
+    for _ in range(30):
+        first.round()
+        second.round()
+        opened.advance(50)
+    opened.settle()
+    assert first.feeds[PODS].state == second.feeds[PODS].state == FeedState.WATCHING
+    assert first.feeds[PODS].position == second.feeds[PODS].position == str(opened.api.rv)
+    assert opened.check_cache() == 2
+
+
+def test_a_list_goes_on_while_another_one_streams(opened: Rig) -> None:
+    """The one that streams never notices; the list, older by then, is refused."""
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    second.feeds[PODS].relist()
+    opened.settle(second)  # pages are there at once: all but the commit
+    second.feeds[PODS].relist()
+    second.round()
+    for i in range(4):
+        opened.api.put(PODS, owned(i, restarts=5))
+        first.catch_up()
+        opened.settle(first)
+        second.round()
+        assert opened.check_cache() == 2
+    opened.settle(second)
+    assert second.feeds[PODS].listed
+    assert second.feeds[PODS].position == opened.server.mark(1, PODS)
+    assert opened.check_cache() == 2
+
+
+def test_a_list_that_begins_afresh_leaves_nothing_of_the_first_behind(opened: Rig) -> None:
+    process = opened.processes[0]
+    feed, source = process.feeds[PODS], process.sources[PODS]
+    feed.relist()
+    for _ in range(3):
+        process.round()
+    assert source.listing is not None
+    opened.api.delete(PODS, "x/p0")
+    source.listing.begin_afresh()
+    for _ in range(40):
+        process.round()
+        opened.advance(5)
+    assert feed.listed
+    assert "x/p0" not in opened.server.cache(1, PODS)
+    assert opened.check_cache() == 2
+    opened.run_for(2_000)
+    assert len(list(opened.server.admin.scan_iter("oarlock:1:*cache:pods:*"))) == 1
+
+
+def test_a_stager_that_died_holds_up_the_next_for_the_lock_only(opened: Rig) -> None:
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    first.feeds[PODS].relist()
+    for _ in range(3):
+        first.round()
+    opened.processes.remove(first)
+    second.feeds[PODS].relist()
+    opened.run_for(STAGING_LOCK_MS - 500)
+    assert not second.feeds[PODS].listed
+    opened.run_for(1_000)
+    assert second.feeds[PODS].listed
+    opened.run_for(1_000)
+    assert len(list(opened.server.admin.scan_iter("oarlock:1:*cache:pods:*"))) == 1, "the dead one's part is swept"
+
+
+def test_a_stager_keeps_its_lock_while_it_waits_for_a_page(opened: Rig) -> None:
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    feed, source = first.feeds[PODS], first.sources[PODS]
+    feed.relist()
+    for _ in range(3):
+        first.round()
+    source.answers = False
+    opened.run_for(STAGING_LOCK_MS, first)
+    second.feeds[PODS].relist()
+    opened.run_for(2 * STAGING_LOCK_MS)
+    assert not second.feeds[PODS].listed
+    source.answers = True
+    opened.run_for(1_000)
+    assert feed.listed
+    assert second.feeds[PODS].listed
+
+
+def test_a_redis_that_is_behind_is_caught_up_from_its_watermark(opened: Rig) -> None:
+    process = opened.processes[0]
+    back_to, blob = opened.server.mark(1, PODS), opened.server.cache(1, PODS)
+    names = RedisNames(opened)
+    kept = names.dump()
+    opened.api.put(PODS, owned(0, restarts=1))
+    process.catch_up()
+    opened.settle()
+    names.restore(kept)
+    assert opened.server.cache(1, PODS) == blob
+    opened.api.put(PODS, owned(1, restarts=1))
+    process.catch_up()
+    opened.run_for(1_000)
+    assert back_to in process.sources[PODS].watched_from
+    assert opened.check_cache() == 2
+    assert opened.server.mark(1, PODS) == str(opened.api.rv)
+
+
+class RedisNames:
+    """Everything of the pods' cache, to be put back: a rollback inside an epoch."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._admin = rig.server.admin
+
+    def dump(self) -> dict[bytes, bytes]:
+        names = [*self._admin.scan_iter("oarlock:1:*pods*"), *self._admin.scan_iter("oarlock:1:*watermark*")]
+        return {name: self._admin.dump(name) for name in names}
+
+    def restore(self, kept: dict[bytes, bytes]) -> None:
+        for name, value in kept.items():
+            self._admin.restore(name, 0, value, replace=True)
+
+
+@pytest.mark.parametrize("how", [Ending.BROKEN, Ending.DEAF])
+def test_a_watch_that_failed_is_replaced_after_a_probe_from_where_it_was(opened: Rig, how: Ending) -> None:
+    process = opened.processes[0]
+    source, position = process.sources[PODS], process.feeds[PODS].position
+    source.cut(End(how, "cut"))
+    opened.settle()
+    assert process.feeds[PODS].state is FeedState.PROBING
+    opened.run_for(500)
+    assert source.watched_from[-1] == position
+    assert source.lists == 1, "the one of the start"
+    changed = opened.api.put(PODS, owned(0, restarts=1))
+    process.catch_up()
+    opened.settle()
+    assert opened.server.mark(1, PODS) == str(changed)
+
+
+def test_a_server_that_closes_at_once_is_asked_less_and_less_often(opened: Rig) -> None:
+    process = opened.processes[0]
+    source = process.sources[PODS]
+    for _ in range(600):
+        source.cut(End(Ending.CLOSED))
+        opened.run_for(100)
+    assert 5 <= len(source.watched_from) <= 25, "in a minute"
+
+
+def test_an_event_that_is_not_after_the_one_before_ends_the_watch(opened: Rig) -> None:
+    process = opened.processes[0]
+    source = process.sources[PODS]
+    assert source.watching is not None
+    good = opened.api.put(PODS, owned(0, restarts=1))
+    old = WatchEvent("MODIFIED", "3", b"{}")
+    rv, _, _, raw = opened.api.events[PODS][-1]
+    source.watching.extra = [WatchEvent("MODIFIED", str(rv), raw), old]
+    opened.settle()
+    assert opened.server.mark(1, PODS) == str(good), "what came before it counts"
+    assert process.feeds[PODS].state is FeedState.PROBING
+
+
+def test_an_unreadable_object_is_left_out_and_said(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    process = opened.processes[0]
+    source = process.sources[PODS]
+    assert source.watching is not None
+    opened.api.rv += 1
+    source.watching.extra = [WatchEvent("ADDED", str(opened.api.rv), b'{"metadata":{"name":7}}')]
+    opened.settle()
+    assert opened.server.mark(1, PODS) == str(opened.api.rv)
+    assert process.feeds[PODS].projector.unreadable == 1
+    assert "unreadable object" in caplog.text
+
+
+def test_an_answer_that_was_lost_is_made_up_for_by_sending_again(opened: Rig) -> None:
+    import redis
+
+    process = opened.processes[0]
+    armed = [True]
+
+    def fault(done: bool) -> None:
+        if done and armed[0] and process.feeds[PODS]._batch is not None:
+            armed[0] = False
+            raise redis.ConnectionError("lost")
+
+    process.client.fault = fault
+    changed = opened.api.put(PODS, owned(0, restarts=1))
+    process.catch_up()
+    opened.run_for(300)
+    assert not armed[0]
+    assert opened.server.mark(1, PODS) == process.feeds[PODS].position == str(changed)
+    assert opened.check_cache() == 2
+    assert opened.work() == 1
+
+
+def test_an_orphan_wakes_the_owners_that_select_it(opened: Rig) -> None:
+    process = opened.processes[0]
+    opened.api.put(PODS, pod_json("x", "stray", "u-s", labels={"app": "a"}))
+    opened.api.put(PODS, pod_json("x", "other", "u-o", labels={"app": "b"}))
+    opened.api.put(PODS, pod_json("y", "elsewhere", "u-e", labels={"app": "a"}))
+    process.catch_up()
+    opened.settle()
+    assert opened.work() == 1
+    assert opened.check_turns() == 6
+
+
+@pytest.mark.parametrize("first", ["owner", "orphan"])
+def test_an_orphan_and_its_owner_meet_whoever_applies_which(opened: Rig, first: str) -> None:
+    """One ingestor is ahead with pods, the other with owners; the former dies before it hears of the owner."""
+    a, b = opened.processes[0], opened.start("b")
+    opened.settle()
+    owner = replicaset_json("y", "new", "rs-new", labels={"app": "n"})
+    orphan = pod_json("y", "stray", "u-s", labels={"app": "n"})
+    if first == "owner":
+        opened.api.put(REPLICASETS, owner)
+        opened.api.put(PODS, orphan)
+    else:
+        opened.api.put(PODS, orphan)
+        opened.api.put(REPLICASETS, owner)
+    b.sources[REPLICASETS].catch_up()
+    opened.settle(b)
+    opened.work()  # the owner's turn: it sees no pod yet
+    a.sources[PODS].catch_up()
+    opened.settle(a)
+    opened.processes.remove(a)
+    b.catch_up()
+    opened.settle(b)
+    opened.advance(REST_MS)
+    opened.settle(b)
+    opened.work()
+    assert opened.check_turns() >= 1
+
+
+def test_the_doubts_of_one_that_starts_cover_what_two_dead_ones_missed(opened: Rig) -> None:
+    a, b = opened.processes[0], opened.start("b")
+    opened.settle()
+    opened.api.put(REPLICASETS, replicaset_json("y", "new", "rs-new", labels={"app": "n"}))
+    opened.api.put(PODS, pod_json("y", "stray", "u-s", labels={"app": "n"}))
+    b.sources[REPLICASETS].catch_up()
+    opened.settle(b)
+    opened.work()
+    a.sources[PODS].catch_up()
+    opened.settle(a)
+    opened.processes.clear()
+    opened.work()
+    with pytest.raises(AssertionError, match="nobody told it"):
+        opened.check_turns()
+    opened.start("c")
+    opened.settle()
+    opened.work()
+    assert opened.check_turns() >= 1
+
+
+def test_deafness_is_said_once_and_so_is_its_end(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    process = opened.processes[0]
+    for source in process.sources.values():
+        source.heard = opened.clock.mono_ms()
+    opened.run_for(80_000, step_ms=500)
+    deaf = [record for record in caplog.records if "event=deaf" in record.getMessage()]
+    assert [record.levelname for record in deaf] == ["ERROR", "ERROR"]
+    status = process.ingestor.status(opened.clock.mono_ms())
+    assert status.feeds[PODS].heard_ms >= 80_000
+    process.sources[PODS].heard = opened.clock.mono_ms()
+    opened.run_for(500)
+    assert sum("hears again" in record.getMessage() for record in caplog.records) == 1
+
+
+class GapBroker:
+    """Answers the first batch with a gap."""
+
+    def __init__(self) -> None:
+        self.ingested: list[tuple[str, str]] = []
+
+    def watermark(self, resource: str) -> str | None:
+        return "5" if self.ingested else "7"
+
+    def ingest(self, resource: str, from_rv: str, to_rv: str, events: list[Event]) -> Ingested:
+        self.ingested.append((from_rv, to_rv))
+        return Ingested("OK", to_rv, 1, 0) if len(self.ingested) > 1 else Ingested("GAP", "5")
+
+
+def test_a_gap_is_watched_again_from_the_watermark_it_names(rig: Rig) -> None:
+    process = rig.start()
+    feed, source = process.feeds[PODS], process.sources[PODS]
+    broker = GapBroker()
+    feed.join(broker)  # type: ignore[arg-type]
+    rv = rig.api.put(PODS, owned(0))
+    source.catch_up()
+    for _ in range(5):
+        feed.step(1_000, True)
+    assert broker.ingested == [("7", str(rv)), ("5", str(rv))]
+    assert source.watched_from == ["7", "5"]
+
+
+def test_the_resources_are_those_of_the_registry(rig: Rig) -> None:
+    assert set(RESOURCES) == set(rig.start().feeds)
