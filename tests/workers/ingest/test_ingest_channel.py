@@ -1,0 +1,173 @@
+"""The buffer between the I/O loop and the main thread, and the source that fills it from a client."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+
+import pytest
+
+from cluster.answer import Answer
+from cluster.frames import WatchEvent
+from cluster.listing import ListError, Page
+from cluster.resources import PODS as POD_RESOURCE
+from cluster.watch import Broken, Deaf, Expired
+from controllers.registry import PODS, REPLICASETS
+from workers.api_source import ApiSource, cluster_resource
+from workers.bell import Bell
+from workers.channel import Channel
+from workers.clock import ManualClock
+from workers.io_loop import IoLoop
+from workers.source import End, Ending
+
+
+@pytest.fixture
+def io() -> Iterator[IoLoop]:
+    loop = IoLoop()
+    yield loop
+    loop.close()
+
+
+def until(condition: Callable[[], bool], limit_s: float = 5.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.001)
+
+
+class FakeClient:
+    """Watches and lists from generators."""
+
+    def __init__(self, batches: Callable[[], AsyncGenerator[list[WatchEvent], None]]) -> None:
+        self._batches = batches
+
+    def watch_batches(self, resource: object, rv: str, **given: object) -> AsyncGenerator[list[WatchEvent], None]:
+        return self._batches()
+
+    def list_pages(self, resource: object, limit: int) -> AsyncGenerator[Page, None]:
+        return self._batches()  # type: ignore[return-value]
+
+
+def events(first: int, count: int) -> list[WatchEvent]:
+    return [WatchEvent("ADDED", str(first + i), b"{}") for i in range(count)]
+
+
+def source_of(client: FakeClient, io: IoLoop, ring: Callable[[], None] = lambda: None, **given: int) -> ApiSource:
+    return ApiSource(client, PODS, io, ring, ManualClock(), **given)  # type: ignore[arg-type]
+
+
+def test_the_resources_are_spelled_for_the_client() -> None:
+    assert cluster_resource(PODS) == POD_RESOURCE
+    assert cluster_resource(REPLICASETS).collection() == REPLICASETS.path == "/apis/apps/v1/replicasets"
+
+
+def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
+    asked = [0]
+
+    async def endless() -> AsyncGenerator[list[WatchEvent], None]:
+        while True:
+            asked[0] += 1
+            yield events(asked[0] * 100, 100)
+
+    channel = source_of(FakeClient(endless), io, events_max=250).watch("1")
+    until(lambda: len(channel) >= 300)
+    time.sleep(0.05)
+    assert asked[0] == 4, "three are here, the fourth was read and waits for room"
+    assert [event.rv for event in channel.take(150)] == [str(rv) for rv in (*range(100, 200), *range(200, 250))]
+    time.sleep(0.05)
+    assert asked[0] == 4, "the room must be worth it"
+    channel.take(50)
+    until(lambda: asked[0] == 6)
+    channel.close()
+
+
+def test_nothing_is_lost_or_reordered_between_the_threads(io: IoLoop) -> None:
+    total, bell = 20_000, Bell()
+
+    async def many() -> AsyncGenerator[list[WatchEvent], None]:
+        for at in range(0, total, 50):
+            yield events(at, 50)
+
+    channel = source_of(FakeClient(many), io, bell.ring, events_max=120).watch("1")
+    taken: list[str] = []
+    while channel.end() is None:
+        if got := channel.take(77):
+            taken += [event.rv for event in got]
+        else:
+            assert bell.wait(5.0) or channel.end() is not None
+    assert taken == [str(rv) for rv in range(total)]
+    assert channel.end() == End(Ending.CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("error", "ending"),
+    [
+        (Expired("410"), Ending.EXPIRED),
+        (Deaf("75 s"), Ending.DEAF),
+        (Broken("cut"), Ending.BROKEN),
+        (ListError(POD_RESOURCE, Answer(500)), Ending.BROKEN),
+        (ZeroDivisionError("a bug"), Ending.BROKEN),
+    ],
+)
+def test_how_a_stream_ended_is_told_after_its_events(io: IoLoop, error: Exception, ending: Ending) -> None:
+    async def some() -> AsyncGenerator[list[WatchEvent], None]:
+        yield events(1, 3)
+        raise error
+
+    channel = source_of(FakeClient(some), io).watch("1")
+    until(lambda: len(channel) == 3)
+    time.sleep(0.02)
+    assert channel.end() is None
+    assert len(channel.take(10)) == 3
+    end = channel.end()
+    assert end is not None
+    assert end.ending is ending
+    assert str(error) in end.text
+
+
+def test_closing_ends_the_task_and_its_connection(io: IoLoop) -> None:
+    closed = threading.Event()
+
+    async def endless() -> AsyncGenerator[list[WatchEvent], None]:
+        try:
+            while True:
+                yield events(1, 10)
+        finally:
+            closed.set()
+
+    channel = source_of(FakeClient(endless), io, events_max=10).watch("1")
+    until(lambda: len(channel) >= 10)
+    channel.close()
+    assert closed.wait(2.0)
+
+
+def test_the_bell_ends_a_wait_from_a_thread_and_from_a_signal_handler() -> None:
+    bell = Bell()
+    threading.Timer(0.05, bell.ring).start()
+    began_s = time.monotonic()
+    assert bell.wait(5.0)
+    before = signal.signal(signal.SIGALRM, lambda *_: bell.ring())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        assert bell.wait(5.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began_s < 2.0
+
+
+def test_rings_before_a_wait_are_one() -> None:
+    bell = Bell()
+    for _ in range(100):
+        bell.ring()
+    assert bell.wait(0.0)
+    assert not bell.wait(0.0)
+
+
+def test_a_channel_tells_its_filler_of_room_only_when_that_waits(io: IoLoop) -> None:
+    channel: Channel[int] = Channel(io.loop, lambda: None, 4)
+    io.run(channel.put([1, 2, 3]))
+    assert channel.take(2) == [1, 2]
+    io.run(channel.put([4, 5, 6, 7]))
+    assert channel.take(10) == [3, 4, 5, 6, 7]
