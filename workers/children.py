@@ -19,6 +19,8 @@ log = logging.getLogger("oarlock.fleet")
 
 QUICK_DEATH_MS = 2_000
 BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS = 100, 5_000
+BACK_OFF_PROVEN_MS = 100
+"""At most so long after a worker that had worked: it was killed, or its key killed it, and such keys are parked."""
 _BLOCKED_AT_FORK = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
 RunChild = Callable[[Seat], int]
@@ -63,17 +65,18 @@ class Berth:
     def vacate(self, now_ms: int) -> None:
         """Its child is gone: again at once, but slower and slower where children die within two seconds."""
         assert self.child is not None
-        lived_ms, self.child = now_ms - self.child.started_ms, None
-        self.slot.end()
+        lived_ms, proven = now_ms - self.child.started_ms, self.slot.proven
+        self.child = None
+        self.slot.reset()
         self._quick_deaths = self._quick_deaths + 1 if lived_ms < QUICK_DEATH_MS else 0
-        self.fill_at_ms = now_ms + back_off_ms(self._quick_deaths)
+        self.fill_at_ms = now_ms + back_off_ms(self._quick_deaths, proven)
 
 
-def back_off_ms(quick_deaths: int) -> int:
-    """0, 0, 100, 200, 400 ... 5000."""
+def back_off_ms(quick_deaths: int, proven: bool) -> int:
+    """0, 0, 100, 200, 400 ... 5000; for workers that had worked no more than 100."""
     if quick_deaths < 2:
         return 0
-    return min(BACK_OFF_MAX_MS, int(BACK_OFF_FIRST_MS * 2 ** min(quick_deaths - 2, 10)))
+    return min(BACK_OFF_PROVEN_MS if proven else BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS << min(quick_deaths - 2, 10))
 
 
 def fork_child(seat: Seat, run_child: RunChild, now_ms: int) -> Child:

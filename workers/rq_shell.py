@@ -131,7 +131,6 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
 
     def teardown(self) -> None:
         """As RQ's, but a silent server cannot keep a worker from leaving."""
-        self._turns.stop()
         try:
             self._pulse.beat(self._state)
             super().teardown()

@@ -96,6 +96,7 @@ class FleetWorker(RqShell):
         so then it ends at once, and whoever started it tells RQ.
         """
         self._seat.slot.end()
+        self._turns.stop()
         if self.exit_code is ExitCode.DONE:
             super().teardown()
 

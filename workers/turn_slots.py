@@ -12,7 +12,8 @@ import struct
 from typing import NamedTuple
 
 _SINCE, _LENGTH = struct.Struct("<q"), struct.Struct("<Q")
-_HEAD_BYTES = _SINCE.size + _LENGTH.size
+_LENGTH_AT, _PROVEN_AT = _SINCE.size, _SINCE.size + _LENGTH.size
+_HEAD_BYTES = _PROVEN_AT + 8
 SLOT_BYTES = 1024
 TASK_BYTES_MAX = SLOT_BYTES - _HEAD_BYTES
 assert TASK_BYTES_MAX > 63 + 1 + 253 + 1 + 253, "a queue, a namespace and a name must fit"
@@ -29,7 +30,7 @@ class TurnSlot:
     """One worker's slot."""
 
     def __init__(self, memory: mmap.mmap, offset: int) -> None:
-        self._memory, self._offset = memory, offset
+        self._memory, self._offset, self._proven = memory, offset, False
 
     def begin(self, now_ms: int, task: str = "") -> None:
         """A step begins that holds keys, or may: a claim, the turn over ``task``, a finish."""
@@ -37,18 +38,35 @@ class TurnSlot:
         start = self._offset + _HEAD_BYTES
         _SINCE.pack_into(self._memory, self._offset, 0)  # while it is being written it names nobody
         self._memory[start : start + len(text)] = text
-        _LENGTH.pack_into(self._memory, self._offset + _SINCE.size, len(text))
+        _LENGTH.pack_into(self._memory, self._offset + _LENGTH_AT, len(text))
         _SINCE.pack_into(self._memory, self._offset, now_ms)
+        if text and not self._proven:
+            self._prove()
 
     def end(self) -> None:
         """No key is held."""
         _SINCE.pack_into(self._memory, self._offset, 0)
+        if not self._proven:
+            self._prove()
+
+    def _prove(self) -> None:
+        self._memory[self._offset + _PROVEN_AT], self._proven = 1, True
+
+    def reset(self) -> None:
+        """For the next worker. The supervisor's call, when the last one has ended."""
+        _SINCE.pack_into(self._memory, self._offset, 0)
+        self._memory[self._offset + _PROVEN_AT] = 0
+
+    @property
+    def proven(self) -> bool:
+        """Whether the worker has come as far as a claim that was answered: it can work, however it ends."""
+        return self._memory[self._offset + _PROVEN_AT] != 0
 
     def read(self) -> Doing:
         """What the worker does; idle where three readings differ (it is alive and quick then)."""
         for _ in range(3):
             (since_ms,) = _SINCE.unpack_from(self._memory, self._offset)
-            (length,) = _LENGTH.unpack_from(self._memory, self._offset + _SINCE.size)
+            (length,) = _LENGTH.unpack_from(self._memory, self._offset + _LENGTH_AT)
             start = self._offset + _HEAD_BYTES
             text = self._memory[start : start + min(length, TASK_BYTES_MAX)]
             if _SINCE.unpack_from(self._memory, self._offset)[0] == since_ms:

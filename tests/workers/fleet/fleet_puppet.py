@@ -114,7 +114,8 @@ class QuietWorker(FleetWorker):
 
 def main(count: str, state_dir: str, grace_ms: str) -> int:
     """``fleet_puppet.py COUNT STATE_DIR GRACE_MS``: a supervised fleet of puppets; settings from the environment."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s.%(msecs)03d %(process)d %(message)s")
+    log_format = "%(asctime)s.%(msecs)03d %(process)d %(message)s"
+    logging.basicConfig(level=logging.INFO, format=log_format, datefmt="%Y-%m-%d %H:%M:%S")
     settings = Settings.from_env()
     return Supervisor(
         settings,

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from click.testing import CliRunner
 from fleet_puppet import BEGUN, ENDED, QUEUE
+from rq.cli import main as rq_cli
 
 from broker import epoch
 from broker.connection import connect
@@ -97,14 +99,10 @@ class Rig:
         return process
 
     def rq(self, *words: str, check: bool = True) -> str:
-        """The output of an `rq` command."""
-        command = [str(RQ), words[0], "-u", self.url, *words[1:]]
-        environment = os.environ | {"PYTHONPATH": f"{ROOT}:{HERE}"} | self.settings.to_env()
-        done = subprocess.run(
-            command, check=False, env=environment, cwd=self.directory, capture_output=True, text=True, timeout=30
-        )
-        assert not check or done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        """The output of an `rq` command, run in this process."""
+        done = CliRunner().invoke(rq_cli, [words[0], "-u", self.url, *words[1:]], env=self.settings.to_env())
+        assert not check or done.exit_code == 0, done.output
+        return str(done.output)
 
     def log(self, number: int = -1) -> str:
         """What a process said."""

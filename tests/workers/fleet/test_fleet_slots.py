@@ -25,6 +25,18 @@ def test_a_slot_says_what_was_written_last_and_leaves_its_neighbours_alone() -> 
     assert slots[0].read() == Doing(7, "replicaset:a/first")
 
 
+def test_a_worker_has_proven_itself_when_a_claim_of_its_was_answered() -> None:
+    slots, proven = TurnSlots(2), []
+    for steps in ("begin", "begin end", "begin turn"):
+        slot = slots[0]
+        slot.reset()
+        for step in steps.split():
+            slot.end() if step == "end" else slot.begin(1, "replicaset:a/b" if step == "turn" else "")
+        proven.append(slots[0].proven)
+    assert proven == [False, True, True]
+    assert not slots[1].proven
+
+
 @pytest.mark.parametrize(
     ("doing_ms", "now_ms", "stalled"),
     [

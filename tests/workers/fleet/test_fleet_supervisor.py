@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
+from datetime import datetime
 
 from fleet_puppet import QUEUE
-from fleet_rig import Rig, alive, until
+from fleet_rig import HERE, Rig, alive, until
 
 from broker import script_texts
 from workers.children import back_off_ms
@@ -263,13 +265,24 @@ def test_the_list_of_processes_stays_true(rig: Rig) -> None:
 
 
 def test_children_that_die_at_once_are_started_slower_and_slower() -> None:
-    assert [back_off_ms(n) for n in range(10)] == [0, 0, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]
-    assert back_off_ms(10_000) == 5_000
+    assert [back_off_ms(n, False) for n in range(10)] == [0, 0, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]
+    assert [back_off_ms(n, True) for n in (1, 2, 9)] == [0, 100, 100]
+    assert back_off_ms(10_000, False) == 5_000
+
+
+def test_workers_that_cannot_start_are_not_tried_in_a_busy_loop(rig: Rig) -> None:
+    rig.admin.execute_command("ACL", "SETUSER", "worker", "-sadd")  # RQ's registration fails
+    rig.start(sys.executable, HERE / "fleet_puppet.py", "1", rig.directory, "1000")
+    until(lambda: rig.log().count("event=started") >= 5)
+    stamps = [said.split()[1] for said in rig.log().splitlines() if "event=started" in said]
+    moments = [datetime.strptime(stamp, "%H:%M:%S.%f") for stamp in stamps]
+    assert (moments[4] - moments[0]).total_seconds() >= 0.1 + 0.2 + 0.4
+    rig.admin.execute_command("ACL", "SETUSER", "worker", "+sadd")
+    until(rig.workers)
 
 
 def test_keys_of_killed_workers_can_be_claimed_again_within_milliseconds(rig: Rig) -> None:
-    """Six workers, so that none of their places is filled slowly for dying too often."""
-    rig.fleet(6)
+    rig.fleet(3)
     times_ms, kills = [], int(os.environ.get("FLEET_KILLS", "12"))
     holder = begin(rig, "default/held-1")
     for _ in range(kills):
