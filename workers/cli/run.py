@@ -20,7 +20,7 @@ from broker.death_signal import command_dying_with_this_process
 from workers.cli.explain import sentences_of
 from workers.cli.options import verbose_option
 from workers.cli.problems import InputProblem, NotDone
-from workers.cli.tables import console, show_json
+from workers.cli.tables import print_table, show_json
 from workers.cli.up import checked_items, input_options, size_options
 from workers.up.applying import NotApplied
 from workers.up.demo import Demo, DidNotConverge, Summary
@@ -51,7 +51,7 @@ class UpEnded(Exception):
     type=click.FloatRange(min=1),
     default=120.0,
     show_default=True,
-    help="Seconds for all of it.",
+    help="Seconds, once all are up.",
 )
 @click.option(
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to end."
@@ -105,7 +105,7 @@ def run(
         start_s = round(time.monotonic() - began, 2)
         if not quiet:
             click.echo(f"  {start_s:5.1f} s  all are up (KUBECONFIG={up.state.kubeconfig})")
-        summary = _show(up, items, began + timeout_s, no_chaos, quiet)
+        summary = _show(up, items, time.monotonic() + timeout_s, no_chaos, quiet)
     except UpEnded as ended:
         lines = ended.lines or (f"`oarlock up` {ended}; run it by itself to see why",)
         raise (InputProblem if ended.code == 2 else NotDone)(*lines) from None
@@ -181,7 +181,7 @@ def _print(summary: Summary, start_s: float) -> None:
     table.add_row("pods too many", f"{told} (from {summary.events} events of the API's own watch)")
     table.add_row("start-up", f"{start_s} s")
     click.echo()
-    console().print(table)
+    print_table(table)
 
 
 class Underneath:

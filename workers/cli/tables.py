@@ -15,9 +15,9 @@ from rich.text import Text
 Row = Mapping[str, Any]
 
 
-def console(*, stderr: bool = False) -> Console:
+def console() -> Console:
     """Colours and width of the terminal; for pipes as wide as the rows are."""
-    stream = sys.stderr if stderr else sys.stdout
+    stream = sys.stdout
     return Console(file=stream, width=None if stream.isatty() else 10_000, highlight=False, soft_wrap=True)
 
 
@@ -35,6 +35,11 @@ def show(rows: Sequence[Row], columns: Mapping[str, str], output: str, *, empty:
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell(row.get(key))) for key in columns))
+    print_table(table)
+
+
+def print_table(table: Table) -> None:
+    """A table as wide as it is, without blanks at the ends of lines."""
     out = console()
     with out.capture() as text:
         out.print(table)

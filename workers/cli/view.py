@@ -17,6 +17,7 @@ from broker.epoch import Seen
 from broker.inspect import Inspector
 from broker.values import BrokerUnreachable, EpochOver
 from controllers.registry import CONTROLLERS
+from workers.cli import logs
 from workers.cli.options import (
     Source,
     open_redis,
@@ -27,6 +28,14 @@ from workers.cli.options import (
 )
 from workers.cli.problems import InputProblem
 
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    count=True,
+    expose_value=False,
+    callback=lambda ctx, parameter, count: logs.set_up(count) if count else None,
+    help="Log what is done on stderr; -vv: what libraries do, too.",
+)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -41,8 +50,8 @@ class View:
 
 
 def view_options(command: F) -> F:
-    """--redis, --state-dir, -o."""
-    for option in (output_option, state_dir_option, redis_option):
+    """--redis, --state-dir, -o, -v."""
+    for option in (verbose_option, output_option, state_dir_option, redis_option):
         command = option(command)
     return command
 

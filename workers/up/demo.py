@@ -112,9 +112,7 @@ class Demo:
         if not self.history.started.wait(10):
             raise DidNotConverge([], "the API server did not answer a list of pods within 10 s")
         self.wanted = {
-            f"{item.namespace}/{item.name}": int(item.obj["spec"].get("replicas", 1))
-            for item in items
-            if item.kind.name == REPLICASETS.kind
+            f"{item.namespace}/{item.name}": replicas_of(item) for item in items if item.kind.name == REPLICASETS.kind
         }
         began = time.monotonic()
         self._io.run(apply(self._config, items))
@@ -179,6 +177,12 @@ class Demo:
                 raise DidNotConverge([key], f"could not be scaled: {answer.message}")
 
         await asyncio.gather(*(one(key) for key in keys))
+
+
+def replicas_of(item: Item) -> int:
+    """What a ReplicaSet asks for; the server's default where it does not say."""
+    replicas = item.obj["spec"].get("replicas")
+    return 1 if replicas is None else int(replicas)
 
 
 def told(takeover: Takeover | None) -> str:

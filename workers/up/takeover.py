@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 from broker.keys import Keys
 from broker.values import Record
 
+LOOK_EVERY_S = 0.0005
 _LOCK = re.compile(r"holder=(\S+) nonce=(\S+) since_ms=(\d+)")
 
 
@@ -130,6 +131,7 @@ def kill_busy_worker(
             if time.monotonic() > deadline:
                 return None
             held = find_busy(client, keys, queues, task, least_pending)
+            time.sleep(0 if held else LOOK_EVERY_S)
         worker = held[0].holder
         takeover = Takeover(worker, pids[worker], time.time(), held)
         os.kill(takeover.pid, signal.SIGKILL)

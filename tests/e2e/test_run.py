@@ -1,0 +1,105 @@
+"""`oarlock run`: the main job with its end, as scripts read it and as people do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from e2e_helpers import ROOT, all_gone, environment, oarlock, until
+
+from workers.up.state_dir import PREFIX, StateDir
+
+pytestmark = pytest.mark.xdist_group("run")
+
+NOWHERE = """\
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: nowhere, namespace: odd}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: nowhere}}
+  template:
+    metadata: {labels: {app: nowhere}}
+    spec:
+      nodeSelector: {planet: mars}
+      containers: [{name: c, image: nginx}]
+"""
+
+
+def test_with_a_kill(tmp_path: Path) -> None:
+    done = oarlock("run", "-o", "json", TMPDIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["replicasets"], facts["pods"], facts["pods_too_many"]) == (7, 245, 0)
+    assert facts["ready_s"] > 0
+    assert facts["events_counted"] > 3 * 245
+    chaos = facts["chaos"]
+    assert chaos["scaled"]["batch/crunch"] == [200, 400]
+    assert chaos["pods"] == 245 + sum(after - before for before, after in chaos["scaled"].values())
+    assert chaos["writes_in_flight"] >= 16
+    assert "replicaset:batch/crunch" in chaos["keys_held"]
+    assert chaos["taken_over"]
+    assert chaos["takeover_ms"].keys() == set(chaos["keys_held"])
+    # A lease would take 1.5 s here: this was a release. The margin is for machines that are busy.
+    assert 0 < chaos["takeover_max_ms"] < 1_400
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_kill_for_people(tmp_path: Path) -> None:
+    done = oarlock("run", "--no-chaos", "--workers", "1", "-f", "examples/shop.yaml", TMPDIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    for words in ("all are up", "25/25 pods ready; all settled", "25 pods of 4 ReplicaSets", "pods too many  0"):
+        assert words in done.stdout
+    assert "killed" not in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_become_ready_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.yaml"
+    path.write_text(NOWHERE)
+    done = oarlock("run", "-f", str(path), "--timeout", "6", "--no-chaos")
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert "oarlock: after applying: not ready in time: odd/nowhere; raise --timeout" in lines[0]
+    assert (
+        "odd/nowhere: 0 of 2 pods available; ReplicaSet odd/nowhere asks for 2 pods and has 2 in the cache" in lines[1]
+    )
+
+
+def test_what_up_refuses_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = oarlock("run", "--state-dir", str(tmp_path / "file"))
+    assert done.returncode == 2
+    assert done.stderr == f"oarlock: --state-dir {tmp_path / 'file'}: there is a file of that name; give a directory\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_interrupted_it_takes_all_with_it(number: signal.Signals, tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.yaml"
+    path.write_text(NOWHERE)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "workers.cli", "run", "--no-chaos", "-f", str(path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=environment(TMPDIR=str(temporary)),
+    )
+    state = StateDir(until(lambda: next(iter(temporary.glob(f"{PREFIX}*")), None), 20, "its state directory"))
+    until(lambda: state.read_up().get("state") == "ready", 40, "all are up")
+    processes, up_pid = state.read_processes(), state.owner_pid()
+    time.sleep(0.1)
+    os.kill(process.pid, number)
+    code = process.wait(25)
+    assert code == (-number if number == signal.SIGKILL else 130)
+    all_gone(processes, 15)
+    until(lambda: not Path(f"/proc/{up_pid}").exists() or state.owner_pid() == 0, 15, "the end of up")
+    if number != signal.SIGKILL:
+        assert list(temporary.iterdir()) == []
