@@ -50,7 +50,7 @@ class Supervisor:
         run_child: RunChild,
         *,
         queues: Sequence[str] = QUEUES,
-        on_change: OnChange | None = None,
+        on_change: Sequence[OnChange] = (),
         grace_ms: int = GRACE_MS,
         clock: Clock | None = None,
     ) -> None:
@@ -220,9 +220,12 @@ class Supervisor:
                 berth.child.ask_to_leave()
 
     def _tell(self) -> None:
-        if self._on_change is not None:
-            workers = [Process("worker", b.child.pid, b.child.holder) for b in self._berths if b.child is not None]
-            self._on_change([Process("supervisor", os.getpid()), *workers])
+        workers = [Process("worker", b.child.pid, b.child.holder) for b in self._berths if b.child is not None]
+        for on_change in self._on_change:
+            try:
+                on_change([Process("supervisor", os.getpid()), *workers])
+            except OSError as error:  # whoever listens may have gone, or its disk be full: the fleet works on
+                log.warning(line("untold", reason=error))
 
 
 def run_fleet(
@@ -234,5 +237,6 @@ def run_fleet(
     on_change: OnChange | None = None,
 ) -> int:
     """`oarlock worker`: ``count`` supervised RQ workers until SIGTERM. Keeps ``state_dir/workers.json`` true."""
-    told = on_change if state_dir is None else file_writer(state_dir / "workers.json")
+    told = [file_writer(state_dir / "workers.json")] if state_dir else []
+    told += [on_change] if on_change else []
     return Supervisor(settings, count, run_supervised(settings, queues), queues=queues, on_change=told).run()

@@ -121,7 +121,7 @@ def main(count: str, state_dir: str, grace_ms: str) -> int:
         settings,
         int(count),
         run_supervised(settings, QUEUES, PuppetWorker),
-        on_change=file_writer(Path(state_dir) / "workers.json"),
+        on_change=[file_writer(Path(state_dir) / "workers.json")],
         grace_ms=int(grace_ms),
     ).run()
 
