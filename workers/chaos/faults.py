@@ -18,7 +18,7 @@ HUNT_S = 0.5
 """How long a moment is waited for at which some worker has writes in flight."""
 HUNT_STEP_S = 0.002
 VICTIM_LIMIT_S = 6.0
-"""How long a victim is waited for: workers come again only in an open epoch."""
+"""How long an open epoch is waited for, and then a victim."""
 HEAD_START_S = 0.3
 """Of frozen workers over their supervisor, which would end them at once."""
 
@@ -63,7 +63,10 @@ class Faults:
 
     async def _kill_worker(self, planned: Planned) -> None:
         loop = asyncio.get_running_loop()
-        began_s, why = loop.time(), "any"
+        began_s = loop.time()
+        while self._prey.phase() != "OPEN" and loop.time() - began_s < VICTIM_LIMIT_S:
+            await asyncio.sleep(0.05)  # nobody does anything in a drain
+        began_s = loop.time()
         while True:
             living = self._free("worker")
             by_name = {each.name: each for each in living}

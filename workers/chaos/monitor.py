@@ -21,13 +21,14 @@ RETRY_S = 0.01
 CHUNK_BYTES = 1 << 20
 END = "oarlock-chaos-has-ended"
 _NO_ARGUMENTS = ("ingest", "stage")
+_WHOLE = ("record", "finish")
+"""Of these every line is kept: where they stopped tells why they did nothing."""
 
 _DONE = re.compile(
     rb'lua\] "(?:'
     rb'(?:HSET|HDEL|ZADD|XADD|DEL|SET|UNLINK)" "oarlock:\d+:\{[^}]*\}:'
     rb'(?:[a-z]+:(?:locks"|state"|expect:|delayed"|parked"|stream")|leases"|watermark"|phase")'
-    rb'|HLEN" "oarlock:\d+:\{[^}]*\}:[a-z]+:expect:'
-    rb'|HGET" "oarlock:\d+:\{[^}]*\}:[a-z]+:locks")'
+    rb")"
 )
 _PLAIN = re.compile(
     rb'\] "(?i:FLUSHALL|FLUSHDB|SWAPDB|(?:HSET|HDEL|ZADD|ZREM|XADD|DEL|SET|RENAME|RESTORE|COPY)" "oarlock:)'
@@ -58,14 +59,17 @@ class Filter:
 
     def __init__(self) -> None:
         self._names = Names()
+        self._whole = False
 
     def keep(self, line: bytes) -> bytes | None:
         """The line, or as much of it as is needed; None where it tells nothing."""
         if b"[0 lua]" in line[:40]:
-            return line if _DONE.search(line, 0, 400) else None
+            return line if self._whole or _DONE.search(line, 0, 400) else None
         call = _CALL.search(line, 0, 400)
+        self._whole = False
         if call is not None:
             name = self._names.of(call[1].decode(), int(call[3]))
+            self._whole = name in _WHOLE
             return line[: call.end()] if name in _NO_ARGUMENTS else line
         return line if _PLAIN.search(line, 0, 200) else None
 

@@ -1,7 +1,8 @@
 """When which fault comes: a function of the seed, the number of faults and the time there is.
 
 Each loss of Redis needs a drain, in which next to nothing can be hit; the other faults go into the time that is left,
-evenly with jitter. Of the faults of ingestors a part goes into the drains, for the minter is one of them.
+evenly with jitter. In every other drain an ingestor is killed, for the minter is one of them; in all of them would cost
+too much, as each makes the drain begin anew.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ AFTER_DRAIN_S = 3.0
 """To notice, to list, and for the first turns."""
 LOSSES_SHARE_MAX = 0.6
 """Of the duration that losses of Redis may take."""
-MINTER_SHARE = 0.3
 
 
 class Planned(NamedTuple):
@@ -65,9 +65,9 @@ def schedule(seed: int, faults: int, duration_s: float, timing: Timing) -> list[
         plan.append(Planned(at_s, "redis", ("flushall", "kill")[(index + seed) % 2]))
         drains.append((at_s, at_s + needed_s))
     clear = _between(drains, WARM_UP_S, duration_s)
-    in_drain = int(counts["ingestor"] * MINTER_SHARE) if drains else 0
-    for _ in range(in_drain):
-        begin_s, end_s = chance.choice(drains)
+    chosen = drains[seed % 2 :: 2] if losses > 1 else []
+    in_drain = min(counts["ingestor"], len(chosen))
+    for begin_s, end_s in chosen[:in_drain]:
         plan.append(Planned(chance.uniform(begin_s + 0.2, end_s - AFTER_DRAIN_S), "ingestor"))
     plan += [Planned(at_s, "ingestor") for at_s in _spread(chance, counts["ingestor"] - in_drain, clear)]
     plan += [Planned(at_s, "supervisor") for at_s in _spread(chance, counts["supervisor"], clear)]

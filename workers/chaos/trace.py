@@ -52,7 +52,7 @@ class _Call:
     looked: bool = False
     """Whether a lock was looked at: the epoch was the right one."""
     passed: bool = False
-    """Whether a record got past its nonce."""
+    """Whether something was done after that look: for a record, its nonce was the right one."""
     leased: list[str] = field(default_factory=list)
 
 
@@ -133,6 +133,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _did(call: _Call, at_s: float, words: list[str]) -> None:  # noqa: PLR0912  # one case a kind of key
+    call.passed = call.looked
     found = _KEY.fullmatch(words[1]) if len(words) > 1 else None
     if found is None:
         return
@@ -161,7 +162,7 @@ def _did(call: _Call, at_s: float, words: list[str]) -> None:  # noqa: PLR0912  
                 add(Claimed(at_s, epoch, f"{queue}:{key}", lock[1], lock[2]))
     elif part == "locks" and command == "HDEL":
         call.unlocked += [f"{queue}:{key}" for key in rest]
-    elif part == "locks" and command == "HGET":
+    elif part == "locks" and command in ("HGET", "HMGET"):
         call.looked = True
     elif part == "state" and command == "HSET":
         for key, state in zip(rest[::2], rest[1::2], strict=True):
@@ -185,8 +186,6 @@ def _did_record(call: _Call, at_s: float, epoch: int, task: str, command: str, r
         call.steps += [Settled(at_s, epoch, task, name) for name in rest if name.startswith(("create ", "delete "))]
     elif command in ("DEL", "UNLINK"):
         call.steps.append(Settled(at_s, epoch, task, ""))
-    elif command == "HLEN":
-        call.passed = True
 
 
 def _steps(call: _Call) -> Iterator[Step]:

@@ -1,0 +1,258 @@
+"""MONITOR to steps: of a real Redis with the real scripts, and of lines that are hard to read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker import epoch
+from broker.connection import connect
+from broker.embedded_redis import EmbeddedRedis
+from broker.redis_broker import RedisBroker
+from broker.values import Change, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
+from workers.chaos.evidence import (
+    Attached,
+    Claimed,
+    Dirty,
+    LiveList,
+    Lost,
+    Minted,
+    Opened,
+    Recorded,
+    Refused,
+    Renewed,
+    Settled,
+    Step,
+    Unlocked,
+    Watermark,
+)
+from workers.chaos.monitor import END, Filter, MonitorRecorder
+from workers.chaos.trace import read_trace
+
+SPEC = LoadSpec("replicaset", "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "namespace")))
+TASK = "replicaset:shop/web"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
+    with EmbeddedRedis(tmp_path / "redis") as running:
+        yield running
+
+
+def recorded(server: EmbeddedRedis, path: Path, act: Any) -> list[Step]:
+    """What is told of ``act``, which gets an admin's client."""
+
+    async def record() -> None:
+        recorder = MonitorRecorder(lambda: server.url("admin"), path)
+        task = asyncio.create_task(recorder.run())
+        await asyncio.wait_for(recorder.attached.wait(), 10)
+        client = connect(server.url("admin"))
+        await asyncio.to_thread(act, client)
+        await asyncio.to_thread(lambda: connect(server.url("admin")).echo(END))
+        await asyncio.wait_for(recorder.seen_to_the_end.wait(), 10)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(record())
+    with path.open(encoding="latin-1") as lines:
+        return list(read_trace(lines))
+
+
+def begun(client: Any, number: int = 1) -> RedisBroker:
+    """An open epoch with one owner and nothing to do."""
+    epoch.mint(client, number)
+    broker = RedisBroker(client, number)
+    for resource in ("replicasets", "pods"):
+        broker.stage(resource, f"g-{resource}", [])
+        broker.commit_list(resource, f"g-{resource}", "5")
+    while broker.republish():
+        pass
+    broker.open(["pods", "replicasets"])
+    broker.register("w-1", "s", ["replicaset"])
+    broker.register("w-2", "s", ["replicaset"])
+    return broker
+
+
+def claim(broker: RedisBroker, holder: str, nonce: str) -> Any:
+    batch = broker.claim(holder, nonce, [SPEC], lease_ms=3_000, hold_ms=7_000)
+    return batch.claims[0]  # type: ignore[union-attr]
+
+
+def bare(steps: Iterable[Step]) -> list[Any]:
+    """Without times, but with what they are: as mere tuples two different steps could be equal."""
+    return [(type(step).__name__, *step[1:]) for step in steps]
+
+
+@pytest.mark.real
+def test_a_turn_and_all_that_may_go_wrong_in_it(server: EmbeddedRedis, tmp_path: Path) -> None:
+    def act(client: Any) -> None:
+        broker = begun(client)
+        owner = Event("shop/web", "6", "u", b'\x93\x00"\\\r\n', (), ("replicaset:shop/web",))
+        broker.ingest("replicasets", "5", "6", [owner])
+        held = claim(broker, "w-1", "n1")
+        broker.record(held, "u", [Entry("create", "pods/web-1"), Entry("delete", "pods/web-2", "u2", "7")], lease_ms=1)
+        broker.record(held, "", [], lease_ms=3_000)
+        broker.ingest("pods", "5", "8", [Event("shop/web-9", "8", "u9", b"x", (), ("replicaset:shop/web",))])
+        broker.record(held, "u", [Entry("create", "pods/web-9")], lease_ms=3_000)  # borne: nothing is recorded
+        broker.renew(["w-1", "w-2"], lease_ms=3_000)
+        with pytest.raises(ClaimLost):
+            broker.record(held._replace(nonce="old"), "u", [Entry("create", "pods/web-3")], lease_ms=3_000)
+        broker.finish([Finish("replicaset", "shop/web", "old", Verdict.OK)])
+        changes = (
+            Change.drop("create pods/web-1"),
+            Change.set("delete pods/web-2", "answered uid=u2 rv=7"),
+            Change.need("pods", "9"),
+            Change.settled(),
+        )
+        broker.finish([Finish("replicaset", "shop/web", "n1", Verdict.OK, None, changes)])
+
+    steps = bare(recorded(server, tmp_path / "log", act))
+    assert steps[:2] == bare([Attached(0.0, 0, ""), Minted(0.0, 1)])
+    after = steps[steps.index(("Opened", 1)) + 1 :]
+    expected = [
+        Watermark(0.0, 1, "replicasets", 6),
+        Claimed(0.0, 1, TASK, "w-1", "n1"),
+        Recorded(0.0, 1, TASK, "n1", (("create pods/web-1", ""), ("delete pods/web-2", "u2"))),
+        Recorded(0.0, 1, TASK, "n1"),
+        Dirty(0.0, 1, TASK),
+        Watermark(0.0, 1, "pods", 8),
+        Renewed(0.0, 1, TASK, ("w-1", "w-2")),
+        Refused(0.0, 1, TASK, "old", "record"),
+        Refused(0.0, 1, TASK, "old", "finish"),
+        Settled(0.0, 1, TASK, "create pods/web-1"),
+        Settled(0.0, 1, TASK, "delete pods/web-2"),
+        Unlocked(0.0, 1, TASK, "finish", nonce="n1", state="queued"),
+        LiveList(0.0, 1, TASK),
+    ]
+    assert after == bare(expected)
+
+
+@pytest.mark.real
+def test_the_ways_out_of_a_lock(server: EmbeddedRedis, tmp_path: Path) -> None:
+    def act(client: Any) -> None:
+        broker = begun(client)
+        broker.add("replicaset", ["shop/web"])
+        claim(broker, "w-1", "n1")
+        broker.release("w-1")
+        claim(broker, "w-2", "n2")
+        broker.finish([Finish("replicaset", "shop/web", "n2", Verdict.RETRY, 50)])
+        broker.add("replicaset", ["shop/web"])
+        held = claim(broker, "w-2", "n3")
+        broker.record(held, "u", [Entry("create", "pods/web-1")], lease_ms=3_000)
+        broker.finish([Finish("replicaset", "shop/web", "n3", Verdict.OK)])  # unanswered: retried
+        broker.add("replicaset", ["shop/web"])
+        claim(broker, "w-2", "n4")
+        broker.finish([Finish("replicaset", "shop/web", "n4", Verdict.GONE)])
+        broker.add("replicaset", ["shop/web"])
+        claim(broker, "w-2", "n5")
+        broker.release("w-2", blamed=TASK)
+        for number in (3, 4):
+            broker.register(f"w-{number}", "s", ["replicaset"])
+        claim(broker, "w-3", "n6")
+        broker.release("w-3", blamed=TASK)
+        broker.add("replicaset", ["shop/web"], unpark=True)
+        batch = broker.claim("w-4", "n7", [SPEC], lease_ms=1, hold_ms=1)
+        assert batch
+        client.execute_command("HDEL", broker.keys.locks("replicaset"), "shop/web")
+
+    steps = recorded(server, tmp_path / "log", act)
+    expected = [
+        Unlocked(0.0, 1, TASK, "release", holder="w-1", state="queued"),
+        Unlocked(0.0, 1, TASK, "finish", nonce="n2", state="delayed"),
+        Unlocked(0.0, 1, TASK, "finish", nonce="n3", state="delayed"),
+        Unlocked(0.0, 1, TASK, "finish", nonce="n4", state="idle"),
+        Unlocked(0.0, 1, TASK, "release", holder="w-2", state="queued"),
+        Unlocked(0.0, 1, TASK, "release", holder="w-3", state="parked"),
+        Unlocked(0.0, 1, TASK, ""),
+    ]
+    assert bare(step for step in steps if isinstance(step, Unlocked)) == bare(expected)
+    assert ("Settled", 1, TASK, "") in bare(steps)  # the record of an owner that is gone
+
+
+@pytest.mark.real
+def test_a_reclaim(server: EmbeddedRedis, tmp_path: Path) -> None:
+    def act(client: Any) -> None:
+        broker = begun(client)
+        broker.add("replicaset", ["shop/web"])
+        broker.claim("w-1", "n1", [SPEC], lease_ms=1, hold_ms=1)
+        while not broker.reclaim():
+            pass
+
+    steps = bare(recorded(server, tmp_path / "log", act))
+    assert steps[-1:] == bare([Unlocked(0.0, 1, TASK, "reclaim", state="queued")])
+
+
+@pytest.mark.real
+def test_a_flush_and_another_epoch(server: EmbeddedRedis, tmp_path: Path) -> None:
+    def act(client: Any) -> None:
+        begun(client)
+        client.flushall()
+        begun(client, 2)
+
+    steps = recorded(server, tmp_path / "log", act)
+    kept = bare(step for step in steps if isinstance(step, Attached | Minted | Opened | Lost))
+    before = [Attached(0.0, 0, ""), Minted(0.0, 1), Opened(0.0, 1)]
+    assert kept == bare([*before, Lost(0.0, "FLUSHALL"), Minted(0.0, 2), Opened(0.0, 2)])
+
+
+@pytest.mark.real
+def test_the_recorder_comes_back_with_the_server(server: EmbeddedRedis, tmp_path: Path) -> None:
+    async def record() -> None:
+        recorder = MonitorRecorder(lambda: server.url("admin"), tmp_path / "log")
+        task = asyncio.create_task(recorder.run())
+        await asyncio.wait_for(recorder.attached.wait(), 10)
+        begun(connect(server.url("admin")))
+        server.restart()
+        while recorder.attached.is_set():
+            await asyncio.sleep(0.01)
+        await asyncio.wait_for(recorder.attached.wait(), 10)
+        epoch.mint(connect(server.url("admin")), 2)
+        connect(server.url("admin")).echo(END)
+        await asyncio.wait_for(recorder.seen_to_the_end.wait(), 10)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(record())
+    with (tmp_path / "log").open(encoding="latin-1") as lines:
+        steps = list(read_trace(lines))
+    kept = [type(step).__name__ for step in steps if isinstance(step, Attached | Minted | Opened | Lost)]
+    assert kept == ["Attached", "Minted", "Opened", "Lost", "Attached", "Minted"]
+
+
+def test_attached_in_an_epoch_is_told() -> None:
+    steps = list(read_trace(["@attached 5.5 3 OPEN\n", "@lost 6.5 the connection was closed\n", "@attached 7.5 0\n"]))
+    assert bare(steps) == bare([Attached(5.5, 3, "OPEN"), Lost(6.5, "the connection was closed"), Attached(7.5)])
+    assert [step.at_s for step in steps] == [5.5, 6.5, 7.5]
+
+
+def test_a_call_cut_off_by_the_servers_death_did_nothing() -> None:
+    lines = [
+        '+1.0 [0 127.0.0.1:1] "EVALSHA" "00" "2" "oarlock:{0}:epoch" "oarlock:1:{0}:" "w-1" ""\n',
+        '+1.1 [0 lua] "HDEL" "oarlock:1:{0}:replicaset:locks" "shop/web"\n',
+        "@lost 1.2 reset\n",
+    ]
+    assert bare(read_trace(lines)) == bare([Lost(1.2, "reset")])
+
+
+def test_words_with_quotes_and_bytes() -> None:
+    line = r'+1.0 [0 127.0.0.1:1] "HSET" "oarlock:1:{0}:replicaset:locks" "a\"\\b\x41" "holder=h nonce=n since_ms=1"'
+    (step,) = read_trace([line])
+    assert isinstance(step, Claimed)
+    assert step == Claimed(1.0, 1, 'replicaset:a"\\bA', "h", "n")
+
+
+def test_what_the_filter_keeps() -> None:
+    keep = Filter().keep
+    assert keep(b'+1.0 [0 lua] "HSET" "oarlock:1:{0}:replicaset:locks" "k" "v"')
+    assert keep(b'+1.0 [0 lua] "HSET" "oarlock:1:{0}:watermark" "pods" "6"')
+    assert keep(b'+1.0 [0 127.0.0.1:1] "flushall"')
+    assert keep(b'+1.0 [0 127.0.0.1:1] "HDEL" "oarlock:1:{0}:replicaset:locks" "k"')
+    assert keep(b'+1.0 [0 lua] "HSET" "oarlock:1:{0}:cache:pods:g" "k" "v"') is None
+    assert keep(b'+1.0 [0 lua] "HLEN" "oarlock:1:{0}:replicaset:locks"') is None
+    assert keep(b'+1.0 [0 lua] "HSET" "oarlock:1:{0}:watermark_at" "pods" "6"') is None
+    assert keep(b'+1.0 [0 127.0.0.1:1] "HGETALL" "oarlock:1:{0}:replicaset:locks"') is None
+    assert keep(b'+1.0 [0 127.0.0.1:1] "HSET" "rq:worker:w" "x" "oarlock:1:{0}:"') is None

@@ -1,0 +1,134 @@
+"""The audit log against the trace, and changes against claims: each kind of violation is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
+from workers.chaos.evidence import Claimed, Lost, Request, Watermark
+
+
+def test_a_create_that_no_record_named() -> None:
+    story = Story(2).claim().record(("create", "web-a")).creates("web-a").creates("web-b")
+    findings = story.finish(("create", "web-a")).runs().turn().check()
+    assert kinds(findings) == ["unannounced_write"]
+    assert "web-b" in findings.violations[0].text
+
+
+def test_a_create_sent_before_its_record() -> None:
+    story = Story(1).claim()
+    sent_s = story.at_s
+    story.wait(0.1).record(("create", "web-a")).creates("web-a", received_s=sent_s).finish(("create", "web-a"))
+    assert kinds(story.runs().turn().check()) == ["unannounced_write"]
+
+
+def test_a_create_named_for_another_owner() -> None:
+    story = Story(1).claim().record(("create", "web-a")).creates("web-a").finish(("create", "web-a")).runs().turn()
+    story.requests[0] = story.requests[0]._replace(task="replicaset:shop/other")
+    assert kinds(story.check()) == ["unannounced_write"]
+
+
+def test_a_create_without_a_name() -> None:
+    story = Story(1).claim().record(("create", "web-a")).creates("web-a").finish(("create", "web-a")).runs().turn()
+    story.requests[0] = story.requests[0]._replace(name="")
+    assert kinds(story.check()) == ["unannounced_write"]
+
+
+def test_a_create_long_after_its_record_was_settled() -> None:
+    story = Story(1).fill("web-a").wait(DRAIN_S + 1.0).exists_already("web-a")
+    assert kinds(story.check()) == ["unannounced_write"]
+
+
+def test_a_write_of_a_lost_epoch_is_announced_for_as_long_as_it_may_land() -> None:
+    story = Story(1).claim().record(("create", "web-a"))
+    story.creates("web-a").finish(("create", "web-a")).runs().turn().step(Lost(story.at_s, "flushed"))
+    story.wait(DRAIN_S + 1.0).exists_already("web-a")
+    assert kinds(story.check()) == ["unannounced_write"]
+
+
+def test_a_delete_that_no_record_named() -> None:
+    story = Story(2).fill("web-a", "web-b").scale(1).claim().deletes("web-a").finish().goes("web-a").turn()
+    assert kinds(story.check()) == ["unannounced_write"]
+
+
+def test_a_delete_announced_for_another_uid() -> None:
+    story = Story(2).fill("web-a", "web-b").scale(1).claim().record(("delete", "web-a"))
+    story.deletes("web-a", asked_uid="another").finish(("delete", "web-a")).goes("web-a").turn()
+    assert kinds(story.check()) == ["unannounced_write"]
+
+
+@pytest.mark.parametrize("wanting", ["asked_uid", "asked_rv"])
+def test_a_delete_without_a_precondition(wanting: str) -> None:
+    story = Story(2).fill("web-a", "web-b").scale(1).claim().record(("delete", "web-a"))
+    story.deletes("web-a", **{wanting: ""}).finish(("delete", "web-a")).goes("web-a").turn()
+    assert "unguarded_delete" in kinds(story.check())
+
+
+def test_writes_of_others_are_their_own_affair() -> None:
+    story = Story(1).fill("web-a")
+    story.requests.append(Request(story.at_s, story.at_s, "delete", "pods", "shop", "x", 200, True, False, 7, "u"))
+    assert kinds(story.check()) == []
+
+
+def status(story: Story, **more: str) -> Request:
+    return Request(
+        story.at_s, story.at_s, "patch", "replicasets/status", "shop", "web", 200, True, True, story.rv, UID, **more
+    )
+
+
+def test_a_status_without_its_resource_version() -> None:
+    story = Story(1).fill("web-a")
+    story.requests.append(status(story, asked_uid=UID))
+    assert kinds(story.check()) == ["status_backwards"]
+    story.requests[-1] = status(story, asked_uid=UID, asked_rv="7")
+    assert kinds(story.check()) == []
+
+
+def test_a_write_without_its_body_is_a_gap() -> None:
+    story = Story(1).fill("web-a")
+    story.requests[0] = story.requests[0]._replace(body=False)
+    assert "gap" in kinds(story.check())
+
+
+def test_a_change_no_claim_had_read() -> None:
+    story = Story(2).fill("web-a", "web-b").becomes("web-a", labels="app=other").becomes("web-a", labels="")
+    findings = story.check()
+    assert kinds(findings) == ["lost_key"]
+    assert "pod web-a changed (and 1 more changes)" in findings.violations[0].text
+
+
+def test_a_claim_on_an_old_view_does_not_count() -> None:
+    story = Story(2).fill("web-a", "web-b")
+    old = story.rv
+    story.becomes("web-a", ready=False).becomes("web-a", ready=True)
+    story.step(Watermark(story.at_s, 1, "pods", old)).step(Claimed(story.at_s, 1, TASK, "w-9", "n-old"))
+    story.nonce = "n-old"
+    assert kinds(story.finish().check()) == ["lost_key"]
+
+
+def test_a_change_of_the_owner_no_claim_had_read() -> None:
+    story = Story(2).fill("web-a", "web-b").owner(generation=2, observed=2)
+    findings = story.check()
+    assert kinds(findings) == ["lost_key"]
+    assert "generation 2" in findings.violations[0].text
+
+
+def test_a_change_that_matters_to_nobody() -> None:
+    story = Story(1).fill("web-a").becomes("web-a")
+    assert kinds(story.check()) == []
+
+
+def test_a_change_claimed_only_after_a_long_open_time() -> None:
+    story = Story(2).fill("web-a", "web-b").becomes("web-a", ready=False).wait(31.0).becomes("web-a", ready=True)
+    findings = story.turn().check(faults_ended_s=1_000.0)
+    assert "lost_key" in kinds(findings)
+    assert "claimed only after 31" in findings.violations[0].text
+
+
+def test_a_change_of_just_now_may_still_be_claimed() -> None:
+    story = Story(1).fill("web-a").wait(4.0)
+    evidence = story.becomes("web-a", labels="x=y").wait(-4.5).evidence()
+    assert evidence.facts.ended_s - story.history[-1].at_s < 1.5
+    from workers.chaos.checker import check
+
+    assert kinds(check(evidence)) == []
