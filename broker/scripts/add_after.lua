@@ -7,6 +7,6 @@
 -- needs: queue
 local queue, key, now = ARGV[1], ARGV[2], now_ms()
 check(queue)
-local delay = ARGV[3] == 'rate-limited' and back_off_ms(queue, key, now) or whole(ARGV[3])
+local delay = ARGV[3] == 'rate-limited' and (back_off_ms(queue, key, now)) or whole(ARGV[3])
 wake(add_after(queue, key, delay, now), now)
 return {'OK', delay}

@@ -44,40 +44,58 @@ local function gen_of(resource)
   return gens[resource]
 end
 gen_of(owners)
-check(queue)
+
+local names, ids, expects = {}, {}, {}
+for i, entry in ipairs(entries) do
+  names[i], ids[i] = entry[2][2], entry[1]
+  expects[i] = base .. queue .. ':expect:' .. names[i]
+end
+local crashes = redis.call('HMGET', base .. queue .. ':crashes', unpack(names))
+local needs = redis.call('HMGET', base .. queue .. ':needs', unpack(names))
+local unsettled = redis.call('HMGET', base .. queue .. ':unsettled', unpack(names))
+local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
+local recorded = redis.call('EXISTS', unpack(expects)) > 0
+-- What is written below and was not read above: a key of a wrong type must fail here.
+redis.call('HLEN', base .. queue .. ':state')
+redis.call('HLEN', base .. queue .. ':locks')
+redis.call('ZCARD', base .. 'leases')
 redis.call('SCARD', base .. 'holder:' .. holder)
 
+local known = {}
+local function members_of(resource, entry)
+  local set = index_key(resource, gen_of(resource), entry)
+  if not known[set] then known[set] = redis.call('HKEYS', set) end
+  return known[set]
+end
+
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.
-local names, ids = {}, {}
-for i, entry in ipairs(entries) do names[i], ids[i] = entry[2][2], entry[1] end
-local crashes = redis.call('HMGET', base .. queue .. ':crashes', unpack(names))
-local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
-local indexes, taken, bytes = {}, 0, 0
+local members, records, taken, bytes = {}, {}, 0, 0
 for i, key in ipairs(names) do
   if i > 1 and (crashes[i] or crashes[1]) then break end
-  local sets, size = {}, owner_values[i] and #owner_values[i] or 0
+  local mine, size = {}, 0
   if owner_values[i] then
     local _, uid = head(owner_values[i])
     local by = {uid = uid, namespace = string.match(key, '^(.*)/') or ''}
+    size = #owner_values[i]
     for c, child in ipairs(children) do
-      sets[c] = index_key(child[1], gen_of(child[1]), child[2] .. '=' .. by[child[3]])
-      size = size + OBJECT_BYTES * redis.call('HLEN', sets[c])
+      mine[c] = members_of(child[1], child[2] .. '=' .. by[child[3]])
+      size = size + OBJECT_BYTES * #mine[c]
     end
   end
   if i > 1 and bytes + size > bytes_max then break end
-  indexes[i], taken, bytes = sets, i, bytes + size
+  records[i] = recorded and redis.call('HGETALL', expects[i]) or {}
+  members[i], taken, bytes = mine, i, bytes + size
 end
 
 local reply, states, locks, leases, tasks = {'OK', queue, marks}, {}, {}, {}, {}
 local lock = 'holder=' .. holder .. ' nonce=' .. nonce .. ' since_ms=' .. number(now)
-local expects = {}
+local lease = number(now + lease_ms)
 for i = 1, taken do
-  local key, task = names[i], queue .. ':' .. names[i]
-  states[#states + 1], states[#states + 2] = key, 'running'
-  locks[#locks + 1], locks[#locks + 2] = key, lock
-  leases[#leases + 1], leases[#leases + 2] = number(now + lease_ms), task
-  tasks[i] = task
-  expects[i] = redis.call('HGETALL', base .. queue .. ':expect:' .. key)
+  local key = names[i]
+  tasks[i] = queue .. ':' .. key
+  states[2 * i - 1], states[2 * i] = key, 'running'
+  locks[2 * i - 1], locks[2 * i] = key, lock
+  leases[2 * i - 1], leases[2 * i] = lease, tasks[i]
 end
 redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', taken, 'STREAMS', base .. queue .. ':stream', '>')
 redis.call('XACK', base .. queue .. ':stream', 'workers', unpack(ids, 1, taken))
@@ -86,30 +104,27 @@ redis.call('HSET', base .. queue .. ':state', unpack(states))
 redis.call('HSET', base .. queue .. ':locks', unpack(locks))
 redis.call('ZADD', base .. 'leases', unpack(leases))
 redis.call('SADD', base .. 'holder:' .. holder, unpack(tasks))
-local needs = redis.call('HMGET', base .. queue .. ':needs', unpack(names, 1, taken))
-local unsettled = redis.call('HMGET', base .. queue .. ':unsettled', unpack(names, 1, taken))
 
 for i = 1, taken do
-  local key, expect = names[i], expects[i]
+  local key, expect = names[i], records[i]
   if #expect > 0 then
     -- A name left in the record may still be created by whoever recorded it: it is held from now on.
-    local record, held = base .. queue .. ':expect:' .. key, {}
+    local held = {}
     for f = 1, #expect, 2 do
       local name = string.match(expect[f], '^create (.+)$')
       if name then held[#held + 1], held[#held + 2] = 'hold ' .. name, 'until_ms=' .. number(now + hold_ms) end
       local until_ms = string.match(expect[f], '^hold ') and string.match(expect[f + 1], '^until_ms=(%d+)$')
-      if until_ms and tonumber(until_ms) <= now then redis.call('HDEL', record, expect[f]) end
+      if until_ms and tonumber(until_ms) <= now then redis.call('HDEL', expects[i], expect[f]) end
     end
-    for at = 1, #held, 4000 do redis.call('HSET', record, unpack(held, at, math.min(at + 3999, #held))) end
-    redis.call('PEXPIRE', record, 300000)
-    expect = redis.call('HGETALL', record)
+    for at = 1, #held, 4000 do redis.call('HSET', expects[i], unpack(held, at, math.min(at + 3999, #held))) end
+    redis.call('PEXPIRE', expects[i], 300000)
+    expect = redis.call('HGETALL', expects[i])
   end
   local found = {}
-  for c, set in ipairs(indexes[i]) do
-    local members = redis.call('HKEYS', set)
-    for at = 1, #members, 5000 do -- unpack fails near 8000 arguments
-      local values = redis.call('HMGET', objects_key(children[c][1], gens[children[c][1]]),
-        unpack(members, at, math.min(at + 4999, #members)))
+  for c, ids_of in ipairs(members[i]) do
+    local objects = objects_key(children[c][1], gen_of(children[c][1]))
+    for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
+      local values = redis.call('HMGET', objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))
       for _, value in ipairs(values) do if value then found[#found + 1] = value end end
     end
   end

@@ -7,7 +7,7 @@
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write still unanswered never to idle.
 -- needs: cache queue locks reads
-local at, now, reply, added, plans, seen = 2, now_ms(), {'OK'}, 0, {}, {}
+local at, now, reply, added, plans, queues = 2, now_ms(), {'OK'}, 0, {}, {}
 local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true}
 for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write
   local plan = {queue = ARGV[at], key = ARGV[at + 1], nonce = ARGV[at + 2], verdict = ARGV[at + 3], changes = {}}
@@ -20,23 +20,46 @@ for turn = 1, whole(ARGV[1]) do -- read and check every argument before the firs
     if bad then error('finish: bad change of ' .. plan.key) end
   end
   at = at + 6 + 3 * #plan.changes
-  local lock = redis.call('HGET', base .. plan.queue .. ':locks', plan.key)
-  check(plan.queue)
-  redis.call('HLEN', base .. plan.queue .. ':expect:' .. plan.key)
-  local task = plan.queue .. ':' .. plan.key
-  if lock and nonce_of(lock) == plan.nonce and not seen[task] then plan.holder, seen[task] = holder_of(lock), true end
-  plans[turn] = plan
+  plan.record = base .. plan.queue .. ':expect:' .. plan.key
+  local group = queues[plan.queue] or {keys = {}, plans = {}, records = {}}
+  group.keys[#group.keys + 1], group.plans[#group.plans + 1] = plan.key, plan
+  group.records[#group.records + 1] = plan.record
+  queues[plan.queue], plans[turn] = group, plan
+end
+
+-- Read what there is to know, once for all turns of a queue: most turns have nothing but a lock to give back.
+for queue, group in pairs(queues) do
+  local own, seen = base .. queue, {}
+  local locks = redis.call('HMGET', own .. ':locks', unpack(group.keys))
+  local states = redis.call('HMGET', own .. ':state', unpack(group.keys))
+  local failures = redis.call('HMGET', own .. ':failures', unpack(group.keys))
+  local crashes = redis.call('HMGET', own .. ':crashes', unpack(group.keys))
+  local recorded = redis.call('EXISTS', unpack(group.records)) > 0
+  redis.call('ZCARD', base .. 'leases')
+  group.ended = {}
+  for i, plan in ipairs(group.plans) do
+    if locks[i] and nonce_of(locks[i]) == plan.nonce and not seen[plan.key] then
+      seen[plan.key], plan.holder, plan.dirty = true, holder_of(locks[i]), states[i] == 'running+'
+      plan.failed, plan.crashed = failures[i], crashes[i]
+      plan.recorded = recorded and redis.call('HLEN', plan.record) > 0
+      local ended = group.ended[plan.holder] or {}
+      group.ended[plan.holder] = ended
+      ended[#ended + 1] = plan.key
+      if plan.dirty or plan.delay or plan.recorded or plan.verdict ~= 'ok' or #plan.changes > 0 then check(queue) end
+    end
+  end
+  for holder in pairs(group.ended) do redis.call('SCARD', base .. 'holder:' .. holder) end
 end
 
 local function settle(plan)
-  local record, needs = base .. plan.queue .. ':expect:' .. plan.key, base .. plan.queue .. ':needs'
+  local record, needs = plan.record, base .. plan.queue .. ':needs'
   if plan.verdict == 'gone' then
     redis.call('DEL', record)
     redis.call('HDEL', needs, plan.key)
     redis.call('HDEL', base .. plan.queue .. ':unsettled', plan.key)
     return false
   end
-  local need, changed, settled = {}, false, redis.call('EXISTS', record) == 1
+  local need, changed, settled = {}, false, plan.recorded
   for _, change in ipairs(plan.changes) do
     if change[1] == 'drop' then redis.call('HDEL', record, change[2])
     elseif change[1] == 'set' then redis.call('HSET', record, change[2], change[3])
@@ -63,40 +86,46 @@ local function settle(plan)
   return settled -- a mark whose record is lost stays until somebody acted on a live list
 end
 
-local function pending(queue, key)
-  local expect = redis.call('HGETALL', base .. queue .. ':expect:' .. key)
+local function pending(record)
+  local expect = redis.call('HGETALL', record)
   local only_owner = true
   for f = 1, #expect, 2 do
     if string.sub(expect[f + 1], 1, 8) == 'pending ' then return true end
     if expect[f] ~= 'owner' then only_owner = false end
   end
-  if #expect > 0 and only_owner then redis.call('DEL', base .. queue .. ':expect:' .. key) end
+  if #expect > 0 and only_owner then redis.call('DEL', record) end
   return false
 end
 
+for queue, group in pairs(queues) do
+  for holder, ended in pairs(group.ended) do
+    unlock(queue, ended, holder)
+    redis.call('HDEL', base .. queue .. ':state', unpack(ended))
+  end
+end
 for turn, plan in ipairs(plans) do
   local queue, key = plan.queue, plan.key
   if not plan.holder then
     reply[turn + 1] = -1
   else
-    unlock(queue, key, plan.holder)
-    local dirty = redis.call('HGET', base .. queue .. ':state', key) == 'running+'
-    redis.call('HDEL', base .. queue .. ':state', key)
-    redis.call('HDEL', base .. queue .. ':crashes', key)
-    local settled = settle(plan)
-    local unanswered = pending(queue, key)
-    if settled and not unanswered then redis.call('HDEL', base .. queue .. ':unsettled', key) end
-    if dirty then append(queue, key) added = added + 1 end
-    local delay
+    if plan.crashed then redis.call('HDEL', base .. queue .. ':crashes', key) end
+    local touched, unanswered = plan.recorded or plan.verdict == 'gone' or #plan.changes > 0, false
+    if touched then
+      local settled = settle(plan)
+      unanswered = pending(plan.record)
+      if settled and not unanswered then redis.call('HDEL', base .. queue .. ':unsettled', key) end
+    end
+    if plan.dirty then append(queue, key) added = added + 1 end
+    local delay, failures = plan.delay, 0
     if plan.verdict == 'retry' or unanswered then
-      delay = math.max(back_off_ms(queue, key, now), plan.delay or 0)
-    else
+      delay, failures = back_off_ms(queue, key, now)
+      delay = math.max(delay, plan.delay or 0)
+    elseif plan.failed then
       redis.call('HDEL', base .. queue .. ':failures', key)
-      delay = plan.delay
     end
     if delay then added = added + add_after(queue, key, delay, now) end
-    keep_record(queue, key, delay or 0)
-    reply[turn + 1] = tonumber(redis.call('HGET', base .. queue .. ':failures', key) or 0)
+    if touched then keep_record(queue, key, delay or 0) end
+    reply[turn + 1] = failures
   end
 end
 wake(added, now)

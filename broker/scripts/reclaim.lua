@@ -16,7 +16,7 @@ for _, task in ipairs(tasks) do
   local lock = redis.call('HGET', base .. queue .. ':locks', key)
   redis.call('ZREM', base .. 'leases', task)
   if lock then
-    unlock(queue, key, holder_of(lock))
+    unlock(queue, {key}, holder_of(lock))
     append(queue, key)
     added = added + 1
   end

@@ -13,7 +13,7 @@ redis.call('HDEL', base .. 'holders', holder)
 redis.call('ZREM', base .. 'waiters', holder)
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
-  unlock(queue, key, holder)
+  unlock(queue, {key}, holder)
   if task == blamed then
     added = added + requeue_crashed(queue, key, now)
   else

@@ -6,10 +6,12 @@ local CLOCK_JUMP_MS = 3000
 
 local function split(task) return string.match(task, '^([^:]+):(.*)$') end
 
-local function unlock(queue, key, holder)
-  redis.call('HDEL', base .. queue .. ':locks', key)
-  redis.call('ZREM', base .. 'leases', queue .. ':' .. key)
-  redis.call('SREM', base .. 'holder:' .. holder, queue .. ':' .. key)
+local function unlock(queue, keys, holder)
+  local tasks = {}
+  for i, key in ipairs(keys) do tasks[i] = queue .. ':' .. key end
+  redis.call('HDEL', base .. queue .. ':locks', unpack(keys))
+  redis.call('ZREM', base .. 'leases', unpack(tasks))
+  redis.call('SREM', base .. 'holder:' .. holder, unpack(tasks))
 end
 
 local function holder_of(lock) return string.match(lock, 'holder=(%S+)') end

@@ -2,6 +2,7 @@
 
 -- Tokens on the wake list let waiting workers go; never more tokens than waiters, so an idle fleet stays idle.
 local function wake(count, now)
+  if count == 0 then return end
   local waiters = redis.call('ZCOUNT', base .. 'waiters', now, '+inf')
   local tokens = redis.call('LLEN', base .. 'wake')
   for _ = 1, math.min(count, waiters - tokens) do redis.call('LPUSH', base .. 'wake', 'key') end
@@ -55,12 +56,12 @@ end
 
 -- client-go's default limiter: the later of 5 ms * 2^failures (at most 1000 s) and a bucket of 10/s, burst 100, shared by the queue.
 local function back_off_ms(queue, key, now)
-  local failures = redis.call('HINCRBY', base .. queue .. ':failures', key, 1) - 1
-  local own = failures > 17 and 1000000 or math.min(5 * 2 ^ failures, 1000000)
+  local failures = redis.call('HINCRBY', base .. queue .. ':failures', key, 1)
+  local own = failures > 18 and 1000000 or math.min(5 * 2 ^ (failures - 1), 1000000)
   local bucket = base .. queue .. ':bucket'
   local state = redis.call('HMGET', bucket, 'tokens', 'at_ms')
   local at = tonumber(state[2]) or now
   local tokens = math.min(100, (tonumber(state[1]) or 100) + math.max(0, now - at) / 100) - 1
   redis.call('HSET', bucket, 'tokens', string.format('%.2f', tokens), 'at_ms', number(now))
-  return math.max(own, tokens < 0 and math.ceil(-tokens * 100 - 0.001) or 0)
+  return math.max(own, tokens < 0 and math.ceil(-tokens * 100 - 0.001) or 0), failures
 end
