@@ -15,7 +15,7 @@ $(READY): pyproject.toml
 	@test -x $(BIN)/python || { echo "making $(VENV) ..."; $(PYTHON) -m venv $(VENV) || { echo "this Python lacks venv: on Debian, apt-get install python3-venv"; exit 2; }; }
 	@echo "installing what oarlock needs into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 setup: $(READY) ## make the environment (.venv) and install everything into it
