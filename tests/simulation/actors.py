@@ -188,6 +188,7 @@ class Ingestor:
         self.positions: dict[str, int] = {}
         self._owners = OwnerTable()
         self._lists = 0
+        self._staged: dict[str, tuple[str, str]] = {}
 
     def step(self, resource: str, size: int) -> None:
         """Apply the next few events of a resource, or list it."""
@@ -196,7 +197,6 @@ class Ingestor:
         if position is None:
             mark = broker.watermark(resource)
             if mark is None:
-                self.relist(resource)
                 return
             position = self.positions[resource] = int(mark)
         news = [each for each in self._world.journal if each.resource == resource and each.rv > position][:size]
@@ -208,20 +208,43 @@ class Ingestor:
             self._world.count("gaps")
             self.positions[resource] = int(result.watermark)
         else:
-            del self.positions[resource]
+            self._world.count("lists needed")  # a new epoch: whoever opens it lists
 
-    def relist(self, resource: str) -> None:
+    def list_stepwise(self, resource: str) -> None:
+        """The next half of a list."""
+        if resource in self._staged:
+            self.commit(resource)
+        else:
+            self.stage(resource)
+
+    def stage(self, resource: str) -> None:
+        """The first half of a list: what it shows is of now, whenever it is committed."""
         broker = self._broker()
         self._lists += 1
         generation, rv = f"{self._name}-{self._lists}-{self._world.rv}", self._world.rv
         table: dict[str, Any] = self._world.pods if resource == "pods" else self._world.owners
         events = [self._make(resource, name, str(at), obj) for name, (at, obj) in table.items()]
-        if not broker.stage(resource, generation, events):
+        if broker.stage(resource, generation, events):
+            self._staged[resource] = generation, str(rv)
+
+    def commit(self, resource: str) -> None:
+        """The second half, if there was a first."""
+        if resource not in self._staged:
             return
-        result = broker.commit_list(resource, generation, str(rv))
-        self.positions[resource] = int(result.watermark) if result.verdict == "OLD" else rv
+        broker = self._broker()
+        generation, rv = self._staged.pop(resource)
+        result = broker.commit_list(resource, generation, rv)
+        if result.verdict == "OLD":
+            self._world.count("old lists")
+        if result.verdict != "BUSY":
+            self.positions[resource] = int(result.watermark) if result.verdict == "OLD" else int(rv)
         while broker.republish():
             pass
+
+    def forget(self) -> None:
+        """kill -9 and a restart."""
+        self.positions.clear()
+        self._staged.clear()
 
     def _event(self, change: Any) -> Event:
         if change.obj is None:

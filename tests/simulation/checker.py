@@ -1,11 +1,12 @@
-"""The invariants, looked at after every step. Knows the world and the accepted steps, nothing of the product's insides."""
+"""The invariants, looked at after every step. Knows the world and the accepted steps, not the product's insides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from controllers.model import Pod, controller_of
-from tests.simulation.world import World
+from tests.simulation.world import NAMESPACE, World
+from workers.steps import Write
 
 
 class Violation(AssertionError):
@@ -65,13 +66,17 @@ class Checker:
         if active > bound.most + bound.added:
             raise Violation(f"I1: {active} active pods of {ref.name}, at most {bound.most} + {bound.added} were wanted")
 
-    def deleted(self, pod: Pod) -> None:
+    def deleted(self, pod: Pod, write: Write) -> None:
         """A delete of ours is being committed; the pod still counts."""
+        if pod.uid != write.uid:
+            raise Violation(f"I8: {pod.name} was deleted as {pod.uid}, {write.uid} was meant")
         ref = controller_of(pod)
         if ref is None or ref.uid not in self.bounds:
             return
         bound, since_ms = self.bounds[ref.uid], self.world.clock_ms() - self.view_ms
-        left = len(self.world.active(ref.uid)) - (1 if not pod.deleting_ms else 0)
+        if pod.deleting_ms:
+            return
+        left = len(self.world.active(ref.uid)) - 1
         fewest, lost = bound.fewest(since_ms), bound.lost(since_ms)
         if left < fewest - lost:
             raise Violation(f"I2: {left} active pods of {ref.name} left, at least {fewest} - {lost} wanted")
@@ -84,6 +89,19 @@ class Checker:
         if self.nonces.get(key) != nonce:
             raise Violation(f"I4: {step} of an earlier holder of {key} was accepted")
 
+    def cache_is(self, resource: str, mark: int, cached: dict[str, str]) -> None:
+        """The cache at a watermark, against the journal up to there."""
+        then: dict[str, str] = {}
+        for change in self.world.journal:
+            if change.rv > mark:
+                break
+            if change.resource == resource:
+                then.pop(f"{NAMESPACE}/{change.name}", None)
+                if change.obj is not None:
+                    then[f"{NAMESPACE}/{change.name}"] = str(change.rv)
+        if cached != then:
+            raise Violation(f"I6: the cache of {resource} at {mark} is {cached}, the API held {then}")
+
     def at_rest(self) -> None:
         """After each step: an owner that is as it asks to be, without outstanding writes, starts anew.
 
@@ -95,6 +113,6 @@ class Checker:
                 continue
             if owner.status.observed_generation != owner.generation:
                 continue
-            if not self.world.outstanding(owner.uid) and len(self.world.existing(owner.uid)) == owner.replicas:
-                if len(self.world.active(owner.uid)) == owner.replicas:
-                    bound.most, bound.added = owner.replicas, 0
+            pods = len(self.world.existing(owner.uid)), len(self.world.active(owner.uid))
+            if pods == (owner.replicas, owner.replicas) and not self.world.outstanding(owner.uid):
+                bound.most, bound.added = owner.replicas, 0

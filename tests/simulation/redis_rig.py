@@ -5,13 +5,12 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import redis
 
-from broker import epoch, script_texts
+from broker import epoch
 from broker.connection import connect
 from broker.redis_broker import RedisBroker
 
@@ -20,40 +19,42 @@ TEST_CLOCK = f"return tonumber(redis.call('GET', '{CLOCK_KEY}'))"
 
 
 class SimBroker(RedisBroker):
-    """The real one, with a count of the keys that are not idle."""
+    """The real one, with a look at what is not idle and at the cache as a whole."""
 
     def busy(self, queue: str) -> int:
         return int(self._client.hlen(self.keys.state(queue)))
 
+    def cached(self, resource: str) -> dict[str, str]:
+        """Name -> resourceVersion of everything cached."""
+        generation = self._client.hget(self.keys.of("generation"), resource)
+        if generation is None:
+            return {}
+        values = self._client.hgetall(self.keys.objects(resource, generation.decode()))
+        return {name.decode(): value.split(b" ", 1)[0].decode() for name, value in values.items()}
+
 
 class RedisRig:
-    """``broker(epoch)`` gives a broker of a new epoch; ``mutate`` changes a script's text before it is loaded."""
+    """``broker(epoch)`` begins an epoch and gives a broker of it. Real scripts, but for the clock."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
         self._now = 0
-        self.clock_text = TEST_CLOCK
+        self._clock_text = TEST_CLOCK
 
     def reset(self, mark: str = "") -> None:
-        """Forget everything. ``mark`` makes the texts, and so their SHAs, those of this mutant alone."""
+        """Forget everything. ``mark`` gives the scripts SHAs of their own: for texts that a test has changed."""
         self._client.flushall()
-        self.clock_text = TEST_CLOCK + (f" -- {mark}\n" if mark else "")
+        self._clock_text = TEST_CLOCK + (f" -- {mark}\n" if mark else "")
 
     def clock(self, now_ms: int) -> None:
         self._now = now_ms
         self._client.set(CLOCK_KEY, now_ms)
 
-    def broker(self, number: int, mutate: Callable[[str, str], str] | None = None) -> SimBroker:
-        epoch.mint(self._client, number, clock=self.clock_text)
+    def broker(self, number: int) -> SimBroker:
+        self._client.flushall()
         self._client.set(CLOCK_KEY, self._now)
-        broker = SimBroker(self._client, number, clock=self.clock_text)
-        if mutate is not None:
-            shas = {}
-            for name in script_texts.NAMES:
-                text = mutate(name, script_texts.stamped(name, number, self.clock_text))
-                shas[name] = self._client.script_load(text)
-            broker.shas = shas  # type: ignore[attr-defined]
-        return broker
+        epoch.mint(self._client, number, clock=self._clock_text)
+        return SimBroker(self._client, number, clock=self._clock_text)
 
 
 class RedisServer:

@@ -33,13 +33,23 @@ class Weights:
     kill: int = 1
     freeze: int = 1
     lose_answer: int = 2
+    ingestor: int = 1
     redis: int = 0
+    pace_ms: tuple[int, ...] = (0, 0, 1, 1, 5, 20, 100, 400)
+    """How much time may pass between two steps."""
+    wishes: tuple[int, ...] = (0, 1, 2, 4, 7)
+    """What users scale to."""
+    deeds: tuple[str, ...] = ("scale", "scale", "delete", "fail", "relabel")
+    """What users do."""
+    keeps_dead_writes: float = 0.0
+    """How often a write of a dead sender is passed over when one is chosen to land: it lands late."""
 
 
 class Simulation:
     """``new_broker(epoch)`` gives a broker of that epoch, empty when it is the first call for it.
 
-    ``on_clock`` tells the scripts' clock. ``strict`` owners, ``workers`` and ``settings`` as wanted.
+    ``on_clock`` tells the scripts' clock. ``strict`` owners, ``workers`` and ``settings`` as wanted. ``residue_ms``: how long
+    after it was sent a write may land; ``drain``: whether an epoch waits for those of the one before.
     """
 
     def __init__(
@@ -53,7 +63,10 @@ class Simulation:
         owners: int = 2,
         strict: bool = False,
         settings: Settings | None = None,
+        residue_ms: int | None = None,
+        drain: bool = True,
     ) -> None:
+        self._residue_ms, self._drain = residue_ms, drain
         self.seed, self._random = seed, random.Random(seed)
         self._weights, self._count = weights or Weights(), workers
         self.settings = settings or Settings()
@@ -69,7 +82,7 @@ class Simulation:
         self._orphaned: list[Worker] = []
         self._names = 0
         for number in range(owners):
-            replicas = self._random.choice((0, 1, 3, 6))
+            replicas = self._random.choice(self._weights.wishes)
             uid = self.world.add_owner(f"web{number}", replicas, strict=strict)
             self.checker.owner_changed(uid, replicas)
         self.ingestors = [Ingestor(self.world, lambda: self.broker, f"i{n}") for n in range(2)]
@@ -93,19 +106,28 @@ class Simulation:
     def step(self) -> None:
         """One step of somebody, then the look at the invariants."""
         self.steps += 1
-        self._advance(self._random.choice((0, 0, 1, 1, 5, 20, 100, 400)))
+        self._advance(self._random.choice(self._weights.pace_ms))
         w = self._weights
         names = ("worker", "land", "arrive", "ingest", "supervise", "kubelet", "user", "kill", "freeze")
-        names += ("lose_answer", "redis")
+        names += ("lose_answer", "ingestor", "redis")
         (name,) = self._random.choices(names, [getattr(w, name) for name in names])
         getattr(self, f"_{name}")()
         self.checker.at_rest()
+        if self.steps % 20 == 0:
+            self._check_cache()
+
+    def _check_cache(self) -> None:
+        """I6: the cache is what the API held at the watermark."""
+        for resource in RESOURCES:
+            mark = self.broker.watermark(resource)
+            if mark is not None:
+                self.checker.cache_is(resource, int(mark), self.broker.cached(resource))
 
     def _advance(self, by_ms: int) -> None:
         if by_ms:
             self.clock.advance(by_ms)
             self._on_clock(self.clock.wall_ms())
-        residue_ms = self.settings.request_timeout_ms + 1000
+        residue_ms = self._residue_ms or self.settings.request_timeout_ms + 1000
         for flight in self.world.flights:
             if flight.answer is None and not flight.lost and self.clock.mono_ms() - flight.sent_ms > residue_ms:
                 flight.lost = True  # the server has given up on it: it will never land
@@ -121,8 +143,12 @@ class Simulation:
 
     def _land(self) -> None:
         under_way = [f for f in self.world.flights if f.answer is None]
-        if under_way:
-            self._land_one(self._random.choice(under_way))
+        if not under_way:
+            return
+        flight = self._random.choice(under_way)
+        orphaned = flight.sender not in {worker.name for worker in self.workers if worker.alive}
+        if not orphaned or self._random.random() >= self._weights.keeps_dead_writes:
+            self._land_one(flight)
 
     def _land_one(self, flight: Flight) -> None:
         living = {worker.name for worker in self.workers if worker.alive}
@@ -144,13 +170,29 @@ class Simulation:
             ingestor.step(self._random.choice(RESOURCES), self._random.randint(1, 5))
             self._open()
 
+    def _ingestor(self) -> None:
+        """An ingestor dies, is shown an old position, or lists slowly."""
+        ingestor, resource = self._random.choice(self.ingestors), self._random.choice(RESOURCES)
+        if self._drained_ms is not None:
+            return
+        match self._random.choice(("kill", "rewind", "stage", "commit", "commit")):
+            case "kill":
+                ingestor.forget()
+            case "rewind":
+                known = ingestor.positions.get(resource)
+                if known is not None:
+                    ingestor.positions[resource] = max(10, known - self._random.randint(1, 10))
+            case "stage":
+                ingestor.stage(resource)
+            case "commit":
+                ingestor.commit(resource)
+
     def _open(self) -> None:
         if self._drained_ms is None or self.clock.mono_ms() < self._drained_ms:
             return
         for resource in RESOURCES:
             if self.broker.watermark(resource) is None:
-                self.ingestors[0].positions.pop(resource, None)
-                self.ingestors[0].step(resource, 1)
+                self.ingestors[0].list_stepwise(resource)
         if self.broker.open(RESOURCES) == "":
             self._drained_ms = None
 
@@ -190,9 +232,9 @@ class Simulation:
     def _user(self) -> None:
         _, owner = self._random.choice(list(self.world.owners.values()))
         mine = self.world.active(owner.uid)
-        match self._random.choice(("scale", "scale", "delete", "fail", "relabel")):
+        match self._random.choice(self._weights.deeds):
             case "scale":
-                replicas = self._random.choice((0, 1, 2, 4, 7))
+                replicas = self._random.choice(self._weights.wishes)
                 self.world.change_owner(owner.name, replicas=replicas)
                 self.checker.owner_changed(owner.uid, replicas)
             case "delete" if mine:
@@ -232,9 +274,8 @@ class Simulation:
         self.epoch += 1
         self.broker = self._new_broker(self.epoch)
         self._on_clock(self.clock.wall_ms())
-        self._drained_ms = self.clock.mono_ms() + self.settings.drain_ms
-        for ingestor in self.ingestors:
-            ingestor.positions.clear()
+        self._drained_ms = self.clock.mono_ms() + (self.settings.drain_ms if self._drain else 0)
+        self.ingestors[0].forget()  # the other goes on from where it was, which the new cache may not have reached
 
     # -- the end
 

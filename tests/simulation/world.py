@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import orjson
@@ -55,10 +55,11 @@ class World:
     flights: list[Flight] = field(default_factory=list)
     serial: int = 0
     on_create: Callable[[Pod], None] = lambda pod: None
-    on_delete: Callable[[Pod], None] = lambda pod: None
+    on_delete: Callable[[Pod, Write], None] = lambda pod, write: None
     on_other: Callable[[str, int], None] = lambda uid, by: None
     quota: int | None = None
     seen: dict[str, int] = field(default_factory=dict)
+    checks_preconditions: ClassVar[bool] = True
 
     def count(self, what: str) -> None:
         """Opportunities: a run without them proves nothing."""
@@ -118,9 +119,9 @@ class World:
         for flight in self.flights:
             if flight.answer is None and flight.write.verb == "create" and uid.encode() in flight.write.body:
                 return True
-            if flight.answer is None and flight.write.verb == "delete" and flight.write.name in self.pods:
-                if _controlled(self.pods[flight.write.name][1], uid):
-                    return True
+            victim = self.pods.get(flight.write.name) if flight.write.verb == "delete" else None
+            if flight.answer is None and victim is not None and _controlled(victim[1], uid):
+                return True
         return False
 
     # -- requests
@@ -175,11 +176,10 @@ class World:
         if write.name not in self.pods:
             return refusal(404, "NotFound")
         rv, pod = self.pods[write.name]
-        if pod.uid != write.uid or (write.rv and write.rv != str(rv)):
+        if self.checks_preconditions and (pod.uid != write.uid or write.rv != str(rv)):
             self.count("precondition refused")
             return refusal(409, "Conflict")
-        if not pod.deleting_ms:
-            self.on_delete(pod)
+        self.on_delete(pod, write)
         if pod.node_name and pod.phase == "Running":
             new_rv = self._commit("pods", write.name, msgspec.structs.replace(pod, deleting_ms=self.clock_ms()))
         else:

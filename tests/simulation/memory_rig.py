@@ -1,0 +1,37 @@
+"""The twin under a virtual clock: many more runs a second, records that expire, and nothing to install."""
+
+from __future__ import annotations
+
+from broker.memory import MemoryBroker, MemoryStore
+
+
+class SimMemoryBroker(MemoryBroker):
+    """The twin, with a look at what is not idle and at the cache as a whole."""
+
+    def busy(self, queue: str) -> int:
+        return len(self.store.state.queue(queue).state)
+
+    def cached(self, resource: str) -> dict[str, str]:
+        """Name -> resourceVersion of everything cached."""
+        state = self.store.state
+        objects = state.objects.get((resource, state.generation.get(resource, "0")), {})
+        return {name: stored.rv for name, stored in objects.items()}
+
+
+class MemoryRig:
+    """``broker(epoch)`` begins an epoch and gives a broker of it."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self, mark: str = "") -> None:
+        """Forget everything."""
+        self._now = 0
+        self._store = MemoryStore(lambda: self._now)
+
+    def clock(self, now_ms: int) -> None:
+        self._now = now_ms
+
+    def broker(self, number: int) -> SimMemoryBroker:
+        self._store.mint(number)
+        return SimMemoryBroker(self._store, number)

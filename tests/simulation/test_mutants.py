@@ -1,0 +1,180 @@
+"""Each mechanism of the protocol, taken out in turn, must be missed: some seed has to break an invariant.
+
+A mechanism whose absence no run notices is either not needed or not tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from broker import script_texts
+from broker.values import Change, Claim, Record
+from controllers import replicaset
+from controllers.slots import Slots
+from tests.simulation.checker import Violation
+from tests.simulation.memory_rig import MemoryRig
+from tests.simulation.redis_rig import RedisRig
+from tests.simulation.simulation import Simulation, Weights
+from tests.simulation.world import World
+from workers import settling, turn
+from workers.ledger import Ledger
+from workers.steps import Read, Step
+
+ROUGH = Weights(kill=4, freeze=4, lose_answer=6, ingestor=4, supervise=10, kubelet=12)
+"""A bit of everything."""
+TURNOVER = Weights(
+    **{"worker": 60, "land": 6, "ingest": 20, "supervise": 12, "kubelet": 16, "user": 5, "kill": 4, "freeze": 0},
+    **{"lose_answer": 1, "ingestor": 0, "pace_ms": (0, 1, 5, 10, 20), "wishes": (1, 2), "deeds": ("delete",)},
+    keeps_dead_writes=0.9,
+)
+"""Pods come and go while a write of a dead worker is still under way."""
+SCALING = replace(TURNOVER, wishes=(1, 2, 4), deeds=("scale",))
+LAGGING = replace(TURNOVER, land=14, ingest=5, kill=1, keeps_dead_writes=0.0)
+"""The cache is far behind."""
+LISTING = replace(ROUGH, ingestor=25)
+LOSSES = replace(TURNOVER, redis=1, supervise=20, pace_ms=(0, 1, 20, 100, 400), deeds=("delete", "fail"))
+NO_ASSUMPTIONS: dict[str, Any] = {"strict": True, "residue_ms": 600_000, "drain": False}
+"""Strict owners: writes land whenever they like, Redis is lost without a drain."""
+SEEDS_MAX = 3000
+STEPS = 400
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``script``: texts to replace in the Lua files, for a real Redis. ``patch``: changes Python, for the twin."""
+
+    script: tuple[tuple[str, str, str], ...] = ()
+    patch: Callable[[pytest.MonkeyPatch], None] | None = None
+    weights: Weights = ROUGH
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def _not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settle(owner: Any, record: Record, controller: Any, ledger: Ledger) -> Generator[Step, Any, None]:
+        yield from ()
+
+    monkeypatch.setattr(settling, "settle", settle)
+
+
+def _lookup_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settle by reading: what is not there is taken for never created, and its name for free."""
+
+    def settle(owner: Any, record: Record, controller: Any, ledger: Ledger) -> Generator[Step, Any, None]:
+        names = tuple(target.partition("/")[2] for target in record.pending_creates)
+        answers = (yield Read("pods", owner.namespace, names)) if names else []
+        for target, answer in zip(record.pending_creates, answers, strict=True):
+            ledger.changes += [Change.drop(f"create {target}"), Change.drop(f"hold {target}")]
+            ledger.need("pods", answer.resource_version if answer.ok else "")
+        ledger.changes += [Change.drop(each.field) for each in record.deletes if not each.answered]
+
+    monkeypatch.setattr(settling, "settle", settle)
+
+
+def _held_names_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = replicaset._standard_refill
+
+    def refill(snapshot: Any, missing: int, burst: int) -> Any:
+        return real(msgspec.structs.replace(snapshot, held=frozenset()), missing, burst)
+
+    monkeypatch.setattr(replicaset, "_standard_refill", refill)
+
+
+def _any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names as upstream draws them: no two the same."""
+    serial = iter(range(10**9))
+
+    def free(self: Slots, taken: Any) -> Iterator[str]:
+        while True:
+            yield f"{self.base}{next(serial)}"
+
+    monkeypatch.setattr(Slots, "free", free)
+
+
+def _no_preconditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(World, "checks_preconditions", False)
+
+
+def _needs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = turn.turn
+
+    def careless(claim: Claim, *args: Any) -> Any:
+        return real(claim._replace(needs=""), *args)
+
+    monkeypatch.setattr("workers.engine.turn", careless)
+
+
+MUTANTS: dict[str, Mutant] = {
+    "record takes any nonce": Mutant((("record", "nonce_of(lock) ~= nonce", "false"),)),
+    "finish takes any nonce": Mutant((("finish", "lock and nonce_of(lock) == plan.nonce", "lock"),)),
+    "release does not requeue": Mutant(
+        (
+            ("release", "    append(queue, key)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),
+            ("lib/locks", "if crashes == 1 then append(queue, key) return 1 end", "if crashes == 1 then return 0 end"),
+        )
+    ),
+    "reclaim does not requeue": Mutant(
+        (("reclaim", "    append(queue, key)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),)
+    ),
+    "a change during a turn is forgotten": Mutant((("lib/queue", "if state == 'running' then", "if false then"),)),
+    "unanswered writes are not written again": Mutant(patch=_not_written_again),
+    "unanswered writes are settled by looking": Mutant(patch=_lookup_instead, weights=TURNOVER),
+    "held names are ignored": Mutant(patch=_held_names_ignored, weights=TURNOVER),
+    "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=SCALING),
+    "own writes need not be read": Mutant(patch=_needs_ignored, weights=LAGGING),
+    "names are drawn": Mutant(patch=_any_name, weights=LOSSES, options=NO_ASSUMPTIONS),
+    "the passing of a need wakes nobody": Mutant(
+        (("lib/reads", "for _, member in ipairs(members) do", "for _, member in ipairs({}) do"),)
+    ),
+    "old events are applied": Mutant((("ingest", "if not newer(rv, mark) then", "if false then"),)),
+    "an old list is committed": Mutant(
+        (("commit_list", "if mark and newer(mark, rv) then", "if false then"),), weights=LISTING
+    ),
+    "what leaves does not wake its old owner": Mutant((("ingest", "wake_all(old_wakes)", ""),)),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_is_missed(name: str, redis_rig: RedisRig, memory_rig: MemoryRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant = MUTANTS[name]
+    rig = redis_rig if mutant.script else memory_rig
+    _change_scripts(mutant, monkeypatch)
+    if mutant.patch is not None:
+        mutant.patch(monkeypatch)
+    for seed in range(SEEDS_MAX):
+        try:
+            _run(rig, mutant, seed, mark=name)
+        except Violation as violation:
+            print(f"missed: {violation}")
+            return
+    pytest.fail(f"{SEEDS_MAX} runs without this mechanism broke nothing")
+
+
+@pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if mutant.weights is not ROUGH])
+def test_the_same_runs_pass_with_it(name: str, memory_rig: MemoryRig) -> None:
+    """The conditions that show a mutant break nothing where nothing was taken out."""
+    for seed in range(100):
+        _run(memory_rig, MUTANTS[name], seed)
+
+
+def _run(rig: RedisRig | MemoryRig, mutant: Mutant, seed: int, mark: str = "") -> None:
+    rig.reset(mark)
+    Simulation(seed, rig.broker, rig.clock, weights=mutant.weights, owners=1, **mutant.options).run(STEPS)
+
+
+def _change_scripts(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = script_texts.source
+
+    def source(script: str) -> str:
+        text = real(script)
+        for file, old, new in mutant.script:
+            if file == script:
+                assert old in text, f"{file}.lua no longer says {old!r}"
+                text = text.replace(old, new)
+        return text
+
+    monkeypatch.setattr(script_texts, "source", source)
