@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from broker import epoch
+from broker import epoch, script_texts
 from broker.connection import connect
 from broker.embedded_redis import EmbeddedRedis
 from broker.redis_broker import RedisBroker
@@ -27,9 +27,11 @@ from workers.chaos.evidence import (
     Renewed,
     Settled,
     Step,
+    Unknown,
     Unlocked,
     Watermark,
 )
+from workers.chaos.fences import Fences
 from workers.chaos.monitor import END, Filter, MonitorRecorder
 from workers.chaos.trace import read_trace
 
@@ -231,11 +233,27 @@ def test_attached_in_an_epoch_is_told() -> None:
 
 def test_a_call_cut_off_by_the_servers_death_did_nothing() -> None:
     lines = [
-        '+1.0 [0 127.0.0.1:1] "EVALSHA" "00" "2" "oarlock:{0}:epoch" "oarlock:1:{0}:" "w-1" ""\n',
+        '+1.0 [0 127.0.0.1:1] "EVALSHA" "release" "2" "oarlock:{0}:epoch" "oarlock:1:{0}:" "w-1" ""\n',
         '+1.1 [0 lua] "HDEL" "oarlock:1:{0}:replicaset:locks" "shop/web"\n',
         "@lost 1.2 reset\n",
     ]
     assert bare(read_trace(lines)) == bare([Lost(1.2, "reset")])
+
+
+def test_a_script_that_is_none_of_ours_is_a_gap() -> None:
+    call = b'+1.0 [0 127.0.0.1:1] "EVALSHA" "%s" "2" "oarlock:{0}:epoch" "oarlock:1:{0}:" "x"' % (b"0" * 40)
+    kept = Filter().keep(call)
+    assert kept is not None
+    steps = list(read_trace([kept.decode()]))
+    assert bare(steps) == bare([Unknown(1.0, 1)])
+    assert Fences(7.0).read([Attached(0.0, 1, "OPEN"), *steps]).gaps
+
+
+def test_of_scripts_that_carry_objects_only_the_call_is_kept() -> None:
+    sha = script_texts.sha("ingest", 1).encode()
+    call = b'+1.0 [0 127.0.0.1:1] "EVALSHA" "%s" "2" "oarlock:{0}:epoch" "oarlock:1:{0}:" "pods" "5"' % sha
+    kept = b'+1.0 [0 127.0.0.1:1] "EVALSHA" "ingest" "2" "oarlock:{0}:epoch" "oarlock:1:{0}:"'
+    assert Filter().keep(call) == kept
 
 
 def test_words_with_quotes_and_bytes() -> None:

@@ -225,6 +225,13 @@ class LiveList(NamedTuple):
     task: str
 
 
+class Unknown(NamedTuple):
+    """A script was called whose text is not that of the scripts here: what it meant is not known."""
+
+    at_s: float
+    epoch: int
+
+
 Step = (
     Attached
     | Lost
@@ -239,6 +246,7 @@ Step = (
     | Refused
     | Renewed
     | LiveList
+    | Unknown
 )
 
 

@@ -14,7 +14,7 @@ from workers.chaos.prey import Prey
 from workers.chaos.rig import Rig, Target
 from workers.chaos.schedule import Planned
 
-HUNT_S = 0.5
+HUNT_S = 1.5
 """How long a moment is waited for at which some worker has writes in flight."""
 HUNT_STEP_S = 0.002
 VICTIM_LIMIT_S = 6.0
@@ -34,11 +34,14 @@ class Faults:
         self.blows: list[Blow] = []
         self.missed: list[str] = []
 
-    async def run(self, plan: Sequence[Planned], begin_s: float) -> None:
-        """``begin_s``: of the event loop's clock. A fault that is late comes at once."""
+    async def run(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> None:
+        """``begin_s``, ``end_s``: of the event loop's clock. What is late comes at once, and after the end not at all."""
         loop = asyncio.get_running_loop()
         for planned in plan:
             await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))
+            if loop.time() > end_s:
+                self.missed.append(planned.kind)
+                continue
             self._rig.check()
             match planned.kind:
                 case "worker":

@@ -24,6 +24,7 @@ from workers.chaos.evidence import (
     Renewed,
     Settled,
     Step,
+    Unknown,
     Unlocked,
     Violation,
     Watermark,
@@ -82,6 +83,7 @@ class Fences:
     views: dict[str, list[View]] = field(default_factory=lambda: defaultdict(list))
     refused: list[Refused] = field(default_factory=list)
     live_lists: int = 0
+    unknown: int = 0
     epochs: list[int] = field(default_factory=list)
     open_spans: list[tuple[float, float]] = field(default_factory=list)
     """From OPEN to the loss of the data."""
@@ -136,6 +138,10 @@ class Fences:
                     self._break("overlap", task, at_s, f"the lease of {lock.holder} was renewed for {holders}")
             case LiveList():
                 self.live_lists += 1
+            case Unknown(at_s, epoch):
+                if not self.unknown:
+                    self.gaps.append(f"a script unknown here was called at {at_s:.3f} in epoch {epoch}")
+                self.unknown += 1
 
     # -- epochs
 

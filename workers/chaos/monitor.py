@@ -1,7 +1,8 @@
 """The recorder of Redis: MONITOR, filtered, into a file. Comes back by itself when the server does.
 
-Kept are the calls of scripts (without the arguments of those that carry objects) and, of what they did, what concerns
-locks, states, records, leases, watermarks and phases; and every plain command that writes a key of ours or flushes.
+Kept are the calls of scripts (by name, and without the arguments of those that carry objects) and, of what they did,
+what concerns locks, states, records, leases, watermarks and phases; and every plain command that writes a key of ours
+or flushes.
 Two lines are ours: ``@attached <time> <epoch> <phase>`` and ``@lost <time> <why>``.
 """
 
@@ -19,6 +20,7 @@ from broker import keys, script_texts
 
 RETRY_S = 0.01
 CHUNK_BYTES = 1 << 20
+UNKNOWN = "?"
 END = "oarlock-chaos-has-ended"
 _NO_ARGUMENTS = ("ingest", "stage")
 _WHOLE = ("record", "finish")
@@ -48,10 +50,10 @@ class Names:
         self._names: dict[int, dict[str, str]] = {}
 
     def of(self, sha: str, epoch: int) -> str:
-        """The script's name; "?" where it is none of the epoch's."""
+        """The script's name; ``UNKNOWN`` where it is none of the epoch's."""
         if epoch not in self._names:
             self._names[epoch] = {script_texts.sha(name, epoch): name for name in script_texts.NAMES}
-        return self._names[epoch].get(sha, "?")
+        return self._names[epoch].get(sha, UNKNOWN)
 
 
 class Filter:
@@ -70,7 +72,8 @@ class Filter:
         if call is not None:
             name = self._names.of(call[1].decode(), int(call[3]))
             self._whole = name in _WHOLE
-            return line[: call.end()] if name in _NO_ARGUMENTS else line
+            told = line[: call.start(1)] + name.encode() + line[call.end(1) :]
+            return told[: call.end() + len(told) - len(line)] if name in _NO_ARGUMENTS else told
         return line if _PLAIN.search(line, 0, 200) else None
 
 

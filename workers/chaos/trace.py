@@ -23,10 +23,11 @@ from workers.chaos.evidence import (
     Renewed,
     Settled,
     Step,
+    Unknown,
     Unlocked,
     Watermark,
 )
-from workers.chaos.monitor import Names
+from workers.chaos.monitor import UNKNOWN
 
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|.)")
@@ -68,7 +69,6 @@ class _Decoder:
     """Line by line; a call is told once the next one begins."""
 
     def __init__(self) -> None:
-        self._names = Names()
         self._call: _Call | None = None
 
     def end(self) -> Iterator[Step]:
@@ -113,7 +113,9 @@ class _Decoder:
             found = _KEY.fullmatch(words[4]) if len(words) > 4 else None
             if found is not None:
                 epoch = int(found[1])
-                self._call = _Call(at_s, self._names.of(words[1], epoch), epoch, words[5:])
+                self._call = _Call(at_s, words[1], epoch, words[5:])
+                if words[1] == UNKNOWN:
+                    yield Unknown(at_s, epoch)
         else:
             found = _KEY.fullmatch(words[1]) if len(words) > 1 else None
             if found is not None:

@@ -40,6 +40,8 @@ MEANINGS = {
     "watermark_backwards": "the cache went back within an epoch",
 }
 
+_COUNTED = ("worker", "ingestor", "supervisor", "pause", "redis", "flushall")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -61,6 +63,7 @@ def least(run: Run) -> dict[str, int]:
     """How many opportunities of each sort a run must have had to prove anything."""
     kills, losses = run.blows.get("worker", 0), run.blows.get("redis", 0) + run.blows.get("flushall", 0)
     needed = {
+        "faults": run.asked * 9 // 10,
         "creates": max(20, kills),
         "deletes": max(20, kills),
         "kills_with_write_in_flight": max(1, kills // 4),
@@ -86,7 +89,8 @@ class Verdict:
 
     @classmethod
     def of(cls, run: Run, findings: Findings) -> Verdict:
-        had = findings.opportunities
+        found = findings.opportunities
+        had = {**found, "faults": sum(run.blows.get(kind, 0) for kind in _COUNTED)}
         short = {name: (had[name], needed) for name, needed in least(run).items() if had[name] < needed}
         return cls(run, findings, short)
 
@@ -100,6 +104,7 @@ class Verdict:
     def as_json(self) -> dict[str, Any]:
         """The last line. Keys: see `oarlock chaos --help`."""
         run, found = self.run, self.findings
+        total = sum(run.blows.get(kind, 0) for kind in _COUNTED)
         return {
             "verdict": self.word,
             **{PLURALS[kind]: found.count(kind) for kind in KINDS},
@@ -112,7 +117,7 @@ class Verdict:
                 "supervisor_kills": run.blows.get("supervisor", 0),
                 "pauses": run.blows.get("pause", 0),
                 "redis_losses": run.blows.get("redis", 0) + run.blows.get("flushall", 0),
-                "total": sum(run.blows.get(kind, 0) for kind in _COUNTED),
+                "total": total,
                 "asked": run.asked,
                 "missed": dict(run.missed),
                 "api": dict(run.api),
@@ -145,9 +150,6 @@ class Verdict:
             short = f"too few: {self.too_few[name][1]} needed" if name in self.too_few else ""
             table.add_row(name.replace("_", " "), str(count), short, style="bold red" if short else "dim")
         return table
-
-
-_COUNTED = ("worker", "ingestor", "supervisor", "pause", "redis", "flushall")
 
 
 def _spread(values: list[float]) -> dict[str, float | int | None]:

@@ -14,7 +14,8 @@ from pathlib import Path
 import click
 
 from workers.chaos.campaign import SHORTER, Campaign, CampaignFailed, Options
-from workers.chaos.checker import Evidence
+from workers.chaos.checker import Evidence, check
+from workers.chaos.saved import VERDICT, NoEvidence, read_saved
 from workers.chaos.timeline import clock, timeline
 from workers.chaos.verdict import Verdict
 from workers.cli.problems import InputProblem, NotDone, say
@@ -57,6 +58,12 @@ SHOWN_MAX = 5
     help="Keep the evidence here. Default: a temporary directory, kept only if the verdict is not pass.",
 )
 @click.option(
+    "--judge",
+    "earlier",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Judge the evidence of an earlier campaign in this directory again; nothing is started.",
+)
+@click.option(
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to end."
 )
 def chaos(
@@ -67,6 +74,7 @@ def chaos(
     workers: int,
     ingestors: int,
     state_dir: Path | None,
+    earlier: Path | None,
     output: str,
 ) -> int:
     """Start an `oarlock up` and a second supervisor, scale and disturb ReplicaSets without a pause, and meanwhile kill
@@ -97,14 +105,16 @@ def chaos(
       answers, load         what the API answered to the workers; what the load did
       seed, duration_s, settings, state_dir
     """
+    quiet = output == "json"
+    if earlier is not None:
+        return _judge(earlier.absolute(), quiet, keep=True)
     try:
         settings = Settings.from_env(SHORTER.to_env() | _given())
     except (BadSetting, AssertionError) as error:
         raise InputProblem(f"OARLOCK_...: {error}") from None
-    quiet = output == "json"
     root, made_here = _root(state_dir)
     options = Options(seed, duration_s, faults, nodes, workers, ingestors, root, settings)
-    tell = (lambda text: None) if quiet else _print_now
+    tell = _tell_nobody if quiet else _print_now
     campaign = Campaign(options, tell)
     tell(
         f"seed {seed}: {len(campaign.plan)} faults in {duration_s:g} s; lease {settings.lease_ms} ms,"
@@ -112,14 +122,24 @@ def chaos(
     )
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        verdict, evidence = asyncio.run(campaign.run())
+        asyncio.run(campaign.run())
     except CampaignFailed as error:
         raise NotDone(f"the campaign could not be carried out: {error}; see {root}") from None
+    return _judge(root, quiet, keep=not made_here)
+
+
+def _judge(root: Path, quiet: bool, *, keep: bool) -> int:
+    """Print the verdict on the evidence in a directory, and remove that if all is well, unless it is to be kept."""
+    try:
+        run, evidence = read_saved(root)
+    except NoEvidence as error:
+        raise InputProblem(str(error)) from None
+    verdict = Verdict.of(run, check(evidence))
     if not quiet:
         _report(verdict, evidence)
     told = verdict.as_json()
-    (root / "verdict.json").write_text(json.dumps(told, indent=1) + "\n")
-    if verdict.word == "pass" and made_here:
+    (root / VERDICT).write_text(json.dumps(told, indent=1) + "\n")
+    if verdict.word == "pass" and not keep:
         shutil.rmtree(root, ignore_errors=True)
         told["state_dir"] = ""
     click.echo(json.dumps(told))
@@ -143,6 +163,10 @@ def _root(state_dir: Path | None) -> tuple[Path, bool]:
 def _print_now(text: str) -> None:
     click.echo(text)
     sys.stdout.flush()
+
+
+def _tell_nobody(text: str) -> None:
+    pass
 
 
 def _report(verdict: Verdict, evidence: Evidence) -> None:
