@@ -15,6 +15,7 @@ from rich.table import Table
 from workers.up.history import History, SetSeen
 
 LINE_EVERY_S = 1.0
+DRAW_EVERY_S = 0.1
 
 
 class Progress:
@@ -48,10 +49,12 @@ class Progress:
         if self._quiet:
             return
         sets = {key: seen for key, seen in self._history.sets().items() if key in self._keys}
-        if self._live is not None:
-            self._live.update(self._table(sets), refresh=True)
-            return
         now = time.monotonic()
+        if self._live is not None:
+            if last or now - self._said_at >= DRAW_EVERY_S:
+                self._live.update(self._table(sets), refresh=True)
+                self._said_at = now
+            return
         text = self._line(sets)
         if text != self._said and (last or now - self._said_at >= LINE_EVERY_S):
             click.echo(f"  {now - self._began:5.1f} s  {text}")
