@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from controllers.model import Pod, controller_of
-from tests.simulation.world import NAMESPACE, World
+from tests.simulation.world import NAMESPACE, World, is_active
 from workers.steps import Write
 
 
@@ -35,13 +35,13 @@ class Bounds:
 
 @dataclass
 class Checker:
-    """I1 no over-creation, I2 no over-deletion, I4 fenced steps exclusive, I5 every write announced."""
+    """I1 no over-creation, I2 no over-deletion, I4 fenced steps exclusive, I6 the cache, I8 UIDs."""
 
     world: World
     view_ms: int
     bounds: dict[str, Bounds] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
-    announced: set[tuple[str, str]] = field(default_factory=set)
+    marks: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def owner_changed(self, uid: str, replicas: int) -> None:
         """An owner was made, or scaled."""
@@ -74,7 +74,7 @@ class Checker:
         if ref is None or ref.uid not in self.bounds:
             return
         bound, since_ms = self.bounds[ref.uid], self.world.clock_ms() - self.view_ms
-        if pod.deleting_ms:
+        if not is_active(pod):
             return
         left = len(self.world.active(ref.uid)) - 1
         fewest, lost = bound.fewest(since_ms), bound.lost(since_ms)
@@ -88,6 +88,13 @@ class Checker:
         """A fenced step was accepted: only the newest claim may."""
         if self.nonces.get(key) != nonce:
             raise Violation(f"I4: {step} of an earlier holder of {key} was accepted")
+
+    def watermark_is(self, epoch: int, resource: str, mark: int) -> None:
+        """It never goes back inside an epoch."""
+        last = self.marks.get((epoch, resource), 0)
+        if mark < last:
+            raise Violation(f"I6: the watermark of {resource} went from {last} back to {mark}")
+        self.marks[epoch, resource] = mark
 
     def cache_is(self, resource: str, mark: int, cached: dict[str, str]) -> None:
         """The cache at a watermark, against the journal up to there."""

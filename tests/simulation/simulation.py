@@ -48,8 +48,9 @@ class Weights:
 class Simulation:
     """``new_broker(epoch)`` gives a broker of that epoch, empty when it is the first call for it.
 
-    ``on_clock`` tells the scripts' clock. ``strict`` owners, ``workers`` and ``settings`` as wanted. ``residue_ms``: how long
-    after it was sent a write may land; ``drain``: whether an epoch waits for those of the one before.
+    ``on_clock`` tells the scripts' clock. ``strict`` owners, ``workers`` and ``settings`` as wanted.
+    ``residue_ms``: how long after it was sent a write may land.
+    ``drain``: whether an epoch waits for the writes of the one before.
     """
 
     def __init__(
@@ -186,6 +187,9 @@ class Simulation:
                 ingestor.stage(resource)
             case "commit":
                 ingestor.commit(resource)
+        mark = self.broker.watermark(resource)
+        if mark is not None:
+            self.checker.watermark_is(self.epoch, resource, int(mark))
 
     def _open(self) -> None:
         if self._drained_ms is None or self.clock.mono_ms() < self._drained_ms:
