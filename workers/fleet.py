@@ -65,7 +65,7 @@ class Supervisor:
         self._seen: Seen | None = None
         self._tender: Tender | None = None
         self._watched_timer: object = None
-        self._children_made = 0
+        self._children_made, self._untold = 0, True
         self._kill_at_ms: int | None = None
 
     def run(self) -> int:
@@ -75,9 +75,9 @@ class Supervisor:
         log.info(line("supervisor", name=self.name, pid=os.getpid(), workers=len(self._berths)))
         with Wakeups() as wakeups:
             self._selector.register(wakeups.socket, selectors.EVENT_READ)
-            self._tell()
             while not self._done():
                 self._turn_round(wakeups)
+            self._tell()
         self._graves.dig()
         log.info(line("supervisor_done", name=self.name))
         return ExitCode.DONE
@@ -98,13 +98,18 @@ class Supervisor:
             if self._tender is not None:
                 self._tend(self._tender, now_ms)
             self._watch_timer()
+            self._tell()
             pause_ms = max(0, self._next_ms() - self._clock.mono_ms())
             ready = {key.fileobj for key, _ in self._selector.select(pause_ms / 1000)}
+            self._listen(wakeups)
             self._reap()
             if self._tender is not None and self._watched_timer in ready:
                 self._tender.timer_ready()
         except EpochOver as over:
             self._lose_epoch(str(over))
+
+    def _listen(self, wakeups: Wakeups) -> None:
+        """Before the dead are looked for: who dies after that look has a byte of its own, which ends the next wait."""
         for signum in wakeups.read():
             if signum != signal.SIGCHLD:
                 self._stop()
@@ -140,9 +145,9 @@ class Supervisor:
                 berth.child.kill(f"stalled over {berth.slot.read().task or 'a call'}")
         self._graves.dig_some(now_ms)
         if self._kill_at_ms is None and tender.answered and not tender.expired(self._clock.mono_ms()):
-            for berth in self._berths:
-                if berth.child is None and now_ms >= berth.fill_at_ms:
-                    self._fill(berth, tender, now_ms)
+            empty = [berth for berth in self._berths if berth.child is None and now_ms >= berth.fill_at_ms]
+            if empty:  # one a round: between two forks the dead are looked for
+                self._fill(empty[0], tender, now_ms)
 
     def _fill(self, berth: Berth, tender: Tender, now_ms: int) -> None:
         """Start a worker. It is registered before it lives, so that no registration can arrive after its release."""
@@ -158,17 +163,14 @@ class Supervisor:
         seat = Seat(holder, self.name, self._seen, berth.slot)
         berth.child = fork_child(seat, self._run_child, self._clock.mono_ms())
         log.info(line("started", worker=holder, pid=berth.child.pid))
-        self._tell()
+        self._untold = True
 
     def _reap(self) -> None:
         """Give back what the dead held: the first thing that happens after a death."""
         ended = [(berth, code) for berth in self._living() if berth.child and (code := berth.child.ended()) is not None]
-        try:
-            for berth, code in ended:
-                self._bury(berth, code)
-        finally:
-            if ended:
-                self._tell()
+        self._untold = self._untold or bool(ended)
+        for berth, code in ended:
+            self._bury(berth, code)
 
     def _bury(self, berth: Berth, code: int) -> None:
         child, task = berth.child, berth.slot.read().task
@@ -220,6 +222,9 @@ class Supervisor:
                 berth.child.ask_to_leave()
 
     def _tell(self) -> None:
+        if not self._untold:
+            return
+        self._untold = False
         workers = [Process("worker", b.child.pid, b.child.holder) for b in self._berths if b.child is not None]
         for on_change in self._on_change:
             try:
