@@ -100,6 +100,12 @@ def test_a_delete_that_removes_at_once_counts_as_well() -> None:
     assert kinds(story.fill("web-c").check()) == ["over_deletion"]
 
 
+def test_a_pod_that_fails_just_before_our_delete_of_it_was_lost_to_others() -> None:
+    story = Story(2, strict=True).fill("web-a", "web-b").becomes("web-a", phase="Failed")
+    story.claim().record(("delete", "web-a")).deletes("web-a", graceful=False).finish(("delete", "web-a"))
+    assert kinds(story.fill("web-a").check()) == []
+
+
 def test_two_pods_of_one_name() -> None:
     story = Story(1).fill("web-a")
     twin = story.pods["web-a"]._replace(rv=story.rv + 1, uid="another", owner="", task="")

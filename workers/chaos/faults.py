@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from workers.chaos.evidence import Blow
 from workers.chaos.prey import Prey
@@ -35,7 +35,7 @@ class Faults:
         self.missed: list[str] = []
 
     async def run(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> None:
-        """``begin_s``, ``end_s``: of the event loop's clock. What is late comes at once, and after the end not at all."""
+        """Times are of the event loop's clock. What is late comes at once, and after ``end_s`` not at all."""
         loop = asyncio.get_running_loop()
         for planned in plan:
             await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))
@@ -139,8 +139,10 @@ class Faults:
             if self._signal(each.pid, signal.SIGSTOP):
                 self._frozen[each.pid] = each
         names = tuple(each.name for each in workers)
+        held = {lock.task for lock in self._prey.locks() if lock.holder in names}
         try:
             await asyncio.sleep(planned.lasts_s)
+            await self._until_taken_over(held, names)
             self.blows.append(Blow(at_s, "pause", targets[0].pid, names, time.time(), planned.detail))
             self._let_go(workers)
             if len(workers) < len(targets):
@@ -164,6 +166,13 @@ class Faults:
                 return by_name[name].fleet
             await asyncio.sleep(HUNT_STEP_S)
         return self._chance.choice((0, 1))
+
+    async def _until_taken_over(self, tasks: Collection[str], holders: Collection[str]) -> None:
+        """Wait, not for long, for a moment at which others work on what the frozen held."""
+        for _ in range(int(HUNT_S / HUNT_STEP_S)):
+            if any(lock.task in tasks and lock.holder not in holders for lock in self._prey.locks()):
+                return
+            await asyncio.sleep(HUNT_STEP_S)
 
     def _let_go(self, targets: Sequence[Target]) -> None:
         for each in targets:

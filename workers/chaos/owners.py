@@ -193,6 +193,9 @@ class Owners:
                 self._check_delete(owner, seen, commit)
 
     def _delete_at(self, seen: PodSeen) -> Commit | None:
+        """The delete of ours that ended this pod; None where it ended otherwise, such as by failing."""
+        if not (seen.deleting or seen.gone):
+            return None
         for rv in range(seen.rv, seen.rv + REVISIONS_OF_A_DELETE):
             commit = self.by_rv.get(rv)
             if commit is not None and commit.verb == "delete" and commit.uid == seen.uid:

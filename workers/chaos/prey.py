@@ -6,7 +6,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Collection
-from typing import cast
+from typing import NamedTuple, cast
 
 import redis
 from redis.exceptions import RedisError
@@ -18,6 +18,14 @@ from workers.chaos.evidence import QUEUE_OF_KIND
 _HOLDER = re.compile(rb"holder=(\S+)")
 
 
+class Lock(NamedTuple):
+    """A lock as it stands: whose, and how many writes of its key are announced and unanswered."""
+
+    task: str
+    holder: str
+    pending: int
+
+
 class Prey:
     """``url`` gives the admin's URL."""
 
@@ -27,16 +35,22 @@ class Prey:
 
     def busy(self, among: Collection[str]) -> str | None:
         """One of these workers that has writes announced and unanswered; the more, the likelier. None: nobody has."""
-        try:
-            writes = self._writes()
-        except (RedisError, OSError):
-            self.close()
-            return None
+        writes: Counter[str] = Counter()
+        for lock in self.locks():
+            writes[lock.holder] += lock.pending
         found = {holder: count for holder, count in writes.items() if holder in among and count}
         if not found:
             return None
         (holder,) = self._chance.choices(list(found), [min(count, 20) for count in found.values()])
         return holder
+
+    def locks(self) -> list[Lock]:
+        """All that stand now; none where Redis does not answer."""
+        try:
+            return self._locks()
+        except (RedisError, OSError):
+            self.close()
+            return []
 
     def phase(self) -> str:
         """OPEN or DRAIN; "" where there is no epoch or no answer."""
@@ -71,10 +85,9 @@ class Prey:
             self._client = connect(self._url(), timeout_s=1.0)
         return self._client, int(self._client.get(keys.epoch()) or 0)
 
-    def _writes(self) -> Counter[str]:
-        """Writes announced and unanswered, by holder."""
+    def _locks(self) -> list[Lock]:
         client, number = self._epoch()
-        of_epoch, found = keys.Keys(number), Counter[str]()
+        of_epoch, found = keys.Keys(number), []
         for queue in QUEUE_OF_KIND.values():
             locks = cast(dict[bytes, bytes], client.hgetall(of_epoch.locks(queue)))
             if not locks:
@@ -83,8 +96,9 @@ class Prey:
                 for key in locks:
                     pipe.hvals(of_epoch.expect(queue, key.decode()))
                 records = pipe.execute()
-            for text, values in zip(locks.values(), records, strict=True):
+            for (key, text), values in zip(locks.items(), records, strict=True):
                 holder = _HOLDER.search(text)
                 if holder is not None:
-                    found[holder[1].decode()] += sum(value.startswith(b"pending ") for value in values)
+                    pending = sum(value.startswith(b"pending ") for value in values)
+                    found.append(Lock(f"{queue}:{key.decode()}", holder[1].decode(), pending))
         return found
