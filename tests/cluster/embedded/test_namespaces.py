@@ -96,6 +96,24 @@ def test_a_finalizer_of_the_namespace_itself_holds_it(store: Store, collector: N
     assert names(store, "Namespace") == ["default"]
 
 
+def test_a_finalizer_of_somebody_else_in_its_spec_holds_it(store: Store, collector: NamespaceCollector) -> None:
+    namespace = store.get("Namespace", "", "gone") or {}
+    store.update("Namespace", {**namespace, "spec": {"finalizers": ["example.com/hold", "kubernetes"]}})
+    store.delete("Namespace", "", "gone")
+    collector.collect()
+    left = store.get("Namespace", "", "gone") or {}
+    assert left["spec"] == {"finalizers": ["example.com/hold"]}
+
+
+def test_what_has_gone_meanwhile_is_no_trouble(store: Store, collector: NamespaceCollector) -> None:
+    add(store, "ConfigMap", "c", namespace="gone")
+    store.delete("Namespace", "", "gone")
+    store.remove("ConfigMap", "gone", "c")
+    store.remove("Namespace", "", "gone")
+    collector.collect()
+    assert names(store, "Namespace") == ["default"]
+
+
 def test_in_the_background_of_a_loop() -> None:
     async def scenario() -> list[str]:
         store = store_with("default", "gone")

@@ -175,3 +175,63 @@ def test_a_gone_node_takes_nobody_and_comes_back_with_its_pods() -> None:
 def test_nodes_of_unreadable_capacity_take_nobody() -> None:
     s = scheduler({"metadata": {"name": "a"}, "status": {"allocatable": {"pods": "many"}}}, {"metadata": {"name": "b"}})
     assert told(put(s, pod("p"))) == {"p": "0/2 nodes are available: 2 Too many pods."}
+
+
+LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def test_who_goes_while_waiting_is_forgotten() -> None:
+    s = scheduler(node("a"))
+    for name in ("gone", "leaving", "bound", "stays"):
+        s.pod_changed(pod(name))
+    s.pod_gone("gone")
+    s.pod_changed(pod("leaving", meta=LEAVING))
+    s.pod_changed(pod("bound", nodeName="a"))
+    assert placed(s.schedule(0.0)) == {"stays": "a"}
+
+
+def test_who_goes_while_parked_is_forgotten() -> None:
+    s = scheduler(node("a", unschedulable=True))
+    put(s, *(pod(name) for name in ("gone", "leaving", "bound", "stays")))
+    s.pod_gone("gone")
+    s.pod_changed(pod("leaving", meta=LEAVING))
+    s.pod_changed(pod("bound", nodeName="a"))
+    s.node_changed(node("a"))
+    assert placed(s.schedule(0.0)) == {"stays": "a"}
+    s.node_changed(node("a", labels={"x": "y"}))
+    assert s.waiting == 0, "who was placed is not parked any more"
+
+
+def test_a_pod_that_somebody_else_placed_takes_its_place_there() -> None:
+    s = scheduler(node("a", pods=1), node("b", pods=1, unschedulable=True))
+    assert placed(put(s, pod("p"))) == {"p": "a"}
+    s.pod_changed(pod("p", nodeName="b"))
+    assert placed(put(s, pod("q"))) == {"q": "a"}
+    s.node_changed(node("b", pods=1))
+    assert told(put(s, pod("r"))) == {"r": "0/2 nodes are available: 2 Too many pods."}
+
+
+def test_each_end_frees_one_place() -> None:
+    s = scheduler(node("a", pods=3))
+    put(s, pod("p"), pod("q"), pod("r"))
+    s.pod_gone("p")
+    s.pod_gone("p")
+    assert placed(put(s, pod("t"))) == {"t": "a"}
+    assert placed(put(s, pod("u"))) == {}
+
+
+def test_a_gone_node_is_not_remembered() -> None:
+    s = scheduler(node("a"), node("b"))
+    assert placed(put(s, pod("p"))) == {"p": "a"}
+    s.node_gone("a")
+    s.node_gone("a")
+    assert set(placed(put(s, pod("q"), pod("r"))).values()) == {"b"}
+
+
+def test_the_same_words_are_not_written_twice() -> None:
+    s = scheduler(node("a", unschedulable=True))
+    status = put(s, pod("p")).unschedulable[0][1]
+    s.pod_changed({**pod("p"), "status": {"phase": "Pending", **status}})
+    s.node_changed(node("a", unschedulable=True, taints=[]))
+    assert s.waiting == 1
+    assert s.schedule(0.0) == Decisions()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -178,6 +179,37 @@ def test_other_kinds_count_too(store: Store, quotas: Quotas, kind: str, resource
 def test_scopes(store: Store, quotas: Quotas, scope: str, pod: Obj, counts: bool) -> None:
     limit(store, "q", scope, pods=0)
     assert (refusal(quotas, store, **pod) is not None) is counts
+
+
+def test_scopes_select_pods_and_nothing_else(store: Store, quotas: Quotas) -> None:
+    add(store, "ResourceQuota", "q", spec={"hard": {"configmaps": "0"}, "scopes": ["NotTerminating"]})
+    assert refusal(quotas, store, "ConfigMap") is None
+
+
+def test_a_quota_that_goes_before_its_status_is_written(store: Store, quotas: Quotas) -> None:
+    limit(store, pods=1)
+    store.delete("ResourceQuota", "default", "q")
+    quotas.write_status()
+    assert store.list("ResourceQuota") == []
+
+
+def test_in_the_background_of_a_loop() -> None:
+    async def scenario() -> tuple[Obj, Obj]:
+        store = store_with()
+        quotas = Quotas(store)
+        limit(store, pods=5)
+        quotas.start()
+        add(store, "Pod", "a")
+        for _ in range(5):
+            await asyncio.sleep(0)
+        status: Obj = (store.get("ResourceQuota", "default", "q") or {})["status"]
+        await quotas.stop()
+        add(store, "Pod", "b")
+        quotas.write_status()
+        late: Obj = (store.get("ResourceQuota", "default", "q") or {})["status"]
+        return status["used"], late["used"]
+
+    assert asyncio.run(scenario()) == ({"pods": "1"}, {"pods": "1"})
 
 
 def test_compute_resources_are_kept_and_not_enforced(store: Store, quotas: Quotas) -> None:
