@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from redis.exceptions import RedisError
+import redis
+from redis.exceptions import RedisError, ResponseError
 
 from broker import acl, redis_binary
 from broker.connection import connect
@@ -210,6 +211,7 @@ class EmbeddedRedis:
             client = connect(url, timeout_s=1.0)
             try:
                 if client.info("server")["process_id"] == self.pid:
+                    _keep_no_histograms(client)
                     return
                 raise RedisNotStarted(f"another server answers on port {port}")
             except RedisError as error:
@@ -218,6 +220,14 @@ class EmbeddedRedis:
                 client.close()
             time.sleep(0.005)
         raise RedisNotStarted(f"{program} did not answer within {START_LIMIT_S:.0f} s: {last}")
+
+
+def _keep_no_histograms(client: redis.Redis) -> None:
+    """A latency histogram takes 24 KB a command, as much as forty cached pods, and nobody reads it here."""
+    try:
+        client.config_set("latency-tracking", "no")
+    except ResponseError:  # servers before 7.0 have none
+        pass
 
 
 def _free(port: int) -> bool:
