@@ -1,33 +1,25 @@
-"""One resource: from the API's list and watch to contiguous batches in the broker. Driven by steps; never blocks.
-
-Where it stands is told by ``position``: Redis holds everything up to there, and what the stream brings next begins
-there. It moves only when a batch was accepted, so a step that got no answer is simply made again.
-"""
+"""One resource: from the API's list and watch to the broker. Driven by steps; never blocks."""
 
 from __future__ import annotations
 
 import logging
 import random
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Protocol
 
-from broker.values import Event, Ingested
 from cluster.frames import WatchEvent
 from cluster.listing import PAGE_LIMIT, Page
 from controllers.registry import Resource
-from workers.known_owners import EVERY_OWNER, KnownOwners, OrphanBroker
+from workers.applying import Applied, Applier, ApplyBroker
+from workers.known_owners import EVERY_OWNER, KnownOwners
 from workers.log_line import line
-from workers.projection import EventBatch, OutOfOrder, Projector
+from workers.projection import OutOfOrder, Projector
 from workers.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
 from workers.source import End, Ending, Source, Stream
-from workers.versions import latest, newer
+from workers.versions import newer
 
-BATCH_EVENTS = 200
-BATCH_BYTES = 1 << 20
 CHECK_EVERY_MS = 1_000
-SKIPS_BEFORE_REST = 2
 REST_MS = 20
 """Behind another ingestor: let it go ahead, then look how far it came, instead of sending what is applied already."""
 ASK_AGAIN_MS = 200
@@ -47,10 +39,8 @@ class FeedState(StrEnum):
     WATCHING = "watching"
 
 
-class FeedBroker(OrphanBroker, StagingBroker, Protocol):
+class FeedBroker(ApplyBroker, StagingBroker, Protocol):
     """What a feed needs of a broker; both twins have it."""
-
-    def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested: ...
 
     def watermark(self, resource: str) -> str | None: ...
 
@@ -70,20 +60,23 @@ class Feed:
         self.resource, self.name, self.source = resource, resource.plural, source
         self._owners, self._nonce, self._random = owners, nonce, random
         self.projector = Projector(resource, owners)
+        self.applier = Applier(self.projector, owners)
         self._broker: FeedBroker | None = None
         self._stream: Stream[WatchEvent] | None = None
         self._probe: Stream[Page] | None = None
         self._relist: Relist | None = None
-        self._raw: deque[WatchEvent] = deque()
-        self._batch: EventBatch | None = None
-        self._forget_progress()
+        self._due_ms = self._check_ms = self._failures = 0
+        self._must_list, self._expired = False, ""
         self.state = FeedState.AWAY
         self.listed = False
         """Whether a list asked for by ``relist`` has been committed."""
         self.lists = 0
         """Lists this process committed; each leaves keys to be published."""
-        self.applied = self.skipped = 0
-        """Events this process applied, and those another one had applied before."""
+
+    @property
+    def position(self) -> str:
+        """Redis holds everything up to there."""
+        return self.applier.position
 
     # -- told from outside -----------------------------------------------------------------------------------------
 
@@ -95,7 +88,9 @@ class Feed:
     def leave(self) -> None:
         """Work for no epoch."""
         self._drop_streams()
-        self._forget_progress()
+        self.applier.start("")
+        self._due_ms = self._check_ms = self._failures = 0
+        self._must_list, self._expired = False, ""
         self._broker, self.state = None, FeedState.AWAY
 
     def relist(self) -> None:
@@ -103,22 +98,6 @@ class Feed:
         self._drop_streams()
         self.listed, self._must_list, self.state = False, True, FeedState.SEEKING
         self._due_ms = 0
-
-    def _forget_progress(self) -> None:
-        self.position = self.mark = self._expired = ""
-        self._skips = self._failures = 0
-        self._due_ms = self._check_ms = 0
-        self._must_list = False
-
-    def _drop_streams(self) -> None:
-        for each in (self._stream, self._probe, self._relist):
-            if each is not None:
-                each.close()
-        self._stream = self._probe = self._relist = None
-        if self._batch is not None:  # it comes again, but then its owners are no news any more
-            self._owners.doubtful.update(namespace for _, namespace in self._batch.owners)
-        self._raw.clear()
-        self._batch = None
 
     # -- a step ----------------------------------------------------------------------------------------------------
 
@@ -136,11 +115,18 @@ class Feed:
             case FeedState.SEEKING:
                 return self._seek(self._broker, now_ms, may_list)
             case FeedState.LISTING:
-                return self._list(now_ms)
+                return self._list(self._broker, now_ms)
             case FeedState.PROBING:
                 return self._look_at_probe(now_ms)
             case _:
                 return self._watch(self._broker, now_ms)
+
+    def _drop_streams(self) -> None:
+        for each in (self._stream, self._probe, self._relist):
+            if each is not None:
+                each.close()
+        self._stream = self._probe = self._relist = None
+        self.applier.drop()
 
     def _wait(self, now_ms: int, for_ms: int) -> int:
         self._due_ms = now_ms + for_ms
@@ -152,7 +138,7 @@ class Feed:
         longest_ms = min(most_ms, least_ms * 2 ** min(self._failures, 10))
         return self._wait(now_ms, round(longest_ms * self._random.uniform(0.5, 1)))
 
-    # -- seeking ---------------------------------------------------------------------------------------------------
+    # -- where to start --------------------------------------------------------------------------------------------
 
     def _seek(self, broker: FeedBroker, now_ms: int, may_list: bool) -> int:
         mark = broker.watermark(self.name)
@@ -176,21 +162,18 @@ class Feed:
                 return
             self._owners.replace(self.resource.owner_queue, (self.resource.decode(each.blob) for each in cached))
         self._owners.doubt_all()
-        self.position = self.mark = rv
+        self.applier.start(rv)
         self.state = FeedState.WATCHING
 
-    # -- listing ---------------------------------------------------------------------------------------------------
-
-    def _list(self, now_ms: int) -> int:
+    def _list(self, broker: FeedBroker, now_ms: int) -> int:
         assert self._relist is not None
-        assert self._broker is not None
         outcome, busy = self._relist.step(now_ms)
         match outcome:
             case Listed(rv):
                 log.info(line("listed", resource=self.name, objects=self._relist.objects, rv=rv))
                 self.listed, self._failures = True, 0
                 self.lists += 1
-                self._watch_from(self._broker, rv)
+                self._watch_from(broker, rv)
                 return 0
             case Unlisted(why, elsewhere):
                 self._drop_streams()
@@ -211,60 +194,27 @@ class Feed:
             self._check_ms = now_ms + CHECK_EVERY_MS
             if not self._check(broker):
                 return 0
-        if self._batch is None:
-            try:
-                self._batch = self._next_batch(self._stream)
-            except OutOfOrder as error:
-                return self._failed(End(Ending.BROKEN, f"out of order: {error}"), now_ms)
-        if self._batch is None:
-            end = self._stream.end()
-            return CHECK_EVERY_MS if end is None else self._failed(end, now_ms)
-        return self._apply(broker, self._batch, now_ms)
-
-    def _next_batch(self, stream: Stream[WatchEvent]) -> EventBatch | None:
-        self._raw.extend(stream.take(BATCH_EVENTS - len(self._raw)))
-        if not self._raw:
-            return None
-        batch, taken = self.projector.batch(self._raw, self.position, self.mark, BATCH_BYTES)
-        for _ in range(taken):
-            self._raw.popleft()
-        return batch
-
-    def _apply(self, broker: FeedBroker, batch: EventBatch, now_ms: int) -> int:
-        fresh = [event for event in batch.events if newer(event.rv, self.mark)]
-        if fresh or newer(batch.to, self.mark):
-            if self._skips >= SKIPS_BEFORE_REST and not batch.rested:
-                batch.rested, self._check_ms = True, 0
+        try:
+            applied = self.applier.step(broker, self._stream)
+        except OutOfOrder as error:
+            return self._failed(End(Ending.BROKEN, f"out of order: {error}"), now_ms)
+        match applied:
+            case Applied.DONE:
+                self._failures = 0
+            case Applied.NOTHING:
+                end = self._stream.end()
+                return CHECK_EVERY_MS if end is None else self._failed(end, now_ms)
+            case Applied.REST:
+                self._check_ms = 0
                 return self._wait(now_ms, REST_MS)
-            result = broker.ingest(self.name, self.position, batch.to, fresh)
-            if result.verdict == "NEEDLIST":
+            case Applied.GAP:
+                at = self.applier.gap_at
+                log.warning(line("behind", resource=self.name, watermark=at, position=self.position))
+                self._watch_from(broker, at)
+            case Applied.NEEDLIST:
                 self._drop_streams()
                 self.state = FeedState.SEEKING
-                return 0
-            if result.verdict == "GAP":
-                log.warning(line("behind", resource=self.name, watermark=result.watermark, position=self.position))
-                self._watch_from(broker, result.watermark)
-                return 0
-            if fresh:
-                self._skips = 0 if result.skipped < len(fresh) else self._skips + 1
-            applied = len(fresh) - result.skipped
-            skipped_to = fresh[result.skipped - 1].rv if result.skipped else self.mark
-        else:
-            applied, skipped_to = 0, self.mark
-        self._see_to_pairs(broker, batch, skipped_to)
-        self.applied += applied
-        self.skipped += batch.count - applied
-        self.position, self.mark, self._failures = batch.to, latest(self.mark, batch.to), 0
-        self._batch = None
         return 0
-
-    def _see_to_pairs(self, broker: FeedBroker, batch: EventBatch, skipped_to: str) -> None:
-        """What another ingestor applied may have missed a pair that this process knows of (see known_owners)."""
-        for rv, wakes in batch.orphans:
-            if not newer(rv, skipped_to):
-                for queue, key in wakes:
-                    broker.add(queue, [key])
-        self._owners.doubtful.update(namespace for rv, namespace in batch.owners if not newer(rv, skipped_to))
 
     def _check(self, broker: FeedBroker) -> bool:
         """Compare with the shared watermark. Returns whether the stream is still good."""
@@ -277,7 +227,7 @@ class Feed:
             log.error(line("rewound", resource=self.name, watermark=mark, position=self.position))
             self._watch_from(broker, mark)
             return False
-        self.mark = mark
+        self.applier.mark = mark
         return True
 
     # -- after a watch ---------------------------------------------------------------------------------------------
@@ -289,6 +239,7 @@ class Feed:
             return 0 if self._failures == 1 else self._back_off(now_ms)
         log.warning(line("watch ended", resource=self.name, how=end.ending, why=end.text, position=self.position))
         if end.ending is Ending.EXPIRED:
+            # The other ingestor has usually kept the watermark fresh: only where it has not, there is a list.
             self._expired, self.state = self.position, FeedState.SEEKING
             return 0
         self.state = FeedState.PROBING

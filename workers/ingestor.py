@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from broker.redis_broker import RedisBroker
+from broker.protocol import Broker
 from broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from controllers.registry import PODS
 from workers.feed import Feed
@@ -64,7 +64,7 @@ class Ingestor:
         on_open: Callable[[int], None] = lambda epoch: None,
     ) -> None:
         self._keeper, self._feeds, self._owners, self._on_open = keeper, feeds, owners, on_open
-        self._broker: RedisBroker | None = None
+        self._broker: Broker | None = None
         self._listing_for = self._told_open = 0
         self._publish_due_ms = self._status_due_ms = self._pause_until_ms = 0
         self._pause_ms = self._lists = 0
@@ -107,8 +107,8 @@ class Ingestor:
                 feed.state,
                 feed.position,
                 now_ms - feed.source.heard_ms() if feed.source.heard_ms() else -1,
-                feed.applied,
-                feed.skipped,
+                feed.applier.counts.applied,
+                feed.applier.counts.skipped,
                 feed.projector.unreadable,
             )
             for feed in self._feeds

@@ -1,4 +1,4 @@
-"""Keeps one ingestor in the fleet's epoch, or begins a new one: the Lease first, then Redis, then the lists, then OPEN.
+"""Keeps one ingestor in the fleet's epoch, or has it begin a new one: the Lease first, then Redis, lists, OPEN.
 
 Driven by steps like a feed. What to do is decided by ``next_step``; here it is done.
 """
@@ -8,16 +8,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from enum import StrEnum
 
 from broker.epoch import Seen
 from broker.keys import PROTOCOL
-from broker.redis_broker import RedisBroker
-from broker.values import BrokerUnreachable
+from broker.protocol import Broker
 from workers.clock import Clock
 from workers.fleet_lease import DRAIN, OPEN, FleetLease, LeaseStore, Swapped
 from workers.lease_watch import Heard, LeaseWatch, News
 from workers.log_line import line
+from workers.minting import Minting, Stage
 from workers.next_step import Me, Move, Step, View, next_step
 from workers.redis_side import RedisSide
 from workers.settings import Settings
@@ -33,14 +32,6 @@ log = logging.getLogger("oarlock.ingest")
 
 class FleetRefused(Exception):
     """This process may not work for the fleet, and must end; one line."""
-
-
-class Standing(StrEnum):
-    """Where this process stands."""
-
-    AWAY = "away"  # in no epoch
-    MEMBER = "member"
-    MINTER = "minter"  # it won the Lease; the epoch is not open yet
 
 
 class EpochKeeper:
@@ -63,14 +54,14 @@ class EpochKeeper:
         self._redis, self._settings, self._clock, self.name = redis, settings, clock, name
         self._protocol = protocol
         self._watch = LeaseWatch(leases, settings.lease_ms, ring)
-        self.standing = Standing.AWAY
-        self.broker: RedisBroker | None = None
+        self.broker: Broker | None = None
         self.phase = ""
+        self.minting: Minting | None = None
+        """The attempt of this process, while it holds the Lease for it."""
+        self._attempt: tuple[int, int] = 0, 0
+        """Epoch and drain of the last attempt to win the Lease; 0 for none whose outcome is open."""
         self._known: tuple[int, str] | None = None
-        self._refused = self._minting = 0
-        self._drain = True
-        self._drained_ms: int | None = None
-        self._committed: Sequence[str] | None = None
+        self._refused = 0
         self._read_due_ms = self._look_due_ms = self._swap_due_ms = 0
         self._said = ""
 
@@ -81,17 +72,23 @@ class EpochKeeper:
         """The epoch worked for; 0 for none."""
         return self.broker.epoch if self.broker is not None else 0
 
+    @property
+    def standing(self) -> str:
+        """For the log: away (in no epoch), minter or member."""
+        return "minter" if self.minting is not None else "away" if self.broker is None else "member"
+
     def wants_lists(self, now_ms: int) -> bool:
         """Whether the drain is over and every resource is to be listed, from now on, by this process."""
-        return self._drained_ms is not None and now_ms >= self._drained_ms and self._committed is None
+        return self.minting is not None and self.minting.wants_lists(now_ms)
 
     def may_list(self, now_ms: int) -> bool:
         """Whether a list may be committed now. In a drain it would be read before the last write has landed."""
-        return self.phase == OPEN or (self._drained_ms is not None and now_ms >= self._drained_ms)
+        return self.phase == OPEN or (self.minting is not None and self.minting.drained(now_ms))
 
     def lists_committed(self, resources: Sequence[str]) -> None:
         """All lists asked for have been committed: the epoch may be opened."""
-        self._committed = resources
+        assert self.minting is not None
+        self.minting.lists_committed(resources)
 
     def suspect(self, why: str, *, unusable: bool = False) -> None:
         """The epoch may be over. ``unusable``: it is, whatever Redis and the Lease say."""
@@ -102,7 +99,7 @@ class EpochKeeper:
     def resign(self) -> Future[Swapped] | None:
         """A clean end: let another minter take over at once."""
         lease = self._watch.lease
-        if self.standing is not Standing.MINTER or lease is None or self._watch.busy:
+        if self.minting is None or lease is None or self._watch.busy:
             return None
         return self._watch.swap(lease.renewed("", self._clock.wall_ms()), RENEW, self._clock.mono_ms())
 
@@ -114,21 +111,22 @@ class EpochKeeper:
         heard = self._watch.take(now_ms)
         if heard is not None:
             self._hear(heard, now_ms)
-        if self.standing is Standing.MINTER and not self._watch.doubtful:
-            self._go_on_minting(now_ms)
-        elif self.standing is Standing.MEMBER and now_ms >= self._look_due_ms:
+        if self.minting is not None and not self._watch.doubtful:
+            self._go_on_minting(self.minting, now_ms)
+        elif self.broker is not None and self.minting is None and now_ms >= self._look_due_ms:
             self._look_again(now_ms)
-        reads = self.standing is not Standing.MINTER or self._watch.doubtful
+        reads = self.minting is None or self._watch.doubtful
         if reads and not self._watch.busy and now_ms >= self._read_due_ms:
             self._read_due_ms = now_ms + self._read_every_ms()
             self._watch.read(now_ms)
         if self._watch.answered:
             return 0
-        times = (self._read_due_ms, self._look_due_ms, self._drained_ms or 0)
+        drained_ms = self.minting.drained_ms if self.minting is not None else None
+        times = (self._read_due_ms, self._look_due_ms, drained_ms or 0)
         return min([LOOK_EVERY_MS, *(at - now_ms for at in times if at > now_ms)])
 
     def _read_every_ms(self) -> int:
-        if self.standing is Standing.AWAY:
+        if self.broker is None:
             return READ_AWAY_MS
         return self._settings.lease_ms // 2 if self.phase == OPEN else LOOK_EVERY_MS
 
@@ -144,11 +142,11 @@ class EpochKeeper:
             case News.WON if heard.purpose == MINT:
                 self._become_minter()
             case News.WON if heard.purpose == OPENED:
-                self._stand(Standing.MEMBER if self.broker is not None else Standing.AWAY)
+                self.minting = None
                 self._read_due_ms = now_ms + (self._read_every_ms() if self.broker is not None else 0)
             case News.LOST:
                 if heard.purpose == MINT and not heard.unknown:
-                    self._minting = 0
+                    self._attempt = 0, 0
                 self._read_due_ms = now_ms
             case News.REFUSED:
                 self._say("lease refused", heard.text)
@@ -159,7 +157,7 @@ class EpochKeeper:
         age_ms = self._clock.wall_ms() - lease.renewed_ms if lease is not None else 0
         view = View(lease, seen, self._watch.unchanged_ms(now_ms), self._watch.changed, age_ms)
         fleet, lease_ms = self._settings.fleet_id, self._settings.lease_ms
-        me = Me(self.name, fleet, self._protocol, lease_ms, self._known, self._refused, self._minting)
+        me = Me(self.name, fleet, self._protocol, lease_ms, self._known, self._refused, self._attempt[0])
         step = next_step(view, me)
         self._say(step.move, step.why)
         match step.move:
@@ -167,7 +165,7 @@ class EpochKeeper:
                 self._join(seen, now_ms)
                 # Whoever sees it unrenewed for most of the time between two reads renews it, for all.
                 if lease is not None and lease.phase == OPEN and view.unchanged_ms >= lease_ms * 2 // 5:
-                    self._swap(lease.renewed(self.name, self._clock.wall_ms()), RENEW, now_ms)
+                    self._renew(lease, RENEW, now_ms)
             case Move.MINT:
                 self._begin(step, seen, now_ms)
             case Move.GO_ON:
@@ -175,26 +173,17 @@ class EpochKeeper:
                 self._become_minter()
             case Move.CONFIRM:
                 assert lease is not None
-                self._swap(lease.renewed(self.name, self._clock.wall_ms(), OPEN), OPENED, now_ms)
+                self._renew(lease, OPENED, now_ms)
             case Move.WAIT:
                 self._go_away(step.why)
             case Move.REFUSE:
                 self._go_away(step.why)
                 raise FleetRefused(step.why)
 
-    def _swap(self, after: FleetLease, purpose: str, now_ms: int) -> None:
-        if now_ms >= self._swap_due_ms:
-            self._watch.swap(after, purpose, now_ms)
-
-    # -- standing --------------------------------------------------------------------------------------------------
-
-    def _stand(self, standing: Standing) -> None:
-        self.standing = standing
-        if standing is not Standing.MINTER:
-            self._minting, self._drained_ms, self._committed = 0, None, None
+    # -- in an epoch -----------------------------------------------------------------------------------------------
 
     def _join(self, seen: Seen, now_ms: int) -> None:
-        self._stand(Standing.MEMBER)
+        self.minting, self._attempt = None, (0, 0)
         if self.broker is None or self._known != (seen.epoch, seen.run):
             self.broker, self._known = self._redis.broker(seen), (seen.epoch, seen.run)
             log.info(line("joined", epoch=seen.epoch, phase=seen.phase))
@@ -212,69 +201,52 @@ class EpochKeeper:
             self._go_away(f"Redis shows epoch {seen.epoch} of run {seen.run[:8]}")
 
     def _go_away(self, why: str) -> None:
-        if self.standing is not Standing.AWAY:
-            log.warning(line("left", epoch=self.epoch or self._minting, why=why))
+        if self.broker is not None or self.minting is not None:
+            log.warning(line("left", epoch=self.epoch or self._attempt[0], why=why))
             self._read_due_ms = 0
-        self._stand(Standing.AWAY)
+        self.minting, self._attempt = None, (0, 0)
         self.broker, self.phase = None, ""
         self._redis.distrust()
 
-    # -- minting ---------------------------------------------------------------------------------------------------
+    # -- a new one -------------------------------------------------------------------------------------------------
 
     def _begin(self, step: Step, seen: Seen, now_ms: int) -> None:
         self._go_away(step.why)
-        self._minting, self._drain = step.epoch, step.drain
         before, wall_ms = self._watch.lease, self._clock.wall_ms()
         transitions = before.transitions + 1 if before is not None else 0
-        after = FleetLease(
-            self._settings.fleet_id, self._protocol, step.epoch, seen.run, DRAIN, self.name, wall_ms, transitions
-        )
-        self._swap(after, MINT, now_ms)
+        fleet = self._settings.fleet_id
+        after = FleetLease(fleet, self._protocol, step.epoch, seen.run, DRAIN, self.name, wall_ms, transitions)
+        if now_ms >= self._swap_due_ms:
+            self._attempt = step.epoch, self._settings.drain_ms if step.drain else 0
+            self._watch.swap(after, MINT, now_ms)
 
     def _become_minter(self) -> None:
-        if self.standing is not Standing.MINTER:
-            log.warning(line("minting", epoch=self._minting, drain_ms=self._settings.drain_ms if self._drain else 0))
-            self.standing = Standing.MINTER
+        if self.minting is None:
+            epoch, drain_ms = self._attempt
+            log.warning(line("minting", epoch=epoch, drain_ms=drain_ms))
+            self.minting = Minting(self._redis, self._clock, epoch, drain_ms, self._settings.lease_ms // 2)
 
-    def _go_on_minting(self, now_ms: int) -> None:
+    def _go_on_minting(self, minting: Minting, now_ms: int) -> None:
         lease = self._watch.lease
         assert lease is not None
-        if self._drained_ms is None or now_ms >= self._look_due_ms:
-            # Redis first: a minter that cannot reach it does not renew, and so another one takes over.
-            seen = self._redis.look()
-            self._look_due_ms = now_ms + LOOK_DRAINING_MS
-            begun = seen.intact and (seen.epoch, seen.run) == (self._minting, lease.run)
-            if not begun and (self._drained_ms is not None or seen.epoch > self._minting or seen.run != lease.run):
-                self._go_away(f"Redis shows epoch {seen.epoch} of run {seen.run[:8]} during the mint")
-                return
-        if self._watch.busy:
-            return
-        if now_ms - self._watch.confirmed_ms >= self._settings.lease_ms // 2:
-            # Nothing is done in Redis on a Lease that may have gone to another minter.
-            self._swap(lease.renewed(self.name, self._clock.wall_ms()), RENEW, now_ms)
-        elif self._drained_ms is None:
-            self._mint(lease)
-        elif self._committed is not None:
-            self._open(lease, self._committed, now_ms)
+        stage = minting.step(now_ms, lease, self._watch.confirmed_ms, not self._watch.busy)
+        if minting.broker is not None and minting.seen is not None and self.broker is None:
+            self.broker, self._known = minting.broker, (minting.seen.epoch, minting.seen.run)
+        self._set_phase(OPEN if minting.open else DRAIN if self.broker is not None else "", now_ms)
+        match stage:
+            case Stage.LOST:
+                self._go_away("the mint is lost")
+            case Stage.RENEW:
+                self._renew(lease, RENEW, now_ms)
+            case Stage.OPENED:
+                self._renew(lease, OPENED, now_ms)
+            case Stage.ON:
+                pass
 
-    def _mint(self, lease: FleetLease) -> None:
-        self._redis.mint(self._minting)
-        seen = self._redis.look()
-        if not seen.intact or (seen.epoch, seen.run) != (self._minting, lease.run):
-            return  # another server by now: the next step sees it, and gives up
-        # The answer is here, so the number was set before now: D counts from no earlier.
-        self._drained_ms = self._clock.mono_ms() + (self._settings.drain_ms if self._drain else 0)
-        self.broker, self._known, self.phase = self._redis.broker(seen), (seen.epoch, seen.run), DRAIN
-        self._redis.sweep(self._minting)
-        log.info(line("minted", epoch=self._minting))
-
-    def _open(self, lease: FleetLease, resources: Sequence[str], now_ms: int) -> None:
-        assert self.broker is not None
-        missing = self.broker.open(resources)
-        if missing:  # cannot be: they were committed in this epoch
-            raise BrokerUnreachable(f"open: {missing} has no watermark")
-        self._set_phase(OPEN, now_ms)
-        self._swap(lease.renewed(self.name, self._clock.wall_ms(), OPEN), OPENED, now_ms)
+    def _renew(self, lease: FleetLease, purpose: str, now_ms: int) -> None:
+        if now_ms >= self._swap_due_ms:
+            phase = OPEN if purpose == OPENED else ""
+            self._watch.swap(lease.renewed(self.name, self._clock.wall_ms(), phase), purpose, now_ms)
 
     def _say(self, event: str, why: str) -> None:
         if (said := f"{event}: {why}") != self._said:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from cluster.answer import Answer, Status
+from cluster.answer import Answer
 from cluster.frames import WatchEvent
 from cluster.lease import HeldLease, LeaseError, LeaseSpec, Swap
 from cluster.listing import Page
@@ -61,6 +61,8 @@ class ScriptedApi:
         self.objects: dict[str, dict[str, dict[str, Any]]] = {PODS: {}, REPLICASETS: {}}
         self.floor: dict[str, int] = {PODS: 0, REPLICASETS: 0}
         """A watch from below is answered 410."""
+        self.refuses_the_future = True
+        """Whether a watch from a resourceVersion not reached yet is answered 410; else it is silent."""
 
     def put(self, resource: str, obj: dict[str, Any]) -> int:
         """Create or replace. Returns the resourceVersion."""
@@ -134,7 +136,8 @@ class ScriptedWatch:
 
     def _expired(self) -> bool:
         api = self._source.api
-        return self._at < api.floor[self._source.resource] or self._at > api.rv
+        ahead = self._at > api.rv and api.refuses_the_future
+        return self._at < api.floor[self._source.resource] or ahead
 
     def end(self) -> End | None:
         if self.cut is None and self._expired():
@@ -266,10 +269,6 @@ class ScriptedLease:
         else:
             self.delayed.append((future, result))
         return future
-
-
-def status_410() -> Status:
-    return Status(kind="Status", code=410, reason="Expired")
 
 
 class RandomCluster:

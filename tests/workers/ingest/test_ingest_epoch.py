@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import redis
 from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import Killed, Process, Rig
 
 from workers.fleet_lease import FleetLease
-from workers.mint import FleetRefused, Standing
+from workers.mint import FleetRefused
+from workers.minting import Minting, Stage
 from workers.settings import Settings
+from workers.source import End, Ending
 
 D_MS = Settings().drain_ms
 
@@ -70,7 +74,7 @@ def test_a_later_one_watches_from_the_watermark_and_lists_nothing(rig: Rig) -> N
     rig.open()
     late = rig.start("b")
     rig.settle(late)
-    assert late.keeper.standing is Standing.MEMBER
+    assert late.keeper.standing == "member"
     assert [source.lists for source in late.sources.values()] == [0, 0]
     assert late.sources[PODS].watched_from == [rig.server.mark(1, PODS)]
     orphan = rig.api.put(PODS, pod_json("x", "orphan2", "u2", labels={"app": "a"}))
@@ -177,7 +181,7 @@ def test_a_minter_killed_anywhere_is_succeeded_with_the_next_epoch(rig: Rig, com
             except Killed:
                 dead = True
                 continue
-        if dead or first.keeper.standing is not Standing.AWAY:
+        if dead or first.keeper.standing != "away":
             rig.settle(second)
         if dead and second.keeper.phase == "OPEN":
             break
@@ -201,7 +205,7 @@ def test_a_minter_that_was_frozen_before_its_set_does_not_bring_an_old_epoch_bac
         first.round()
     frozen = first.keeper
     if frozen.broker is None:
-        assert frozen.standing is not Standing.MEMBER
+        assert frozen.standing != "member"
     rig.run_for(60_000, second, step_ms=500)
     assert second.keeper.phase == "OPEN"
     number = second.keeper.epoch
@@ -211,17 +215,39 @@ def test_a_minter_that_was_frozen_before_its_set_does_not_bring_an_old_epoch_bac
     assert first.keeper.epoch == second.keeper.epoch == number
 
 
+def test_a_minter_touches_redis_only_while_the_lease_is_its_own_and_no_later_epoch_is_there(rig: Rig) -> None:
+    process = rig.start()
+    run = rig.server.epoch().run
+    lease = FleetLease("oarlock", 1, 5, run, "DRAIN", "a", 0)
+    minting = Minting(process.side, rig.clock, epoch=5, drain_ms=100, fresh_ms=1_000)
+    now_ms = rig.clock.mono_ms()
+    assert minting.step(now_ms, lease, now_ms - 1_000, True) is Stage.RENEW
+    assert minting.step(now_ms, lease, now_ms, False) is Stage.ON
+    assert rig.server.epoch().epoch == 0
+    assert minting.step(now_ms, lease, now_ms, True) is Stage.ON
+    assert rig.server.epoch().epoch == 5
+    assert minting.drained_ms == rig.clock.mono_ms() + 100
+    process.side.mint(6)
+    assert minting.step(now_ms + 250, lease, now_ms, True) is Stage.LOST
+    late = Minting(process.side, rig.clock, epoch=5, drain_ms=100, fresh_ms=1_000)
+    assert late.step(now_ms, lease, now_ms, True) is Stage.LOST
+    assert rig.server.epoch().epoch == 6
+    other_run = replace(lease, epoch=7, run="another")
+    elsewhere = Minting(process.side, rig.clock, epoch=7, drain_ms=100, fresh_ms=1_000)
+    assert elsewhere.step(now_ms, other_run, now_ms, True) is Stage.LOST
+
+
 def test_a_minter_that_ends_in_good_order_is_succeeded_at_once(rig: Rig) -> None:
     fill(rig)
     first, second = rig.start("a"), rig.start("b")
     rig.open()
     flushed(rig)
-    while first.keeper.standing is not Standing.MINTER:
+    while first.keeper.standing != "minter":
         rig.run_for(100, first)
     rig.run_for(500, first)
     assert first.keeper.resign() is not None
     rig.run_for(1_000, second)
-    assert second.keeper.standing is Standing.MINTER
+    assert second.keeper.standing == "minter"
     assert lease(rig).epoch == 3
 
 
@@ -243,7 +269,7 @@ def test_an_answer_lost_while_opening_costs_no_epoch(rig: Rig) -> None:
         rig.lease.deliver()
     rig.lease.delayed = None
     rig.run_for(1_000)
-    assert (process.keeper.epoch, process.keeper.standing) == (1, Standing.MEMBER)
+    assert (process.keeper.epoch, process.keeper.standing) == (1, "member")
     assert lease(rig).phase == "OPEN"
 
 
@@ -294,7 +320,7 @@ def test_a_fleet_with_a_wrong_clock_is_noticed_by_its_renewals(rig: Rig) -> None
                 rig.clock._wall_ms -= hour_ms
 
     live(1_000)
-    assert mine.keeper.standing is Standing.AWAY
+    assert mine.keeper.standing == "away"
     with pytest.raises(FleetRefused):
         live(8_000)
 
@@ -327,8 +353,9 @@ def test_a_newer_protocol_is_minted_and_the_older_processes_end(rig: Rig) -> Non
     assert new.keeper.epoch == 2
 
 
+@pytest.mark.parametrize("refuses", [True, False], ids=["410", "silent"])
 def test_an_api_that_went_back_is_alarmed_and_followed_by_a_new_epoch(
-    rig: Rig, caplog: pytest.LogCaptureFixture
+    rig: Rig, caplog: pytest.LogCaptureFixture, refuses: bool
 ) -> None:
     fill(rig)
     process, other = rig.start("a"), rig.start("b")
@@ -339,12 +366,17 @@ def test_an_api_that_went_back_is_alarmed_and_followed_by_a_new_epoch(
         each.catch_up()
     rig.settle()
     assert "x/never-was" in rig.server.cache(1, PODS)
+    rig.api.refuses_the_future = refuses
     rig.api.restore(back_to)
     for each in (process, other):
         for source in each.sources.values():
             source.visible = 0
+            if not refuses:
+                source.cut(End(Ending.BROKEN, "the server was restarted"))
     rig.run_for(3_000)
-    assert any(record.levelname == "CRITICAL" and "went back" in record.getMessage() for record in caplog.records)
+    alarms = [record for record in caplog.records if record.levelname == "CRITICAL"]
+    assert alarms
+    assert "went back" in alarms[0].getMessage()
     rig.open()
     assert process.keeper.epoch == other.keeper.epoch >= 2
     rig.check_cache()
@@ -359,7 +391,7 @@ def test_a_fleet_on_another_redis_is_left_alone(rig: Rig) -> None:
     mine = rig.start("b")
     mine.side.look = lambda: type(rig.server.epoch())(0, "my-own-empty-server", "", "")  # type: ignore[method-assign]
     rig.run_for(30_000)
-    assert mine.keeper.standing is Standing.AWAY
+    assert mine.keeper.standing == "away"
     assert other.keeper.epoch == 1
     assert lease(rig).epoch == 1
 

@@ -9,7 +9,8 @@ from ingest_rig import Process, Rig
 from broker.values import Event, Ingested
 from cluster.frames import WatchEvent
 from controllers.registry import RESOURCES
-from workers.feed import BATCH_EVENTS, REST_MS, FeedState
+from workers.applying import BATCH_EVENTS
+from workers.feed import REST_MS, FeedState
 from workers.relist import STAGING_LOCK_MS
 from workers.source import End, Ending
 from workers.versions import newer
@@ -120,8 +121,8 @@ def test_one_that_is_behind_drops_what_is_applied_and_rests_instead_of_sending(o
     sent = [args for name, args in calls if name == "ingest" and args[3]]
     assert len(sent) == 2, "twice in vain, then it looks first"
     assert second.feeds[PODS].position == first.feeds[PODS].position
-    assert second.feeds[PODS].skipped == 30
-    assert second.feeds[PODS].applied == 0
+    assert second.feeds[PODS].applier.counts.skipped == 30
+    assert second.feeds[PODS].applier.counts.applied == 0
 
 
 def test_one_that_is_behind_takes_over_when_the_other_is_gone(opened: Rig) -> None:
@@ -141,7 +142,7 @@ def test_one_that_is_behind_takes_over_when_the_other_is_gone(opened: Rig) -> No
     opened.advance(REST_MS)
     opened.settle(second)
     assert opened.server.mark(1, PODS) == str(last)
-    assert second.feeds[PODS].applied == 1
+    assert second.feeds[PODS].applier.counts.applied == 1
 
 
 def test_410_goes_on_from_the_shared_watermark_where_that_is_newer(opened: Rig) -> None:
@@ -278,6 +279,20 @@ def test_a_redis_that_is_behind_is_caught_up_from_its_watermark(opened: Rig) -> 
     assert opened.server.mark(1, PODS) == str(opened.api.rv)
 
 
+def test_a_redis_that_is_behind_is_noticed_within_a_second_though_nothing_happens(opened: Rig) -> None:
+    process = opened.processes[0]
+    back_to = opened.server.mark(1, PODS)
+    names = RedisNames(opened)
+    kept = names.dump()
+    opened.api.put(PODS, owned(0, restarts=1))
+    process.catch_up()
+    opened.settle()
+    names.restore(kept)
+    opened.run_for(1_000)
+    assert process.sources[PODS].watched_from[-1] == back_to
+    assert opened.server.mark(1, PODS) == str(opened.api.rv)
+
+
 class RedisNames:
     """Everything of the pods' cache, to be put back: a rollback inside an epoch."""
 
@@ -350,7 +365,7 @@ def test_an_answer_that_was_lost_is_made_up_for_by_sending_again(opened: Rig) ->
     armed = [True]
 
     def fault(done: bool) -> None:
-        if done and armed[0] and process.feeds[PODS]._batch is not None:
+        if done and armed[0] and process.feeds[PODS].applier._batch is not None:
             armed[0] = False
             raise redis.ConnectionError("lost")
 
@@ -398,6 +413,29 @@ def test_an_orphan_and_its_owner_meet_whoever_applies_which(opened: Rig, first: 
     opened.settle(b)
     opened.advance(REST_MS)
     opened.settle(b)
+    opened.work()
+    assert opened.check_turns() >= 1
+
+
+@pytest.mark.parametrize("first", ["owner", "orphan"])
+def test_an_owner_learned_late_is_told_of_an_orphan_applied_before(opened: Rig, first: str) -> None:
+    """As above, but the one ahead with owners dies: the other hears of the owner in an event that is skipped."""
+    a, b = opened.processes[0], opened.start("b")
+    opened.settle()
+    pair = [(REPLICASETS, replicaset_json("y", "new", "rs-new", labels={"app": "n"}))]
+    pair.insert(first == "owner", (PODS, pod_json("y", "stray", "u-s", labels={"app": "n"})))
+    for resource, obj in pair:
+        opened.api.put(resource, obj)
+    b.sources[REPLICASETS].catch_up()
+    opened.settle(b)
+    opened.processes.remove(b)
+    opened.work()
+    a.sources[PODS].catch_up()
+    opened.settle(a)
+    a.catch_up()
+    opened.settle(a)
+    opened.advance(REST_MS)
+    opened.settle(a)
     opened.work()
     assert opened.check_turns() >= 1
 

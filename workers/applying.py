@@ -1,0 +1,122 @@
+"""Watch events into the broker: batches contiguous from a position that moves only when one was accepted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from broker.values import Event, Ingested
+from cluster.frames import WatchEvent
+from workers.known_owners import KnownOwners, OrphanBroker
+from workers.projection import EventBatch, Projector
+from workers.source import Stream
+from workers.versions import latest, newer
+
+BATCH_EVENTS = 200
+BATCH_BYTES = 1 << 20
+SKIPS_BEFORE_REST = 2
+
+
+class ApplyBroker(OrphanBroker, Protocol):
+    """What applying needs of a broker."""
+
+    def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested: ...
+
+
+class Applied(StrEnum):
+    """What came of a step."""
+
+    NOTHING = "nothing"  # no event is there
+    DONE = "done"
+    REST = "rest"  # look at the watermark first, a little later: another ingestor is ahead
+    GAP = "gap"  # the cache is behind the position: watch again from ``gap_at``
+    NEEDLIST = "needlist"
+
+
+@dataclass(slots=True)
+class Counts:
+    """Events this process applied, and those another one had applied before."""
+
+    applied: int = 0
+    skipped: int = 0
+
+
+class Applier:
+    """One resource. ``position``: Redis holds everything up to there, and the stream goes on from there.
+
+    ``mark`` is the last known watermark: what is not after it is not sent.
+    """
+
+    def __init__(self, projector: Projector, owners: KnownOwners) -> None:
+        self._projector, self._owners = projector, owners
+        self._name = projector.resource.plural
+        self.counts = Counts()
+        self._raw: deque[WatchEvent] = deque()
+        self._batch: EventBatch | None = None
+        self._skips = 0
+        self.position = self.mark = self.gap_at = ""
+
+    def start(self, rv: str) -> None:
+        """Go on from a watermark."""
+        self.drop()
+        self.position = self.mark = rv
+        self._skips = 0
+
+    def drop(self) -> None:
+        """Forget what has arrived and was not applied: it comes again."""
+        if self._batch is not None:  # but then its owners are no news any more
+            self._owners.doubtful.update(namespace for _, namespace in self._batch.owners)
+        self._raw.clear()
+        self._batch = None
+
+    def step(self, broker: ApplyBroker, stream: Stream[WatchEvent]) -> Applied:
+        """Apply one batch of what is there. A step that raised is made again, with the same batch.
+
+        Raises EpochOver, BrokerUnreachable and OutOfOrder.
+        """
+        if self._batch is None:
+            self._batch = self._next_batch(stream)
+        return Applied.NOTHING if self._batch is None else self._apply(broker, self._batch)
+
+    def _next_batch(self, stream: Stream[WatchEvent]) -> EventBatch | None:
+        self._raw.extend(stream.take(BATCH_EVENTS - len(self._raw)))
+        if not self._raw:
+            return None
+        batch, taken = self._projector.batch(self._raw, self.position, self.mark, BATCH_BYTES)
+        for _ in range(taken):
+            self._raw.popleft()
+        return batch
+
+    def _apply(self, broker: ApplyBroker, batch: EventBatch) -> Applied:
+        fresh = [event for event in batch.events if newer(event.rv, self.mark)]
+        applied, skipped_to = 0, self.mark
+        if fresh or newer(batch.to, self.mark):
+            if self._skips >= SKIPS_BEFORE_REST and not batch.rested:
+                batch.rested = True
+                return Applied.REST
+            result = broker.ingest(self._name, self.position, batch.to, fresh)
+            if result.verdict != "OK":
+                self.gap_at = result.watermark
+                return Applied(result.verdict.lower())
+            applied = len(fresh) - result.skipped
+            if fresh:
+                self._skips = 0 if applied else self._skips + 1
+            if result.skipped:
+                skipped_to = fresh[result.skipped - 1].rv
+        self._see_to_pairs(broker, batch, skipped_to)
+        self.counts.applied += applied
+        self.counts.skipped += batch.count - applied
+        self.position, self.mark = batch.to, latest(self.mark, batch.to)
+        self._batch = None
+        return Applied.DONE
+
+    def _see_to_pairs(self, broker: ApplyBroker, batch: EventBatch, skipped_to: str) -> None:
+        """What another ingestor applied may have missed a pair that this process knows of (see known_owners)."""
+        for rv, wakes in batch.orphans:
+            if not newer(rv, skipped_to):
+                for queue, key in wakes:
+                    broker.add(queue, [key])
+        self._owners.doubtful.update(namespace for rv, namespace in batch.owners if not newer(rv, skipped_to))

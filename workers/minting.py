@@ -1,0 +1,102 @@
+"""The begin of one epoch, by the one that won the Lease: Redis is set, D passes, lists are read and committed, OPEN."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from enum import StrEnum
+
+from broker.epoch import Seen
+from broker.protocol import Broker
+from broker.values import BrokerUnreachable
+from workers.clock import Clock
+from workers.fleet_lease import FleetLease
+from workers.log_line import line
+from workers.redis_side import RedisSide
+
+LOOK_EVERY_MS = 250
+
+log = logging.getLogger("oarlock.ingest")
+
+
+class Stage(StrEnum):
+    """What a step found to do for the Lease."""
+
+    ON = "on"  # nothing
+    RENEW = "renew"  # nothing is done in Redis on a Lease that may have gone to another minter
+    OPENED = "opened"  # turns may begin: say so in the Lease
+    LOST = "lost"  # this attempt is over
+
+
+class Minting:
+    """``drain_ms``: D, or 0 where nothing of an earlier epoch can be in flight.
+
+    ``broker`` is set when Redis has the epoch, ``drained_ms`` tells when D has passed; from then on ``wants_lists``.
+    """
+
+    def __init__(self, redis: RedisSide, clock: Clock, epoch: int, drain_ms: int, fresh_ms: int) -> None:
+        self._redis, self._clock, self._drain_ms, self._fresh_ms = redis, clock, drain_ms, fresh_ms
+        self.epoch = epoch
+        self.broker: Broker | None = None
+        self.seen: Seen | None = None
+        self.drained_ms: int | None = None
+        self.open = False
+        self._committed: Sequence[str] | None = None
+        self._look_due_ms = 0
+
+    def drained(self, now_ms: int) -> bool:
+        """Whether no write of an earlier epoch can land any more."""
+        return self.drained_ms is not None and now_ms >= self.drained_ms
+
+    def wants_lists(self, now_ms: int) -> bool:
+        """Whether every resource is to be listed, from now on."""
+        return self.drained(now_ms) and self._committed is None
+
+    def lists_committed(self, resources: Sequence[str]) -> None:
+        """All of these lists have been committed."""
+        self._committed = resources
+
+    def step(self, now_ms: int, lease: FleetLease, confirmed_ms: int, may_swap: bool) -> Stage:
+        """Go on. ``confirmed_ms``: when the Lease was last proved to be ours; ``may_swap``: whether no request is under
+        way. Raises BrokerUnreachable and EpochOver.
+        """
+        if self.drained_ms is None or now_ms >= self._look_due_ms:
+            # Redis first: a minter that cannot reach it does not renew, and so another one takes over.
+            self._look_due_ms = now_ms + LOOK_EVERY_MS
+            if self._is_lost(self._redis.look(), lease):
+                return Stage.LOST
+        if not may_swap:
+            return Stage.ON
+        if now_ms - confirmed_ms >= self._fresh_ms:
+            return Stage.RENEW
+        if self.drained_ms is None:
+            self._mint(lease)
+        elif self._committed is not None:
+            self._open(self._committed)
+            return Stage.OPENED
+        return Stage.ON
+
+    def _is_lost(self, seen: Seen, lease: FleetLease) -> bool:
+        begun = seen.intact and (seen.epoch, seen.run) == (self.epoch, lease.run)
+        lost = not begun and (self.drained_ms is not None or seen.epoch > self.epoch or seen.run != lease.run)
+        if lost:
+            log.warning(line("mint lost", epoch=self.epoch, shown=seen.epoch, run=seen.run[:8]))
+        return lost
+
+    def _mint(self, lease: FleetLease) -> None:
+        self._redis.mint(self.epoch)
+        seen = self._redis.look()
+        if not seen.intact or (seen.epoch, seen.run) != (self.epoch, lease.run):
+            return  # another server by now: the next step sees it, and gives up
+        # The answer is here, so the number was set before now: D counts from no earlier.
+        self.drained_ms = self._clock.mono_ms() + self._drain_ms
+        self.seen, self.broker = seen, self._redis.broker(seen)
+        self._redis.sweep(self.epoch)
+        log.info(line("minted", epoch=self.epoch))
+
+    def _open(self, resources: Sequence[str]) -> None:
+        assert self.broker is not None
+        missing = self.broker.open(resources)
+        if missing:  # cannot be: they were committed in this epoch
+            raise BrokerUnreachable(f"open: {missing} has no watermark")
+        self.open = True
