@@ -220,10 +220,11 @@ def test_a_lost_record_leaves_its_mark_until_a_live_list(case: Case) -> None:
     case.advance(FIVE_MINUTES_MS + 1_000)
     again = claimed_again(case, one)
     assert (again.record, again.unsettled) == (None, True)
-    finish(case, again, Verdict.OK, 0)
-    third = claim_one(case, "w2")
-    assert third.unsettled
-    finish(case, third, Verdict.OK, 0, Change.settled())
+    for changes in ((), (Change.need("pods", "90"),), (Change.set("blocked pods/z", "uid=other"),)):
+        finish(case, again, Verdict.OK, 0, *changes)
+        again = claim_one(case, "w2")
+        assert again.unsettled, changes
+    finish(case, again, Verdict.OK, 0, Change.settled())
     assert not claim_one(case, "w2").unsettled
 
 
