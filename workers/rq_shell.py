@@ -33,6 +33,7 @@ from workers.rq_upkeep import clean_up, enter_again
 from workers.settings import Settings
 from workers.steps import TurnFailed
 from workers.turn_engine import QUEUES
+from workers.turn_limit import TurnLimit
 
 log = logging.getLogger("oarlock.worker")
 
@@ -54,6 +55,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
 
     queue_class = KeyQueue
     job_class = KeyJob
+    death_penalty_class = TurnLimit
     known_queues: ClassVar[tuple[str, ...]] = QUEUES
     _state: str
     _stopped_job_id: str | None
@@ -183,6 +185,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def _install_signal_handlers(self) -> None:
         super()._install_signal_handlers()
         signal.signal(signal.SIGUSR1, self._stop_turn)
+        self.death_penalty_class.install()
 
     def get_current_job_id(self, pipeline: Any = None) -> str | None:
         """Of the turn being run, also of a short one that RQ's keys do not show."""
