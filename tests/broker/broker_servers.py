@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
+from typing import Any
+
+import pytest
 
 from broker import redis_binary
+from broker.embedded_redis import EmbeddedRedis
+from broker.redis_binary import ServerBinary
+
+Serve = Callable[[ServerBinary], tuple[EmbeddedRedis, dict[str, Any]]]
+"""A running server of a kind, with a client for each user."""
 
 
 @cache
@@ -20,3 +29,8 @@ def server_binaries() -> tuple[redis_binary.ServerBinary, ...]:
     if os.environ.get("CI"):
         assert newer + older, "CI is set, and there is no Redis server to test against"
     return tuple(newer + older)
+
+
+REAL = [pytest.param(binary, id=str(binary).replace("redis-server ", "redis-")) for binary in server_binaries()]
+if not REAL and not os.environ.get("CI"):
+    REAL = [pytest.param(None, id="no-server", marks=pytest.mark.skip(reason="no Redis server on this machine"))]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from broker_cases import Case, MemoryCase, RedisCase, clients_of, fake_case
-from broker_servers import server_binaries
+from broker_servers import REAL, Serve
 
 from broker.embedded_redis import EmbeddedRedis
 from broker.redis_binary import ServerBinary
-
-Serve = Callable[[ServerBinary], tuple[EmbeddedRedis, dict[str, Any]]]
 
 
 @pytest.fixture(scope="session")
@@ -32,11 +29,6 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         for client in clients.values():
             client.close()
         server.stop()
-
-
-REAL = [pytest.param(binary, id=str(binary).replace("redis-server ", "redis-")) for binary in server_binaries()]
-if not REAL and not os.environ.get("CI"):
-    REAL = [pytest.param(None, id="no-server", marks=pytest.mark.skip(reason="no Redis server on this machine"))]
 
 
 @pytest.fixture(params=["memory", *REAL])

@@ -13,8 +13,8 @@ from typing import Any
 import broker_state
 import pytest
 from broker_cases import HOLD_MS, LEASE_MS, MemoryCase, RedisCase
+from broker_servers import REAL, Serve
 from broker_state import State
-from conftest import REAL, Serve
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
