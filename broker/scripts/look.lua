@@ -9,12 +9,16 @@ local resource, by = ARGV[1], ARGV[2]
 local gen = generation(resource)
 local objects, reply = objects_key(resource, gen), {'OK', redis.call('HGET', base .. 'watermark', resource) or ''}
 local function take(ids)
-  for _, id in ipairs(ids) do
-    local value = redis.call('HGET', objects, id)
-    if value then reply[#reply + 1] = value end
+  for at = 1, #ids, 5000 do -- unpack fails near 8000 arguments
+    local values = redis.call('HMGET', objects, unpack(ids, at, math.min(at + 4999, #ids)))
+    for _, value in ipairs(values) do if value then reply[#reply + 1] = value end end
   end
 end
-for i = 3, #ARGV do
-  if by == 'ids' then take({ARGV[i]}) else take(redis.call('HKEYS', index_key(resource, gen, ARGV[i]))) end
+if by == 'ids' then
+  local ids = {}
+  for i = 3, #ARGV do ids[i - 2] = ARGV[i] end
+  take(ids)
+else
+  for i = 3, #ARGV do take(redis.call('HKEYS', index_key(resource, gen, ARGV[i]))) end
 end
 return reply
