@@ -212,6 +212,17 @@ def test_index_entries_follow_their_object(case: Case) -> None:
     assert cache(case)["index"] == {}
 
 
+def test_a_look_at_thousands(case: Case) -> None:
+    opened(case)
+    case.ingestor.stage(PODS, "g2", [pod(f"p{i}", 90, b"%d" % i, "u1") for i in range(9_000)])
+    case.ingestor.commit_list(PODS, "g2", "200")
+    for found in (
+        case.worker.look(PODS, index=["owner=u1"])[1],
+        case.worker.look(PODS, ids=[f"ns/p{i}" for i in range(9_000)])[1],
+    ):
+        assert {each.blob for each in found} == {b"%d" % i for i in range(9_000)}
+
+
 def test_the_watermark_is_confirmed_by_empty_batches(case: Case) -> None:
     """Bookmarks and idle watches: the view's age, not the revision, decides about deletes."""
     opened(case)

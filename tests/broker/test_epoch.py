@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import redis
-from broker_cases import LEASE_MS, QUEUE, SPECS, Case, RedisCase, claim_one, clients_of, opened
+from broker_cases import LEASE_MS, QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_one, clients_of, opened
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from broker import epoch, keys
@@ -52,6 +52,16 @@ def test_a_step_of_an_earlier_epoch_is_refused_and_changes_nothing(case: Case, s
         STEPS[step](old)
     assert case.state() == before
     assert old.watermark("replicasets") is None or case.worker.watermark("replicasets") is None
+
+
+@every_step
+def test_the_twin_loses_everything_as_a_server_does(step: str) -> None:
+    case = MemoryCase()
+    opened(case, "ns/a")
+    case.store.flush()
+    with pytest.raises(EpochOver):
+        STEPS[step](case.worker)
+    assert (case.worker.watermark("replicasets"), case.worker.num_requeues(QUEUE, "ns/a")) == (None, 0)
 
 
 def test_a_new_epoch_is_empty_and_draining(case: Case) -> None:
