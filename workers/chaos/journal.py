@@ -69,6 +69,9 @@ class _Object(msgspec.Struct, rename="camel"):
     metadata: _Meta
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _StatusPart = msgspec.field(default_factory=_StatusPart)
+
+
+class _Failure(msgspec.Struct):
     code: int = 0
     message: str = ""
 
@@ -85,6 +88,7 @@ class _List(msgspec.Struct):
 
 _head = msgspec.json.Decoder(_Head)
 _object = msgspec.json.Decoder(_Object)
+_failure = msgspec.json.Decoder(_Failure)
 _list = msgspec.json.Decoder(_List)
 
 
@@ -202,9 +206,10 @@ class Journal:
                 if not line:
                     continue
                 event = _head.decode(line)
-                obj = _object.decode(event.object)
                 if event.type == "ERROR":
-                    raise _Gap(f"{obj.code} {obj.message}")
+                    failure = _failure.decode(event.object)
+                    raise _Gap(f"{failure.code} {failure.message}")
+                obj = _object.decode(event.object)
                 if event.type == "BOOKMARK":
                     self._rvs[resource] = max(self._rvs[resource], int(obj.metadata.resource_version))
                 else:

@@ -1,0 +1,185 @@
+"""The audit log and the journal of a real embedded API server, read and compared."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from cluster.embedded.server import EmbeddedCluster, Settings
+from workers.chaos.audit_log import read_requests
+from workers.chaos.evidence import NamespaceSeen, OwnerSeen, PodSeen
+from workers.chaos.journal import Journal
+from workers.chaos.live import Live
+from workers.chaos.load import PLANS, Role, body
+
+WORKER = {"User-Agent": "oarlock/0.1 (worker)"}
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def pod(name: str, owner: str = "", *, kind: str = "ReplicaSet") -> dict[str, Any]:
+    meta: dict[str, Any] = {"name": name, "labels": {"app": "web", "a": "b"}}
+    if owner:
+        ref = {"apiVersion": "apps/v1", "kind": kind, "name": "web", "uid": owner, "controller": True}
+        meta["ownerReferences"] = [ref]
+    return {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+async def noticed(journal: Journal, count: int) -> None:
+    async with asyncio.timeout(10):
+        while len(journal.history) < count:
+            await asyncio.sleep(0.01)
+
+
+def test_what_is_seen_is_what_was_asked_for(tmp_path: Path) -> None:
+    async def act() -> tuple[Journal, Live, str]:
+        settings = Settings(audit_log=tmp_path / "audit", faults_enabled=True)
+        async with EmbeddedCluster(settings) as cluster, aiohttp.ClientSession(cluster.url, headers=WORKER) as http:
+            live = Live()
+            journal = Journal(cluster.url, tmp_path / "journal", live.take)
+            await journal.listen()
+            watching = asyncio.create_task(journal.run())
+            place = "/apis/apps/v1/namespaces/default/replicasets"
+            scaled = next(plan for plan in PLANS if plan.role is Role.SCALED)
+            web = {**orjson.loads(body(scaled, 0)), "metadata": {"name": "web"}}
+            owner = (await (await http.post(place, json=web)).json())["metadata"]["uid"]
+            await noticed(journal, len(journal.history) + 1)
+            listed = len(journal.history)
+            created = await http.post(PODS, json=pod("web-a", owner))
+            uid = (await created.json())["metadata"]["uid"]
+            assert created.status == 201
+            assert (await http.post(PODS, json=pod("web-a", owner))).status == 409
+            asked = {"preconditions": {"uid": uid, "resourceVersion": "1"}}
+            assert (await http.delete(f"{PODS}/web-a", json=asked)).status == 409
+            rv = (await created.json())["metadata"]["resourceVersion"]
+            asked["preconditions"]["resourceVersion"] = rv
+            assert (await http.delete(f"{PODS}/web-a", json=asked)).status == 200
+            drop = {"action": "dropAnswer", "verbs": ["create"]}
+            assert (await http.put("/_oarlock/faults", json={"faults": [drop]})).status == 200
+            with pytest.raises(aiohttp.ClientError):
+                await http.post(PODS, json=pod("web-b", owner), headers={"User-Agent": "somebody"})
+            await noticed(journal, listed + 4)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            return journal, live, owner
+
+    journal, live, owner = asyncio.run(act())
+    requests = list(read_requests((tmp_path / "audit").read_bytes().splitlines()))
+    assert (requests[0].resource, requests[0].body) == ("replicasets", False)
+    requests = requests[1:]
+    assert [(each.verb, each.code, each.committed, each.ours) for each in requests] == [
+        ("create", 201, True, True),
+        ("create", 409, False, True),
+        ("delete", 409, False, True),
+        ("delete", 200, True, True),
+        ("create", 201, True, False),
+    ]
+    first, _, _, delete, dropped = requests
+    pods = [each for each in journal.history if isinstance(each, PodSeen)]
+    assert [(each.name, each.deleting, each.gone) for each in pods] == [
+        ("web-a", False, False),
+        ("web-a", True, False),
+        ("web-a", True, True),
+        ("web-b", False, False),
+    ]
+    assert (first.rv, first.uid, first.name) == (pods[0].rv, pods[0].uid, "web-a")
+    assert (first.owner, first.task, first.body) == (owner, "replicaset:default/web", True)
+    assert (delete.asked_uid, delete.asked_rv) == (pods[0].uid, str(pods[0].rv))
+    assert delete.rv == pods[2].rv
+    assert dropped.fault == "dropAnswer"
+    assert all(0 < each.received_s <= each.done_s for each in requests)
+    seen = pods[0]
+    assert (seen.owner, seen.task, seen.labels) == (owner, "replicaset:default/web", "a=b,app=web")
+    assert [each.name for each in live.pods_of(owner)] == ["web-b"]
+    assert journal.gaps == []
+
+
+def test_owners_and_namespaces(tmp_path: Path) -> None:
+    strict = next(plan for plan in PLANS if plan.role is Role.STRICT)
+    place = f"/apis/apps/v1/namespaces/{strict.namespace}/replicasets"
+
+    async def act() -> Journal:
+        async with EmbeddedCluster(Settings()) as cluster, aiohttp.ClientSession(cluster.url) as http:
+            journal = Journal(cluster.url, tmp_path / "journal")
+            await journal.listen()
+            watching = asyncio.create_task(journal.run())
+            listed = len(journal.history)
+            await http.post("/api/v1/namespaces", json={"metadata": {"name": strict.namespace}})
+            made = await http.post(place, data=body(strict, 3), headers={"Content-Type": "application/json"})
+            assert made.status == 201
+            merge = {"Content-Type": "application/merge-patch+json"}
+            scaled = await http.patch(f"{place}/{strict.name}", json={"spec": {"replicas": 5}}, headers=merge)
+            assert scaled.status == 200
+            status = {"status": {"replicas": 2, "readyReplicas": 1, "observedGeneration": 1}}
+            await http.patch(f"{place}/{strict.name}/status", json=status, headers=merge)
+            await http.delete(f"{place}/{strict.name}")
+            await noticed(journal, listed + 5)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            return journal
+
+    journal = asyncio.run(act())
+    owners = [each for each in journal.history if isinstance(each, OwnerSeen)]
+    assert [(each.replicas, each.generation, each.observed, each.gone) for each in owners] == [
+        (3, 1, 0, False),
+        (5, 2, 0, False),
+        (5, 2, 1, False),
+        (5, 2, 1, True),
+    ]
+    assert all(each.strict and each.task == strict.task for each in owners)
+    assert (owners[2].status_replicas, owners[2].status_ready) == (2, 1)
+    names = {each.name for each in journal.history if isinstance(each, NamespaceSeen)}
+    assert {"default", strict.namespace} <= names
+
+
+def test_a_cut_history_is_a_gap(tmp_path: Path) -> None:
+    async def act() -> Journal:
+        settings = Settings(faults_enabled=True)
+        async with EmbeddedCluster(settings) as cluster, aiohttp.ClientSession(cluster.url) as http:
+            journal = Journal(cluster.url, tmp_path / "journal")
+            await journal.listen()
+            await http.post(PODS, json=pod("web-a"))
+            cut = await http.put("/_oarlock/faults", json={"faults": [{"action": "cutHistory"}]})
+            assert cut.status == 200
+            watching = asyncio.create_task(journal.run())
+            async with asyncio.timeout(10):
+                while not journal.gaps:
+                    await asyncio.sleep(0.01)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            return journal
+
+    assert "pods after revision" in " ".join(asyncio.run(act()).gaps)
+
+
+def test_a_status_patch_shows_what_it_was_made_from() -> None:
+    line = orjson.dumps(
+        {
+            "verb": "patch",
+            "userAgent": "oarlock/0.1 (worker)",
+            "objectRef": {"resource": "replicasets", "subresource": "status", "namespace": "shop", "name": "web"},
+            "responseStatus": {"code": 409},
+            "requestObject": {"metadata": {"uid": "u", "resourceVersion": "7"}, "status": {"replicas": 1}},
+            "requestReceivedTimestamp": "2030-01-01T00:00:00.250000Z",
+            "stageTimestamp": "2030-01-01T00:00:00.500000Z",
+        }
+    )
+    (request,) = read_requests([line, b""])
+    assert (request.resource, request.asked_uid, request.asked_rv, request.code) == (
+        "replicasets/status",
+        "u",
+        "7",
+        409,
+    )
+    assert request.done_s - request.received_s == pytest.approx(0.25)
+
+
+def test_a_kind_that_is_not_judged_has_no_task() -> None:
+    body_of = orjson.dumps(pod("web-a", "u-1", kind="Gadget"))
+    line = b'{"verb":"create","objectRef":{"resource":"pods","namespace":"n"},"requestObject":%s}' % body_of
+    (request,) = read_requests([line])
+    assert (request.owner, request.task, request.name) == ("u-1", "", "web-a")

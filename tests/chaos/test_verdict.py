@@ -1,0 +1,156 @@
+"""From findings to the word, the numbers and the exit: a run without opportunities is no evidence."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.chaos.story import TASK, Story
+from workers.chaos.checker import KINDS, Findings
+from workers.chaos.evidence import Violation
+from workers.chaos.recovery import percentile
+from workers.chaos.saved import NoEvidence, read_saved, write_notes
+from workers.chaos.timeline import timeline
+from workers.chaos.verdict import PLURALS, Run, Verdict, least
+from workers.cli.chaos import chaos
+
+PLENTY = 1_000_000
+
+
+def run(**more: Any) -> Run:
+    blows = {"worker": 240, "ingestor": 30, "supervisor": 15, "pause": 10, "pause host": 7, "redis": 2, "flushall": 3}
+    facts: dict[str, Any] = {
+        "seed": 7,
+        "duration_s": 240.0,
+        "asked": 300,
+        "blows": blows,
+        "missed": {},
+        "api": {"dropAnswer": 3},
+        "load": {"scaled": 9},
+        "settings": {"lease_ms": 3_000},
+        "settle_s": 1.5,
+        "state_dir": "/nowhere",
+    }
+    return Run(**{**facts, **more})
+
+
+def findings(*violations: Violation, gaps: tuple[str, ...] = (), **opportunities: int) -> Findings:
+    had = {name: PLENTY for name in least(run()) if name != "faults"}
+    return Findings(list(violations), list(gaps), {**had, **opportunities}, Counter(), [10.0, 30.0, 20.0], [], [0.5])
+
+
+def test_a_run_with_opportunities_and_without_violations_passes() -> None:
+    verdict = Verdict.of(run(), findings())
+    told = verdict.as_json()
+    assert told["verdict"] == "pass"
+    assert all(told[PLURALS[kind]] == 0 for kind in KINDS)
+    assert told["faults"]["total"] == 300
+    assert told["faults"]["redis_losses"] == 5
+    assert told["recovery"]["worker_kill_to_claim_ms"] == {"count": 3, "p50": 20.0, "p99": 30.0, "max": 30.0}
+    assert json.loads(json.dumps(told)) == told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_violation_fails(kind: str) -> None:
+    verdict = Verdict.of(run(), findings(Violation(kind, TASK, 1.0, 2, "text")))
+    assert verdict.word == "fail"
+    assert verdict.as_json()[PLURALS[kind]] == 1
+
+
+@pytest.mark.parametrize("name", sorted(set(least(run())) - {"faults"}))
+def test_too_few_opportunities_are_no_evidence(name: str) -> None:
+    verdict = Verdict.of(run(), findings(**{name: least(run())[name] - 1}))
+    assert verdict.word == "no evidence"
+    assert list(verdict.as_json()["too_few"]) == [name]
+
+
+def test_too_few_faults_are_no_evidence() -> None:
+    verdict = Verdict.of(run(blows={"worker": 100, "pause host": 3, "redis": 2}), findings())
+    assert verdict.word == "no evidence"
+    assert verdict.as_json()["too_few"]["faults"] == {"had": 102, "needed": 270}
+
+
+def test_missing_evidence_is_no_evidence_and_does_not_hide_a_violation() -> None:
+    assert Verdict.of(run(), findings(gaps=("something",))).word == "no evidence"
+    assert Verdict.of(run(), findings(Violation("overlap", "", 1.0, 0, "t"), gaps=("something",))).word == "fail"
+
+
+def test_a_run_without_any_fault_is_no_evidence() -> None:
+    empty = Findings([], [], dict.fromkeys(least(run()), 0), Counter())
+    assert Verdict.of(run(asked=0, blows={}), empty).word == "no evidence"
+
+
+def test_percentiles() -> None:
+    assert percentile([], 0.5) is None
+    assert percentile([3.0], 0.99) == 3.0
+    assert [percentile(list(range(1, 101)), share) for share in (0.0, 0.5, 0.99, 1.0)] == [1, 50, 99, 100]
+
+
+# -- evidence on disk
+
+
+def save(root: Path, story: Story) -> None:
+    """A story as a campaign would leave it; its trace is empty, which is to be found out."""
+    evidence = story.evidence()
+    (root / "up").mkdir()
+    (root / "up" / "audit.log").write_text("")
+    (root / "monitor.log").write_text("")
+    lines = []
+    for seen in evidence.history:
+        resource = {"PodSeen": "pods", "OwnerSeen": "replicasets"}[type(seen).__name__]
+        lines.append(json.dumps([resource, list(seen)]))
+    (root / "journal.jsonl").write_text("\n".join(lines) + "\n")
+    write_notes(root, run(), evidence.facts, list(evidence.blows), 100, ["a gap"])
+
+
+def test_what_was_saved_is_read(tmp_path: Path) -> None:
+    story = Story(2).fill("web-a", "web-b").claim().dies("w-1", "w-2")
+    save(tmp_path, story)
+    told, evidence = read_saved(tmp_path)
+    assert told == run()
+    assert list(evidence.history) == story.history
+    assert [type(seen) for seen in evidence.history] == [type(seen) for seen in story.history]
+    assert list(evidence.blows) == story.blows
+    assert (evidence.from_rv, evidence.gaps) == (100, ["a gap"])
+
+
+def test_judging_saved_evidence_exits_1_unless_it_passes(tmp_path: Path) -> None:
+    save(tmp_path, Story(2).fill("web-a", "web-b"))
+    result = CliRunner().invoke(chaos, ["--judge", str(tmp_path), "-o", "json"], standalone_mode=False)
+    assert result.return_value == 1
+    told = json.loads(result.output.splitlines()[-1])
+    assert told["verdict"] == "fail"
+    assert told["lost_keys"] > 0  # no claim was seen at all
+    assert told["evidence_gaps"] > 0
+    assert json.loads((tmp_path / "verdict.json").read_text()) == told
+
+
+def test_a_directory_without_a_campaign(tmp_path: Path) -> None:
+    with pytest.raises(NoEvidence, match="no complete campaign"):
+        read_saved(tmp_path)
+    result = CliRunner().invoke(chaos, ["--judge", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.output.count("\n") == 1
+
+
+def test_a_timeline_shows_all_recorders() -> None:
+    story = Story(1).fill("web-a").claim("w-1").record(("create", "web-b")).creates("web-b").dies().release()
+    story.claim("w-2").finish(("create", "web-b"))
+    evidence = story.evidence()
+    lines = timeline(evidence, Violation("over_creation", TASK, story.requests[-1].received_s, 0, ""))
+    text = "\n".join(lines)
+    for word in (
+        "redis    claimed",
+        "holder=w-2",
+        "api      worker: create pods web-b -> 201",
+        "watch    rv=",
+        "fault    worker",
+    ):
+        assert word in text
+    assert lines == sorted(lines)
+    assert len(timeline(evidence, Violation("overlap", TASK, story.at_s, 0, ""), 3)) == 3
