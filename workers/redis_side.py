@@ -12,7 +12,7 @@ from broker import epoch, script_texts
 from broker.connection import RunGuard
 from broker.epoch import Seen
 from broker.redis_broker import RedisBroker
-from broker.values import BrokerUnreachable
+from broker.values import BrokerUnreachable, EpochOver
 from workers.log_line import line
 
 log = logging.getLogger("oarlock.ingest")
@@ -53,7 +53,7 @@ class RedisSide:
     def _sweep(self, number: int) -> None:
         try:
             swept = epoch.sweep_older(self._client, number, self._shard)
-        except RedisError as error:  # what is left costs memory only; the next epoch sweeps it too
+        except (RedisError, EpochOver) as error:  # what is left costs memory only; the next epoch sweeps it too
             log.warning(line("sweep failed", epoch=number, why=error))
         else:
             log.info(line("swept", epoch=number, keys=swept))

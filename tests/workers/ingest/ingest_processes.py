@@ -29,7 +29,8 @@ QUICK = Settings(lease_ms=1_000, renew_every_ms=300, request_timeout_ms=500, sen
 """D is three seconds."""
 RUN = (
     "import sys, logging; from workers.settings import Settings; from workers.ingest_command import run_ingestor; "
-    "logging.basicConfig(level=logging.INFO); sys.exit(run_ingestor(Settings.from_env(), embedded=True))"
+    "logging.basicConfig(level=logging.INFO); wait_s = float(sys.argv[1]); "
+    "sys.exit(run_ingestor(Settings.from_env(), embedded=True, wait_for_redis_s=wait_s))"
 )
 
 
@@ -152,8 +153,8 @@ class Stage:
         self.server = Server(self.redis.url("admin"))
         self.children: list[Child] = [self.cluster.child]
 
-    def ingestor(self, **settings: Any) -> Child:
-        child = Child([sys.executable, "-c", RUN], replace(self.settings, **settings).to_env())
+    def ingestor(self, wait_for_redis_s: float = 0.0, **settings: Any) -> Child:
+        child = Child([sys.executable, "-c", RUN, str(wait_for_redis_s)], replace(self.settings, **settings).to_env())
         self.children.append(child)
         return child
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import redis
 from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import Process, Rig
 
-from broker.values import Event, Ingested
+from broker.values import BrokerUnreachable, Event, Ingested
 from cluster.frames import WatchEvent
 from controllers.registry import RESOURCES
 from workers.applying import BATCH_EVENTS
@@ -359,8 +360,6 @@ def test_an_unreadable_object_is_left_out_and_said(opened: Rig, caplog: pytest.L
 
 
 def test_an_answer_that_was_lost_is_made_up_for_by_sending_again(opened: Rig) -> None:
-    import redis
-
     process = opened.processes[0]
     armed = [True]
 
@@ -438,6 +437,26 @@ def test_an_owner_learned_late_is_told_of_an_orphan_applied_before(opened: Rig, 
     opened.settle(a)
     opened.work()
     assert opened.check_turns() >= 1
+
+
+def test_a_batch_that_is_dropped_leaves_its_new_owners_in_doubt(opened: Rig) -> None:
+    """It comes again, but then the owner is known already: as if it had been learned late."""
+    process = opened.processes[0]
+    feed, source = process.feeds[REPLICASETS], process.sources[REPLICASETS]
+    opened.api.put(REPLICASETS, replicaset_json("y", "new", "rs-new", labels={"app": "n"}))
+    source.catch_up()
+    assert process.keeper.broker is not None
+    assert source.watching is not None
+
+    def lose(done: bool) -> None:
+        raise redis.ConnectionError("down")
+
+    process.client.fault = lose
+    with pytest.raises(BrokerUnreachable):
+        feed.applier.step(process.keeper.broker, source.watching)
+    assert not process.owners.doubtful
+    feed.leave()
+    assert process.owners.doubtful == {"y"}
 
 
 def test_the_doubts_of_one_that_starts_cover_what_two_dead_ones_missed(opened: Rig) -> None:

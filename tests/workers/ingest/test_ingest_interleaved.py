@@ -19,7 +19,7 @@ from ingest_rig import Killed, Process, Rig
 from workers.settings import Settings
 from workers.source import End, Ending
 
-SEEDS = range(int(os.environ.get("OARLOCK_TEST_SEEDS", "12")))
+SEEDS = range(int(os.environ.get("OARLOCK_TEST_SEEDS", "10")))
 STEPS = 350
 QUICK = Settings(lease_ms=600, renew_every_ms=100, request_timeout_ms=200, send_margin_ms=100)
 """A drain of two seconds, so that a run sees several epochs open."""

@@ -119,6 +119,14 @@ def test_a_redis_that_is_absent_or_refuses_the_password_is_told_in_one_line(stag
         assert "wrong" not in lines[0]
 
 
+def test_a_redis_that_comes_late_is_waited_for_where_that_is_asked(stage: Stage) -> None:
+    stage.redis.kill()
+    child = stage.ingestor(wait_for_redis_s=30.0)
+    time.sleep(0.5)
+    stage.redis.start()
+    assert child.said()["epoch"] == 1
+
+
 def test_a_kubeconfig_that_is_not_there_is_told_in_one_line(stage: Stage) -> None:
     child = stage.ingestor(kubeconfig="/nowhere/kubeconfig")
     assert child.process.wait(10.0) == 2
