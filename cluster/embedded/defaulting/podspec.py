@@ -59,8 +59,7 @@ def default_pod_spec(spec: Obj) -> Obj:
 
 def image_pull_policy(image: str) -> str:
     """Always for a moving tag, IfNotPresent for a fixed tag or a digest."""
-    if "@" in image:
-        return "IfNotPresent"
+    # What follows the colon of a digest is never "latest" either.
     tag = image.rpartition("/")[2].partition(":")[2]
     return "Always" if tag in ("", "latest") else "IfNotPresent"
 

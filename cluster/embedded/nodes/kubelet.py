@@ -87,11 +87,6 @@ class Kubelet:
         """The pods of one node, as last seen."""
         return [self._pods[uid].obj for uid in self._on_node.get(node, ())]
 
-    def pod(self, uid: str) -> Obj | None:
-        """A pod that has a node, as last seen."""
-        known = self._pods.get(uid)
-        return known.obj if known is not None else None
-
     def pod_changed(self, pod: Obj, now_ms: float) -> None:
         node = pod["spec"].get("nodeName")
         if not node:

@@ -120,6 +120,49 @@ def test_a_pod() -> None:
                 }
             ],
         ),
+        (
+            {
+                "volumes": [
+                    {
+                        "name": "v",
+                        "projected": {
+                            "defaultMode": 256,
+                            "sources": [
+                                {"downwardAPI": {"items": [{"path": "x", "fieldRef": {"fieldPath": "f"}}]}},
+                                {
+                                    "downwardAPI": {
+                                        "items": [{"path": "y", "fieldRef": {"apiVersion": "v2", "fieldPath": "f"}}]
+                                    }
+                                },
+                                {"secret": {"name": "s"}},
+                            ],
+                        },
+                    }
+                ]
+            },
+            "volumes",
+            [
+                {
+                    "name": "v",
+                    "projected": {
+                        "defaultMode": 256,
+                        "sources": [
+                            {
+                                "downwardAPI": {
+                                    "items": [{"path": "x", "fieldRef": {"apiVersion": "v1", "fieldPath": "f"}}]
+                                }
+                            },
+                            {
+                                "downwardAPI": {
+                                    "items": [{"path": "y", "fieldRef": {"apiVersion": "v2", "fieldPath": "f"}}]
+                                }
+                            },
+                            {"secret": {"name": "s"}},
+                        ],
+                    },
+                }
+            ],
+        ),
         ({"volumes": [{"name": "v", "nfs": {"path": "/"}}]}, "volumes", [{"name": "v", "nfs": {"path": "/"}}]),
     ],
 )
@@ -154,6 +197,17 @@ def test_a_pod_spec(given: Obj, field: str, value: Any) -> None:
             },
         ),
         (
+            {"startupProbe": {"grpc": {"port": 1}}},
+            "startupProbe",
+            {
+                "grpc": {"port": 1, "service": ""},
+                "timeoutSeconds": 1,
+                "periodSeconds": 10,
+                "successThreshold": 1,
+                "failureThreshold": 3,
+            },
+        ),
+        (
             {"resources": {"limits": {"cpu": "1"}, "requests": {"memory": "1"}}},
             "resources",
             {"limits": {"cpu": "1"}, "requests": {"cpu": "1", "memory": "1"}},
@@ -165,6 +219,16 @@ def test_a_container(given: Obj, field: str, value: Any) -> None:
     spec = defaulted("Pod", body)["spec"]
     assert spec["containers"][0][field] == value
     assert spec["initContainers"][0][field] == value
+
+
+def test_a_toleration_of_the_same_key_is_enough_if_it_has_the_same_effect() -> None:
+    given = [
+        {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/unreachable", "operator": "Exists"},
+    ]
+    tolerations = defaulted("Pod", pod(tolerations=given))["spec"]["tolerations"]
+    assert tolerations[:2] == given
+    assert [(t["key"], t["effect"]) for t in tolerations[2:]] == [("node.kubernetes.io/not-ready", "NoExecute")]
 
 
 def test_host_network_takes_the_ports_of_the_host() -> None:

@@ -85,7 +85,7 @@ def test_pods_have_addresses_of_their_own_unless_they_share_the_hosts() -> None:
 def test_a_pod_without_a_node_is_not_ours() -> None:
     k = kubelet()
     k.pod_changed(pod(nodeName=""), 0)
-    assert k.due(0, AT) == Actions()
+    assert k.due(1e9, AT) == Actions()
 
 
 @pytest.mark.parametrize(
@@ -219,6 +219,22 @@ def test_fail_by_call() -> None:
     assert k.fail("u", "Evicted") is False, "it is over"
 
 
+def test_a_failed_pod_does_not_fail_again() -> None:
+    k = kubelet()
+    k.pod_changed(pod({"oarlock.io/sim-fail": "true"}, status={"phase": "Failed"}), 0)
+    assert k.due(0, AT) == Actions()
+
+
+def test_a_pod_that_is_gone_does_nothing_more() -> None:
+    k = kubelet(ready_ms=100)
+    k.pod_changed(pod(), 0)
+    k.due(0, AT)
+    k.fail("u", "Evicted")
+    k.pod_gone("u")
+    k.pod_gone("u")
+    assert k.due(1e9, AT) == Actions()
+
+
 def test_a_failed_pod_that_is_deleted_goes_at_once() -> None:
     k = kubelet(terminate_ms=5000)
     k.pod_changed(pod(status={"phase": "Failed"}), 0)
@@ -263,6 +279,24 @@ def test_pods_that_ran_before_we_looked_are_taken_over() -> None:
     assert k.due(0, AT) == Actions()
     k.pod_changed(pod({"oarlock.io/sim-never-ready": "true"}, status={**ready, "containerStatuses": []}), 1)
     assert conditions(only(k.due(1, AT)))["Ready"] == "False"
+
+
+def test_pods_that_ran_unready_before_we_looked_become_ready() -> None:
+    k = kubelet()
+    unready = [{"type": "Ready", "status": "False"}, {"type": "Initialized", "status": "True"}]
+    k.pod_changed(pod(status={"phase": "Running", "conditions": unready}), 0)
+    assert conditions(only(k.due(0, AT)))["Ready"] == "True"
+
+
+def test_a_mind_changed_twice_is_one_write() -> None:
+    k = kubelet(ready_ms=100)
+    never = {"oarlock.io/sim-never-ready": "true"}
+    k.pod_changed(pod(), 0)
+    status = only(k.due(0, AT))
+    k.pod_changed(applied(pod(never), status), 10)
+    k.pod_changed(applied(pod(), status), 20)
+    assert k.due(119, AT) == Actions(), "the delay began anew"
+    assert conditions(only(k.due(1e9, AT)))["Ready"] == "True"
 
 
 def test_so_many_at_a_time() -> None:
@@ -332,3 +366,24 @@ def test_who_is_leaving_or_gone_is_not_driven_out(gone: bool) -> None:
     else:
         evictions.pod_changed(leaving(), 1)
     assert evictions.due(2000) == []
+
+
+def test_a_node_without_its_taint_is_a_node_like_any_other() -> None:
+    evictions = Evictions()
+    evictions.node_changed(tainted(TAINT), [], 0)
+    evictions.node_changed(tainted(), [], 1)
+    evictions.pod_changed(pod(), 2)
+    evictions.node_changed(tainted(TAINT), [], 3)
+    evictions.node_gone("n")
+    evictions.pod_changed(pod(), 4)
+    assert evictions.due(1e9) == []
+
+
+def test_the_shorter_patience_holds() -> None:
+    evictions = Evictions()
+    other = {"key": "l", "effect": "NoExecute"}
+    patient = pod(tolerations=[*FOR_A_WHILE, {"key": "l", "operator": "Exists", "tolerationSeconds": 1}])
+    evictions.node_changed(tainted(TAINT), [patient], 0)
+    evictions.node_changed(tainted(TAINT, other), [patient], 500)
+    assert [ref.uid for ref in evictions.due(1500)] == ["u"]
+    assert evictions.due(1e9) == []

@@ -98,6 +98,11 @@ MISMATCH = 'spec.template.metadata.labels: Invalid value: {"app":"web"}: `select
             id="deadline",
         ),
         pytest.param(
+            {"template": template(ephemeralContainers=[{"name": "e", "image": "i"}])},
+            ["spec.template.spec.ephemeralContainers: Forbidden: ephemeral containers not allowed in pod template"],
+            id="ephemeral containers",
+        ),
+        pytest.param(
             {"template": template(containers=[])},
             ["spec.template.spec.containers: Required value"],
             id="no container",

@@ -139,6 +139,12 @@ def test_names_by_kind(kind: str, name: str, good: bool) -> None:
     assert ("metadata.name" not in [error.field for error in errors]) is good
 
 
+@pytest.mark.parametrize(("size", "good"), [(256 * 1024, True), (256 * 1024 + 1, False)])
+def test_so_much_may_be_annotated(size: int, good: bool) -> None:
+    annotations = {"a": "x" * (size - 1)}
+    assert (validate_create("ConfigMap", config_map(annotations=annotations)) == []) is good
+
+
 def test_cluster_scope_has_no_namespace() -> None:
     errors = validate_create("Node", {"metadata": {"name": "n", "namespace": "default"}})
     assert told(errors) == ["metadata.namespace: Forbidden: not allowed on this type"]

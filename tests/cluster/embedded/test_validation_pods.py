@@ -52,6 +52,10 @@ def a_field(**fields: Any) -> Obj:
     return affinity({"matchFields": [fields]})
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+EXPRESSION_OF_NOTHING: Obj = {"matchExpressions": [{"key": "a", "operator": "In"}]}
+BAD_SELECTOR: Obj = {"matchLabels": {"a b": "c"}}
 TERMS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
 
@@ -69,6 +73,9 @@ def test_a_good_pod() -> None:
         affinity=expression(key="a.b/c", operator="Gt", values=["3"]),
         tolerations=[{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoSchedule"}],
         nodeSelector={"a": "b"},
+        topologySpreadConstraints=[
+            {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+        ],
         activeDeadlineSeconds=1,
         annotations={COST: "-5"},
     )
@@ -295,6 +302,45 @@ def test_a_container(bad: Obj, message: str) -> None:
             id="field operator",
         ),
         pytest.param(
+            {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 101, "preference": {}}]}}},
+            f"affinity.nodeAffinity.{PREFERRED}[0].weight: Invalid value: 101: must be in the range 1-100",
+            id="weight",
+        ),
+        pytest.param(
+            {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": EXPRESSION_OF_NOTHING}]}}},
+            f"affinity.nodeAffinity.{PREFERRED}[0].preference.matchExpressions[0].values: Required value",
+            id="preference",
+        ),
+        pytest.param(
+            {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": ""}]}}},
+            f"affinity.podAffinity.{REQUIRED}[0].topologyKey: Required value",
+            id="pod affinity without topology",
+        ),
+        pytest.param(
+            {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "a", "labelSelector": BAD_SELECTOR}]}}},
+            f'affinity.podAntiAffinity.{REQUIRED}[0].labelSelector.matchLabels: Invalid value: "a b"',
+            id="pod affinity selector",
+        ),
+        pytest.param(
+            {"affinity": {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": {"topologyKey": "a b"}}]}}},
+            f'affinity.podAffinity.{PREFERRED}[0].podAffinityTerm.topologyKey: Invalid value: "a b"',
+            id="preferred pod affinity",
+        ),
+        pytest.param(
+            {
+                "topologySpreadConstraints": [
+                    {
+                        "maxSkew": 1,
+                        "topologyKey": "a",
+                        "whenUnsatisfiable": "DoNotSchedule",
+                        "labelSelector": BAD_SELECTOR,
+                    }
+                ]
+            },
+            'topologySpreadConstraints[0].labelSelector.matchLabels: Invalid value: "a b"',
+            id="spread selector",
+        ),
+        pytest.param(
             {"tolerations": [{"value": "x"}]},
             'tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty',
             id="toleration without key",
@@ -363,6 +409,11 @@ IMMUTABLE = "spec: Forbidden: pod updates may not change fields other than"
         pytest.param({}, {"containers": [container(image="img:2")]}, id="an image"),
         pytest.param({}, {"activeDeadlineSeconds": 5}, id="a deadline"),
         pytest.param({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": 4}, id="a nearer deadline"),
+        pytest.param(
+            {"activeDeadlineSeconds": 5},
+            {"activeDeadlineSeconds": 5, "containers": [container(image="img:2")]},
+            id="the same deadline",
+        ),
         pytest.param({}, {"tolerations": [{"key": "a", "operator": "Exists"}]}, id="a toleration more"),
         pytest.param(
             {"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoExecute"}]},
@@ -386,6 +437,8 @@ def test_an_allowed_update(old: Obj, new: Obj) -> None:
         pytest.param({}, {"restartPolicy": "Never"}, IMMUTABLE, id="restart policy"),
         pytest.param({}, {"containers": [container(env=[{"name": "A"}])]}, IMMUTABLE, id="a variable"),
         pytest.param({}, {GRACE: 5}, IMMUTABLE, id="grace"),
+        pytest.param({}, {GRACE: 1}, IMMUTABLE, id="grace to 1 that was not negative"),
+        pytest.param({GRACE: 0}, {GRACE: 1}, IMMUTABLE, id="grace to 1 that was 0"),
         pytest.param({GRACE: -5}, {GRACE: 2}, IMMUTABLE, id="a negative grace to anything else"),
         pytest.param(
             {},
