@@ -60,10 +60,14 @@ def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script
 
 
 def sweep_older(client: redis.Redis, number: int, shard: str = "0", step: int = 500) -> int:
-    """Unlink what earlier epochs left behind. Returns how many keys went."""
-    ours, swept = keys.base(number, shard).encode(), 0
+    """Unlink what earlier epochs left behind. Returns how many keys went.
+
+    Only what is older: a sweep may go on, or wake up, after another minter has begun the next epoch.
+    """
+    swept = 0
     for name in client.scan_iter(match=f"oarlock:*:{{{shard}}}:*", count=step):
-        if not name.startswith(ours):
+        of = name.split(b":", 2)[1]
+        if of.isdigit() and int(of) < number:
             swept += client.unlink(name)
     return swept
 

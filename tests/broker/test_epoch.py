@@ -159,6 +159,16 @@ def test_a_read_only_replica_is_another_life(own_server: EmbeddedRedis) -> None:
 
 
 @pytest.mark.real
+def test_a_sweep_of_an_earlier_minter_leaves_the_next_epoch_alone(real: RedisCase) -> None:
+    """It runs in the background, and its process may be stopped until another one has minted and opened."""
+    opened(real, "ns/a")
+    before = real.state()
+    assert epoch.sweep_older(real.clients["ingestor"], real.epoch - 1) == 0
+    assert real.state() == before
+    assert real.worker.watermark("pods") is not None
+
+
+@pytest.mark.real
 def test_sweeping_leaves_the_current_epoch_and_strangers_alone(real: RedisCase) -> None:
     opened(real, "ns/a")
     real.worker.add(QUEUE, [f"ns/{i}" for i in range(50)])
