@@ -150,6 +150,12 @@ def test_pods_left_of_an_owner_that_is_gone() -> None:
     assert kinds(story.check()) == ["stuck_key"]
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_failed_pod_hinders_no_rest(strict: bool) -> None:
+    story = Story(2, strict=strict).fill("web-a", "web-b").becomes("web-a", phase="Failed").scale(1).turn()
+    assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == []
+
+
 def test_an_orphan_is_nobodys() -> None:
     story = Story(1).fill("web-a").becomes("web-a", owner="", task="").owner(gone=True)
     assert kinds(story.check()) == []

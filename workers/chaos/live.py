@@ -51,7 +51,7 @@ class Live:
         """Owners that are not yet as they should be, each in a few words."""
         found = []
         for owner in self.owners.values():
-            pods = [pod for pod in self.pods_of(owner.uid) if pod.active or pod.deleting or owner.strict]
+            pods = [pod for pod in self.pods_of(owner.uid) if pod.active or pod.deleting]
             active = [pod for pod in pods if pod.active]
             ready = sum(pod.ready for pod in active)
             right = (

@@ -1,8 +1,8 @@
 """The pass over the watch history, in revision order: counts of pods against what was wanted.
 
-An owner is *at rest* when it has as many active pods as it asks for and none that is ending (of a strict owner: nor one
-that has ended), when its status says that its latest wish was acted on, and when no write of ours that would still take
-effect had been announced by then. What is judged is always judged since the last rest:
+An owner is *at rest* when it has as many active pods as it asks for and none that is being deleted, when its status
+says that its latest wish was acted on, and when no write of ours that would still take effect had been announced by
+then. What is judged is always judged since the last rest:
 
 - after a create of ours, active pods without those that others (or an adoption) added: at most the largest wish;
 - a strict owner: the same for all pods that exist;
@@ -165,7 +165,7 @@ class Owners:
         mine = seen.owner == owner.seen.uid and not seen.gone
         active = mine and seen.active
         was_active = seen.uid in owner.active
-        around = mine and (seen.active or seen.deleting or owner.seen.strict)
+        around = mine and (seen.active or seen.deleting)
         for uids, belongs in (
             (owner.existing, mine),
             (owner.around, around),
