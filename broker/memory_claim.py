@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from broker import memory_cache
-from broker.memory_state import RECORD_TTL_MS, WAITER_MS, EpochState, Lock, newer
+from broker.memory_state import CLOCK_JUMP_MS, RECORD_TTL_MS, WAITER_MS, EpochState, Lock, newer
 from broker.values import Batch, Cached, Claim, Idle, LoadSpec, Record, Watermark
 
 OBJECT_BYTES = 300
@@ -92,8 +92,10 @@ def _held_record(state: EpochState, queue: str, key: str, hold_ms: int, now: int
     record = state.queue(queue).record(key, now)
     if record is None:
         return None
+    tick = now if state.tick is None else state.tick
+    jumped = not 0 <= now - tick <= CLOCK_JUMP_MS or (state.no_reclaim_until and now < state.no_reclaim_until + hold_ms)
     for name, value in list(record.fields.items()):
-        if name.startswith("hold ") and int(value.removeprefix("until_ms=")) <= now:
+        if not jumped and name.startswith("hold ") and int(value.removeprefix("until_ms=")) <= now:
             del record.fields[name]
     for name in [name for name in record.fields if name.startswith("create ")]:
         record.fields["hold" + name.removeprefix("create")] = f"until_ms={now + hold_ms}"

@@ -1,14 +1,14 @@
 -- claim: take the oldest keys of the first queue that has any, lock them, hand over all that a turn reads.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
--- DERIVED queue:needs queue:unsettled queue:expect:key holder:name cache:resource:generation index:resource:generation:entry
+-- DERIVED queue:needs queue:unsettled queue:expect:key holder:name tick no_reclaim_until cache:resource:generation index:resource:generation:entry
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] hold ms: how long a recorded name may still be created by an earlier holder
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
 -- ARGV[7..] one a queue: "queue owners [children/index/uid|namespace ...]": which cached objects a turn reads
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {key, owner, {children}, {record}, needs, unsettled, crashes}, ...}
 --          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
--- needs: cache queue
+-- needs: cache queue locks
 local holder, nonce, lease_ms, hold_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
@@ -105,6 +105,17 @@ redis.call('HSET', base .. queue .. ':locks', unpack(locks))
 redis.call('ZADD', base .. 'leases', unpack(leases))
 redis.call('SADD', base .. 'holder:' .. holder, unpack(tasks))
 
+-- A hold ends by Redis's clock: none does while that jumps, nor for a hold's length after a jump was noticed.
+local steady
+local function holds_end()
+  if steady == nil then
+    local tick = tonumber(redis.call('GET', base .. 'tick') or now)
+    local quiet_from = tonumber(redis.call('GET', base .. 'no_reclaim_until') or -hold_ms) + hold_ms
+    steady = now >= tick and now - tick <= CLOCK_JUMP_MS and now >= quiet_from
+  end
+  return steady
+end
+
 for i = 1, taken do
   local key, expect = names[i], records[i]
   if #expect > 0 then
@@ -114,7 +125,7 @@ for i = 1, taken do
       local name = string.match(expect[f], '^create (.+)$')
       if name then held[#held + 1], held[#held + 2] = 'hold ' .. name, 'until_ms=' .. number(now + hold_ms) end
       local until_ms = string.match(expect[f], '^hold ') and string.match(expect[f + 1], '^until_ms=(%d+)$')
-      if until_ms and tonumber(until_ms) <= now then redis.call('HDEL', expects[i], expect[f]) end
+      if until_ms and tonumber(until_ms) <= now and holds_end() then redis.call('HDEL', expects[i], expect[f]) end
     end
     for at = 1, #held, 4000 do redis.call('HSET', expects[i], unpack(held, at, math.min(at + 3999, #held))) end
     redis.call('PEXPIRE', expects[i], 300000)

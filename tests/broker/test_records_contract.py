@@ -94,6 +94,28 @@ def test_a_name_is_held_from_the_last_claim_that_found_it_unanswered(case: Case)
     assert fields(case) == {}, "a record with nothing but its owner is dropped"
 
 
+def test_no_hold_ends_by_a_clock_that_jumps(case: Case) -> None:
+    """Redis's clock goes a minute forward: the earlier holder's request may still land, so its name stays held for D."""
+    one = begun(case)
+    case.worker.renew([], lease_ms=LEASE_MS)
+    record(case, one, Entry("create", "pods/a"))
+    again = claimed_again(case, one)
+    finish(case, again, Verdict.OK, 0, Change.drop("create pods/a"))
+    case.advance(60_000)
+    for renewed in (False, True):
+        if renewed:
+            case.worker.renew([], lease_ms=LEASE_MS)
+        later = claim_one(case, "w2")
+        assert later.record is not None
+        assert later.record.held == {"pods/a"}
+        finish(case, later, Verdict.OK, 0)
+    for _ in range(10):  # a second a tick, as a supervisor does
+        case.advance(2_000)
+        case.worker.renew([], lease_ms=LEASE_MS)
+    later = claim_one(case, "w2")
+    assert later.record is None
+
+
 def test_an_unanswered_write_is_never_left_idle(case: Case) -> None:
     """A good verdict with a write still unanswered is retried, with the back-off of a failure."""
     one = begun(case)
