@@ -7,6 +7,7 @@ its UID and resourceVersion, so each can be repeated by whomever.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from broker.values import Borne, Change, Entry
@@ -37,8 +38,7 @@ def create_pods(owner: ReplicaSet, plan: Plan, controller: Controller, ledger: L
     while pace.batch:
         grant: Grant = yield Reserve(pace.batch)
         writes = tuple(
-            Write("create", "pods", owner.namespace, name, bodies.body(name))
-            for name, _ in zip(names, range(grant.granted), strict=False)
+            Write("create", "pods", owner.namespace, name, bodies.body(name)) for name in islice(names, grant.granted)
         )
         if writes:
             entries = tuple(Entry("create", write.target) for write in writes)
