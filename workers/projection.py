@@ -114,12 +114,22 @@ class Projector:
     def _event(self, rv: str, obj: Any, gone: bool, routes: tuple[tuple[str, ...], tuple[WakeKey, ...]]) -> Event:
         entries, wakes = routes
         blob = None if gone else self.resource.encode(obj)
-        return Event(obj.key, rv, obj.uid, blob, entries, tuple([f"{queue}:{key}" for queue, key in wakes]))
+        tasks = tuple([f"{queue}:{key}" for queue, key in wakes])
+        return Event(obj.key, rv, obj.uid, blob, _words(entries), _words(tasks))
 
     def _skip(self, raw: bytes, error: WireError) -> None:
         # One unreadable object must not stop all the others; the API still refuses what clashes with it.
         self.unreadable += 1
         log.error(line("unreadable object", resource=self.resource.plural, error=error, begins=raw[:160]))
+
+
+def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Without those that hold white space, which the broker's words cannot: a reference may name an owner by any text
+    (upstream: apimachinery ValidateOwnerReferences asks for no more than some), but no owner can be called so.
+    """
+    if any(text.split() != [text] for text in texts):
+        return tuple([text for text in texts if text.split() == [text]])
+    return texts
 
 
 class OutOfOrder(Exception):

@@ -359,6 +359,19 @@ def test_an_unreadable_object_is_left_out_and_said(opened: Rig, caplog: pytest.L
     assert "unreadable object" in caplog.text
 
 
+@pytest.mark.parametrize(("name", "uid"), [("two words", "u-x"), ("a", "two words"), ("a\nb", "u\nv"), ("\t", " ")])
+def test_an_owner_reference_with_white_space_stops_nobody(opened: Rig, name: str, uid: str) -> None:
+    """API servers take any text for the name and the uid of a reference; no object can bear either."""
+    opened.api.put(PODS, pod_json("x", "odd", "u-odd", labels={"app": "a"}, owner=name, owner_uid=uid))
+    opened.processes[0].catch_up()
+    opened.settle()
+    opened.api.delete(PODS, "x/odd")
+    opened.processes[0].catch_up()
+    opened.settle()
+    assert opened.server.mark(1, PODS) == str(opened.api.rv)
+    assert opened.check_cache() == 2
+
+
 def test_an_answer_that_was_lost_is_made_up_for_by_sending_again(opened: Rig) -> None:
     process = opened.processes[0]
     armed = [True]
