@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec
+from broker.protocol import Broker
+from broker.values import Batch, Borne, Claim, Entry, Finish, Idle, LoadSpec
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from cluster.listing import ListError
 from controllers.model import ReplicaSet
@@ -28,34 +29,6 @@ OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
 
-class TurnBroker(Protocol):
-    """What the engine needs of a broker; both twins have it."""
-
-    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None: ...
-
-    def claim(
-        self,
-        holder: str,
-        nonce: str,
-        specs: Sequence[LoadSpec],
-        *,
-        lease_ms: int,
-        hold_ms: int,
-        keys_max: int = 8,
-        bytes_max: int = 262_144,
-    ) -> Batch | Idle: ...
-
-    def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]: ...
-
-    def finish(self, turns: Sequence[Finish]) -> list[int]: ...
-
-    def look(
-        self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()
-    ) -> tuple[str, list[Cached]]: ...
-
-    def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool: ...
-
-
 def load_spec(controller: Controller) -> LoadSpec:
     """What a claim of this controller's queue hands over: the owner, its pods, the orphans of its namespace."""
     return LoadSpec(controller.queue, controller.resource, (("pods", "owner", "uid"), ("pods", "orphan", "namespace")))
@@ -66,7 +39,7 @@ class Engine:
 
     def __init__(
         self,
-        broker: TurnBroker,
+        broker: Broker,
         api: TurnApi,
         settings: Settings,
         clock: Clock,
