@@ -179,7 +179,7 @@ class Ingestor:
             elif not deaf and feed.name in self._deaf:
                 self._deaf.discard(feed.name)
                 log.warning(line("hears again", resource=feed.name))
-        if now_ms >= self._status_due_ms:
+        if now_ms >= self._status_due_ms and self._broker is not None:
             self._status_due_ms = now_ms + STATUS_EVERY_MS
             status = asdict(self.status(now_ms))
             for name, facts in status.pop("feeds").items():
