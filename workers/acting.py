@@ -148,12 +148,13 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger) 
         result = outcome.of_delete(answer)
         if result is Outcome.CONFLICT:
             conflicts.append(write)
-        elif result is Outcome.DONE:
+        elif result in (Outcome.DONE, Outcome.GONE):
             ledger.answered_delete(write)
-            ledger.events.append(events.deleted(write.name))
+            if result is Outcome.DONE:
+                ledger.events.append(events.deleted(write.name))
         elif ledger.sort(write, answer, result) and result is Outcome.NOT_SENT and answer.error == TOO_LATE:
             ledger.retry = True
-        elif result is not Outcome.GONE:
+        else:
             ledger.failed(events.delete_error(answer.message))
             ledger.events.append(events.delete_failed(answer.message))
     if not conflicts:
@@ -162,7 +163,7 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger) 
     for write, look in zip(conflicts, looks, strict=True):
         match outcome.of_delete_conflict(look, write.uid):
             case Outcome.GONE:
-                ledger.settle(write)
+                ledger.answered_delete(write)
             case Outcome.CHANGED:  # not deleted for certain: rank again once the change has been read
                 ledger.settle(write)
                 ledger.need("pods", look.resource_version)

@@ -47,7 +47,7 @@ class Ledger:
         self.changes.append(Change.drop(f"{write.verb} {write.target}"))
 
     def answered_delete(self, write: Write) -> None:
-        """Deleted, but perhaps still to be seen in the cache."""
+        """Deleted, by us or not, but perhaps still to be seen in the cache: until then it must not count again."""
         self.changes.append(Change.set(f"delete {write.target}", f"answered uid={write.uid} rv={write.rv}"))
 
     def deletes_seen(self, deletes: Iterable[RecordedDelete], present: set[str]) -> bool:
@@ -71,7 +71,7 @@ class Ledger:
         self.settle(write)
         if result is Outcome.THROTTLED:
             self.throttled(answer)
-        return result not in (Outcome.DONE, Outcome.EXISTS, Outcome.GONE)
+        return result not in (Outcome.DONE, Outcome.EXISTS)
 
     def finish(self, verdict: Verdict | None = None) -> Finish:
         """The end of the turn, as the queue takes it."""
