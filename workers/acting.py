@@ -77,13 +77,13 @@ def created(
         if result is Outcome.EXISTS:
             taken.append(write)
             continue
-        not_done = ledger.sort(write, answer, result)
+        ledger.sort(write, answer, result)
         if result is Outcome.DONE:
             ledger.need("pods", answer.resource_version)
             ledger.events.append(events.created(write.name))
         elif result is Outcome.NAMESPACE_TERMINATING:
             pass  # nothing to be done, and nothing wrong: the namespace is going, and the owner with it
-        elif result is Outcome.NOT_SENT and not_done and answer.error == TOO_LATE:
+        elif result is Outcome.NOT_SENT and answer.error == TOO_LATE:
             failures, ledger.retry = failures + 1, True
         else:
             failures += 1
@@ -148,11 +148,14 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger) 
         result = outcome.of_delete(answer)
         if result is Outcome.CONFLICT:
             conflicts.append(write)
-        elif result in (Outcome.DONE, Outcome.GONE):
+            continue
+        if result in (Outcome.DONE, Outcome.GONE):
             ledger.answered_delete(write)
             if result is Outcome.DONE:
                 ledger.events.append(events.deleted(write.name))
-        elif ledger.sort(write, answer, result) and result is Outcome.NOT_SENT and answer.error == TOO_LATE:
+            continue
+        ledger.sort(write, answer, result)
+        if result is Outcome.NOT_SENT and answer.error == TOO_LATE:
             ledger.retry = True
         else:
             ledger.failed(events.delete_error(answer.message))

@@ -16,7 +16,8 @@ class Ledger:
     """Filled while the turn goes on; ``finish`` turns it into the one call that ends the turn.
 
     ``error``: why creating or deleting failed, for the status; the first one counts. ``retry``: again with back-off
-    though nothing failed. ``again_ms``: again after so long, the earliest counts.
+    though nothing failed. ``again_ms``: again after so long, the earliest counts. ``resending``: the writes were sent
+    before, so that one which was not sent now, or put off, says nothing about the one that may be under way.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -25,6 +26,7 @@ class Ledger:
         self.events: list[Event] = []
         self.error = ""
         self.retry = False
+        self.resending = False
         self.again_ms: int | None = None
         self.least_wait_ms = 0
 
@@ -64,14 +66,13 @@ class Ledger:
         """The server asked for patience."""
         self.least_wait_ms = max(self.least_wait_ms, int(outcome.delay_s(answer) * 1000))
 
-    def sort(self, write: Write, answer: Answer, result: Outcome) -> bool:
-        """Enter what is the same for every verb. Returns whether the write is known not to have happened."""
-        if result is Outcome.UNKNOWN:
-            return False  # stays pending: whoever has the key next sends it again
-        self.settle(write)
+    def sort(self, write: Write, answer: Answer, result: Outcome) -> None:
+        """Enter what is the same for every verb."""
         if result is Outcome.THROTTLED:
             self.throttled(answer)
-        return result not in (Outcome.DONE, Outcome.EXISTS)
+        open_still = result is Outcome.UNKNOWN or (self.resending and result in (Outcome.NOT_SENT, Outcome.THROTTLED))
+        if not open_still:  # else it stays pending: whoever has the key next sends it again
+            self.settle(write)
 
     def finish(self, verdict: Verdict | None = None) -> Finish:
         """The end of the turn, as the queue takes it."""

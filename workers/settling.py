@@ -38,11 +38,13 @@ def settle(owner: ReplicaSet, record: Record, controller: Controller, ledger: Le
         for target in record.pending_creates:
             name = target.partition("/")[2]
             creates.append(Write("create", "pods", owner.namespace, name, bodies.body(name)))
-    grant: Grant = yield Reserve(len(deletes) + len(creates))
+    ledger.resending = True
+    wanted = len(deletes) + len(creates)
+    grant: Grant = yield Reserve(wanted)
     deletes = deletes[: grant.granted]
     creates = creates[: grant.granted - len(deletes)]
-    if grant.wait_ms:
-        ledger.least_wait_ms = grant.wait_ms
+    if grant.granted < wanted:
+        ledger.retry, ledger.least_wait_ms = True, grant.wait_ms
     if not deletes and not creates:
         return
     answers: list[Answer] = yield Send((*deletes, *creates), prepaid=True)
