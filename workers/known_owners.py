@@ -4,9 +4,9 @@ An orphan wakes the owners that would adopt it, and an owner wakes itself. Of th
 is applied to Redis second does the waking, provided that its ingestor knows of the first. With several ingestors that
 need not be so: one may be ahead with pods, another with owners. Hence each of them, whoever applied an event, sees to
 every pair whose events both passed through its hands: an orphan that another one applied still wakes its owners, an
-owner learned that way puts its namespace in doubt, and doubts are settled by a look at the cached orphans. One that
-starts, or jumps over a part of the history, begins with every namespace in doubt. So no pair is missed as long as one
-ingestor lives, or starts again.
+owner learned that way puts its namespace in doubt, and doubts are settled by a look at the cached orphans. So does one
+learned between the preparing of a batch of orphans and its being applied. One that starts, or jumps over a part of the
+history, begins with every namespace in doubt. So no pair is missed as long as one ingestor lives, or starts again.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ class KnownOwners:
         self._selectors: dict[str, dict[str, LabelSelector | None]] = {}
         self.doubtful: set[str] = set()
         """Namespaces where an owner may select a cached orphan that did not wake it."""
+        self.news = 0
+        """How many owners were learned, or changed what they select, so far."""
+        self._news_of: dict[str, int] = {}
 
     def note(self, queue: str, owner: ReplicaSet, gone: bool) -> bool:
         """Know an owner in its present state. Returns whether it may now want pods it did not want before."""
@@ -53,7 +56,15 @@ class KnownOwners:
             return False
         changed = owner.key not in known or known[owner.key] != owner.selector
         known[owner.key] = owner.selector
+        if changed:
+            self.news += 1
+            self._news_of[owner.namespace] = self.news
         return changed
+
+    def doubt_since(self, news: int) -> None:
+        """Orphans that were routed when there had been so many ``news`` are in the cache only now."""
+        if news != self.news:
+            self.doubtful.update(namespace for namespace, at in self._news_of.items() if at > news)
 
     def replace(self, queue: str, owners: Iterable[ReplicaSet]) -> None:
         """Know these of a queue and no others."""

@@ -28,10 +28,11 @@ class EventBatch:
 
     ``events`` are in order. What is at or below the watermark was applied by another ingestor, and counts only for
     ``orphans`` (resourceVersion, keys that would adopt it) and ``owners`` (resourceVersion, namespace of an owner that
-    may want more pods than before).
+    may want more pods than before). ``news``: of the owners, when it was prepared.
     """
 
     to: str
+    news: int = 0
     count: int = 0
     events: list[Event] = field(default_factory=list)
     orphans: list[tuple[str, tuple[WakeKey, ...]]] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Projector:
         ``after``: what came before them; ``mark``: the last known watermark. Ends before an event that is not after the
         one before it; raises OutOfOrder where that is the first.
         """
-        batch, size, taken = EventBatch(after), 0, 0
+        batch, size, taken = EventBatch(after, self._owners.news), 0, 0
         for event in raw:
             bookmark = event.type == "BOOKMARK"
             ordered = newer(event.rv, batch.to) or (bookmark and event.rv == batch.to)

@@ -472,6 +472,29 @@ def test_a_batch_that_is_dropped_leaves_its_new_owners_in_doubt(opened: Rig) -> 
     assert process.owners.doubtful == {"y"}
 
 
+def test_an_owner_learned_while_a_batch_rests_is_told_of_its_orphans(opened: Rig) -> None:
+    """Whom an orphan wakes is worked out before the rest; the owner comes, and has its turn, during it."""
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    for burst in range(2):
+        opened.api.put(PODS, owned(0, restarts=burst + 1))
+        first.catch_up()
+        opened.settle(first)
+        second.catch_up()
+        opened.settle(second)
+    opened.processes.remove(first)
+    opened.api.put(PODS, pod_json("y", "stray", "u-s", labels={"app": "n"}))
+    opened.api.put(REPLICASETS, replicaset_json("y", "new", "rs-new", labels={"app": "n"}))
+    second.catch_up()
+    opened.settle(second)
+    assert opened.server.mark(1, PODS) != second.sources[PODS].visible, "it rests"
+    opened.work()
+    opened.advance(REST_MS)
+    opened.settle(second)
+    opened.work()
+    assert opened.check_turns() >= 1
+
+
 def test_the_doubts_of_one_that_starts_cover_what_two_dead_ones_missed(opened: Rig) -> None:
     a, b = opened.processes[0], opened.start("b")
     opened.settle()
