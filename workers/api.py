@@ -16,6 +16,7 @@ from cluster.client import Client, PatchType
 from cluster.config import ClusterConfig
 from cluster.event_correlator import Note, ObjectRef
 from cluster.events import EventRecorder
+from cluster.listing import list_all
 from cluster.resources import Resource
 from cluster.throttle import limiter
 from controllers.events import Event
@@ -23,7 +24,7 @@ from controllers.flavour import Flavour
 from controllers.model import ReplicaSet
 from workers.io_loop import IoLoop
 from workers.settings import Settings
-from workers.steps import Grant, Write
+from workers.steps import Grant, Listed, Write
 
 RESOURCES: dict[str, Resource] = {
     each.plural: each for each in (resources.PODS, resources.REPLICASETS, resources.REPLICATIONCONTROLLERS)
@@ -37,7 +38,7 @@ class TurnApi(Protocol):
 
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]: ...
 
-    def list_live(self, resource: str, namespace: str) -> list[bytes]: ...
+    def list_live(self, resource: str, namespace: str) -> Listed: ...
 
     def reserve(self, count: int) -> Grant: ...
 
@@ -127,16 +128,10 @@ class KubeApi:
 
         return self.io.run(all_of_them())
 
-    def list_live(self, resource: str, namespace: str) -> list[bytes]:
+    def list_live(self, resource: str, namespace: str) -> Listed:
         """A consistent list. Raises ListError."""
-
-        async def pages() -> list[bytes]:
-            items: list[bytes] = []
-            async for page in self._client.list_pages(RESOURCES[resource], namespace=namespace):
-                items = [*page.items] if page.first else [*items, *page.items]
-            return items
-
-        return self.io.run(pages())
+        pages = self._client.list_pages(RESOURCES[resource], namespace=namespace)
+        return Listed(*self.io.run(list_all(pages)))
 
     def reserve(self, count: int) -> Grant:
         """Tokens that are there now; with too few of them, the wait for a useful number more."""

@@ -15,7 +15,7 @@ from controllers.plan import Plan, Snapshot
 from controllers.registry import Controller
 from controllers.routing import owner_entry
 from workers.ledger import Ledger
-from workers.steps import ListLive, Look, Step, TurnContext
+from workers.steps import Listed, ListLive, Look, Step, TurnContext
 
 Versions = Mapping[str, str]
 """uid -> resourceVersion of the pods a decision was made on."""
@@ -48,15 +48,16 @@ def closer(
 ) -> Generator[Step, Any, tuple[Snapshot, Plan, Versions]]:
     """Decide again with what the plan asks for, and on a live list where the cache may not be acted on.
 
-    That is: announced writes whose record was lost, or deletes on a view that nobody has confirmed for too long.
+    That is: announced writes whose record was lost, or deletes on a view that nobody has confirmed for too long. For
+    the former an adoption counts as well, for more may have to be created when its pod turns out to be gone.
     """
     versions: Versions = {child.uid: child.rv for child in claim.children}
     if plan.wants_related:
         snapshot = yield from _with_related(snapshot)
         plan = controller.decide(snapshot, ctx.wall_ms())
     lost = claim.unsettled and claim.record is None
-    if (lost and (plan.create or plan.delete)) or (plan.delete and view_age_ms > ctx.view_age_max_ms):
-        snapshot, versions = yield from _live(snapshot)
+    if (lost and (plan.adopt or plan.create or plan.delete)) or (plan.delete and view_age_ms > ctx.view_age_max_ms):
+        snapshot, versions = yield from _live(snapshot, ledger)
         ledger.changes.append(Change.settled())
         plan = controller.decide(snapshot, ctx.wall_ms())
         if plan.wants_related:
@@ -65,12 +66,13 @@ def closer(
     return snapshot, plan, versions
 
 
-def _live(snapshot: Snapshot) -> Generator[Step, Any, tuple[Snapshot, Versions]]:
+def _live(snapshot: Snapshot, ledger: Ledger) -> Generator[Step, Any, tuple[Snapshot, Versions]]:
     owner = snapshot.owner
-    listed: list[bytes] = yield ListLive("pods", owner.namespace)
+    listed: Listed = yield ListLive("pods", owner.namespace)
+    ledger.need("pods", listed.rv)  # the cache may be behind the list: what was seen in it is not to be forgotten
     pods: list[Pod] = []
     versions: dict[str, str] = {}
-    for raw in listed:
+    for raw in listed.items:
         rv, pod = wire.pod_from_json(raw)
         ref = controller_of(pod)
         if ref is None or ref.uid == owner.uid:

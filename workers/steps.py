@@ -68,13 +68,17 @@ class Read(NamedTuple):
 
 
 class ListLive(NamedTuple):
-    """A consistent list of a namespace, past every cache. Result: list[bytes], the JSON of each object.
-
-    Raises ``cluster.listing.ListError``.
-    """
+    """A consistent list of a namespace, past every cache. Result: Listed. Raises ``cluster.listing.ListError``."""
 
     resource: str
     namespace: str
+
+
+class Listed(NamedTuple):
+    """The resourceVersion of a list, and the JSON of each object in it."""
+
+    rv: str
+    items: list[bytes]
 
 
 class Look(NamedTuple):

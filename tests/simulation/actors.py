@@ -27,7 +27,7 @@ from workers.acting import TOO_LATE
 from workers.clock import ManualClock
 from workers.engine import Engine
 from workers.settings import Settings
-from workers.steps import Grant, TurnFailed, Write
+from workers.steps import Grant, Listed, TurnFailed, Write
 
 
 class Killed(BaseException):
@@ -107,10 +107,11 @@ class SimApi:
         give_way()
         return [self._world.get(resource, name) for name in names]
 
-    def list_live(self, resource: str, namespace: str) -> list[bytes]:
+    def list_live(self, resource: str, namespace: str) -> Listed:
         give_way()
         self._world.count("live lists")
-        return [orjson.dumps(as_json(rv, obj)) for rv, obj in self._world.pods.values()]
+        items = [orjson.dumps(as_json(rv, obj)) for rv, obj in self._world.pods.values()]
+        return Listed(str(self._world.rv), items)
 
     def reserve(self, count: int) -> Grant:
         return Grant(count, 0)
