@@ -43,10 +43,12 @@ def turn(claim: Claim, view_age_ms: int, controller: Controller, ctx: TurnContex
         present = {pod.uid for pod in pods if not pod.deleting_ms}
         satisfied = ledger.deletes_seen(record.deletes, present) and satisfied
         held = looking.names(record.held)
-        if record.blocked:
+        if record.blocked and satisfied:  # the cache may not have come to the pod that bears the name
             blocked = yield from looking.still_blocked(owner.namespace, record.blocked, ledger)
     snapshot = Snapshot(owner, pods, satisfied=satisfied, held=held, blocked=blocked)
     plan: Plan = controller.decide(snapshot, ctx.wall_ms())
+    if plan.invalid:
+        return ledger.finish()  # nothing is to be done, and no time will change that
 
     if plan.writes or plan.wants_related:
         snapshot, plan, versions = yield from looking.closer(
