@@ -57,12 +57,17 @@ class KubeApi:
         qps = settings.api_qps or None
         self._limiter = limiter(qps, settings.api_burst)
         request_timeout_s = settings.request_timeout_ms / 1000
-        self._client, self._events = self.io.run(self._open(config, role, request_timeout_s, settings))
+        try:
+            opened = self.io.run(self._open(config, role, request_timeout_s, settings))
+        except BaseException:
+            self.io.close()
+            raise
+        self._client, self._teller, self._events = opened
         self._host = socket.gethostname()
 
     async def _open(
         self, config: ClusterConfig, role: str, request_timeout_s: float, settings: Settings
-    ) -> tuple[Client, EventRecorder]:
+    ) -> tuple[Client, Client, EventRecorder]:
         client = Client(
             config,
             role=role,
@@ -74,7 +79,7 @@ class KubeApi:
         teller = Client(config, role=f"{role} events", limiter=limiter(settings.api_qps or None, settings.api_burst))
         recorder = EventRecorder(teller)
         recorder.start()
-        return client, recorder
+        return client, teller, recorder
 
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
         """All at the same time, none after the deadline (CLOCK_BOOTTIME)."""
@@ -154,6 +159,7 @@ class KubeApi:
 
         async def shut() -> None:
             await self._events.close()
+            await self._teller.close()
             await self._client.close()
 
         self.io.run(shut())
