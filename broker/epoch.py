@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import redis
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, WatchError
 
 from broker import keys, script_texts
-from broker.values import BrokerUnreachable
+from broker.values import BrokerUnreachable, EpochOver
 
 
 class UnfitServer(Exception):
@@ -48,13 +48,24 @@ def current(client: redis.Redis, shard: str = "0") -> Seen:
 
 
 def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script_texts.REDIS_TIME) -> None:
-    """Begin epoch ``number``: DRAIN, scripts loaded, nothing else there. Needs the right to load scripts."""
+    """Begin epoch ``number``: DRAIN, scripts loaded, nothing else there. Needs the right to load scripts.
+
+    Raises EpochOver where a later one was begun meanwhile: a minter that slept must not bring an old number back.
+    """
     base = keys.base(number, shard)
     with client.pipeline(transaction=True) as pipe:
+        pipe.watch(keys.epoch(shard))  # type: ignore[no-untyped-call]
+        begun = int(pipe.get(keys.epoch(shard)) or 0)
+        if begun > number:
+            raise EpochOver(f"epoch {begun} was begun before epoch {number} could be")
+        pipe.multi()
         pipe.set(base + "phase", "DRAIN")
         pipe.set(base + "run", _run(client))
         pipe.set(keys.epoch(shard), number)
-        pipe.execute()
+        try:
+            pipe.execute()
+        except WatchError:
+            raise EpochOver(f"another epoch was begun while epoch {number} was to be") from None
     for name in script_texts.NAMES:
         client.script_load(script_texts.stamped(name, number, clock))
 

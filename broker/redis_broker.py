@@ -73,6 +73,11 @@ class RedisBroker:
             raise
         except (RedisConnectionError, RedisTimeoutError) as error:
             raise BrokerUnreachable(f"{name}: {error}") from None
+        except BaseException:
+            # A signal's exception may strike between the command and its answer, which the next call would take for its
+            # own: a record that was refused must not pass for one that was accepted.
+            self._client.connection_pool.disconnect()
+            raise
         if reply[0] == b"STALE":
             raise EpochOver(f"{name}: epoch {self.epoch} is over")
         return reply

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import redis
 from broker_cases import LEASE_MS, QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_one, clients_of, opened
+from redis.connection import Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from broker import epoch, keys
@@ -254,3 +255,34 @@ def test_a_claim_is_lost_with_its_epoch(real: RedisCase) -> None:
     real.admin.flushall()
     with pytest.raises(EpochOver):
         real.worker.record(one, "u", [], lease_ms=LEASE_MS)
+
+
+@pytest.mark.real
+def test_a_minter_that_slept_brings_no_old_number_back(own_server: EmbeddedRedis) -> None:
+    clients = clients_of(own_server)
+    epoch.mint(clients["ingestor"], 5)
+    with pytest.raises(EpochOver, match="epoch 5 was begun"):
+        epoch.mint(clients["ingestor"], 4)
+    assert epoch.current(clients["ingestor"]).epoch == 5
+
+
+@pytest.mark.real
+def test_a_call_that_was_struck_leaves_its_answer_to_nobody(real: RedisCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A death penalty may strike after a command was sent and before its answer is read for."""
+    opened(real, "ns/a")
+    real.worker.due()
+    read = Connection.read_response
+
+    def strike(*args: object, **options: object) -> None:
+        monkeypatch.setattr(Connection, "read_response", read)
+        raise Struck
+
+    real.admin.execute_command("CLIENT", "PAUSE", 150, "ALL")
+    monkeypatch.setattr(Connection, "read_response", strike)
+    with pytest.raises(Struck):
+        real.worker.register("w2", "s", [QUEUE])
+    assert real.worker.due() == (0, None), "its own answer, not that of the call before"
+
+
+class Struck(Exception):
+    """As a signal handler raises it."""
