@@ -7,8 +7,10 @@ import pytest
 from tests.chaos.story import TASK, Story, kinds
 from workers.chaos.evidence import (
     Attached,
+    Blow,
     Claimed,
     Dirty,
+    End,
     LiveList,
     Lost,
     Minted,
@@ -216,3 +218,11 @@ def test_a_name_announced_again_while_it_is_pending_is_one_announcement() -> Non
     story.step(Recorded(story.at_s, 1, TASK, story.nonce, (("create pods/web-a", ""),)))
     story.creates("web-a").finish(("create", "web-a")).runs().turn()
     assert kinds(story.check()) == []
+
+
+def test_a_supervisor_that_ends_by_itself() -> None:
+    story = Story(1).fill("web-a")
+    story.blows += [Blow(1_001.0, "ingestor", 7), Blow(1_001.0, "pause", 8, until_s=1_002.0)]
+    assert kinds(story.check(ends=[End(1_001.1, "ingestor", 7)])) == []
+    assert kinds(story.check(ends=[End(1_001.1, "supervisor", 9)])) == ["crash"]
+    assert kinds(story.check(ends=[End(1_001.1, "supervisor", 8)])) == ["crash"]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from tests.chaos.story import TASK, Story
 from workers.chaos.checker import KINDS, Findings
-from workers.chaos.evidence import Violation
+from workers.chaos.evidence import End, Violation
 from workers.chaos.recovery import percentile
 from workers.chaos.saved import NoEvidence, read_saved, write_notes
 from workers.chaos.timeline import timeline
@@ -105,7 +105,7 @@ def save(root: Path, story: Story) -> None:
         resource = {"PodSeen": "pods", "OwnerSeen": "replicasets"}[type(seen).__name__]
         lines.append(json.dumps([resource, list(seen)]))
     (root / "journal.jsonl").write_text("\n".join(lines) + "\n")
-    write_notes(root, run(), evidence.facts, list(evidence.blows), 100, ["a gap"])
+    write_notes(root, run(), evidence.facts, list(evidence.blows), 100, ["a gap"], [End(5.0, "supervisor", 9)])
 
 
 def test_what_was_saved_is_read(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_was_saved_is_read(tmp_path: Path) -> None:
     assert list(evidence.history) == story.history
     assert [type(seen) for seen in evidence.history] == [type(seen) for seen in story.history]
     assert list(evidence.blows) == story.blows
-    assert (evidence.from_rv, evidence.gaps) == (100, ["a gap"])
+    assert (evidence.from_rv, evidence.gaps, evidence.ends) == (100, ["a gap"], [End(5.0, "supervisor", 9)])
 
 
 def test_judging_saved_evidence_exits_1_unless_it_passes(tmp_path: Path) -> None:

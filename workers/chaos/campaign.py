@@ -25,6 +25,7 @@ from workers.chaos.load import Load
 from workers.chaos.monitor import END, MonitorRecorder
 from workers.chaos.prey import Prey
 from workers.chaos.rig import Rig, RigFailed
+from workers.chaos.roster import Roster
 from workers.chaos.saved import JOURNAL, MONITOR, SCHEDULE, write_notes
 from workers.chaos.schedule import Planned, Timing, schedule
 from workers.chaos.verdict import Run
@@ -118,6 +119,7 @@ class Campaign:
         live = Live()
         monitor = MonitorRecorder(rig.redis_url, root / MONITOR)
         journal = Journal(rig.api_url, root / JOURNAL, live.take)
+        roster = Roster(rig)
         prey = Prey(rig.redis_url, Random(f"prey {options.seed}"))
         faults = Faults(rig, prey, options.seed)
         api_faults = ApiFaults(rig.api_url, options.seed, options.settings.request_timeout_ms / 1000)
@@ -125,7 +127,7 @@ class Campaign:
         async with contextlib.aclosing(load), _in_background(monitor.run()):
             await asyncio.wait_for(monitor.attached.wait(), 10)
             await journal.listen()
-            async with _in_background(journal.run()):
+            async with _in_background(journal.run()), _in_background(roster.run()):
                 await load.begin()
                 if not await self._settled(rig, live, journal, FIRST_LIMIT_S, quiet_s=0.0):
                     raise CampaignFailed(f"before any fault: {'; '.join(live.unsettled())}")
@@ -155,7 +157,7 @@ class Campaign:
         prey.close()
         run = self._run(faults, api_faults, load, max(0.0, settle_s))
         facts = Facts(options.settings.drain_ms / 1000, faults_ended_s, ended_s, SETTLE_LIMIT_S)
-        write_notes(root, run, facts, faults.blows, journal.from_rv, journal.gaps)
+        write_notes(root, run, facts, faults.blows, journal.from_rv, journal.gaps, roster.ends)
 
     def _run(self, faults: Faults, api_faults: ApiFaults, load: Load, settle_s: float) -> Run:
         options = self._options

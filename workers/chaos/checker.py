@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from workers.chaos.evidence import Blow, Facts, Request, Seen, Step, Violation
+from workers.chaos.evidence import Blow, End, Facts, Request, Seen, Step, Violation
 from workers.chaos.fences import Fences
 from workers.chaos.keys import Keys
 from workers.chaos.owners import Owners
@@ -29,12 +29,16 @@ KINDS = (
     "status_backwards",
     "early_open",
     "watermark_backwards",
+    "crash",
 )
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was seen. ``from_rv``: the revision the watch began at; ``gaps``: what the recorders missed."""
+    """All that was seen. ``from_rv``: the revision the watch began at; ``gaps``: what the recorders missed.
+
+    ``ends``: of processes that should end only when they are killed.
+    """
 
     trace: Sequence[Step]
     requests: Sequence[Request]
@@ -43,6 +47,7 @@ class Evidence:
     facts: Facts
     from_rv: int = 0
     gaps: Sequence[str] = ()
+    ends: Sequence[End] = ()
 
 
 @dataclass
@@ -77,7 +82,13 @@ def check(evidence: Evidence) -> Findings:
         for hold in fences.standing()
         if facts.ended_s - hold.from_s > facts.settle_limit_s
     ]
-    parts = (fences.violations, writes.violations, owners.violations, keys.violations, standing)
+    killed = {blow.pid for blow in evidence.blows if not blow.until_s}
+    crashes = [
+        Violation("crash", "", end.at_s, 0, f"{end.role} (pid {end.pid}) ended by itself; see its log")
+        for end in evidence.ends
+        if end.pid not in killed
+    ]
+    parts = (fences.violations, writes.violations, owners.violations, keys.violations, standing, crashes)
     return Findings(
         violations=sorted((each for part in parts for each in part), key=lambda each: each.at_s),
         gaps=[*evidence.gaps, *fences.gaps, *writes.gaps, *owners.gaps],

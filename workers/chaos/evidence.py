@@ -267,6 +267,14 @@ class Blow(NamedTuple):
     why: str = ""
 
 
+class End(NamedTuple):
+    """A process that was there and is no more, noticed a little later."""
+
+    at_s: float
+    role: str
+    pid: int
+
+
 class Facts(NamedTuple):
     """What the checker has to know of the run. ``drain_s``: D, the time after which no write can land any more."""
 

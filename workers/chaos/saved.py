@@ -21,7 +21,7 @@ import msgspec
 
 from workers.chaos.audit_log import read_requests
 from workers.chaos.checker import Evidence
-from workers.chaos.evidence import Blow, Facts, NamespaceSeen, OwnerSeen, PodSeen, Seen
+from workers.chaos.evidence import Blow, End, Facts, NamespaceSeen, OwnerSeen, PodSeen, Seen
 from workers.chaos.trace import read_trace
 from workers.chaos.verdict import Run
 
@@ -41,7 +41,9 @@ class NoEvidence(Exception):
     """The directory holds no complete campaign; one line."""
 
 
-def write_notes(root: Path, run: Run, facts: Facts, blows: list[Blow], from_rv: int, gaps: list[str]) -> None:
+def write_notes(
+    root: Path, run: Run, facts: Facts, blows: list[Blow], from_rv: int, gaps: list[str], ends: list[End]
+) -> None:
     """What only the campaign knows."""
     notes = {
         "run": msgspec.to_builtins(run),
@@ -49,6 +51,7 @@ def write_notes(root: Path, run: Run, facts: Facts, blows: list[Blow], from_rv: 
         "from_rv": from_rv,
         "gaps": gaps,
         "blows": [each._asdict() for each in blows],
+        "ends": [each._asdict() for each in ends],
     }
     (root / CAMPAIGN).write_text(json.dumps(notes, indent=1) + "\n")
 
@@ -66,8 +69,9 @@ def read_saved(root: Path) -> tuple[Run, Evidence]:
         raise NoEvidence(f"{root}: no complete campaign ({error.strerror}: {error.filename})") from None
     blows = [Blow(**{**each, "holders": tuple(each["holders"])}) for each in notes["blows"]]
     run = msgspec.convert(notes["run"], Run)
-    evidence = Evidence(trace, requests, history, blows, Facts(**notes["facts"]), notes["from_rv"], notes["gaps"])
-    return run, evidence
+    ends = [End(**each) for each in notes["ends"]]
+    facts = Facts(**notes["facts"])
+    return run, Evidence(trace, requests, history, blows, facts, notes["from_rv"], notes["gaps"], ends)
 
 
 def _history(path: Path) -> Iterator[Seen]:

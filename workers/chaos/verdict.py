@@ -23,6 +23,7 @@ PLURALS = {
     "status_backwards": "statuses_backwards",
     "early_open": "early_opens",
     "watermark_backwards": "watermarks_backwards",
+    "crash": "crashes",
 }
 assert set(PLURALS) == set(KINDS)
 
@@ -38,6 +39,7 @@ MEANINGS = {
     "status_backwards": "a status that went back, or bore no resourceVersion",
     "early_open": "turns began before the drain was over",
     "watermark_backwards": "the cache went back within an epoch",
+    "crash": "a supervisor, ingestor or Redis that ended without being killed",
 }
 
 _COUNTED = ("worker", "ingestor", "supervisor", "pause", "redis", "flushall")

@@ -94,6 +94,7 @@ def chaos(
       lost_keys             a change no claim had read, or an unlock that did not give the key back
       stuck_keys            not as it should be 30 s after the faults stopped
       duplicate_names, unannounced_writes, unguarded_deletes, statuses_backwards, early_opens, watermarks_backwards
+      crashes               a supervisor, ingestor or Redis that ended without being killed
       evidence_gaps         what the recorders missed
       opportunities         kills_with_write_in_flight, already_exists, late_commits (after the sender's death),
                             stale_nonce_refusals, reissued_writes, live_lists, epochs, creates, deletes, rests, ...
