@@ -125,7 +125,7 @@ class Engine:
             case Announce():
                 return self._announce(claim, step.owner_uid, step.entries)
             case Send():
-                if not step.prepaid and deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
+                if deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
                     _, deadline_ms = self._announce(claim, "", ())  # still ours? then the lease starts anew
                 answers = self._api.send(step.writes, deadline_ms, step.prepaid)
                 self._watch_transport(answers)

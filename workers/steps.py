@@ -52,7 +52,8 @@ class Write(NamedTuple):
 class Send(NamedTuple):
     """Send writes at the same time, each at most once, none after the deadline. Result: list[Answer], in order.
 
-    ``prepaid``: their tokens were reserved. Writes that need no record first make sure that the claim is still ours.
+    ``prepaid``: their tokens were reserved. Where half of the lease is over, a look comes first whether the claim is
+    still ours: keys of a batch wait for each other, and what needs no new record has made no such look.
     """
 
     writes: tuple[Write, ...]

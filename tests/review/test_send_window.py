@@ -1,0 +1,112 @@
+"""The send window of a key that waited in its batch behind a slow one: what is sent again needs a window too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from broker.memory import MemoryBroker, MemoryStore
+from broker.values import Batch, Claim, ClaimLost, Entry, Event
+from cluster.answer import NO_ANSWER, Answer
+from controllers import codec
+from controllers.events import Event as OwnerEvent
+from controllers.flavour import Flavour
+from controllers.model import ReplicaSet
+from tests.decide.builders import rs
+from workers.clock import ManualClock
+from workers.engine import Engine
+from workers.settings import Settings
+from workers.steps import Grant, Listed, TurnFailed, Write
+
+SETTINGS = Settings()
+QUEUE = "replicaset"
+
+
+class Api:
+    """Answers nothing; notes how much of its window each request had left."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self.windows_ms: list[int] = []
+
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+        self.windows_ms.append(deadline_ms - self._clock.mono_ms())
+        return [Answer(NO_ANSWER, error="no answer")] * len(writes)
+
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+        raise AssertionError(names)
+
+    def list_live(self, resource: str, namespace: str) -> Listed:
+        raise AssertionError(namespace)
+
+    def reserve(self, count: int) -> Grant:
+        return Grant(count, 0)
+
+    def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[OwnerEvent]) -> None:
+        pass
+
+    def probe(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+class Rig:
+    """Two owners in one batch; an earlier holder of the second left a create unanswered."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        store = MemoryStore(self.clock.wall_ms)
+        store.mint(1)
+        self.broker = MemoryBroker(store, 1)
+        for resource, generation in (("pods", "p"), ("replicasets", "r")):
+            self.broker.stage(resource, generation, [])
+            self.broker.commit_list(resource, generation, "1")
+        owners = [rs(1, name=name, uid=name) for name in ("a", "b")]
+        events = [
+            Event(each.key, str(at), each.uid, codec.encode(each), (), (f"{QUEUE}:{each.key}",))
+            for at, each in enumerate(owners, 2)
+        ]
+        self.broker.ingest("replicasets", "1", "3", events)
+        self.broker.open(["pods", "replicasets"])
+        self.api = Api(self.clock)
+        self.engine = Engine(self.broker, self.api, SETTINGS, self.clock)
+        self.engine.register("dead", "s")
+        for claim in self.claim("dead").claims:
+            if claim.key == "default/b":
+                self.broker.record(claim, "b", [Entry("create", "pods/b-1")], lease_ms=SETTINGS.lease_ms)
+        self.broker.release("dead")
+        self.engine.register("w", "s")
+
+    def claim(self, holder: str) -> Batch:
+        batch = self.engine.claim(holder, 8)
+        assert isinstance(batch, Batch)
+        assert [claim.key for claim in batch.claims] == ["default/a", "default/b"]
+        return batch
+
+    def second_after(self, ms: int) -> tuple[Batch, Claim]:
+        """The second key of a batch, whose first took so long; its supervisor renews meanwhile."""
+        batch = self.claim("w")
+        for _ in range(0, ms, 1_000):
+            self.clock.advance(1_000)
+            self.broker.renew(["w"], lease_ms=SETTINGS.lease_ms)
+        return batch, batch.claims[1]
+
+
+def test_writes_are_sent_again_within_a_window_of_their_own() -> None:
+    rig = Rig()
+    batch, claim = rig.second_after(6_000)
+    with pytest.raises(TurnFailed):
+        rig.engine.turn(batch, claim)
+    assert rig.api.windows_ms == [SETTINGS.lease_ms - SETTINGS.send_margin_ms]
+
+
+def test_nothing_is_sent_again_for_a_key_that_was_lost_meanwhile() -> None:
+    rig = Rig()
+    batch, claim = rig.second_after(6_000)
+    rig.broker.release("w")
+    with pytest.raises(ClaimLost):
+        rig.engine.turn(batch, claim)
+    assert rig.api.windows_ms == []
