@@ -23,6 +23,9 @@ from workers.source import End, Ending
 EVENTS_MAX = 1_000
 """Watch events that may wait for the main thread: about 2 MB of pods."""
 PAGES_MAX = 2
+BREATH_S = 0.004
+"""From one handover of events to the next read: a call of the broker costs more than ten events do. The first event
+after a pause is handed over at once."""
 
 log = logging.getLogger("oarlock.ingest")
 T = TypeVar("T")
@@ -90,6 +93,7 @@ class ApiSource:
             async for batch in batches:
                 self._heard_ms = self._clock.mono_ms()
                 await channel.put(batch)
+                await asyncio.sleep(BREATH_S)
 
     async def _pages(self, limit: int, channel: Channel[Page]) -> None:
         async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:

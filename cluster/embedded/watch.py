@@ -8,6 +8,7 @@ told as DELETED, what it newly takes as ADDED
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,10 +29,15 @@ Write = Callable[[bytes], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds between bookmarks: when nothing is new at all, and when other kinds have moved on."""
+    """Seconds between bookmarks: when nothing is new at all, and when other kinds have moved on.
+
+    `breath_s`: between two writes of events. What happens meanwhile goes out together, for a write costs both sides
+    more than ten events do; the first event after a pause goes out at once.
+    """
 
     quiet_s: float = 10.0
     progress_s: float = 1.0
+    breath_s: float = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,7 @@ class Watch:
                         if chunk := self._encode(events):
                             told_s = self._now()
                             await write(chunk)
+                            await asyncio.sleep(self._pace.breath_s)
                         continue
                     if request.bookmarks and self._bookmark_due(told_rv, told_s):
                         told_rv, told_s = self._store.rv, self._now()
