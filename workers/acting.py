@@ -135,6 +135,7 @@ def delete_pods(owner: ReplicaSet, plan: Plan, versions: Mapping[str, str], ledg
     )
     if writes:
         yield Announce(owner.uid, tuple(Entry("delete", write.target, write.uid, write.rv) for write in writes))
+        ledger.announced(writes)
         answers: list[Answer] = yield Send(writes, prepaid=True)
         yield from deleted(writes, answers, ledger)
     if grant.granted < len(plan.delete):

@@ -62,6 +62,13 @@ class Ledger:
                 self.changes.append(Change.drop(each.field))
         return all_seen
 
+    def announced(self, writes: Iterable[Write]) -> None:
+        """They are in the record from now on: what an earlier write of the same name left there is not to be dropped,
+        for its entry is theirs.
+        """
+        entries = {f"{write.verb} {write.target}" for write in writes}
+        self.changes = [each for each in self.changes if each.op != "drop" or each.name not in entries]
+
     def throttled(self, answer: Answer) -> None:
         """The server asked for patience."""
         self.least_wait_ms = max(self.least_wait_ms, int(outcome.delay_s(answer) * 1000))

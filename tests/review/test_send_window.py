@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 
 from broker.memory import MemoryBroker, MemoryStore
 from broker.values import Batch, Claim, ClaimLost, Entry, Event
 from cluster.answer import NO_ANSWER, Answer
 from controllers import codec
-from controllers.events import Event as OwnerEvent
-from controllers.flavour import Flavour
-from controllers.model import ReplicaSet
 from tests.decide.builders import rs
+from tests.review.quiet_api import QuietApi
 from workers.clock import ManualClock
 from workers.engine import Engine
 from workers.settings import Settings
-from workers.steps import Grant, Listed, TurnFailed, Write
+from workers.steps import TurnFailed, Write
 
 SETTINGS = Settings()
 QUEUE = "replicaset"
 
 
-class Api:
+class Api(QuietApi):
     """Answers nothing; notes how much of its window each request had left."""
 
     def __init__(self, clock: ManualClock) -> None:
@@ -33,24 +29,6 @@ class Api:
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
         self.windows_ms.append(deadline_ms - self._clock.mono_ms())
         return [Answer(NO_ANSWER, error="no answer")] * len(writes)
-
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
-        raise AssertionError(names)
-
-    def list_live(self, resource: str, namespace: str) -> Listed:
-        raise AssertionError(namespace)
-
-    def reserve(self, count: int) -> Grant:
-        return Grant(count, 0)
-
-    def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[OwnerEvent]) -> None:
-        pass
-
-    def probe(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        pass
 
 
 class Rig:

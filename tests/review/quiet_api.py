@@ -1,0 +1,36 @@
+"""An API for turns of which a test looks at the writes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cluster.answer import Answer
+from controllers.events import Event
+from controllers.flavour import Flavour
+from controllers.model import ReplicaSet
+from workers.steps import Grant, Listed, Write
+
+
+class QuietApi:
+    """Grants everything, and is asked for nothing."""
+
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+        raise NotImplementedError
+
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+        raise AssertionError(names)
+
+    def list_live(self, resource: str, namespace: str) -> Listed:
+        raise AssertionError(namespace)
+
+    def reserve(self, count: int) -> Grant:
+        return Grant(count, 0)
+
+    def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
+        pass
+
+    def probe(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
