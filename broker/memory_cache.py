@@ -73,7 +73,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
     if newer(to_rv, mark):
         added += wake_readers(state, resource, to_rv)
     state.wake(added, now)
-    state.watermark_at[resource] = now
+    if not newer(mark, to_rv):
+        state.watermark_at[resource] = now
     if newer(to_rv, mark):
         state.watermark[resource] = to_rv
     return Ingested("OK", to_rv, added, skipped)

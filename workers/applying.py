@@ -93,7 +93,8 @@ class Applier:
     def _apply(self, broker: ApplyBroker, batch: EventBatch) -> Applied:
         fresh = [event for event in batch.events if newer(event.rv, self.mark)]
         applied, skipped_to = 0, self.mark
-        if fresh or newer(batch.to, self.mark):
+        # Nothing but a bookmark at the watermark is sent too: it says that the view is not old, though nothing happens.
+        if fresh or newer(batch.to, self.mark) or (not batch.count and batch.to == self.mark):
             if self._skips >= SKIPS_BEFORE_REST and not batch.rested:
                 batch.rested = True
                 return Applied.REST

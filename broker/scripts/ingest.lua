@@ -67,6 +67,7 @@ for i = 4, #ARGV, 6 do
 end
 added = added + wake_readers(resource, read)
 wake(added, now)
-redis.call('HSET', base .. 'watermark_at', resource, number(now))
+-- What ends below the watermark says nothing of how old the view is.
+if not newer(mark, to) then redis.call('HSET', base .. 'watermark_at', resource, number(now)) end
 if newer(to, mark) then redis.call('HSET', base .. 'watermark', resource, to) end
 return {'OK', added, skipped}

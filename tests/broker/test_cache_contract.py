@@ -234,6 +234,16 @@ def test_the_watermark_is_confirmed_by_empty_batches(case: Case) -> None:
 # -- staged lists ------------------------------------------------------------------------------------------------------
 
 
+def test_what_ends_below_the_watermark_confirms_nothing(case: Case) -> None:
+    """An ingestor far behind, alone with the API gone, must not make the view of the other one look fresh."""
+    opened(case)
+    case.ingestor.ingest(PODS, "100", "105", [pod("a", 105)])
+    before = case.state()["watermark_at"]
+    case.advance(5_000)
+    assert case.ingestor.ingest(PODS, "100", "104", [pod("b", 104)]).skipped == 1
+    assert case.state()["watermark_at"] == before
+
+
 def test_a_list_replaces_the_cache_at_once(case: Case) -> None:
     opened(case)
     case.ingestor.ingest(PODS, "100", "102", [pod("a", 101, b"A", "u1", "web"), pod("b", 102, b"B", "u2", "db")])

@@ -105,6 +105,19 @@ def test_a_bookmark_moves_the_watermark_with_an_empty_batch(opened: Rig) -> None
     assert opened.server.mark(1, PODS) == process.feeds[PODS].position == str(opened.api.rv)
 
 
+def test_a_bookmark_at_the_watermark_confirms_it(opened: Rig) -> None:
+    """Else the first delete after two quiet minutes would ask for a live list."""
+    process = opened.processes[0]
+    calls = calls_of(process)
+    watching = process.sources[PODS].watching
+    assert watching is not None
+    mark = process.feeds[PODS].position
+    for _ in range(3):
+        watching.extra = [WatchEvent("BOOKMARK", mark, b"{}")]
+        opened.settle()
+    assert [args for name, args in calls if name == "ingest"] == [(PODS, mark, mark, [])] * 3
+
+
 def test_one_that_is_behind_drops_what_is_applied_and_rests_instead_of_sending(opened: Rig) -> None:
     first, second = opened.processes[0], opened.start("b")
     opened.settle()
