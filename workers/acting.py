@@ -127,18 +127,24 @@ def _pod(answer: Answer) -> Pod | None:
 
 
 def delete_pods(owner: ReplicaSet, plan: Plan, versions: Mapping[str, str], ledger: Ledger) -> Acting:
-    """Delete the plan's victims all at once, each only if it is still the pod that was ranked."""
-    grant: Grant = yield Reserve(len(plan.delete))
+    """Delete the plan's victims all at once, each only if it is still the pod that was ranked.
+
+    One without a version was changed by its adoption in this very turn: it waits until the cache has read that.
+    """
+    victims = [(name, uid) for name, uid in plan.delete if uid in versions]
+    if not victims:
+        return
+    grant: Grant = yield Reserve(len(victims))
     writes = tuple(
         Write("delete", "pods", owner.namespace, name, uid=uid, rv=versions[uid])
-        for name, uid in plan.delete[: grant.granted]
+        for name, uid in victims[: grant.granted]
     )
     if writes:
         yield Announce(owner.uid, tuple(Entry("delete", write.target, write.uid, write.rv) for write in writes))
         ledger.announced(writes)
         answers: list[Answer] = yield Send(writes, prepaid=True)
         yield from deleted(writes, answers, ledger)
-    if grant.granted < len(plan.delete):
+    if grant.granted < len(victims):
         ledger.again_in(grant.wait_ms)
 
 

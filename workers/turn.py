@@ -47,8 +47,6 @@ def turn(claim: Claim, view_age_ms: int, controller: Controller, ctx: TurnContex
             blocked = yield from looking.still_blocked(owner.namespace, record.blocked, ledger)
     snapshot = Snapshot(owner, pods, satisfied=satisfied, held=held, blocked=blocked)
     plan: Plan = controller.decide(snapshot, ctx.wall_ms())
-    if plan.invalid:
-        return ledger.finish()  # nothing is to be done, and no time will change that
 
     if plan.writes or plan.wants_related:
         snapshot, plan, versions = yield from looking.closer(
@@ -57,6 +55,8 @@ def turn(claim: Claim, view_age_ms: int, controller: Controller, ctx: TurnContex
         if plan.adopt or plan.release:
             snapshot = yield from claiming.claim_pods(snapshot, plan, controller, ledger)
             plan = controller.decide(snapshot, ctx.wall_ms())
+            adopted = snapshot.adopted or _NONE
+            versions = {uid: rv for uid, rv in versions.items() if uid not in adopted}
         if plan.create:
             yield from acting.create_pods(owner, plan, controller, ledger)
         elif plan.delete:
@@ -77,6 +77,8 @@ def _write_status(
 ) -> Turn:
     """Write the status if it says anything new, with the resourceVersion it was computed from, never on a fresh one."""
     assert claim.owner is not None
+    if plan.invalid:
+        return ledger.finish()  # nothing was done, and no time will change that
     now_ms = ctx.wall_ms()
     new = controller.status(owner, plan, ledger.error, now_ms, ctx.reports_terminating)
     if new is not None and f"{controller.resource}=" not in claim.needs:
