@@ -42,8 +42,8 @@ SHOWN_MAX = 5
 @click.option(
     "--faults",
     type=click.IntRange(0, 100_000),
-    help="How many. Default: 5 in 4 seconds. Of 300 about 240 kill workers, 30 ingestors, 15 supervisors, 10 are pauses,"
-    " 5 lose Redis.",
+    help="How many. Default: 5 in 4 seconds. Of 300 about 240 kill workers, 30 ingestors, 15 supervisors; 10 are"
+    " pauses, 5 lose Redis.",
 )
 @click.option("--nodes", type=click.IntRange(1, 5_000), default=5, show_default=True, help="Simulated nodes.")
 @click.option(
