@@ -6,6 +6,7 @@ import pytest
 
 from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
 from workers.chaos.evidence import Claimed, Lost, Request, Watermark
+from workers.chaos.fences import CUT
 
 
 def test_a_create_that_no_record_named() -> None:
@@ -44,6 +45,21 @@ def test_a_write_of_a_lost_epoch_is_announced_for_as_long_as_it_may_land() -> No
     story.creates("web-a").finish(("create", "web-a")).runs().turn().step(Lost(story.at_s, "flushed"))
     story.wait(DRAIN_S + 1.0).exists_already("web-a")
     assert kinds(story.check()) == ["unannounced_write"]
+
+
+def test_a_write_whose_record_died_with_the_trace() -> None:
+    """Redis was killed between its answer to a record and the line of the trace that would have told of it."""
+    story = Story(1).claim().creates("web-a").finish().runs().turn()
+    story.step(Lost(story.at_s, CUT))
+    findings = story.check()
+    assert "unannounced_write" not in kinds(findings)
+    assert findings.opportunities["unproved_writes"] == 1
+
+
+def test_a_write_without_a_record_while_the_trace_was_whole() -> None:
+    story = Story(1).claim().creates("web-a").finish().runs().turn()
+    story.wait(1.0).step(Lost(story.at_s, CUT))
+    assert "unannounced_write" in kinds(story.check())
 
 
 def test_a_delete_that_no_record_named() -> None:

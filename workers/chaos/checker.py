@@ -102,6 +102,7 @@ def check(evidence: Evidence) -> Findings:
             "late_commits": writes.late,
             "stale_nonce_refusals": len(fences.refused),
             "reissued_writes": writes.reissued,
+            "unproved_writes": writes.unproved,
             "live_lists": fences.live_lists,
             "epochs": len(fences.epochs),
             "rests": owners.rests,

@@ -71,6 +71,10 @@ class View:
     marks: dict[str, int]
 
 
+CUT = "the connection was closed"
+"""Why data count as lost when Redis was killed under the trace."""
+
+
 @dataclass
 class Fences:
     """Fed step by step in the order of Redis; ``violations`` are complete when the trace is."""
@@ -87,6 +91,8 @@ class Fences:
     epochs: list[int] = field(default_factory=list)
     open_spans: list[tuple[float, float]] = field(default_factory=list)
     """From OPEN to the loss of the data."""
+    cuts: list[float] = field(default_factory=list)
+    """When the trace itself broke off: what Redis had answered and not yet told of died with it."""
 
     def __post_init__(self) -> None:
         self._epoch, self._minted_s, self._open = 0, math.nan, False
@@ -107,6 +113,8 @@ class Fences:
             case Attached():
                 self._attached(step)
             case Lost(at_s, why):
+                if why == CUT:
+                    self.cuts.append(at_s)
                 self._lose(at_s, why)
             case Minted(at_s, epoch):
                 if epoch in self.epochs:
