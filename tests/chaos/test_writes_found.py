@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
-from workers.chaos.evidence import Claimed, Lost, Request, Watermark
-from workers.chaos.fences import CUT
+from workers.chaos.evidence import CUT, Claimed, Lost, Request, Watermark
 
 
 def test_a_create_that_no_record_named() -> None:

@@ -112,8 +112,12 @@ class Attached(NamedTuple):
     phase: str = ""
 
 
+CUT = "the connection was closed"
+"""Why data count as lost when Redis died under the trace: what it had answered and not yet told of died with it."""
+
+
 class Lost(NamedTuple):
-    """The data went: flushed, or the server died."""
+    """The data went: flushed, or the server died (``CUT``)."""
 
     at_s: float
     why: str

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from workers.chaos.evidence import (
+    CUT,
     Attached,
     Claimed,
     Dirty,
@@ -69,10 +70,6 @@ class View:
     at_s: float
     epoch: int
     marks: dict[str, int]
-
-
-CUT = "the connection was closed"
-"""Why data count as lost when Redis was killed under the trace."""
 
 
 @dataclass

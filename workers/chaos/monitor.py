@@ -9,7 +9,6 @@ Two lines are ours: ``@attached <time> <epoch> <phase>`` and ``@lost <time> <why
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from broker import keys, script_texts
+from workers.chaos.evidence import CUT
 
 RETRY_S = 0.01
 CHUNK_BYTES = 1 << 20
@@ -97,16 +97,14 @@ class MonitorRecorder:
                     reader, writer = await self._attach()
                     self.attached.set()
                     await self._record(reader)
-                    self._note(f"@lost {time.time():.6f} the connection was closed")
-                except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, _NotReady) as error:
-                    if self.attached.is_set():
-                        self._note(f"@lost {time.time():.6f} {type(error).__name__}")
+                except (OSError, asyncio.IncompleteReadError, _NotReady):
+                    pass  # closed, reset or not there yet: it is all the same
                 finally:
-                    self.attached.clear()
                     if writer is not None:
                         writer.close()
-                        with contextlib.suppress(OSError):
-                            await writer.wait_closed()
+                if self.attached.is_set():
+                    self._note(f"@lost {time.time():.6f} {CUT}")
+                    self.attached.clear()
                 await asyncio.sleep(RETRY_S)
         finally:
             self._file.close()
