@@ -6,11 +6,17 @@ is sent once, and every new connection proves that it speaks to the server of ou
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
 from redis.connection import AbstractConnection
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from broker.values import EpochOver
@@ -58,7 +64,50 @@ def connect(url: str, *, timeout_s: float = 4.0, guard: RunGuard | None = None) 
         raise BadRedisUrl(f"--redis {url!r}: {error}; it looks like redis://user:password@host:6379/0") from None
     if guard is not None:
         pool.connection_kwargs["redis_connect_func"] = _greeting(guard)
-    return redis.Redis(connection_pool=pool)
+    return _Client(pool)
+
+
+class _Client(redis.Redis):
+    """Its scripts go over one connection that it keeps: to fetch one from the pool and bring it back takes as long as
+    the call. All else is the pool's way: a connection that was closed meanwhile, or on which something lies unread, is
+    made anew before anything is sent.
+    """
+
+    def __init__(self, pool: redis.ConnectionPool) -> None:
+        super().__init__(connection_pool=pool)
+        self._kept: Any = None
+        self._kept_by_pid = 0
+        self._in_use = threading.Lock()
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """As its parent's. Calls at the same time, from several threads, take connections of the pool."""
+        if args[0] != "EVALSHA" or not self._in_use.acquire(blocking=False):
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        try:
+            connection = self._ready_connection()
+            try:
+                connection.send_command(*args, check_health=False)
+                return connection.read_response()
+            except ResponseError:
+                raise  # an answer like any other
+            except BaseException:
+                connection.disconnect()  # the answer may still come: nobody must take it for his
+                raise
+        finally:
+            self._in_use.release()
+
+    def _ready_connection(self) -> Any:
+        if self._kept is None or self._kept_by_pid != os.getpid():
+            self._kept, self._kept_by_pid = self.connection_pool.get_connection(), os.getpid()
+            return self._kept
+        try:
+            fresh = not self._kept.can_read()
+        except (RedisConnectionError, RedisTimeoutError, OSError):
+            fresh = False
+        if not fresh:
+            self._kept.disconnect()
+            self._kept.connect()
+        return self._kept
 
 
 def _greeting(guard: RunGuard) -> Callable[[AbstractConnection], None]:

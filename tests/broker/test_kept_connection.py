@@ -1,0 +1,158 @@
+"""Scripts go over one kept connection: whatever happens to it, no call gets another's answer, none is sent twice."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from broker.connection import RunGuard, connect
+from broker.embedded_redis import EmbeddedRedis
+from broker.values import EpochOver
+
+COUNT = "return redis.call('INCR', KEYS[1])"
+SLOW = """
+local function now_ms() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end
+local began_ms = now_ms()
+while now_ms() - began_ms < 700 do end
+return 'slow'
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+    with EmbeddedRedis(tmp_path_factory.mktemp("kept") / "redis") as running:
+        yield running
+
+
+@pytest.fixture
+def admin(server: EmbeddedRedis) -> redis.Redis:
+    client = connect(server.url("admin"))
+    client.flushall()
+    return client
+
+
+def test_one_connection_serves_all_calls(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    sha = admin.script_load(COUNT)
+    client = connect(server.url("admin"))
+    assert [client.execute_command("EVALSHA", sha, 1, "n") for _ in range(3)] == [1, 2, 3]
+    assert len([each for each in admin.client_list() if each["cmd"] == "evalsha"]) == 1
+
+
+def test_a_connection_that_was_closed_is_replaced_before_anything_is_sent(
+    admin: redis.Redis, server: EmbeddedRedis
+) -> None:
+    sha = admin.script_load(COUNT)
+    client = connect(server.url("admin"))
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 1
+    (kept,) = [each for each in admin.client_list() if each["cmd"] == "evalsha"]
+    admin.client_kill_filter(_id=kept["id"])
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 2
+    assert admin.get("n") == b"2"
+
+
+def test_the_new_connection_proves_itself(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    guard = RunGuard()
+    sha = admin.script_load(COUNT)
+    client = connect(server.url("admin"), guard=guard)
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 1
+    (kept,) = [each for each in admin.client_list() if each["cmd"] == "evalsha"]
+    guard.expected = "another run"
+    admin.client_kill_filter(_id=kept["id"])
+    with pytest.raises(EpochOver):
+        client.execute_command("EVALSHA", sha, 1, "n")
+    assert admin.get("n") == b"1"
+
+
+def test_an_answer_nobody_waited_for_is_nobody_s(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    slow, count = admin.script_load(SLOW), admin.script_load(COUNT)
+    client = connect(server.url("admin"), timeout_s=0.3)
+    with pytest.raises(RedisTimeoutError):
+        client.execute_command("EVALSHA", slow, 0)
+    time.sleep(0.8)
+    assert client.execute_command("EVALSHA", count, 1, "n") == 1
+
+
+def test_an_exception_that_breaks_in_leaves_no_answer_behind(
+    admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a death penalty, between the sending and the reading."""
+    sha = admin.script_load(COUNT)
+    client = connect(server.url("admin"))
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 1
+    connection = client._kept  # type: ignore[attr-defined]
+
+    def struck(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "read_response", struck)
+        with pytest.raises(KeyboardInterrupt):
+            client.execute_command("EVALSHA", sha, 1, "n")
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 3
+
+
+def test_an_error_is_an_answer(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    client = connect(server.url("admin"))
+    sha = admin.script_load(COUNT)
+    client.execute_command("EVALSHA", sha, 1, "n")
+    before = client._kept.__dict__["_sock"]  # type: ignore[attr-defined]
+    with pytest.raises(NoScriptError):
+        client.execute_command("EVALSHA", "0" * 40, 0)
+    admin.set("word", "x")
+    with pytest.raises(ResponseError):
+        client.execute_command("EVALSHA", sha, 1, "word")
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 2
+    assert client._kept.__dict__["_sock"] is before  # type: ignore[attr-defined]
+
+
+def test_threads_do_not_share_it(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    sha = admin.script_load("return {KEYS[1], KEYS[1]}")
+    client = connect(server.url("admin"))
+    wrong: list[object] = []
+
+    def ask(word: bytes) -> None:
+        for _ in range(300):
+            answer = client.execute_command("EVALSHA", sha, 1, word)
+            if answer != [word, word]:
+                wrong.append(answer)
+
+    threads = [threading.Thread(target=ask, args=(b"k%d" % number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_fork_does_not_share_it(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    sha = admin.script_load(COUNT)
+    client = connect(server.url("admin"))
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 1
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = 0 if client.execute_command("EVALSHA", sha, 1, "n") == 2 else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 3
+
+
+def test_a_server_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "redis") as own:
+        client = connect(own.url("admin"))
+        sha = client.script_load(COUNT)
+        client.execute_command("EVALSHA", sha, 1, "n")
+        own.kill()
+        with pytest.raises(RedisConnectionError):
+            client.execute_command("EVALSHA", sha, 1, "n")
