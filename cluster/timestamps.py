@@ -1,11 +1,17 @@
 """Kubernetes timestamps from and to unix milliseconds."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
+
+
+@lru_cache(maxsize=64)
+def _of_second(unix_s: int) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def seconds_text(unix_ms: int) -> str:
     """metav1.Time: whole seconds, `2006-01-02T15:04:05Z`."""
-    return datetime.fromtimestamp(unix_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _of_second(unix_ms // 1000)
 
 
 def micro_text(unix_ms: int) -> str:
