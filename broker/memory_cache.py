@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from broker.memory_state import EpochState, Job, Stored, newer, split
 from broker.values import Cached, Event, Ingested
 
+LOCK_MAX_MS = 60_000
+
 
 def cached(stored: Stored) -> Cached:
     """What a reader gets."""
@@ -85,7 +87,7 @@ def stage(state: EpochState, now: int, resource: str, gen: str, events: Sequence
     if gen == generation(state, resource) or gen in state.abandoned:
         return False
     if holder != gen:
-        if now < until_ms:
+        if now < until_ms <= now + max(lock_ms, LOCK_MAX_MS):
             return False
         state.abandoned.add(holder)
         state.republish.append(Job("sweep", resource, holder))

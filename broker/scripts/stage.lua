@@ -11,11 +11,13 @@ if (#ARGV - 3) % 5 ~= 0 then return redis.error_reply('stage: five arguments an 
 for i = 8, #ARGV, 5 do -- check every argument before the first write
   if not storable(ARGV[i - 3], ARGV[i - 2], ARGV[i]) then return redis.error_reply('stage: bad object ' .. ARGV[i - 4]) end
 end
+local LOCK_MAX_MS = 60000
 local lock = base .. 'staging:' .. resource
 local holder, until_ms = staging(resource)
 if gen == generation(resource) or redis.call('SISMEMBER', base .. 'abandoned', gen) == 1 then return {'BUSY'} end
 if holder and holder ~= gen then
-  if now < until_ms then return {'BUSY'} end
+  -- A lock that would last longer than any is asked for was set before the clock went back.
+  if now < until_ms and until_ms <= now + math.max(lock_ms, LOCK_MAX_MS) then return {'BUSY'} end
   -- Its stager is dead or late: what it staged goes, and it can never come back to a list with a hole.
   redis.call('SADD', base .. 'abandoned', holder)
   redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. holder .. ' 0')

@@ -290,6 +290,15 @@ def test_only_one_stages_at_a_time(case: Case) -> None:
     assert case.ingestor.stage(PODS, "other", [])
 
 
+def test_a_clock_that_went_back_does_not_keep_a_dead_stagers_lock(case: Case) -> None:
+    opened(case)
+    assert case.ingestor.stage(PODS, "dead", [], lock_ms=5_000)
+    case.jump(-3_600_000)
+    assert case.ingestor.stage(PODS, "next", [], lock_ms=5_000)
+    assert not case.ingestor.stage(PODS, "dead", [], lock_ms=5_000)
+    assert not case.ingestor.stage(PODS, "third", [], lock_ms=5_000)
+
+
 def test_a_late_stager_that_nobody_replaced_goes_on(case: Case) -> None:
     opened(case)
     case.ingestor.stage(PODS, "mine", [pod("a", 90, b"A")], lock_ms=1_000)
