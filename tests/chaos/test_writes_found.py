@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
-from workers.chaos.evidence import CUT, Claimed, Lost, Request, Watermark
+from workers.chaos.evidence import CUT, Blow, Claimed, Lost, Request, Watermark
 
 
 def test_a_create_that_no_record_named() -> None:
@@ -53,6 +53,13 @@ def test_a_write_whose_record_died_with_the_trace() -> None:
     findings = story.check()
     assert "unannounced_write" not in kinds(findings)
     assert findings.opportunities["unproved_writes"] == 1
+
+
+def test_a_kill_of_redis_is_noticed_late() -> None:
+    story = Story(1).claim().creates("web-a")
+    story.blows.append(Blow(story.at_s, "redis", 5))
+    story.finish().runs().turn().wait(1.0).step(Lost(story.at_s, CUT))
+    assert story.check().opportunities["unproved_writes"] == 1
 
 
 def test_a_write_without_a_record_while_the_trace_was_whole() -> None:

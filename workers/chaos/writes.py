@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from workers.chaos.evidence import Blow, Request, Violation
 from workers.chaos.fences import Entry, Fences, Hold
 
-CUT_BEFORE_S, CUT_AFTER_S = 0.05, 0.5
+CUT_BEFORE_S, CUT_AFTER_S = 0.05, 1.0
 """Around a kill of Redis a record may have been accepted and the trace of it lost: its write proves nothing then."""
+CUT_NOTICED_S = 2.0
+"""So much later at most a kill is noticed by the recorder."""
 CLOCK_S = 0.002
 """Two servers read the same clock, a little before and after what they note."""
 
@@ -61,6 +63,10 @@ class Writes:
         self._holds: dict[str, list[Hold]] = defaultdict(list)
         for hold in self.fences.holds:
             self._holds[hold.task].append(hold)
+        kills = [blow.at_s for blow in self.deaths if blow.kind == "redis"]
+        self._cuts = [
+            max((at_s for at_s in kills if 0 <= cut - at_s <= CUT_NOTICED_S), default=cut) for cut in self.fences.cuts
+        ]
         self._died = {holder: blow.at_s for blow in self.deaths for holder in blow.holders if not blow.until_s}
 
     def read(self, requests: Iterable[Request]) -> Writes:
@@ -83,7 +89,7 @@ class Writes:
             )
             self._break("unguarded_delete", request, f"a delete without {wanting} was sent")
         entry = self._entry(request)
-        if entry is None and any(-CUT_BEFORE_S <= request.received_s - cut <= CUT_AFTER_S for cut in self.fences.cuts):
+        if entry is None and any(-CUT_BEFORE_S <= request.received_s - cut <= CUT_AFTER_S for cut in self._cuts):
             self.unproved += 1
         elif entry is None:
             named = request.name or "a name left to the server"
