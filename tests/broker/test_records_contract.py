@@ -95,7 +95,7 @@ def test_a_name_is_held_from_the_last_claim_that_found_it_unanswered(case: Case)
 
 
 def test_no_hold_ends_by_a_clock_that_jumps(case: Case) -> None:
-    """Redis's clock goes a minute forward: the earlier holder's request may still land, so its name stays held for D."""
+    """Redis's clock goes a minute forward: an earlier holder's request may still land, so its name stays held."""
     one = begun(case)
     case.worker.renew([], lease_ms=LEASE_MS)
     record(case, one, Entry("create", "pods/a"))
