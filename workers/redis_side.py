@@ -32,12 +32,18 @@ class RedisSide:
 
     def distrust(self) -> None:
         """Speak to whichever server answers: what it holds is to be found out."""
-        self._guard.expected = None
+        self._expect(None)
 
     def broker(self, seen: Seen) -> RedisBroker:
         """A broker of this epoch; from now on a connection to another server is refused with EpochOver."""
-        self._guard.expected = seen.run
+        self._expect(seen.run)
         return RedisBroker(self._client, seen.epoch, shard=self._shard, clock=self._clock)
+
+    def _expect(self, run: str | None) -> None:
+        """A guard asks new connections only: those there are may lead to another server, so they are given up."""
+        if self._guard.expected != run:
+            self._guard.expected = run
+            self._client.connection_pool.disconnect()
 
     def mint(self, number: int) -> None:
         """Begin an epoch, after the Lease was won. Raises BrokerUnreachable: it may have begun or not."""
