@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture
 def inventory(request: pytest.FixtureRequest) -> str:
-    """Names the upstream case in the test's id; see ``turn_rig.inventory``."""
+    """Names the upstream case in the test's id; see ``turn_inventory``."""
     return str(request.param)

@@ -1,0 +1,369 @@
+"""The engine: until when it sends, what it does in an outage, whom it serves, what it tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from turn_rig import UNANSWERED, WORKER, Rig, fail_with
+
+from broker.memory_state import ExpectHash
+from broker.values import Batch, BrokerUnreachable, ClaimLost, EpochOver, Idle
+from cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from cluster.listing import ListError
+from cluster.resources import PODS
+from controllers.registry import CONTROLLERS
+from tests.simulation.world import refusal
+from workers.acting import TOO_LATE
+from workers.engine import OUTAGE_AFTER, load_spec
+from workers.steps import TurnFailed
+
+KEY = "default/web"
+
+
+def slowed(rig: Rig, step: str, by_ms: int, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Calls of a step of the broker take so long. Returns the calls."""
+    real, calls = getattr(rig.broker, step), []
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        result = real(*args, **kwargs)
+        rig.clock.advance(by_ms)
+        return result
+
+    monkeypatch.setattr(rig.broker, step, slow)
+    return calls
+
+
+# -- until when
+
+
+def test_the_lease_counts_from_before_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the call took is lost: Redis may have begun the lease as soon as it was sent."""
+    rig = Rig()
+    rig.owner(0)
+    slowed(rig, "claim", 700, monkeypatch)
+    asked_ms = rig.clock.mono_ms()
+    rig.turns()
+    ((status,), deadline_ms, prepaid) = rig.api.sends[0]
+    assert (status.verb, prepaid) == ("status", False)
+    assert deadline_ms == asked_ms + rig.settings.lease_ms - rig.settings.send_margin_ms
+
+
+def test_a_record_begins_the_lease_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig()
+    rig.owner(3)
+    records = slowed(rig, "record", 300, monkeypatch)
+    begun_ms = rig.clock.mono_ms()
+    rig.turns()
+    deadlines = [deadline_ms - begun_ms for writes, deadline_ms, _ in rig.api.sends if writes[0].verb == "create"]
+    assert deadlines == [4_500, 4_800], "each batch from before its own record"
+    assert len(records) == 2
+
+
+def test_what_is_not_recorded_looks_whether_the_claim_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When half of the lease is over: an empty record begins it anew, or says that it is lost."""
+    rig = Rig()
+    rig.owner(0)
+    slowed(rig, "claim", 2_001, monkeypatch)
+    records = slowed(rig, "record", 0, monkeypatch)
+    asked_ms = rig.clock.mono_ms()
+    rig.turns()
+    assert [(args[1], args[2]) for args in records] == [("", ())]
+    assert rig.api.sends[0][1] == asked_ms + 2_001 + 4_500
+    assert rig.queue.records == {}, "it announced nothing"
+
+
+def test_a_young_lease_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig()
+    rig.owner(0)
+    slowed(rig, "claim", 2_000, monkeypatch)
+    records = slowed(rig, "record", 0, monkeypatch)
+    rig.turns()
+    assert (len(rig.api.sends), records) == (1, [])
+
+
+def test_a_lost_claim_writes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig()
+    rig.owner(0)
+    batch = rig.claim()
+    rig.broker.release(WORKER)  # its supervisor takes it for dead
+    rig.clock.advance(2_001)
+    with pytest.raises(ClaimLost):
+        rig.engine.turn(batch, batch.claims[0])
+    assert rig.api.sends == []
+
+
+def test_a_create_needs_the_claim() -> None:
+    rig = Rig()
+    rig.owner(1)
+    batch = rig.claim()
+    rig.broker.release(WORKER)
+    with pytest.raises(ClaimLost):
+        rig.engine.turn(batch, batch.claims[0])
+    assert (rig.api.sends, rig.queue.records) == ([], {})
+
+
+@pytest.mark.parametrize("waited_ms", [0, 2_000, 2_001, 60_000])
+def test_what_is_sent_again_looks_as_well(waited_ms: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was announced under an earlier claim; keys of a batch wait for each other, and this one may be lost."""
+    rig = Rig()
+    rig.owner(1)
+    rig.api.refuse = fail_with(UNANSWERED, "create", 1)
+    rig.turns()
+    rig.read("replicasets")
+    rig.later(5)
+    slowed(rig, "claim", waited_ms, monkeypatch)
+    records = slowed(rig, "record", 0, monkeypatch)
+    batch, sends = rig.claim(), len(rig.api.sends)
+    asked_ms = rig.clock.mono_ms() - waited_ms
+    rig.engine.turn(batch, batch.claims[0])
+    looked = waited_ms > 2_000
+    assert [args[2] for args in records] == [()] * looked
+    assert rig.api.sends[sends][1] == asked_ms + waited_ms * looked + 4_500
+
+
+# -- an outage
+
+
+@pytest.mark.parametrize(
+    ("answer", "outage"),
+    [
+        pytest.param(UNANSWERED, True, id="no answer"),
+        pytest.param(Answer(NOT_SENT, error="cannot connect"), True, id="not connected"),
+        pytest.param(Answer(NOT_SENT, error=TOO_LATE), False, id="too late: our own fault"),
+        pytest.param(Answer(500), False, id="a server error is an answer"),
+        pytest.param(refusal(409, "Conflict"), False, id="a conflict is an answer"),
+    ],
+)
+def test_three_transport_errors_in_a_row(answer: Answer, outage: bool) -> None:
+    """After them no key is used up by failing fast: nothing is claimed until the API answers a probe."""
+    rig = Rig()
+    for number in range(5):
+        rig.owner(0, f"web{number}")
+    rig.api.refuse = fail_with(answer, "status", OUTAGE_AFTER)
+    batch = rig.engine.claim(WORKER, OUTAGE_AFTER)
+    assert isinstance(batch, Batch)
+    for claim in batch.claims:
+        rig.run(batch, claim)
+    rig.api.answers_probes = False
+    queued = list(rig.queue.stream)
+    if not outage:
+        assert isinstance(rig.engine.claim(WORKER, 8), Batch)
+        assert rig.api.probes == 0
+        return
+    assert [rig.engine.claim(WORKER, 8) for _ in range(3)] == [Idle.WAIT] * 3
+    assert (rig.api.probes, rig.queue.stream) == (3, queued), "keys stay where they are"
+    rig.api.answers_probes = True
+    assert isinstance(rig.engine.claim(WORKER, 8), Batch)
+    rig.api.answers_probes = False
+    assert isinstance(rig.engine.claim(WORKER, 8), Idle)
+    assert rig.api.probes == 4, "it counts from the start"
+
+
+def test_an_answer_ends_the_row() -> None:
+    rig = Rig()
+    for number in range(6):
+        rig.owner(0, f"web{number}")
+    script = iter([UNANSWERED, UNANSWERED, None, UNANSWERED, UNANSWERED, None])
+    rig.api.refuse = lambda write: next(script)
+    rig.api.answers_probes = False
+    batch = rig.claim()
+    for claim in batch.claims:
+        rig.run(batch, claim)
+    assert rig.engine.claim(WORKER, 8) is Idle.EMPTY
+    assert rig.api.probes == 0
+
+
+def test_one_burst_can_be_an_outage() -> None:
+    rig = Rig()
+    rig.owner(7)
+    rig.api.refuse = lambda write: Answer(NO_ANSWER) if rig.count("create") > 3 else None
+    batch = rig.claim()
+    rig.run(batch, batch.claims[0])
+    rig.api.answers_probes = False
+    assert rig.engine.claim(WORKER, 8) is Idle.WAIT
+
+
+# -- queues
+
+
+def test_queues_rotate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each queue is asked first in its turn, so that a busy one starves none."""
+    other = msgspec.structs.replace(CONTROLLERS["replicaset"], name="other", queue="other")
+    monkeypatch.setitem(CONTROLLERS, "other", other)
+    rig = Rig(queues=("replicaset", "other"))
+    for queue in ("replicaset", "other"):
+        rig.broker.add(queue, [f"default/web{number}" for number in range(3)])
+    served = []
+    for _ in range(6):
+        batch = rig.engine.claim(WORKER, 1)
+        assert isinstance(batch, Batch)
+        served.append(batch.queue)
+        rig.run(batch, batch.claims[0])
+    assert served[:4] in (["other", "replicaset"] * 2, ["replicaset", "other"] * 2)
+    assert sorted(served) == ["other"] * 3 + ["replicaset"] * 3
+
+
+def test_a_queue_without_keys_costs_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = msgspec.structs.replace(CONTROLLERS["replicaset"], name="other", queue="other")
+    monkeypatch.setitem(CONTROLLERS, "other", other)
+    rig = Rig(queues=("replicaset", "other"))
+    rig.broker.add("replicaset", ["default/a", "default/b"])
+    assert [ended.key for ended in rig.turns()] == ["default/a", "default/b"]
+
+
+def test_a_worker_serves_the_queues_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = msgspec.structs.replace(CONTROLLERS["replicaset"], name="other", queue="other")
+    monkeypatch.setitem(CONTROLLERS, "other", other)
+    rig = Rig(queues=("other",))
+    rig.broker.add("replicaset", ["default/a"])
+    assert rig.turns() == []
+    assert rig.engine.queues == ("other",)
+
+
+def test_what_a_claim_hands_over() -> None:
+    spec = load_spec(CONTROLLERS["replicaset"])
+    assert spec.text == "replicaset replicasets pods/owner/uid pods/orphan/namespace"
+
+
+def test_claims_say_how_much_and_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig(lease_ms=6_000, batch_bytes=1_000)
+    seen: list[tuple[str, dict[str, int]]] = []
+
+    def claim(holder: str, nonce: str, specs: Any, **limits: int) -> Idle:
+        seen.append((nonce, limits))
+        return Idle.EMPTY
+
+    monkeypatch.setattr(rig.broker, "claim", claim)
+    rig.engine.claim(WORKER, 5)
+    rig.engine.claim(WORKER, 5)
+    assert seen[0][1] == {"lease_ms": 6_000, "hold_ms": 15_000, "keys_max": 5, "bytes_max": 1_000}
+    nonces = {nonce for nonce, _ in seen}
+    assert len(nonces) == 2, "a claim call has a nonce of its own"
+    assert all(len(nonce) == 32 for nonce in nonces)
+
+
+# -- failures
+
+
+def test_a_live_list_that_fails_fails_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is deleted on an old view; what was learned before stays."""
+    rig = Rig()
+    uid = rig.owner(2)
+    rig.rest()
+    rig.world.change_owner("web", replicas=1)
+    rig.read("replicasets")
+    rig.clock.advance(rig.settings.view_age_max_ms + 1)
+
+    def list_live(resource: str, namespace: str) -> Any:
+        raise ListError(PODS, Answer(500))
+
+    monkeypatch.setattr(rig.api, "list_live", list_live)
+    batch = rig.claim()
+    with pytest.raises(TurnFailed, match="live list: cannot list pods: the server answered 500") as failure:
+        rig.engine.turn(batch, batch.claims[0])
+    assert rig.engine.finish([failure.value.finish]) == [1]
+    assert (rig.count("delete"), len(rig.pods(uid)), list(rig.queue.delayed)) == (0, 2, [KEY])
+
+
+def test_the_age_of_the_view_is_that_of_the_pods() -> None:
+    """Confirmed is what an ingestor has said of it lately, though nothing happened."""
+    rig = Rig()
+    rig.owner(2)
+    rig.rest()
+    rig.world.change_owner("web", replicas=1)
+    rig.clock.advance(rig.settings.view_age_max_ms + 1)
+    rig.read()
+    rig.turns()
+    assert (rig.count("delete"), rig.api.lists) == (1, 0)
+
+
+@pytest.mark.parametrize("error", [EpochOver("over"), BrokerUnreachable("no answer"), ClaimLost("lost")])
+@pytest.mark.parametrize("step", ["record", "look"])
+def test_what_the_broker_raises_ends_the_turn(step: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is for whoever runs the turn to say what comes of it; nothing is sent after it."""
+    rig = Rig()
+    rig.owner(1)
+    if step == "look":
+        rig.queue.records[KEY] = ExpectHash({"blocked pods/x": "uid=y"}, rig.clock.wall_ms() + 1_000)
+
+    def fail(*args: Any, **kwargs: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(rig.broker, step, fail)
+    batch = rig.claim()
+    with pytest.raises(type(error)):
+        rig.engine.turn(batch, batch.claims[0])
+    assert rig.api.writes == []
+
+
+def test_events_are_told_whatever_becomes_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """About the owner as the turn read it; also when the claim was lost in the middle of a burst."""
+    rig = Rig()
+    rig.owner(3)
+    real, calls = rig.broker.record, iter(range(2))
+
+    def record(*args: Any, **kwargs: Any) -> Any:
+        if next(calls) == 1:
+            raise ClaimLost(KEY)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(rig.broker, "record", record)
+    batch = rig.claim()
+    with pytest.raises(ClaimLost):
+        rig.engine.turn(batch, batch.claims[0])
+    ((name, rv, event),) = rig.api.told
+    assert (name, rv, event.reason) == ("web", batch.claims[0].owner.rv, "SuccessfulCreate")  # type: ignore[union-attr]
+
+    failing = Rig()
+    failing.owner(1)
+    failing.api.refuse = fail_with(refusal(403, "Forbidden"), "create")
+    failing.turns()
+    assert [event.message for _, _, event in failing.api.told] == ["Error creating: Forbidden"]
+
+
+def test_nothing_to_tell() -> None:
+    rig = Rig()
+    rig.owner(0)
+    rig.turns()
+    assert rig.api.told == []
+
+
+# -- the rest
+
+
+def test_a_finish_of_a_lost_claim_is_refused() -> None:
+    rig = Rig()
+    rig.owner(0)
+    batch = rig.claim()
+    finish = rig.engine.turn(batch, batch.claims[0])
+    rig.broker.release(WORKER)
+    assert rig.engine.finish([finish]) == [-1]
+
+
+def test_one_that_is_not_registered_gets_nothing() -> None:
+    rig = Rig()
+    rig.owner(0)
+    assert rig.engine.claim("nobody", 8) is Idle.UNKNOWN
+
+
+def test_nothing_is_claimed_while_an_epoch_drains() -> None:
+    rig = Rig()
+    rig.store.state.phase = "DRAIN"
+    assert rig.engine.claim(WORKER, 8) is Idle.WAIT
+
+
+def test_waiting_takes_a_token() -> None:
+    rig = Rig()
+    assert rig.engine.claim(WORKER, 8) is Idle.EMPTY
+    assert rig.engine.wait(1.0) is False
+    rig.broker.add("replicaset", [KEY])
+    assert rig.engine.wait(1.0) is True
+
+
+def test_closing() -> None:
+    rig = Rig()
+    rig.engine.close()
+    assert rig.api.closed
