@@ -54,6 +54,23 @@ def test_too_late_ends_the_slow_start_without_a_failure() -> None:
     assert [event.reason for event in ledger.events] == ["SuccessfulCreate"] * 2
 
 
+def test_of_several_failures_the_first_is_told() -> None:
+    ledger = plays(
+        claimed(rs(3)),
+        """
+        reserve 1           -> all
+        announce create 0   -> recorded
+        send create 0       -> 201@20
+        reserve 2           -> all
+        announce create 1 2 -> recorded
+        send create 1 2     -> 422 quota
+        send status 0, FailedCreate (Invalid) @5 -> 200@30
+        fails (Invalid), retry: drop create 0; need pods 20; drop create 1; drop create 2; need replicasets 30
+        """,
+    )
+    assert [event.reason for event in ledger.events] == ["SuccessfulCreate", "FailedCreate", "FailedCreate"]
+
+
 def test_a_terminating_namespace_does_not_end_the_slow_start() -> None:
     plays(
         claimed(rs(2)),
