@@ -33,6 +33,8 @@ class Settings:
     turn_limit_ms: int = 45_000
     stall_ms: int = 60_000
     batch_keys: int = 8
+    batch_keys_quick: int = 32
+    """After a full batch in which nothing was to be done: most of what such turns cost is the way to Redis."""
     batch_bytes: int = 262_144
     slow_turn_ms: int = 50
     """A worker whose turns take longer claims one key at a time."""

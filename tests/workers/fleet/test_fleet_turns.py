@@ -25,6 +25,7 @@ from broker.values import (
     Idle,
     Verdict,
 )
+from workers.clock import Clock, ManualClock
 from workers.exit_code import ExitCode
 from workers.rq_client import open_rq_client
 from workers.rq_worker import FleetWorker
@@ -96,14 +97,16 @@ def run(rig: Rig) -> Iterator[Callable[..., FleetWorker]]:
     slots = TurnSlots(1)
     handlers = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
 
-    def work(engine: ScriptedEngine, **options: Any) -> FleetWorker:
+    def work(engine: ScriptedEngine, clock: Clock | None = None, **options: Any) -> FleetWorker:
         class Worker(FleetWorker):
             @staticmethod
             def engine_factory(settings: Settings, broker: RedisBroker, queues: Sequence[str]) -> ScriptedEngine:
                 return engine
 
         seat = Seat("w-test", "test", epoch.current(rig.admin), slots[0])
-        worker = Worker([QUEUE], "w-test", connection=open_rq_client(rig.settings), settings=rig.settings, seat=seat)
+        worker = Worker(
+            [QUEUE], "w-test", connection=open_rq_client(rig.settings), settings=rig.settings, seat=seat, clock=clock
+        )
         worker.work(burst=True, **options)
         assert slots[0].read().since_ms == 0
         assert engine.closed is (worker.exit_code is ExitCode.DONE)
@@ -120,6 +123,34 @@ def test_a_batch_is_ended_in_one_call(run: Callable[..., FleetWorker]) -> None:
     assert [[each.key for each in call] for call in engine.finished] == [["a/1", "a/2", "a/3"], ["a/4"]]
     assert engine.asked_for == [8, 8, 8]
     assert worker.exit_code is ExitCode.DONE
+
+
+def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., FleetWorker]) -> None:
+    """Only after a full batch of quick turns: 8 keys, then 32, then 8 again as soon as a turn asked the API."""
+    clock = ManualClock()
+
+    def asking(claim: Claim) -> Finish:
+        clock.advance(17)
+        return ok(claim)
+
+    full = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, 32, 32)]
+    engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/31": asking})
+    run(engine, clock)
+    assert engine.asked_for == [8, 32, 8, 8, 32, 8], "the second full batch of 32 held a turn of 17 ms"
+
+
+def test_a_worker_of_slow_turns_takes_one_key_at_a_time(run: Callable[..., FleetWorker]) -> None:
+    """And what it has done is ended at once, not with the batch."""
+    clock = ManualClock()
+
+    def slow(claim: Claim) -> Finish:
+        clock.advance(51)
+        return ok(claim)
+
+    engine = ScriptedEngine([batch_of("a/1", "a/2"), batch_of("a/3"), batch_of("a/4")], {"a/2": slow, "a/3": slow})
+    run(engine, clock)
+    assert engine.asked_for == [8, 1, 1, 8]
+    assert [[each.key for each in call] for call in engine.finished] == [["a/1", "a/2"], ["a/3"], ["a/4"]]
 
 
 def test_a_lost_claim_is_neither_ended_nor_counted(run: Callable[..., FleetWorker]) -> None:
