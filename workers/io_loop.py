@@ -7,13 +7,19 @@ future, where a death penalty can reach it, and what it waited for is cancelled 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import uvloop
 
 T = TypeVar("T")
+
+LOOK_UP_S = 0.1
+"""A signal that comes while the main thread is just about to block wakes nobody: its handler runs when the thread looks
+up, so it does now and then."""
 
 
 class IoLoop:
@@ -26,7 +32,10 @@ class IoLoop:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()  # so that a later call is refused instead of waiting for ever
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -36,8 +45,16 @@ class IoLoop:
     def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Wait for a coroutine. Whatever ends the waiting early (a signal's exception, the timeout) cancels it."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        ends_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
         try:
-            return future.result(timeout_s)
+            while True:
+                try:
+                    return future.result(min(LOOK_UP_S, max(0.0, ends_s - time.monotonic())))
+                except TimeoutError:
+                    if future.done():
+                        return future.result()  # its own, or it has just come
+                    if time.monotonic() >= ends_s:
+                        raise
         except BaseException:
             future.cancel()
             raise
