@@ -1,4 +1,4 @@
-"""Every constant of the fleet, with its relation to the others checked at import.
+"""Every constant of the fleet, with its relation to the others checked wherever one is given.
 
 Values come from the environment where a name is given here, so that a worker started by RQ's own command line finds
 them.
@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Times in ms unless the name says otherwise."""
+    """Times in ms unless the name says otherwise. Raises BadSetting where two of them do not go together."""
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     rq_redis_url: str = ""
@@ -45,9 +46,21 @@ class Settings:
     """Failed turns in a row before the key enters RQ's failed-job registry."""
 
     def __post_init__(self) -> None:
-        assert self.renew_every_ms * 3 < self.lease_ms, "two lost renewals must not lose the lease"
-        assert self.turn_limit_ms < self.stall_ms, "a turn ends itself before its supervisor ends it"
-        assert self.send_margin_ms < self.lease_ms, "a chunk must have time to be sent"
+        for name in self.__annotations__:
+            value = getattr(self, name)
+            if isinstance(value, str | bool):
+                continue
+            least = 0 if name in _MAY_BE_ZERO else 1
+            if not least <= value < math.inf:
+                raise BadSetting(f"OARLOCK_{name.upper()}={value} is out of range: it is at least {least}")
+        self._least("lease_ms", 3 * self.renew_every_ms, "three renew_every_ms: two lost renewals do not lose it")
+        self._least("stall_ms", self.turn_limit_ms, "turn_limit_ms: a turn ends itself before its supervisor does")
+        self._least("lease_ms", self.send_margin_ms, "send_margin_ms: what is announced has time to be sent")
+
+    def _least(self, name: str, bound_ms: int, why: str) -> None:
+        value_ms = getattr(self, name)
+        if value_ms <= bound_ms:
+            raise BadSetting(f"OARLOCK_{name.upper()}={value_ms} must be more than {bound_ms}, {why}")
 
     @property
     def drain_ms(self) -> int:
@@ -88,4 +101,5 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
+_MAY_BE_ZERO = ("api_qps", "send_margin_ms", "slow_turn_ms", "view_age_max_ms")
 _PARSERS: dict[str, Callable[[str], object]] = {"str": str, "int": int, "float": float, "bool": _truth}
