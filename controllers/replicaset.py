@@ -13,7 +13,7 @@ from controllers.claim import claim
 from controllers.flavour import REPLICASET, Flavour
 from controllers.model import Pod, ReplicaSet, controller_of
 from controllers.plan import Plan, Snapshot
-from controllers.podstate import active_pods, is_active, is_finished
+from controllers.podstate import active_pods, is_finished
 from controllers.ranking import age_ratios, victims
 from controllers.related import related_pods, siblings_of
 from controllers.slots import slots_of
@@ -45,7 +45,7 @@ def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Pl
         elif owner.strict:
             create, delete = _strict_refill(snapshot, claimed, -diff, flavour.burst)
         else:
-            create, held_back = _standard_refill(snapshot, -diff, flavour.burst)
+            create, held_back = _standard_refill(snapshot, claimed, -diff, flavour.burst)
     return Plan(
         adopt=adopt,
         release=release,
@@ -78,15 +78,17 @@ def _is_owned(owner: ReplicaSet, pod: Pod) -> bool:
     return ref is not None and ref.uid == owner.uid
 
 
-def _standard_refill(snapshot: Snapshot, missing: int, burst: int) -> tuple[tuple[str, ...], int]:
-    """Names to create, and how many are withheld. Held names come first, for their create may land anyway;
-    on a pod that is ending a held name still counts, for the create may land again once that pod has gone.
+def _standard_refill(snapshot: Snapshot, claimed: list[Pod], missing: int, burst: int) -> tuple[tuple[str, ...], int]:
+    """Names to create, and how many are withheld. Held names come first, for their create may land anyway; one
+    borne by a pod that does not count as ours (it ends, was let go, or is foreign) takes a place all the same,
+    for the create may land once that pod has gone.
     """
     owner, held, blocked = snapshot.owner, snapshot.held, snapshot.blocked
     borne = {pod.name for pod in snapshot.pods}
     withheld = 0
     if held:
-        withheld = sum(1 for pod in snapshot.pods if pod.name in held and not is_active(pod) and _is_owned(owner, pod))
+        ours = {pod.name for pod in claimed}
+        withheld = len(held & (borne | blocked) - ours)
     count = min(missing - withheld, burst)
     if count <= 0:
         return (), min(missing, withheld)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from broker.epoch import Seen
 from broker.values import EpochOver
-from workers.children import Berth, RunChild, fork_child
+from workers.children import Berth, Child, RunChild, fork_child
 from workers.clock import Clock, SystemClock
 from workers.epoch_search import EpochSearch
 from workers.exit_code import NO_BLAME, ExitCode
@@ -37,6 +37,8 @@ from workers.wakeups import Wakeups
 log = logging.getLogger("oarlock.fleet")
 
 GRACE_MS = 25_000
+SEARCH_AFTER_MS = 50
+"""After a lost epoch: one that looks intact and is refused all the same must not keep a core busy."""
 """From SIGTERM to SIGKILL: below the 30 s Kubernetes gives a pod."""
 
 
@@ -167,17 +169,21 @@ class Supervisor:
 
     def _reap(self) -> None:
         """Give back what the dead held: the first thing that happens after a death."""
-        ended = [(berth, code) for berth in self._living() if berth.child and (code := berth.child.ended()) is not None]
+        ended: list[tuple[Child, int, str]] = []
+        for berth in self._living():
+            child = berth.child
+            if child is not None and (code := child.ended()) is not None:
+                # All are taken note of before any is buried: a burial may show that the epoch is over, and then whoever
+                # is still noted as living gets a signal, which would go to a pid that is free for others by now.
+                ended.append((child, code, berth.slot.read().task))
+                berth.vacate(self._clock.mono_ms())
+                if code != ExitCode.DONE:
+                    self._graves.add(child.holder)
         self._untold = self._untold or bool(ended)
-        for berth, code in ended:
-            self._bury(berth, code)
+        for child, code, task in ended:
+            self._bury(child, code, task)
 
-    def _bury(self, berth: Berth, code: int) -> None:
-        child, task = berth.child, berth.slot.read().task
-        assert child is not None
-        berth.vacate(self._clock.mono_ms())
-        if code != ExitCode.DONE:
-            self._graves.add(child.holder)
+    def _bury(self, child: Child, code: int, task: str) -> None:
         blamed = "" if child.killed or code in NO_BLAME else task
         tasks = self._tender.release(child.holder, blamed) if self._tender else []
         level = logging.INFO if code == ExitCode.DONE else logging.WARNING
@@ -193,7 +199,7 @@ class Supervisor:
             self._tender.close()
         self._seen = self._tender = None
         self._watch_timer()
-        self._search.next_ms = 0
+        self._search.next_ms = self._clock.mono_ms() + SEARCH_AFTER_MS
 
     def _watch_timer(self) -> None:
         """The selector follows the tender's timer connection as it comes and goes."""

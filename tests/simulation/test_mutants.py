@@ -78,8 +78,8 @@ def _lookup_instead(monkeypatch: pytest.MonkeyPatch) -> None:
 def _held_names_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     real = replicaset._standard_refill
 
-    def refill(snapshot: Any, missing: int, burst: int) -> Any:
-        return real(msgspec.structs.replace(snapshot, held=frozenset()), missing, burst)
+    def refill(snapshot: Any, *rest: Any) -> Any:
+        return real(msgspec.structs.replace(snapshot, held=frozenset()), *rest)
 
     monkeypatch.setattr(replicaset, "_standard_refill", refill)
 

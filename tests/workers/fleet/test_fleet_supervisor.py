@@ -15,7 +15,7 @@ from fleet_puppet import QUEUE
 from fleet_rig import HERE, Rig, alive, until
 
 from broker import script_texts
-from workers.children import Berth, back_off_ms
+from workers.children import Child, back_off_ms
 from workers.fleet import Supervisor
 from workers.seat import Seat
 from workers.wakeups import Wakeups
@@ -296,9 +296,9 @@ def test_a_death_right_after_the_look_for_the_dead_is_not_slept_over(rig: Rig) -
                 until(lambda: not alive(child.pid))
                 self.killed_at = time.monotonic()
 
-        def _bury(self, berth: Berth, code: int) -> None:
+        def _bury(self, child: Child, code: int, task: str) -> None:
             self.buried_at = time.monotonic()
-            super()._bury(berth, code)
+            super()._bury(child, code, task)
 
     def idle(seat: Seat) -> int:
         time.sleep(60)
