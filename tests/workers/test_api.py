@@ -209,6 +209,17 @@ def test_status(server: Server, api: KubeApi) -> None:
     assert of_change(stale) is Outcome.CONFLICT
 
 
+def test_a_condition_that_goes(server: Server, api: KubeApi) -> None:
+    """The list is replaced as a whole: what another wrote beside it stays, because it is written again."""
+    failure = Condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota", 1_750_000_000_000)
+    other = Condition("StatusUpdate", "True", "E2E", "set from a test", 1_750_000_000_000)
+    for conditions in ((failure, other), (other,), ()):
+        rv, owner = server.owner()
+        body = CONTROLLER.status_patch(owner, ReplicaSetStatus(conditions=conditions), rv)
+        send(api, Write("status", "replicasets", "default", "web", body), prepaid=False)
+        assert server.owner()[1].status.conditions == conditions
+
+
 def test_read(server: Server, api: KubeApi) -> None:
     """Several at the same time, answers in order."""
     _, owner = server.owner()

@@ -120,8 +120,10 @@ def test_a_timeout_of_its_own_is_told_from_ours(io: IoLoop) -> None:
     async def give_up() -> None:
         raise TimeoutError("its own")
 
+    begun_s = time.monotonic()
     with pytest.raises(TimeoutError, match="its own"):
         io.run(give_up(), timeout_s=PATIENCE_S)
+    assert time.monotonic() - begun_s < PATIENCE_S / 2, "at once"
 
 
 def test_longer_than_a_look(io: IoLoop) -> None:
