@@ -199,7 +199,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--rounds", type=int, default=5)
     add("--owners-3", type=int, default=8_000, help="keys of a run over owners of 3 pods")
     add("--owners-50", type=int, default=1_500, help="keys of a run over owners of 50 pods")
-    add("--passes", type=int, default=2, help="times a run goes over its keys")
+    add("--passes", type=int, default=3, help="times a run goes over its keys")
     add("--jobs", type=int, default=1_000, help="jobs of an RQ run")
     add("--chunks", type=int, default=5, help="turns that create a pod, for counting round trips")
     return parser
