@@ -6,7 +6,7 @@ import pytest
 from turn_script import claimed, plays
 
 from controllers.events import Event
-from controllers.model import ReplicaSet, ReplicaSetStatus
+from controllers.model import Pod, ReplicaSet, ReplicaSetStatus
 from tests.decide.builders import pods, rs, slot_names
 
 NAME = slot_names(0)[0]
@@ -190,21 +190,18 @@ def test_deletes_go_all_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cached", "then"),
+    ("cached", "active", "then"),
     [
-        pytest.param("R", "ok", id="11.2.18 still there: wait"),
-        pytest.param("t", "ok: drop delete 0", id="11.2.18 ending: seen"),
-        pytest.param("", "ok: drop delete 0", id="11.2.18 gone: seen"),
-        pytest.param("F", "ok", id="11.2.18 failed, but not gone: wait"),
+        pytest.param(pods("RR"), 2, "ok", id="11.2.18 still there: wait"),
+        pytest.param(pods("tR"), 1, "ok: drop delete 0", id="11.2.18 ending: seen"),
+        pytest.param(pods("RR")[1:], 1, "ok: drop delete 0", id="11.2.18 gone: seen"),
+        pytest.param(pods("FR"), 1, "ok", id="11.2.18 failed, but not gone: wait"),
     ],
 )
-def test_an_answered_delete_is_waited_for(cached: str, then: str) -> None:
-    """One pod of two was deleted, of an owner that wants one: nothing more is deleted before that is seen."""
-    letters = f"{cached}R" if cached else "R"
-    found = pods(letters) if cached else pods(" R".replace(" ", "R"))[1:]
-    claimed_pods = sum(pod.phase == "Running" and not pod.deleting_ms for pod in found)
-    said = ReplicaSetStatus(*([claimed_pods] * 4), None, 1)
-    plays(claimed(rs(1, status=said), found, "answered 0@7"), then)
+def test_an_answered_delete_is_waited_for(cached: tuple[Pod, ...], active: int, then: str) -> None:
+    """The first of two pods was deleted, of an owner that wants one: nothing more is deleted before that is seen."""
+    said = ReplicaSetStatus(active, active, active, active, None, 1)
+    plays(claimed(rs(1, status=said), cached, "answered 0@7"), then)
 
 
 def test_another_pods_end_is_not_the_one_waited_for() -> None:
