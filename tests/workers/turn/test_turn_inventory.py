@@ -348,7 +348,7 @@ def test_the_live_look_before_an_adoption() -> None:
 def test_one_status_write_for_the_new_field() -> None:
     rig = Rig()
     rig.owner(0)
-    assert rig.world.owners["web"][1].status.terminating is None
+    assert "terminating=None" in repr(rig.world.owners["web"][1].status)
     rig.rest()
     assert (rig.world.owners["web"][1].status.terminating, rig.count("status")) == (0, 1)
     rig.broker.add("replicaset", [KEY])
@@ -434,8 +434,8 @@ def test_deletes_are_expected_by_uid(seed: int) -> None:
     assert rig.count("delete") == 20
     victims = [(pod.name, pod.owner_refs[0].name) for _, pod in rig.world.pods.values()]
     rng.shuffle(victims)
-    for pod, owner in victims:
-        rig.world.change_pod(pod, deleting_ms=1)
+    for victim, owner in victims:
+        rig.world.change_pod(victim, deleting_ms=1)
         rig.read()
         rig.turns()
         deletes[owner] -= 1

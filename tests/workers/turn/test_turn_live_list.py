@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from turn_script import claimed, plays
 
 from broker.values import Cached, Claim
 from controllers import codec
-from controllers.model import OwnerRef, ReplicaSet, ReplicaSetStatus
+from controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from tests.decide.builders import pod, pods, rs, with_fields
 
 OLD_MS = 120_001
 
 
-def counted(replicas: int, pods_said: int, **fields: object) -> ReplicaSet:
+def counted(replicas: int, pods_said: int, **fields: Any) -> ReplicaSet:
     """An owner whose status says so many pods."""
-    return rs(replicas, status=ReplicaSetStatus(*([pods_said] * 4), None, 1), **fields)
+    return rs(replicas, status=ReplicaSetStatus(pods_said, pods_said, pods_said, pods_said, None, 1), **fields)
 
 
 def test_creates_with_a_lost_record() -> None:
@@ -170,11 +172,11 @@ SIBLING = rs(1, name="web-old", uid="old", owner_refs=(DEPLOYMENT,))
 OF_SIBLING = pod("web-old-x", owner_refs=(OwnerRef("apps/v1", "ReplicaSet", "web-old", "old", True, True),))
 
 
-def cached(*objects: object) -> list[Cached]:
-    return [Cached("9", each.uid, codec.encode(each)) for each in objects]  # type: ignore[attr-defined]
+def cached(*objects: Pod | ReplicaSet) -> list[Cached]:
+    return [Cached("9", each.uid, codec.encode(each)) for each in objects]
 
 
-def spread() -> tuple[object, ...]:
+def spread() -> tuple[Pod, ...]:
     """Two pods of ours, the second on the node where a pod of the sibling is."""
     first, second = pods("RR")
     return first, with_fields(second, node_name="n2")
@@ -184,7 +186,7 @@ def test_related_pods_weigh_in() -> None:
     """11.2.7: the node with more pods of the owner's relatives loses one; these are looked up for the ranking."""
     owner = counted(1, 2, owner_refs=(DEPLOYMENT,))
     plays(
-        claimed(owner, spread()),  # type: ignore[arg-type]
+        claimed(owner, spread()),
         """
         look replicasets owner=dep -> $
         look pods owner=old        -> $
@@ -208,7 +210,7 @@ def test_related_pods_weigh_in() -> None:
 def test_related_pods_are_looked_up_only_for_a_ranking(replicas: int, refs: tuple[OwnerRef, ...], victims: str) -> None:
     count = len(victims.split())
     plays(
-        claimed(counted(replicas, 2, owner_refs=refs), spread()),  # type: ignore[arg-type]
+        claimed(counted(replicas, 2, owner_refs=refs), spread()),
         f"""
         reserve {count}           -> all
         announce delete {victims} -> recorded
@@ -237,7 +239,7 @@ def test_an_only_child_has_no_pods_to_look_up() -> None:
 def test_relatives_are_looked_up_once_and_the_list_is_ranked() -> None:
     owner = counted(1, 2, owner_refs=(DEPLOYMENT,))
     plays(
-        claimed(owner, spread()),  # type: ignore[arg-type]
+        claimed(owner, spread()),
         """
         look replicasets owner=dep -> $
         look pods owner=old        -> $

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from turn_script import claimed, plays
 
+from controllers.model import ReplicaSet
 from tests.decide.builders import OTHER_UID, pods, rs, with_fields
 
 SLOW = "no answer within 4 s"
@@ -131,10 +132,10 @@ def test_what_failed_does_not_hide_what_was_settled() -> None:
         pytest.param(rs(0), id="of an owner that wants none"),
     ],
 )
-def test_creates_are_forced(owner: object) -> None:
+def test_creates_are_forced(owner: ReplicaSet) -> None:
     """An absence would prove nothing: the first sending may still be under way."""
     plays(
-        claimed(owner, (), "create 0", needs="pods=90"),  # type: ignore[arg-type]
+        claimed(owner, (), "create 0", needs="pods=90"),
         """
         reserve 1     -> all
         send create 0 -> 201@20

@@ -132,8 +132,8 @@ def say(step: Step, owner: ReplicaSet | None) -> str:
             assert step.namespace == "default"
             return f"list {step.resource}"
         case Look():
-            words = [slot(each.removeprefix("default/")) for each in step.ids]
-            return " ".join([f"look {step.resource}", *words, *step.entries])
+            slots = [slot(each.removeprefix("default/")) for each in step.ids]
+            return " ".join([f"look {step.resource}", *slots, *step.entries])
 
 
 def ending(finish: Finish) -> str:
