@@ -135,7 +135,7 @@ def _json(each: Pod, rv: str) -> bytes:
         {"apiVersion": r.api_version, "kind": r.kind, "name": r.name, "uid": r.uid, "controller": r.controller}
         for r in each.owner_refs
     ]
-    meta = {"namespace": each.namespace, "name": each.name, "uid": each.uid, "resourceVersion": rv}
+    meta: dict[str, Any] = {"namespace": each.namespace, "name": each.name, "uid": each.uid, "resourceVersion": rv}
     meta |= {"labels": each.labels, "ownerReferences": refs}
     if each.deleting_ms:
         meta["deletionTimestamp"] = "2025-06-15T15:06:40Z"
