@@ -117,6 +117,7 @@ def measure(count: int) -> Trips:
         finally:
             calls.close()
     created = [turn for turn in everything[len(noop) :] if "record" in turn]
-    if len(noop) != count or len(created) != count or any("record" in turn for turn in noop):
+    # More no-op turns than asked for: an event may still have been on its way, and woken the key.
+    if len(noop) < count or len(created) != count or any("record" in turn for turn in noop):
         raise Unfit(f"{len(noop)} no-op turns and {len(created)} turns with a create were seen, not {count} each")
     return Trips([len(turn) for turn in noop], [len(turn) for turn in created])
