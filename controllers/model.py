@@ -5,6 +5,8 @@ that changes nothing a controller reads must compare equal to what is known. New
 default, so that a blob written by an older process can still be read.
 """
 
+from typing import Protocol
+
 import msgspec
 
 from controllers.selector import InvalidSelector, LabelSelector, Requirement, label_selector
@@ -14,6 +16,7 @@ __all__ = [
     "Condition",
     "InvalidSelector",
     "LabelSelector",
+    "Owned",
     "OwnerRef",
     "Pod",
     "ReplicaSet",
@@ -41,7 +44,8 @@ class Pod(msgspec.Struct, frozen=True, array_like=True):
     """A pod. `node_name` is empty while unassigned; `ready_since_ms` is set only while `ready`.
 
     `restarts` is the largest count among regular containers, `sidecar_restarts` among restartable init
-    containers.
+    containers. `pinned_node`, kept only while unassigned: the one node that the required node affinity names
+    by its metadata.name field.
     """
 
     namespace: str
@@ -58,6 +62,12 @@ class Pod(msgspec.Struct, frozen=True, array_like=True):
     restarts: int = 0
     sidecar_restarts: int = 0
     deletion_cost: int = 0
+    pinned_node: str = ""
+
+    @property
+    def target_node(self) -> str:
+        """The node it is on or, while unassigned, the one its affinity pins it to; empty where there is neither."""
+        return self.node_name or self.pinned_node
 
     @property
     def key(self) -> str:
@@ -116,7 +126,14 @@ class ReplicaSet(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.namespace}/{self.name}"
 
 
-def controller_of(obj: Pod | ReplicaSet) -> OwnerRef | None:
+class Owned(Protocol):
+    """Anything with owner references."""
+
+    @property
+    def owner_refs(self) -> tuple[OwnerRef, ...]: ...
+
+
+def controller_of(obj: Owned) -> OwnerRef | None:
     """The one owner reference marked as controller, or None for an orphan."""
     for ref in obj.owner_refs:
         if ref.controller:

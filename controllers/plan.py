@@ -1,7 +1,11 @@
-"""What a decision about a number of equal pods is made from, and what comes out of it."""
+"""What a decision about a number of equal pods is made from, and what comes out of any decision about pods."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
+from controllers.events import Event
 from controllers.model import Pod, ReplicaSet
 
 
@@ -41,6 +45,13 @@ class Plan(msgspec.Struct, frozen=True):
     `siblings` and `related`. `held_back`: creates wanted but withheld while held names lie on pods that are
     ending: look again when the hold of these names is over, no event will tell. `age_ratios`: for the
     metric on deletion ages. `invalid`: why nothing at all is done, not even a status write.
+
+    Of owners whose pods differ, such as DaemonSets: `nodes`: the node of each pod to create, by pod name.
+    `revision`: hash label of the pods to create. `back_offs`: node and text of each back-off to keep in the
+    record from before the deletes are sent. `events`: what the owner is told beside the writes themselves.
+    `error`: why a part was not done; the turn is tried again, the status is written all the same.
+    `again_ms`: look again after so long. `prune`: objects of the owner's history to remove. `counts`: what
+    the status is made from.
     """
 
     adopt: tuple[Pod, ...] = ()
@@ -54,6 +65,14 @@ class Plan(msgspec.Struct, frozen=True):
     held_back: int = 0
     age_ratios: tuple[int, ...] = ()
     invalid: str = ""
+    nodes: Mapping[str, str] = {}
+    revision: str = ""
+    back_offs: tuple[tuple[str, str], ...] = ()
+    events: tuple[Event, ...] = ()
+    error: str = ""
+    again_ms: int | None = None
+    prune: tuple[Any, ...] = ()
+    counts: Any = None
 
     @property
     def writes(self) -> bool:

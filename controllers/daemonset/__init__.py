@@ -1,0 +1,1 @@
+"""The decisions of a DaemonSet: one pod on every node that fits."""

@@ -1,0 +1,54 @@
+"""What the decision about a DaemonSet is made from. What comes out is the common `Plan`."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from controllers.daemonset.model import DaemonSet
+from controllers.history.model import ControllerRevision
+from controllers.model import Pod
+from controllers.scheduling.model import Node
+
+
+class BackOff(msgspec.Struct, frozen=True):
+    """How long a failed pod of a node is left alone: `delay_ms` from `at_ms` on, as of one generation of the
+    owner that its status had acknowledged. An entry of another generation counts as absent.
+    """
+
+    generation: int
+    delay_ms: int
+    at_ms: int
+
+    @property
+    def text(self) -> str:
+        """As it stands in the record, such as `generation=3 delay_ms=2000 at_ms=1700000000000`."""
+        return f"generation={self.generation} delay_ms={self.delay_ms} at_ms={self.at_ms}"
+
+    @classmethod
+    def parse(cls, text: str) -> "BackOff | None":
+        """Read `text`; None where it is not one."""
+        facts = dict(word.split("=", 1) for word in text.split() if "=" in word)
+        try:
+            return cls(int(facts["generation"]), int(facts["delay_ms"]), int(facts["at_ms"]))
+        except (KeyError, ValueError):
+            return None
+
+
+class DaemonSnapshot(msgspec.Struct, frozen=True):
+    """All a decision may look at, as of one moment.
+
+    `pods`, `satisfied`, `held`, `blocked`, `adopted`: as in `controllers.plan.Snapshot`. `nodes`: every node
+    of the cluster by name, in order of names. `revision`: the hash label of the current revision, which new
+    pods get. `old_revisions`: the owner's other revisions. `back_offs`: by node name.
+    """
+
+    owner: DaemonSet
+    pods: tuple[Pod, ...]
+    nodes: Mapping[str, Node]
+    revision: str
+    old_revisions: tuple[ControllerRevision, ...] = ()
+    satisfied: bool = True
+    held: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
+    adopted: frozenset[str] | None = None
+    back_offs: Mapping[str, BackOff] = {}

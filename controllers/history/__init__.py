@@ -1,0 +1,1 @@
+"""The revisions of an owner's template, kept as ControllerRevisions."""

@@ -1,0 +1,1 @@
+"""Which nodes a pod template may run on: node selectors and affinity, taints and tolerations."""
