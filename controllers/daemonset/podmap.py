@@ -1,0 +1,38 @@
+"""Which pods of a DaemonSet stand on which node.
+
+Upstream: `pkg/controller/daemon/daemon_controller.go` (getNodesToDaemonPods, podByCreationTimestampAndPhase),
+`pkg/controller/daemon/util/daemonset_util.go` (GetTargetNodeName).
+"""
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from controllers.model import FINISHED_PHASES, Pod
+
+PodMap: TypeAlias = dict[str, list[Pod]]
+"""Node name -> its pods in the order given; never an empty list."""
+
+
+def pod_map(pods: Iterable[Pod], include_ended: bool = False) -> PodMap:
+    """The pods by the node each is on or, while unassigned, pinned to. A pod with neither is left out.
+
+    `pods` are those claimed. One that is finished *and* being deleted is left out too, unless `include_ended`: it may
+    hang on a finalizer for as long as it likes and must not hold up its replacement.
+    """
+    found: PodMap = {}
+    for pod in pods:
+        if pod.deleting_ms and not include_ended and pod.phase in FINISHED_PHASES:
+            continue
+        node = pod.node_name or pod.pinned_node
+        if node in found:
+            found[node].append(pod)
+        elif node:
+            found[node] = [pod]
+    return found
+
+
+def sort_key(pod: Pod) -> tuple[bool, int, str]:
+    """Order among the pods of one node, the one to keep first: assigned before unassigned, then the older, then by
+    name.
+    """
+    return (not pod.node_name, pod.created_ms, pod.name)
