@@ -103,7 +103,7 @@ def _event_fields(obj: Obj) -> dict[str, str]:
     }
 
 
-def _replicaset_fields(obj: Obj) -> dict[str, str]:
+def _replica_fields(obj: Obj) -> dict[str, str]:
     return {"status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
 
 
@@ -163,8 +163,21 @@ _ALL = (
         categories=("all",),
         subresources=frozenset({"status", "scale"}),
         has_generation=True,
-        selectable=_replicaset_fields,
+        selectable=_replica_fields,
         printer=PRINTERS["ReplicaSet"],
+    ),
+    Kind(
+        "ReplicationController",
+        "replicationcontrollers",
+        "replicationcontroller",
+        short_names=("rc",),
+        categories=("all",),
+        subresources=frozenset({"status", "scale"}),
+        has_generation=True,
+        # Upstream: pkg/registry/core/replicationcontroller/strategy.go; kept for clients older than the collector.
+        cascade=Cascade.ORPHAN,
+        selectable=_replica_fields,
+        printer=PRINTERS["ReplicationController"],
     ),
     Kind(
         "Event",

@@ -70,6 +70,14 @@ def containers_and_images(template: Obj | None) -> tuple[str, str]:
 
 
 def _replicaset(obj: Obj, now_s: float) -> list[Cell]:
+    return _replicas(obj, now_s, selector_text((obj.get("spec") or {}).get("selector")))
+
+
+def _replicationcontroller(obj: Obj, now_s: float) -> list[Cell]:
+    return _replicas(obj, now_s, labels_text((obj.get("spec") or {}).get("selector")))
+
+
+def _replicas(obj: Obj, now_s: float, selector: str) -> list[Cell]:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     names, images = containers_and_images(spec.get("template"))
     return [
@@ -80,7 +88,7 @@ def _replicaset(obj: Obj, now_s: float) -> list[Cell]:
         age(obj, now_s),
         names,
         images,
-        selector_text(spec.get("selector")) or NONE,
+        selector or NONE,
     ]
 
 
@@ -194,6 +202,8 @@ def _service(obj: Obj, now_s: float) -> list[Cell]:
 
 NAME_AND_AGE: Final = Printer(_columns("Name|Age"), _name_and_age)
 
+_REPLICAS: Final = _columns("Name|Desired|Current|Ready|Age", "Containers|Images|Selector", "Desired|Current|Ready")
+
 PRINTERS: Final[Mapping[str, Printer]] = {
     "Namespace": Printer(_columns("Name|Status|Age"), _namespace),
     "Node": Printer(
@@ -204,10 +214,8 @@ PRINTERS: Final[Mapping[str, Printer]] = {
         _node,
     ),
     "Pod": Printer(_columns("Name|Ready|Status|Restarts|Age", "IP|Node|Nominated Node|Readiness Gates"), pod_row),
-    "ReplicaSet": Printer(
-        _columns("Name|Desired|Current|Ready|Age", "Containers|Images|Selector", "Desired|Current|Ready"),
-        _replicaset,
-    ),
+    "ReplicaSet": Printer(_REPLICAS, _replicaset),
+    "ReplicationController": Printer(_REPLICAS, _replicationcontroller),
     "Event": Printer(
         _columns("Last Seen|Type|Reason|Object|Message", "Subobject|Source|First Seen|Count|Name", "Count"),
         _event,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
 
 from cluster.embedded import patches, validation
 from cluster.embedded.errors import ApiError, FieldError, bad_request, conflict, invalid, not_found
-from cluster.embedded.labeltext import selector_text
+from cluster.embedded.labeltext import labels_text, selector_text
 from cluster.embedded.negotiation import check_types
 from cluster.embedded.paths import Target
 from cluster.embedded.rest import Outcome, Params, Rest, is_dry_run, success
@@ -40,8 +39,8 @@ def no_subresource(target: Target) -> ApiError:
 def scale_of(obj: Obj) -> Obj:
     """The `autoscaling/v1` Scale of an object with spec.replicas and spec.selector."""
     meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
-    selector = spec.get("selector")
-    plain = isinstance(selector, Mapping) and not {"matchLabels", "matchExpressions"} & set(selector)
+    is_plain = obj.get("kind") == "ReplicationController"  # whose selector is a map of labels
+    selector_line = (labels_text if is_plain else selector_text)(spec.get("selector"))
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
         "kind": "Scale",
@@ -50,8 +49,7 @@ def scale_of(obj: Obj) -> Obj:
         "spec": {"replicas": spec.get("replicas", 0)},
         "status": {
             "replicas": status.get("replicas", 0),
-            # A ReplicationController's selector is a plain map.
-            "selector": selector_text({"matchLabels": selector} if plain else selector),
+            "selector": selector_line,
         },
     }
 

@@ -69,6 +69,22 @@ def _replicaset_spec(spec: Obj) -> Obj:
     return _field(with_defaults(spec, {"replicas": 1}), "template", default_template)
 
 
+def _replicationcontroller(obj: Obj) -> Obj:
+    """The template's labels serve as selector, and as labels of the controller itself, where it has none."""
+    spec = obj.get("spec") or {}
+    filled = with_defaults(spec, {"replicas": 1})
+    template = spec.get("template")
+    if template is not None:
+        filled = _field(filled, "template", default_template)
+        labels = (template.get("metadata") or {}).get("labels")
+        if labels:
+            if not filled.get("selector"):
+                filled = {**filled, "selector": labels}
+            if not obj["metadata"].get("labels"):
+                obj = {**obj, "metadata": {**obj["metadata"], "labels": labels}}
+    return obj if filled is spec else {**obj, "spec": filled}
+
+
 def _node(obj: Obj) -> Obj:
     def status(old: Obj) -> Obj:
         capacity = old.get("capacity")
@@ -88,6 +104,7 @@ def _service(obj: Obj) -> Obj:
 _DEFAULTS: Final[Mapping[str, Callable[[Obj], Obj]]] = {
     "Pod": default_pod,
     "ReplicaSet": _replicaset,
+    "ReplicationController": _replicationcontroller,
     "Node": _node,
     "Secret": _secret,
     "Service": _service,

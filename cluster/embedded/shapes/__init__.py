@@ -18,6 +18,7 @@ from cluster.embedded.shapes import kinds, pods
 _SHAPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "Pod": pods.Pod,
     "ReplicaSet": kinds.ReplicaSet,
+    "ReplicationController": kinds.ReplicationController,
     "Namespace": kinds.Namespace,
     "Node": kinds.Node,
     "Lease": kinds.Lease,

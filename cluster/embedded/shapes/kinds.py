@@ -42,6 +42,19 @@ class ReplicaSet(Shape):
     status: ReplicaSetStatus | None = None
 
 
+class ReplicationControllerSpec(Shape):
+    replicas: Number = None
+    min_ready_seconds: Number = None
+    selector: StringMap = None
+    template: Template | None = None
+
+
+class ReplicationController(Shape):
+    metadata: Metadata
+    spec: ReplicationControllerSpec | None = None
+    status: ReplicaSetStatus | None = None
+
+
 class NamespaceSpec(Shape):
     finalizers: Strings = None
 

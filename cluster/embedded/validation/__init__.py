@@ -51,6 +51,11 @@ _RULES: Final[Mapping[str, Rules]] = {
         update=workload.replicaset_update_errors,
         status=workload.replicaset_status_errors,
     ),
+    "ReplicationController": Rules(
+        create=workload.replicationcontroller_errors,
+        update=workload.replicationcontroller_update_errors,
+        status=workload.replicaset_status_errors,
+    ),
     "Namespace": Rules(
         name=names.dns_label, create=otherkinds.namespace_errors, status=otherkinds.namespace_status_errors
     ),

@@ -92,6 +92,31 @@ def replicaset_update_errors(new: Obj, old: Obj) -> list[FieldError]:
     return replicaset_errors(new) + selector_immutable_errors(new, old)
 
 
+def replicationcontroller_errors(owner: Obj) -> list[FieldError]:
+    """What is wrong with the spec of a ReplicationController, whose selector is a plain map of labels.
+
+    Upstream: pkg/apis/core/validation/validation.go (ValidateReplicationControllerSpec).
+    """
+    spec = owner.get("spec") or {}
+    errors = not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    selector, template = spec.get("selector") or {}, spec.get("template")
+    if not selector:
+        errors.append(FieldError.required("spec.selector"))
+    errors += not_negative(spec.get("replicas"), "spec.replicas")
+    if template is None:
+        return [*errors, FieldError.required("spec.template")]
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if not selector_matches({"matchLabels": selector}, labels):
+        errors.append(FieldError.invalid("spec.template.metadata.labels", labels, _MISMATCH))
+    errors += template_errors(template, "spec.template")
+    return errors + always_running_errors(template, "ReplicationController")
+
+
+def replicationcontroller_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+    """As for a new one: even the selector may change."""
+    return [] if new.get("spec") is old.get("spec") else replicationcontroller_errors(new)
+
+
 def replicaset_status_errors(owner: Obj) -> list[FieldError]:
     """Counts that cannot be true together."""
     status = owner.get("status") or {}
