@@ -4,51 +4,30 @@ Each function takes the JSON of one whole object and returns its resourceVersion
 raises WireError when the bytes are not such an object. As in Go's decoding, null counts as absent.
 """
 
-from datetime import datetime
-from typing import Annotated, TypeVar
-
 import msgspec
 
 from controllers import deletion_cost
-from controllers.model import Condition, LabelSelector, OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
-from controllers.selector import Requirement, label_selector
+from controllers.model import LabelSelector, Pod, ReplicaSet, ReplicaSetStatus
+from controllers.scheduling.wire import pinned_node
+from controllers.selector import label_selector
+from controllers.wire_parts import (
+    STRICT_ANNOTATION,
+    Meta,
+    Selector,
+    WireCondition,
+    WireError,
+    conditions_of,
+    decoded,
+    ms_of,
+    owner_refs,
+    selector_of,
+    template_of,
+)
 
-STRICT_ANNOTATION = "oarlock.io/strict"
+__all__ = ["STRICT_ANNOTATION", "WireError", "pod_from_json", "replicaset_from_json", "replicationcontroller_from_json"]
+
 _REPLICAS_DEFAULT = 1  # what the API server fills in when spec.replicas is absent
-
-_Time = Annotated[datetime, msgspec.Meta(tz=True)]
-_T = TypeVar("_T")
-
-
-class WireError(ValueError):
-    """The bytes are not the JSON of the kind of object asked for."""
-
-
-class _Owner(msgspec.Struct, rename="camel"):
-    uid: str
-    name: str = ""
-    kind: str = ""
-    api_version: str = ""
-    controller: bool | None = None
-    block_owner_deletion: bool | None = None
-
-
-class _Annotations(msgspec.Struct):
-    cost: str | None = msgspec.field(default=None, name=deletion_cost.ANNOTATION)
-    strict: str | None = msgspec.field(default=None, name=STRICT_ANNOTATION)
-
-
-class _Meta(msgspec.Struct, rename="camel"):
-    name: str
-    namespace: str
-    uid: str
-    resource_version: str
-    generation: int | None = None
-    labels: dict[str, str] | None = None
-    annotations: _Annotations | None = None
-    owner_references: tuple[_Owner, ...] | None = None
-    creation_timestamp: _Time | None = None
-    deletion_timestamp: _Time | None = None
+_NO_AFFINITY = msgspec.Raw(b"")
 
 
 class _Container(msgspec.Struct, rename="camel"):
@@ -61,41 +40,23 @@ class _ContainerStatus(msgspec.Struct, rename="camel"):
     restart_count: int = 0
 
 
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str
-    status: str
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: _Time | None = None
-
-
 class _PodSpec(msgspec.Struct, rename="camel"):
     node_name: str | None = None
     init_containers: tuple[_Container, ...] | None = None
+    affinity: msgspec.Raw = _NO_AFFINITY  # read only where it may pin the pod: while it is unassigned
 
 
 class _PodStatus(msgspec.Struct, rename="camel"):
     phase: str | None = None
-    conditions: tuple[_Condition, ...] | None = None
+    conditions: tuple[WireCondition, ...] | None = None
     container_statuses: tuple[_ContainerStatus, ...] | None = None
     init_container_statuses: tuple[_ContainerStatus, ...] | None = None
 
 
 class _Pod(msgspec.Struct):
-    metadata: _Meta
+    metadata: Meta
     spec: _PodSpec | None = None
     status: _PodStatus | None = None
-
-
-class _Expression(msgspec.Struct):
-    key: str
-    operator: str
-    values: tuple[str, ...] | None = None
-
-
-class _Selector(msgspec.Struct, rename="camel"):
-    match_labels: dict[str, str] | None = None
-    match_expressions: tuple[_Expression, ...] | None = None
 
 
 class _TemplateMeta(msgspec.Struct):
@@ -109,7 +70,7 @@ class _Template(msgspec.Struct):
 class _ReplicaSetSpec(msgspec.Struct, rename="camel"):
     replicas: int | None = None
     min_ready_seconds: int | None = None
-    selector: _Selector | None = None
+    selector: Selector | None = None
     template: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -120,86 +81,100 @@ class _ReplicaSetStatus(msgspec.Struct, rename="camel"):
     available_replicas: int | None = None
     terminating_replicas: int | None = None
     observed_generation: int | None = None
-    conditions: tuple[_Condition, ...] | None = None
+    conditions: tuple[WireCondition, ...] | None = None
 
 
 class _ReplicaSet(msgspec.Struct):
-    metadata: _Meta
+    metadata: Meta
     spec: _ReplicaSetSpec
+    status: _ReplicaSetStatus | None = None
+
+
+class _ReplicationControllerSpec(msgspec.Struct, rename="camel"):
+    replicas: int | None = None
+    min_ready_seconds: int | None = None
+    selector: dict[str, str] | None = None
+    template: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _ReplicationController(msgspec.Struct):
+    metadata: Meta
+    spec: _ReplicationControllerSpec
     status: _ReplicaSetStatus | None = None
 
 
 _POD = msgspec.json.Decoder(_Pod)
 _REPLICASET = msgspec.json.Decoder(_ReplicaSet)
+_REPLICATIONCONTROLLER = msgspec.json.Decoder(_ReplicationController)
 _TEMPLATE = msgspec.json.Decoder(_Template | None)
 
 
 def pod_from_json(raw: bytes) -> tuple[str, Pod]:
     """A v1 Pod."""
-    wire = _decoded(_POD, raw, "Pod")
+    wire = decoded(_POD, raw, "Pod")
     meta, spec, status = wire.metadata, wire.spec or _PodSpec(), wire.status or _PodStatus()
     ready_since_ms, ready = 0, False
     for condition in status.conditions or ():
         if condition.type == "Ready":
             ready = condition.status == "True"
-            ready_since_ms = _ms(condition.last_transition_time) if ready else 0
+            ready_since_ms = ms_of(condition.last_transition_time) if ready else 0
             break
     return meta.resource_version, Pod(
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
         labels=meta.labels or {},
-        owner_refs=_owner_refs(meta),
+        owner_refs=owner_refs(meta),
         node_name=spec.node_name or "",
         phase=status.phase or "",
-        created_ms=_ms(meta.creation_timestamp),
-        deleting_ms=_ms(meta.deletion_timestamp),
+        created_ms=ms_of(meta.creation_timestamp),
+        deleting_ms=ms_of(meta.deletion_timestamp),
         ready=ready,
         ready_since_ms=ready_since_ms,
         restarts=max([c.restart_count for c in status.container_statuses or ()], default=0),
         sidecar_restarts=_sidecar_restarts(spec, status) if spec.init_containers else 0,
         deletion_cost=deletion_cost.parse(meta.annotations.cost) if meta.annotations else 0,
+        pinned_node="" if spec.node_name or spec.affinity is _NO_AFFINITY else pinned_node(spec.affinity),
     )
 
 
 def replicaset_from_json(raw: bytes) -> tuple[str, ReplicaSet]:
     """An apps/v1 ReplicaSet."""
-    wire = _decoded(_REPLICASET, raw, "ReplicaSet")
+    wire = decoded(_REPLICASET, raw, "ReplicaSet")
+    return wire.metadata.resource_version, _owner(wire, selector_of(wire.spec.selector), _status(wire.status))
+
+
+def replicationcontroller_from_json(raw: bytes) -> tuple[str, ReplicaSet]:
+    """A v1 ReplicationController in the form of a ReplicaSet. No selector stays none, an empty one empty.
+
+    Upstream: `pkg/controller/replication/conversion.go`.
+    """
+    wire = decoded(_REPLICATIONCONTROLLER, raw, "ReplicationController")
+    selector = None if wire.spec.selector is None else label_selector(wire.spec.selector)
+    if wire.status is not None:
+        wire.status.terminating_replicas = None  # the kind has no such field
+    return wire.metadata.resource_version, _owner(wire, selector, _status(wire.status))
+
+
+def _owner(
+    wire: _ReplicaSet | _ReplicationController, selector: LabelSelector | None, status: ReplicaSetStatus
+) -> ReplicaSet:
     meta, spec = wire.metadata, wire.spec
-    return meta.resource_version, ReplicaSet(
+    return ReplicaSet(
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
         generation=meta.generation or 0,
         replicas=_REPLICAS_DEFAULT if spec.replicas is None else spec.replicas,
-        selector=_selector(spec.selector),
-        template=bytes(spec.template),
+        selector=selector,
+        template=template_of(spec.template),
         template_labels=_template_labels(spec.template),
         min_ready_seconds=spec.min_ready_seconds or 0,
-        deleting_ms=_ms(meta.deletion_timestamp),
-        owner_refs=_owner_refs(meta),
-        status=_status(wire.status),
+        deleting_ms=ms_of(meta.deletion_timestamp),
+        owner_refs=owner_refs(meta),
+        status=status,
         strict=bool(meta.annotations and meta.annotations.strict == "true"),
-        created_ms=_ms(meta.creation_timestamp),
-    )
-
-
-def _decoded(decoder: msgspec.json.Decoder[_T], raw: bytes | msgspec.Raw, what: str) -> _T:
-    try:
-        return decoder.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise WireError(f"not a {what}: {error}") from error
-
-
-def _ms(moment: datetime | None) -> int:
-    """Unix milliseconds; 0 when absent, which in Go may also be spelled as a date in the year 1."""
-    return 0 if moment is None else max(0, round(moment.timestamp() * 1000))
-
-
-def _owner_refs(meta: _Meta) -> tuple[OwnerRef, ...]:
-    return tuple(
-        OwnerRef(ref.api_version, ref.kind, ref.name, ref.uid, bool(ref.controller), bool(ref.block_owner_deletion))
-        for ref in meta.owner_references or ()
+        created_ms=ms_of(meta.creation_timestamp),
     )
 
 
@@ -208,15 +183,8 @@ def _sidecar_restarts(spec: _PodSpec, status: _PodStatus) -> int:
     return max([c.restart_count for c in status.init_container_statuses or () if c.name in sidecars], default=0)
 
 
-def _selector(wire: _Selector | None) -> LabelSelector | None:
-    if wire is None:
-        return None
-    expressions = tuple(Requirement(e.key, e.operator, e.values or ()) for e in wire.match_expressions or ())
-    return label_selector(wire.match_labels, expressions)
-
-
 def _template_labels(raw: msgspec.Raw) -> dict[str, str]:
-    template = _decoded(_TEMPLATE, raw, "pod template")
+    template = decoded(_TEMPLATE, raw, "pod template")
     return (template and template.metadata and template.metadata.labels) or {}
 
 
@@ -230,8 +198,5 @@ def _status(wire: _ReplicaSetStatus | None) -> ReplicaSetStatus:
         available=wire.available_replicas or 0,
         terminating=wire.terminating_replicas,
         observed_generation=wire.observed_generation or 0,
-        conditions=tuple(
-            Condition(c.type, c.status, c.reason or "", c.message or "", _ms(c.last_transition_time))
-            for c in wire.conditions or ()
-        ),
+        conditions=conditions_of(wire.conditions),
     )

@@ -32,13 +32,14 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
 
 class Toleration(msgspec.Struct, frozen=True, array_like=True):
     """One entry of spec.tolerations; an empty key or effect stands for all of them, an empty operator for
-    Equal.
+    Equal. `toleration_seconds` plays no part in placing and is kept for the pods made; None: for ever.
     """
 
     key: str = ""
     operator: str = ""
     value: str = ""
     effect: str = ""
+    toleration_seconds: int | None = None
 
 
 class NodeRequirement(msgspec.Struct, frozen=True, array_like=True):
