@@ -51,7 +51,8 @@ class Plan(msgspec.Struct, frozen=True):
     record from before the deletes are sent. `events`: what the owner is told beside the writes themselves.
     `error`: why a part was not done; the turn is tried again, the status is written all the same.
     `again_ms`: look again after so long. `prune`: objects of the owner's history to remove. `counts`: what
-    the status is made from.
+    the status is made from. `observed`: whether the status may acknowledge the owner's generation; false
+    while something announced earlier is outstanding, since nothing has been done about that generation yet.
     """
 
     adopt: tuple[Pod, ...] = ()
@@ -73,6 +74,7 @@ class Plan(msgspec.Struct, frozen=True):
     again_ms: int | None = None
     prune: tuple[Any, ...] = ()
     counts: Any = None
+    observed: bool = True
 
     @property
     def writes(self) -> bool:

@@ -1,0 +1,152 @@
+"""One step of replacing old pods by new ones, within the limits of the update strategy.
+
+It comes after presence is in order: only when nothing else is to be written and nothing is outstanding. So what it
+deletes here is created anew, or its surplus pruned, by later turns. Upstream: `pkg/controller/daemon/update.go`
+(rollingUpdate, findUpdatedPodsOnNode); that stops collecting candidates once a limit is reached, which changes nothing,
+since then none of them is used.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from controllers.availability import is_available
+from controllers.daemonset.limits import max_surge, max_unavailable
+from controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
+from controllers.daemonset.plan import DaemonSnapshot
+from controllers.daemonset.podmap import PodMap
+from controllers.daemonset.updated import is_updated
+from controllers.model import Pod
+
+
+class Rolling(msgspec.Struct, frozen=True):
+    """What to write, first to go first and not cut to any burst: pods to delete, nodes to create a pod on.
+
+    `error`: why there is nothing, although there might be.
+    """
+
+    delete: tuple[Pod, ...] = ()
+    create_on: tuple[str, ...] = ()
+    error: str = ""
+
+
+def rolling(
+    snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tuple[bool, bool]], now_ms: int
+) -> Rolling:
+    """The step for pods as they are at `now_ms`. Nothing for any other strategy, such as OnDelete.
+
+    `podmap`: without pods that are finished and being deleted. `eligible`: of each node, whether the pod should run
+    there and whether it may continue to. Nodes are taken in order of their names.
+    """
+    owner = snapshot.owner
+    if owner.strategy != ROLLING_UPDATE:
+        return Rolling()
+    desired = [node for node, (should_run, _) in eligible.items() if should_run]
+    try:
+        unavailable_limit = max_unavailable(owner, len(desired))
+        surge_limit = max_surge(owner, len(desired))
+    except ValueError as err:
+        return Rolling(error=f"rolling update of {owner.key}: {err}")
+    if surge_limit == 0:
+        return _without_surge(snapshot, podmap, desired, unavailable_limit, now_ms)
+    return _with_surge(snapshot, podmap, eligible, len(desired), surge_limit, now_ms)
+
+
+def _without_surge(
+    snapshot: DaemonSnapshot, podmap: PodMap, desired: Iterable[str], limit: int, now_ms: int
+) -> Rolling:
+    """Delete old pods: all that are unavailable anyway, of the others as many as the limit has left.
+
+    Unavailable is every node, also one that is gone or should not run the pod, without exactly one pod that stays and
+    is available.
+    """
+    owner, revision = snapshot.owner, snapshot.revision
+    unavailable = 0
+    must_replace: list[Pod] = []
+    candidates: list[Pod] = []
+    for node in sorted(podmap.keys() | desired):
+        new, old, excess = _staying(podmap.get(node, ()), owner, revision)
+        only = new or old
+        if excess or only is None or (new and old):
+            unavailable += 1
+        elif is_available(only, owner.min_ready_seconds, now_ms):
+            if old:
+                candidates.append(old)
+        else:
+            unavailable += 1
+            if old:
+                must_replace.append(old)
+    return Rolling(delete=(*must_replace, *candidates[: max(0, limit - unavailable)]))
+
+
+def _with_surge(
+    snapshot: DaemonSnapshot,
+    podmap: PodMap,
+    eligible: Mapping[str, tuple[bool, bool]],
+    desired: int,
+    limit: int,
+    now_ms: int,
+) -> Rolling:
+    """Create new pods beside old ones: wherever the old one is unavailable, and elsewhere up to the limit; delete the
+    old ones whose successors are available.
+
+    A pod on a node that should no longer run one stays until another node makes up for it.
+    """
+    owner, revision = snapshot.owner, snapshot.revision
+    surging = available = 0
+    delete: list[Pod] = []
+    leaving: list[Pod] = []
+    must_surge: list[str] = []
+    candidates: list[str] = []
+    for node in sorted(podmap):
+        new, old, excess = _staying(podmap[node], owner, revision)
+        if excess:
+            surging += 1
+            continue
+        first = old or new
+        first_is_available = first is not None and is_available(first, owner.min_ready_seconds, now_ms)
+        available += first_is_available
+        if old is None:
+            continue
+        if new is not None:
+            if is_available(new, owner.min_ready_seconds, now_ms):
+                delete.append(old)
+            else:
+                surging += 1
+            continue
+        if node not in snapshot.nodes:
+            return Rolling(error=f"rolling update of {owner.key}: pod {old.name} is on node {node}, which is not known")
+        should_run, _ = eligible[node]
+        if first_is_available:
+            if should_run:
+                candidates.append(node)
+            else:
+                leaving.append(old)
+        elif should_run:
+            must_surge.append(node)
+        else:
+            delete.append(old)
+    return Rolling(
+        delete=(*delete, *leaving[: max(0, available - desired)]),
+        create_on=(*must_surge, *candidates[: max(0, limit - surging)]),
+    )
+
+
+def _staying(pods: Collection[Pod], owner: DaemonSet, revision: str) -> tuple[Pod | None, Pod | None, bool]:
+    """Of the pods of a node that are not being deleted the new one, the old one, and whether there are more than one
+    of either.
+    """
+    new: Pod | None = None
+    old: Pod | None = None
+    for pod in pods:
+        if pod.deleting_ms:
+            continue
+        if is_updated(pod, revision, owner.template_generation):
+            if new is not None:
+                return None, None, True
+            new = pod
+        elif old is not None:
+            return None, None, True
+        else:
+            old = pod
+    return new, old, False
