@@ -1,0 +1,89 @@
+"""Bodies of the requests about revisions, and about the pods that are labelled anew.
+
+Every patch is a strategic merge patch that names the UID it means, those of revisions the resourceVersion too: the
+API refuses it when another object bears the name or, of a revision, when anything about it has changed.
+Upstream: pkg/controller/daemon/update.go (snapshot, dedupCurHistories).
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from controllers.claim import Claimer
+from controllers.flavour import Flavour
+from controllers.history.digest import revision_data
+from controllers.history.model import HASH_LABEL, ControllerRevision
+
+
+class _Meta(msgspec.Struct):
+    labels: dict[str, str] | None = None
+
+
+class _Template(msgspec.Struct):
+    metadata: _Meta | None = None
+
+
+_TEMPLATE = msgspec.json.Decoder(_Template | None)
+
+
+def revision_body(
+    owner: Claimer,
+    flavour: Flavour,
+    template: bytes,
+    annotations: Mapping[str, str],
+    name: str,
+    revision_hash: str,
+    number: int,
+) -> bytes:
+    """A new ControllerRevision. `annotations`: all of the owner's, which is how a change cause gets into the history.
+
+    Raises ValueError for a template that is not the JSON of one.
+    """
+    try:
+        decoded = _TEMPLATE.decode(template) or _Template()
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"template: {error}") from error
+    labels = (decoded.metadata and decoded.metadata.labels) or {}
+    metadata: dict[str, object] = {
+        "name": name,
+        "namespace": owner.namespace,
+        "labels": labels | {HASH_LABEL: revision_hash},
+        "ownerReferences": [
+            {
+                "apiVersion": flavour.api_version,
+                "kind": flavour.kind,
+                "name": owner.name,
+                "uid": owner.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return msgspec.json.encode(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": metadata,
+            "data": msgspec.Raw(revision_data(template)),
+            "revision": number,
+        }
+    )
+
+
+def label_revision_patch(revision: ControllerRevision, resource_version: str) -> bytes:
+    """Gives a revision without a hash label its own name as one; upstream means no hash here either."""
+    metadata = {"uid": revision.uid, "resourceVersion": resource_version, "labels": {HASH_LABEL: revision.name}}
+    return msgspec.json.encode({"metadata": metadata})
+
+
+def renumber_patch(revision: ControllerRevision, resource_version: str, number: int) -> bytes:
+    """Makes a revision the latest again."""
+    metadata = {"uid": revision.uid, "resourceVersion": resource_version}
+    return msgspec.json.encode({"metadata": metadata, "revision": number})
+
+
+def relabel_pod_patch(pod_uid: str, revision_hash: str) -> bytes:
+    """Makes a pod one of another revision that holds the same template."""
+    return msgspec.json.encode({"metadata": {"uid": pod_uid, "labels": {HASH_LABEL: revision_hash}}})

@@ -1,0 +1,102 @@
+"""What is to be done about the revisions of an owner's template, and which of them is the current one.
+
+Upstream: constructHistory and dedupCurHistories of pkg/controller/daemon/update.go. Differences: equal templates are
+recognised by their meaning (digest.py); among equal revisions with equal numbers the younger one is kept, not the one
+that happens to be listed last; one that is being deleted already is neither kept beside another nor deleted again.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+
+from controllers.claim import Claimer, claim
+from controllers.history.model import ControllerRevision
+from controllers.history.naming import revision_hash
+
+Revisions = tuple[ControllerRevision, ...]
+
+
+class _Status(Protocol):
+    @property
+    def collision_count(self) -> int | None: ...
+
+
+class HistoryOwner(Claimer, Protocol):
+    """What the history reads of an owner."""
+
+    @property
+    def template_digest(self) -> str: ...
+    @property
+    def status(self) -> _Status: ...
+
+
+class History(msgspec.Struct, frozen=True):
+    """What to do, in this order. One whose template is unchanged and whose revisions are in order writes nothing.
+
+    `adopt`, `release`: of the revisions. `unlabelled`: ours without a hash label; each gets its name as the label.
+    `current`: the revision that holds the owner's template, None where one has to be made (`create`; never while
+    the owner is being deleted). `hash`: the label of pods of the current template, as it is once all is done.
+    `number`: what a new revision gets; the current one gets it too if `renumber` says so, for then it is older than
+    another: the owner went back to it. `duplicates`: others that hold the same template; the pods are labelled anew
+    before these are deleted. `old`: all others, those that are being deleted among them.
+    """
+
+    adopt: Revisions
+    release: Revisions
+    unlabelled: Revisions
+    current: ControllerRevision | None
+    hash: str
+    create: bool
+    number: int
+    renumber: bool
+    duplicates: Revisions
+    old: Revisions
+
+    @property
+    def writes(self) -> bool:
+        """Whether carrying it out sends any request."""
+        more = self.adopt or self.release or self.unlabelled or self.duplicates
+        return bool(self.create or self.renumber or more)
+
+
+def decide_history(
+    owner: HistoryOwner, revisions: Iterable[ControllerRevision], adopted: frozenset[str] | None = None
+) -> History:
+    """`revisions`: those the owner controls and orphans of its namespace, in any order; what is another's is left out.
+
+    `adopted`: None before claims have been made, when every adoption counts as done; afterwards the UIDs of the
+    orphans that were adopted, and every other orphan stays one. Raises InvalidSelector.
+    """
+    claims = claim(owner, revisions)
+    claimed, adopt, release = claims.claimed, tuple(claims.adopt), tuple(claims.release)
+    if adopted is not None:
+        missed = {each.uid for each in adopt} - adopted
+        claimed = [each for each in claimed if each.uid not in missed]
+        adopt = release = ()
+    same = sorted((each for each in claimed if each.digest == owner.template_digest), key=_precedence)
+    old = tuple(each for each in claimed if each.digest != owner.template_digest)
+    number = max((each.revision for each in old), default=0) + 1
+    current = same[-1] if same else None
+    leave = bool(owner.deleting_ms)
+    return History(
+        adopt=adopt,
+        release=release,
+        unlabelled=() if leave else tuple(each for each in claimed if not each.hash and not each.deleting_ms),
+        current=current,
+        hash=hash_of(current) if current else revision_hash(owner.template_digest, owner.status.collision_count),
+        create=current is None and not leave,
+        number=number,
+        renumber=current is not None and current.revision < number and not leave,
+        duplicates=() if leave else tuple(each for each in same[:-1] if not each.deleting_ms),
+        old=old,
+    )
+
+
+def hash_of(revision: ControllerRevision) -> str:
+    """The hash label of a revision, or the one it will get: its name."""
+    return revision.hash or revision.name
+
+
+def _precedence(revision: ControllerRevision) -> tuple[bool, int, int, str]:
+    return not revision.deleting_ms, revision.revision, revision.created_ms, revision.name

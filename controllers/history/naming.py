@@ -1,0 +1,29 @@
+"""The hash of a revision, which is the label of its pods, and the revision's name.
+
+Upstream: pkg/controller/controller_utils.go (ComputeHash), pkg/util/hash/hash.go, apimachinery pkg/util/rand/rand.go
+(SafeEncodeString). Upstream hashes a dump of Go values, which nothing else can reproduce; here it is the digest.
+"""
+
+_FNV_OFFSET, _FNV_PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
+_DIGITS = str.maketrans("0123456789", "456789bcdf")  # letters that form no words
+
+
+def revision_hash(template_digest: str, collision_count: int | None) -> str:
+    """Up to ten characters that are legal in a label and in a name. No collision count differs from one of 0."""
+    text = template_digest.encode()
+    if collision_count is not None:
+        text += (collision_count & _MASK).to_bytes(8, "little")
+    return str(fnv32a(text)).translate(_DIGITS)
+
+
+def fnv32a(data: bytes) -> int:
+    """32-bit FNV-1a."""
+    value = _FNV_OFFSET
+    for byte in data:
+        value = (value ^ byte) * _FNV_PRIME & _MASK
+    return value
+
+
+def revision_name(owner_name: str, revision_hash: str) -> str:
+    """`<owner>-<hash>`; never cut, as upstream does not either."""
+    return f"{owner_name}-{revision_hash}"
