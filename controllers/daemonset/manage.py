@@ -1,0 +1,122 @@
+"""Presence: a pod on every node that should have one, and none too many. It does not look at templates, except that a
+node which surges may keep one pod of the present revision and one older.
+
+Upstream: `pkg/controller/daemon/daemon_controller.go` (manage, podsShouldBeOnNode, getUnscheduledPodsWithoutNode).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from controllers.availability import is_available
+from controllers.daemonset.backoff import next_entry, waiting_ms
+from controllers.daemonset.events import failed_pod, succeeded_pod
+from controllers.daemonset.limits import surges
+from controllers.daemonset.plan import BackOff, DaemonSnapshot
+from controllers.daemonset.podmap import PodMap, sort_key
+from controllers.events import Event
+from controllers.history.model import HASH_LABEL
+from controllers.model import FINISHED_PHASES, Pod
+
+
+class Doomed(NamedTuple):
+    """A pod to delete, what to say of it, and the back-off to keep for its node from before it goes."""
+
+    pod: Pod
+    event: Event | None = None
+    back_off: BackOff | None = None
+
+
+class Managed(NamedTuple):
+    """What presence asks for, not cut to any burst, by node: where to create a pod, and what to delete.
+
+    `again_ms`: until the first failed pod may go that has to wait; None where none waits.
+    """
+
+    create_on: list[str]
+    delete: list[Doomed]
+    again_ms: int | None
+
+
+def manage(snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tuple[bool, bool]], now_ms: int) -> Managed:
+    """Compare the nodes with the pods on them. `podmap`: without pods that are finished and being deleted.
+
+    `eligible`: of each node, in order of names, whether a pod should run there and whether one may continue to.
+    """
+    create_on: list[str] = []
+    delete: list[Doomed] = []
+    waits_ms: list[int] = []
+    surge = surges(snapshot.owner)
+    for node, (should_run, should_continue) in eligible.items():
+        pods = podmap.get(node)
+        if pods is None:
+            if should_run:
+                create_on.append(node)
+        elif not should_continue:
+            delete += [Doomed(pod) for pod in pods if not pod.deleting_ms]
+        elif len(pods) > 1 or pods[0].deleting_ms or pods[0].phase in FINISHED_PHASES:
+            running, ended, wait_ms = _sorted_out(snapshot, node, pods, now_ms)
+            delete += ended
+            if wait_ms:
+                waits_ms.append(wait_ms)
+            if surge and not running and should_run:
+                create_on.append(node)
+            elif len(running) > 1:
+                delete += map(Doomed, _too_many(snapshot, running, now_ms) if surge else running[1:])
+    delete += map(Doomed, _stranded(snapshot, podmap))
+    return Managed(create_on, delete, min(waits_ms, default=None))
+
+
+def _sorted_out(
+    snapshot: DaemonSnapshot, node: str, pods: list[Pod], now_ms: int
+) -> tuple[list[Pod], list[Doomed], int]:
+    """Of the pods of one node: those that run, the one to keep first; those that have ended and go now; and how long
+    the next failed one has to wait, 0 where none does. Pods being deleted are in neither list.
+
+    No more than one failed pod goes at a time, for its back-off holds for the next one.
+    """
+    generation = snapshot.owner.status.observed_generation
+    entry = snapshot.back_offs.get(node)
+    running: list[Pod] = []
+    ended: list[Doomed] = []
+    wait_ms = 0
+    for pod in sorted(pods, key=sort_key):
+        if pod.deleting_ms:
+            continue
+        if pod.phase == "Failed":
+            wait_ms = waiting_ms(entry, generation, now_ms)
+            if not wait_ms:
+                entry = next_entry(entry, generation, now_ms)
+                ended.append(Doomed(pod, failed_pod(pod), entry))
+        elif pod.phase == "Succeeded":
+            ended.append(Doomed(pod, succeeded_pod(pod)))
+        else:
+            running.append(pod)
+    return running, ended, wait_ms
+
+
+def _too_many(snapshot: DaemonSnapshot, running: list[Pod], now_ms: int) -> list[Pod]:
+    """What has to go from a node that surges: all but the first pod of the present revision and the first older one;
+    and that older one too, once it is of no use or the new one is available.
+    """
+    new = old = None
+    surplus: list[Pod] = []
+    for pod in running:
+        if pod.labels.get(HASH_LABEL) == snapshot.revision:
+            if new is None:
+                new = pod
+                continue
+        elif old is None:
+            old = pod
+            continue
+        surplus.append(pod)
+    if new and old and (not old.ready or is_available(new, snapshot.owner.min_ready_seconds, now_ms)):
+        surplus.append(old)
+    return surplus
+
+
+def _stranded(snapshot: DaemonSnapshot, podmap: PodMap) -> list[Pod]:
+    """Unassigned pods for nodes that are gone: nothing will ever assign them, and only assigned ones are collected by
+    others.
+    """
+    gone = sorted(node for node in podmap if node not in snapshot.nodes)
+    return [pod for node in gone for pod in podmap[node] if not pod.node_name and not pod.deleting_ms]
