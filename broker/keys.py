@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the scripts' meaning. It is part of their text: another version is another epoch."""
 
 
@@ -48,8 +48,8 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec(
         "<queue>:expect:<key>",
         "hash",
-        "300 s, renewed",
-        "the record: writes announced, names held or blocked",
+        "300 s, 30 min with a back-off, renewed",
+        "the record: writes announced, names held or blocked, nodes backed off",
     ),
     KeySpec("<queue>:needs", "hash", "until read", "key -> resource=rv of our own writes the cache has to pass"),
     KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms of its last announcement of writes"),
@@ -81,6 +81,18 @@ TABLE: tuple[KeySpec, ...] = (
         "hash",
         "until relisted",
         "id -> '' for each object with the entry",
+    ),
+    KeySpec(
+        "changes:<resource>:<generation>",
+        "zset",
+        "until relisted",
+        "id with the entry 'mirror' -> number of its last change",
+    ),
+    KeySpec(
+        "changes_at:<resource>:<generation>",
+        "hash",
+        "until relisted",
+        "seq -> number of the last change, floor -> of the last one no longer listed",
     ),
     KeySpec("staging:<resource>", "string", "until committed", "generation being staged, until when it is let alone"),
     KeySpec("abandoned", "set", "epoch", "generations whose stager came too late: never staged or read again"),

@@ -19,6 +19,7 @@ from broker.memory_state import (
     split,
 )
 from broker.values import (
+    BACK_OFF,
     Batch,
     Borne,
     Cached,
@@ -127,16 +128,20 @@ class MemoryBroker:
                 resource, _, name = entry.target.partition("/")
                 objects = state.objects.get((resource, memory_cache.generation(state, resource)), {})
                 if namespace + name in objects:
-                    borne.append(Borne(entry.target, memory_cache.cached(objects[namespace + name])))
-            fields[entry.field] = f"pending since_ms={now}" + (f" {entry.detail}" if entry.detail else "")
+                    borne.append(Borne(entry.target, objects[namespace + name].cached))
+            if entry.verb == BACK_OFF:
+                fields[entry.field] = entry.detail
+            else:
+                fields[entry.field] = f"pending since_ms={now}" + (f" {entry.detail}" if entry.detail else "")
         if borne:
             return borne
         state.leases[f"{claim.queue}:{claim.key}"] = now + lease_ms
         if entries:
-            record = q.records.setdefault(claim.key, ExpectHash({}, 0))
+            record = q.records.setdefault(claim.key, ExpectHash({}, now + RECORD_TTL_MS))
             record.fields |= fields
-            record.ends_ms = now + RECORD_TTL_MS
-            q.unsettled[claim.key] = now
+            state.keep_record(claim.queue, claim.key, 0, now)
+            if any(entry.verb != BACK_OFF for entry in entries):
+                q.unsettled[claim.key] = now
         return []
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:

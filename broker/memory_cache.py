@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from broker import memory_changes
 from broker.memory_state import EpochState, Job, Stored, newer, split
 from broker.values import Cached, Event, Ingested
 
 LOCK_MAX_MS = 60_000
-
-
-def cached(stored: Stored) -> Cached:
-    """What a reader gets."""
-    return Cached(stored.rv, stored.uid, stored.blob)
 
 
 def stored(event: Event) -> Stored:
@@ -50,7 +46,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         return Ingested("NEEDLIST")
     if newer(from_rv, mark):
         return Ingested("GAP", mark)
-    gen, added, skipped = generation(state, resource), 0, 0
+    gen, added, skipped, logged = generation(state, resource), 0, 0, False
     objects = state.objects.setdefault((resource, gen), {})
     for event in events:
         if not newer(event.rv, mark):
@@ -66,12 +62,17 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             was = old.wakes if old is not None else ""
             woken = was.split() + (new.wakes.split() if new.wakes != was else [])
             added += sum(state.add(*split(task)) for task in woken)
+            if memory_changes.mirrored(old) or (event.blob is not None and memory_changes.mirrored(new)):
+                memory_changes.log(state, resource, gen, event.id)
+                logged = True
         gone = event.blob is None
         reindex(state, resource, gen, event.id, old.entries if old else "", "" if gone else new.entries)
         if gone:
             objects.pop(event.id, None)
         else:
             objects[event.id] = new
+    if logged:
+        memory_changes.trim(state, resource, gen)
     if newer(to_rv, mark):
         added += wake_readers(state, resource, to_rv)
     state.wake(added, now)
@@ -135,6 +136,7 @@ def republish(state: EpochState, now: int, chunk: int) -> int:
         state.republish.pop(0)
         if job.mode == "sweep":
             state.objects.pop((job.resource, job.generation), None)
+            state.changes.pop((job.resource, job.generation), None)
     state.wake(added, now)
     return len(state.republish)
 
@@ -143,4 +145,4 @@ def look(state: EpochState, resource: str, ids: Sequence[str], index: Sequence[s
     gen = generation(state, resource)
     objects = state.objects.get((resource, gen), {})
     wanted = ids or [each for entry in index for each in state.index.get((resource, gen, entry), {})]
-    return state.watermark.get(resource, ""), [cached(objects[each]) for each in wanted if each in objects]
+    return state.watermark.get(resource, ""), [objects[each].cached for each in wanted if each in objects]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from broker import memory_cache
-from broker.memory_state import CLOCK_JUMP_MS, RECORD_TTL_MS, WAITER_MS, EpochState, Lock, newer
-from broker.values import Batch, Cached, Claim, Idle, LoadSpec, Record, Watermark
+from broker import memory_cache, memory_changes
+from broker.memory_state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, newer
+from broker.values import NO_OTHERS, Batch, Cached, Claim, Idle, LoadSpec, Record, Watermark
 
 OBJECT_BYTES = 300
 
@@ -43,21 +43,28 @@ def claim(
         return memory_cache.generation(state, resource)
 
     owners = state.objects.get((spec.owners, generation_of(spec.owners)), {})
-    found: list[list[Cached]] = []
+    mirrors = {
+        resource: memory_changes.since(state, resource, generation_of(resource), version)
+        for resource, version in spec.mirrors
+    }
+    found: list[dict[str, list[Cached]]] = []
     size = 0
     for key in names:  # choose before taking: a large owner, or one that crashed its worker, goes alone
         if found and (key in q.crashes or names[0] in q.crashes):
             break
-        owner, children = owners.get(key), []
+        owner = owners.get(key)
+        children: dict[str, list[Cached]] = {resource: [] for resource in spec.resources}
+        values = {"name": key.rpartition("/")[2]}
         if owner is not None:
             size += owner.size
-            by = {"uid": owner.uid, "namespace": key.rpartition("/")[0]}
-            for resource, index, kind in spec.children:
+            values |= {"uid": owner.uid, "namespace": key.rpartition("/")[0]}
+        for resource, index, word in spec.children:
+            if word in values:
                 gen = generation_of(resource)
-                ids = state.index.get((resource, gen, f"{index}={by[kind]}"), {})
+                ids = state.index.get((resource, gen, f"{index}={values[word]}"), {})
                 size += OBJECT_BYTES * len(ids)
                 objects = state.objects.get((resource, gen), {})
-                children += [memory_cache.cached(objects[each]) for each in ids if each in objects]
+                children[resource] += [objects[each].cached for each in ids if each in objects]
         if found and size > limits.bytes_max:
             break
         found.append(children)
@@ -65,6 +72,7 @@ def claim(
     claims = []
     for key, children in zip(names, found, strict=False):
         task, owner = f"{spec.queue}:{key}", owners.get(key)
+        first, *others = children.items() or [("", [])]
         q.state[key] = "running"
         q.locks[key] = Lock(holder, nonce, now)
         state.leases[task] = now + limits.lease_ms
@@ -74,17 +82,18 @@ def claim(
                 spec.queue,
                 key,
                 nonce,
-                memory_cache.cached(owner) if owner is not None else None,
-                children,
+                owner.cached if owner is not None else None,
+                first[1],
                 _held_record(state, spec.queue, key, limits.hold_ms, now),
                 _waiting_needs(state, spec.queue, key),
                 key in q.unsettled,
                 q.crashes.get(key, 0),
+                dict(others) or NO_OTHERS,
             )
         )
     if queued > len(found):
         state.wake(1, now)
-    return Batch(spec.queue, claims, watermarks)
+    return Batch(spec.queue, claims, watermarks, mirrors)
 
 
 def _held_record(state: EpochState, queue: str, key: str, hold_ms: int, now: int) -> Record | None:
@@ -102,7 +111,7 @@ def _held_record(state: EpochState, queue: str, key: str, hold_ms: int, now: int
     if not record.fields:
         del state.queue(queue).records[key]
         return None
-    record.ends_ms = now + RECORD_TTL_MS
+    state.keep_record(queue, key, 0, now)
     return Record.parse([text for pair in record.fields.items() for text in pair])
 
 

@@ -81,7 +81,7 @@ def _unanswered(state: EpochState, queue: str, key: str, now: int) -> bool:
     record = state.queue(queue).record(key, now)
     if record is None:
         return False
-    if any(value.startswith("pending ") for value in record.fields.values()):
+    if any(value.startswith("pending ") and not name.startswith("backoff ") for name, value in record.fields.items()):
         return True
     if set(record.fields) == {"owner"}:
         del state.queue(queue).records[key]

@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from broker.values import BACK_OFF, Cached
+
 RECORD_TTL_MS = 300_000
+BACK_OFF_TTL_MS = 1_800_000
 PARKED_MAX_MS = 300_000
 CLOCK_JUMP_MS = 3_000
 WAITER_MS = 1_500
@@ -38,6 +41,11 @@ class ExpectHash:
 
     fields: dict[str, str]
     ends_ms: int
+
+    @property
+    def backs_off(self) -> bool:
+        """Whether it has a back-off."""
+        return any(name.startswith(f"{BACK_OFF} ") for name in self.fields)
 
 
 @dataclass(slots=True)
@@ -77,6 +85,11 @@ class Stored:
     blob: bytes
 
     @property
+    def cached(self) -> Cached:
+        """What a reader gets."""
+        return Cached(self.rv, self.uid, self.blob)
+
+    @property
     def size(self) -> int:
         """Bytes of its text in Redis."""
         return len(f"{self.rv} {self.uid}\n{self.entries}\n{self.wakes}\n".encode()) + len(self.blob)
@@ -90,6 +103,15 @@ class Job:
     resource: str
     generation: str
     rest: list[str] | None = None
+
+
+@dataclass(slots=True)
+class ChangeLog:
+    """Of the mirrored objects of a generation: id -> number of its last change, while that is above ``floor``."""
+
+    seq: int = 0
+    floor: int = 0
+    changed: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -114,6 +136,7 @@ class EpochState:
     generation: dict[str, str] = field(default_factory=dict)
     objects: dict[tuple[str, str], dict[str, Stored]] = field(default_factory=dict)
     index: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)
+    changes: dict[tuple[str, str], ChangeLog] = field(default_factory=dict)
     staging: dict[str, tuple[str, int]] = field(default_factory=dict)
     abandoned: set[str] = field(default_factory=set)
     republish: list[Job] = field(default_factory=list)
@@ -177,7 +200,8 @@ class EpochState:
     def keep_record(self, queue: str, key: str, delay_ms: int, now: int) -> None:
         record = self.queue(queue).record(key, now)
         if record is not None:
-            record.ends_ms = now + RECORD_TTL_MS + delay_ms
+            least_ms = BACK_OFF_TTL_MS if record.backs_off else 0
+            record.ends_ms = now + max(RECORD_TTL_MS + delay_ms, least_ms)
 
     def requeue_crashed(self, queue: str, key: str, now: int) -> int:
         q = self.queue(queue)

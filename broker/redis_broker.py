@@ -17,6 +17,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from broker import keys, script_texts
 from broker.values import (
+    NO_OTHERS,
     Batch,
     Borne,
     BrokerFull,
@@ -24,6 +25,7 @@ from broker.values import (
     Cached,
     Claim,
     ClaimLost,
+    Delta,
     Entry,
     EpochOver,
     Event,
@@ -119,7 +121,10 @@ class RedisBroker:
         keys_max: int = 8,
         bytes_max: int = 262_144,
     ) -> Batch | Idle:
-        """Take up to ``keys_max`` keys of the first queue that has any. ``nonce`` is new for each call."""
+        """Take up to ``keys_max`` keys of the first queue that has any. ``nonce`` is new for each call.
+
+        ``bytes_max`` bounds owners and children; what changed in mirrors comes on top.
+        """
         reply = self._run(
             "claim", holder, nonce, lease_ms, hold_ms, keys_max, bytes_max, *(spec.text for spec in specs)
         )
@@ -129,21 +134,25 @@ class RedisBroker:
         watermarks = {
             marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
         }
+        resources = next(spec.resources for spec in specs if spec.queue == queue)
         claims = [
             Claim(
                 queue,
                 key.decode(),
                 nonce,
                 Cached.parse(owner) if owner else None,
-                [Cached.parse(value) for value in children],
+                Cached.parse_all(children[0]) if children else [],
                 Record.parse(record) if record else None,
                 needs.decode(),
                 unsettled != b"",
                 crashes,
+                {resources[i]: Cached.parse_all(children[i]) for i in range(1, len(children))}
+                if len(children) > 1
+                else NO_OTHERS,
             )
-            for key, owner, children, record, needs, unsettled, crashes in reply[3:]
+            for key, owner, children, record, needs, unsettled, crashes in reply[4:]
         ]
-        return Batch(queue, claims, watermarks)
+        return Batch(queue, claims, watermarks, {each[0].decode(): _delta(*each[1:]) for each in reply[3]})
 
     def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
         """Announce writes. [] when recorded (the lease starts anew), else names already borne: nothing was recorded.
@@ -258,3 +267,8 @@ class RedisBroker:
         except (RedisConnectionError, RedisTimeoutError) as error:
             raise BrokerUnreachable(f"{name}: {error}") from None
         return found
+
+
+def _delta(version: bytes, full: int, changed: list[bytes], gone: list[bytes]) -> Delta:
+    objects = zip((each.decode() for each in changed[::2]), Cached.parse_all(changed[1::2]), strict=True)
+    return Delta(version.decode(), full == 1, list(objects), [each.decode() for each in gone])

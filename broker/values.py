@@ -6,9 +6,10 @@ what a worker holds: only it can be recorded against or finished.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -41,6 +42,25 @@ class Cached(NamedTuple):
         rv, _, uid = head.decode().partition(" ")
         return cls(rv, uid, blob)
 
+    @classmethod
+    def parse_all(cls, values: Sequence[bytes]) -> list[Cached]:
+        return [cls.parse(value) for value in values]
+
+
+class Delta(NamedTuple):
+    """What changed in a mirror since the version that the claim named.
+
+    ``version``: what to name next time; "" where the resource was never listed in this epoch: nothing is known, not
+    even that there is nothing. ``full``: ``changed`` is all there is, whatever was known before. ``changed``: (id,
+    object) of those that changed or came; ``gone``: ids of those that went, known before or not. The rv of an object
+    is that of its last changed projection or later.
+    """
+
+    version: str
+    full: bool = False
+    changed: Sequence[tuple[str, Cached]] = ()
+    gone: Sequence[str] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedDelete:
@@ -58,7 +78,10 @@ class RecordedDelete:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The expectation hash of a key. Targets are "resource/name"."""
+    """The expectation hash of a key. Targets are "resource/name".
+
+    ``hints``: what was said beside a pending create, by its target. ``back_offs``: text by node.
+    """
 
     owner_uid: str
     pending_creates: tuple[str, ...] = ()
@@ -66,6 +89,8 @@ class Record:
     pending_others: tuple[tuple[str, str], ...] = ()
     held: frozenset[str] = frozenset()
     blocked: dict[str, str] = field(default_factory=dict)
+    hints: dict[str, str] = field(default_factory=dict)
+    back_offs: dict[str, str] = field(default_factory=dict)
 
     @property
     def pending(self) -> bool:
@@ -78,25 +103,40 @@ class Record:
         if not fields:
             return None
         owner, creates, deletes, others = "", [], [], []
-        held, blocked = set(), {}
+        held, blocked, hints, back_offs = set(), {}, {}, {}
         texts = [each.decode() if isinstance(each, bytes) else each for each in fields]
         for name, value in zip(texts[::2], texts[1::2], strict=True):
             verb, _, target = name.partition(" ")
-            facts = dict(word.split("=", 1) for word in value.split() if "=" in word)
             if name == "owner":
                 owner = value
             elif verb == "hold":
                 held.add(target)
             elif verb == "blocked":
-                blocked[target] = facts.get("uid", "")
+                blocked[target] = _facts(value).get("uid", "")
             elif verb == "delete":
-                answered = not value.startswith("pending")
+                facts, answered = _facts(value), not value.startswith("pending")
                 deletes.append(RecordedDelete(target, facts.get("uid", ""), facts.get("rv", ""), answered))
             elif verb == "create":
                 creates.append(target)
+                hint = value.split(" ", 2)[2:]  # after "pending since_ms=.."
+                if hint:
+                    hints[target] = hint[0]
+            elif verb == BACK_OFF:
+                back_offs[target] = value
             else:
                 others.append((verb, target))
-        return cls(owner, tuple(creates), tuple(deletes), tuple(others), frozenset(held), blocked)
+        return cls(owner, tuple(creates), tuple(deletes), tuple(others), frozenset(held), blocked, hints, back_offs)
+
+
+BACK_OFF = "backoff"
+"""Verb of an entry that is stored as given, by node: announced with the delete it follows from, and never pending."""
+
+
+def _facts(value: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in value.split() if "=" in word)
+
+
+NO_OTHERS: Mapping[str, list[Cached]] = MappingProxyType({})
 
 
 class Claim(NamedTuple):
@@ -107,12 +147,15 @@ class Claim(NamedTuple):
     nonce: str
     owner: Cached | None
     children: list[Cached]
+    """Of the resource that the LoadSpec's children name first."""
     record: Record | None
     needs: str
     """resource=rv of own writes the cache has not passed yet; "" when all are read."""
     unsettled: bool
     """Writes were announced and not all answered, by whatever holder; without a record this asks for a live list."""
     crashes: int
+    others: Mapping[str, list[Cached]] = NO_OTHERS
+    """Children of the further resources that the LoadSpec names, each of them present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +168,12 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The claims of one call, all of one queue."""
+    """The claims of one call, all of one queue; ``watermarks`` of every resource read, ``mirrors`` among them."""
 
     queue: str
     claims: list[Claim]
     watermarks: dict[str, Watermark]
+    mirrors: dict[str, Delta] = field(default_factory=dict)
 
 
 class Idle(StrEnum):
@@ -186,12 +230,17 @@ class Finish:
 
 
 class Entry(NamedTuple):
-    """A write to be announced: verb, "resource/name", and for deletes the uid and rv meant."""
+    """A write to be announced: verb, "resource/name", and for deletes the uid and rv meant.
+
+    ``hint``: for a create, words kept beside it ("node=n1") for whoever settles it. With the verb ``BACK_OFF``
+    ``target`` is a bare node name and ``hint`` all that is stored.
+    """
 
     verb: str
     target: str
     uid: str = ""
     rv: str = ""
+    hint: str = ""
 
     @property
     def field(self) -> str:
@@ -199,7 +248,7 @@ class Entry(NamedTuple):
 
     @property
     def detail(self) -> str:
-        return f"uid={self.uid} rv={self.rv}" if self.uid else ""
+        return f"uid={self.uid} rv={self.rv}" if self.uid else self.hint
 
 
 class Borne(NamedTuple):
@@ -230,12 +279,24 @@ class Ingested(NamedTuple):
 
 
 class LoadSpec(NamedTuple):
-    """What a claim hands over: the owners' resource, and children as (resource, index, "uid" | "namespace")."""
+    """What a claim hands over: the owners' resource, children, and what changed in resources kept in memory.
+
+    ``children``: (resource, index, word), the objects under the entry "index=value", where the word says which value:
+    "uid" of the owner, "namespace" of the key, or "name" of the key after its namespace, if it has one. Only those of
+    "name" are read where there is no owner object. ``mirrors``: (resource, version known, "" for none).
+    """
 
     queue: str
     owners: str
     children: tuple[tuple[str, str, str], ...] = ()
+    mirrors: tuple[tuple[str, str], ...] = ()
 
     @property
     def text(self) -> str:
-        return " ".join([self.queue, self.owners, *("/".join(child) for child in self.children)])
+        words = [self.queue, self.owners, *("/".join(child) for child in self.children)]
+        return " ".join([*words, *(f"{resource}/{version or '-'}/mirror" for resource, version in self.mirrors)])
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Of the children, each once, in the order in which they are first named."""
+        return tuple(dict.fromkeys(child[0] for child in self.children))

@@ -2,34 +2,48 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:needs queue:unsettled queue:expect:key holder:name tick no_reclaim_until cache:resource:generation index:resource:generation:entry
+-- DERIVED changes:resource:generation changes_at:resource:generation
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] hold ms: how long a recorded name may still be created by an earlier holder
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
--- ARGV[7..] one a queue: "queue owners [children/index/uid|namespace ...]": which cached objects a turn reads
--- Returns: {"OK", queue, {resource, rv, age ms, ...}, {key, owner, {children}, {record}, needs, unsettled, crashes}, ...}
+-- ARGV[7..] one a queue: "queue owners [children/index/uid|namespace|name ...] [resource/version/mirror ...]": what a turn reads
+-- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
+--           {key, owner, {{child, ...} a resource, in the order they are first named}, {record}, needs, unsettled, crashes}, ...}
 --          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
--- needs: cache queue locks
+-- needs: cache queue locks changes
 local holder, nonce, lease_ms, hold_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
 if phase ~= 'OPEN' then return {'WAIT', phase} end
 if redis.call('HEXISTS', base .. 'holders', holder) == 0 then return {'UNKNOWN'} end
 local now = now_ms()
-redis.call('ZREM', base .. 'waiters', holder)
 
 local OBJECT_BYTES = 300 -- a usual projection; the estimate only bounds a batch
-local queue, owners, children, entries
+local queue, owners, words, entries
 for i = 7, #ARGV do
-  local words = {}
-  for word in string.gmatch(ARGV[i], '%S+') do words[#words + 1] = word end
-  queue, owners, children = words[1], words[2], {}
-  for w = 3, #words do children[#children + 1] = {string.match(words[w], '^([^/]+)/([^/]+)/([^/]+)$')} end
+  queue, owners, words = string.match(ARGV[i], '^(%S+) (%S+)(.*)$')
+  if not queue then error('claim: bad queue ' .. ARGV[i]) end
   entries = redis.call('XRANGE', base .. queue .. ':stream', '-', '+', 'COUNT', keys_max)
   if #entries > 0 then break end
 end
 if #entries == 0 then
+  redis.call('ZREM', base .. 'waiters', holder) -- first: a removal may run when memory is full
   redis.call('ZADD', base .. 'waiters', number(now + 1500), holder)
   return {'EMPTY'}
+end
+-- What the key's own words stand for; the uid is its owner's.
+local OF_KEY = {uid = '', namespace = '^(.*)/', name = '([^/]*)$'}
+local children, groups, group_of, mirrors = {}, 0, {}, {}
+for word in string.gmatch(words, '%S+') do
+  local resource, index, by = string.match(word, '^([^/]+)/(.+)/([^/]+)$')
+  if by == 'mirror' then
+    mirrors[#mirrors + 1] = {resource, index}
+  elseif OF_KEY[by] then
+    if not group_of[resource] then groups = groups + 1 group_of[resource] = groups end
+    children[#children + 1] = {resource = resource, prefix = index .. '=', by = by, group = group_of[resource]}
+  else
+    error('claim: bad word ' .. word)
+  end
 end
 
 local gens, marks = {}, {}
@@ -44,6 +58,8 @@ local function gen_of(resource)
   return gens[resource]
 end
 gen_of(owners)
+local deltas = {}
+for i, mirror in ipairs(mirrors) do deltas[i] = changes_since(mirror[1], gen_of(mirror[1]), mirror[2]) end
 
 local names, ids, expects = {}, {}, {}
 for i, entry in ipairs(entries) do
@@ -72,13 +88,14 @@ end
 local members, records, taken, bytes = {}, {}, 0, 0
 for i, key in ipairs(names) do
   if i > 1 and (crashes[i] or crashes[1]) then break end
-  local mine, size = {}, 0
-  if owner_values[i] then
-    local _, uid = head(owner_values[i])
-    local by = {uid = uid, namespace = string.match(key, '^(.*)/') or ''}
-    size = #owner_values[i]
-    for c, child in ipairs(children) do
-      mine[c] = members_of(child[1], child[2] .. '=' .. by[child[3]])
+  local owner, mine, size = owner_values[i], {}, 0
+  local uid = owner and string.match(owner, '^%S+ (%S*)')
+  if owner then size = #owner end
+  for c, child in ipairs(children) do
+    mine[c] = {}
+    if owner or child.by == 'name' then
+      local value = child.by == 'uid' and uid or string.match(key, OF_KEY[child.by]) or ''
+      mine[c] = members_of(child.resource, child.prefix .. value)
       size = size + OBJECT_BYTES * #mine[c]
     end
   end
@@ -87,7 +104,7 @@ for i, key in ipairs(names) do
   members[i], taken, bytes = mine, i, bytes + size
 end
 
-local reply, states, locks, leases, tasks = {'OK', queue, marks}, {}, {}, {}, {}
+local reply, states, locks, leases, tasks = {'OK', queue, marks, deltas}, {}, {}, {}, {}
 local lock = 'holder=' .. holder .. ' nonce=' .. nonce .. ' since_ms=' .. number(now)
 local lease = number(now + lease_ms)
 for i = 1, taken do
@@ -97,6 +114,7 @@ for i = 1, taken do
   locks[2 * i - 1], locks[2 * i] = key, lock
   leases[2 * i - 1], leases[2 * i] = lease, tasks[i]
 end
+redis.call('ZREM', base .. 'waiters', holder)
 redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', taken, 'STREAMS', base .. queue .. ':stream', '>')
 redis.call('XACK', base .. queue .. ':stream', 'workers', unpack(ids, 1, taken))
 redis.call('XDEL', base .. queue .. ':stream', unpack(ids, 1, taken))
@@ -128,15 +146,17 @@ for i = 1, taken do
       if until_ms and tonumber(until_ms) <= now and holds_end() then redis.call('HDEL', expects[i], expect[f]) end
     end
     for at = 1, #held, 4000 do redis.call('HSET', expects[i], unpack(held, at, math.min(at + 3999, #held))) end
-    redis.call('PEXPIRE', expects[i], 300000)
+    keep_record(queue, key, 0)
     expect = redis.call('HGETALL', expects[i])
   end
   local found = {}
+  for group = 1, groups do found[group] = {} end
   for c, ids_of in ipairs(members[i]) do
-    local objects = objects_key(children[c][1], gen_of(children[c][1]))
+    local resource, into = children[c].resource, found[children[c].group]
+    local objects = objects_key(resource, gen_of(resource))
     for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
       local values = redis.call('HMGET', objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))
-      for _, value in ipairs(values) do if value then found[#found + 1] = value end end
+      for _, value in ipairs(values) do if value then into[#into + 1] = value end end
     end
   end
   -- What the cache has passed is read: only the needs that still wait are kept and handed over.

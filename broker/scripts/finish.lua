@@ -90,7 +90,7 @@ local function pending(record)
   local expect = redis.call('HGETALL', record)
   local only_owner = true
   for f = 1, #expect, 2 do
-    if string.sub(expect[f + 1], 1, 8) == 'pending ' then return true end
+    if string.sub(expect[f + 1], 1, 8) == 'pending ' and not back_off(expect[f]) then return true end
     if expect[f] ~= 'owner' then only_owner = false end
   end
   if #expect > 0 and only_owner then redis.call('DEL', record) end

@@ -1,18 +1,18 @@
 -- ingest: apply one contiguous batch of watch events: cache, indexes, keys to wake and watermark in one step.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
--- DERIVED unread:resource queue:state queue:stream waiters wake
+-- DERIVED unread:resource queue:state queue:stream waiters wake changes:resource:generation changes_at:resource:generation
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4..] six an event: "set" | "del"  id  rv  uid and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back; it is written last, so a replay after any failure is harmless.
--- needs: cache queue locks reads
+-- needs: cache queue locks reads changes
 local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
 if (#ARGV - 3) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
 local mark = redis.call('HGET', base .. 'watermark', resource)
 if not mark then return {'NEEDLIST'} end
 if newer(from, mark) then return {'GAP', mark} end
-local gen, now, added, skipped = generation(resource), now_ms(), 0, 0
+local gen, now, added, skipped, logged = generation(resource), now_ms(), 0, 0, false
 local objects = objects_key(resource, gen)
 for i = 4, #ARGV, 6 do -- check every argument before the first write
   local known = ARGV[i] == 'set' or ARGV[i] == 'del'
@@ -23,6 +23,9 @@ for i = 4, #ARGV, 6 do -- check every argument before the first write
     check(queue)
   end
 end
+-- What is written below and was not read above: a key of a wrong type must fail here.
+redis.call('ZCARD', changes_key(resource, gen))
+redis.call('HLEN', changes_at_key(resource, gen))
 local read = newer(to, mark) and readers(resource, to) or {}
 
 local function wake_all(wakes)
@@ -50,11 +53,15 @@ for i = 4, #ARGV, 6 do
       _, old_uid, old_entries, old_wakes, stop = head(old)
       old_blob = string.sub(old, stop + 1)
     end
-    -- Wake, index, object: what a replay compares with is written last, so a failure in between repeats the rest.
+    -- Wake, log, index, object: what a replay compares with is written last, so a failure in between repeats the rest.
     local same = op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
     if not same then
       wake_all(old_wakes)
       if wakes ~= old_wakes then wake_all(wakes) end
+      if mirrored(old_entries) or (op == 'set' and mirrored(entries)) then
+        log_change(resource, gen, id)
+        logged = true
+      end
     end
     if op == 'del' then
       reindex(id, old_entries, '')
@@ -65,6 +72,7 @@ for i = 4, #ARGV, 6 do
     end
   end
 end
+if logged then trim_changes(resource, gen) end
 added = added + wake_readers(resource, read)
 wake(added, now)
 -- What ends below the watermark says nothing of how old the view is.

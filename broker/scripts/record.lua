@@ -2,7 +2,8 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases generation cache:resource:generation queue:expect:key queue:unsettled
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] nonce  ARGV[4] lease ms  ARGV[5] owner uid
--- ARGV[6..] none (the lease starts anew, nothing else), or triples: verb ("create" | "delete" | any other)  "resource/name"  detail ("" or "uid=.. rv=..")
+-- ARGV[6..] none (the lease starts anew, nothing else), or triples: verb ("create" | "delete" | any other)  "resource/name"  detail ("", "uid=.. rv=..", a hint)
+--   or "backoff"  node  what to store: announced with the write it follows from, and never pending
 -- Returns: {"OK", lease ms} | {"BORNE", "resource/name", cached value, ...}: names of new creates that a cached object bears; nothing recorded
 --          | {"LOST"} (the nonce is not the current one) | {"STALE"}
 -- Invariant: an entry is dropped by an answer or with its owner, never by time alone while its key is worked on.
@@ -14,7 +15,7 @@ check(queue)
 local now, record = now_ms(), base .. queue .. ':expect:' .. key
 redis.call('HLEN', record)
 local namespace = string.match(key, '^(.*/)') or ''
-local fields, borne = {'owner', uid}, {'BORNE'}
+local fields, borne, pending = {'owner', uid}, {'BORNE'}, false
 for i = 6, #ARGV, 3 do
   local verb, target, detail = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local field = verb .. ' ' .. target
@@ -24,12 +25,18 @@ for i = 6, #ARGV, 3 do
     if value then borne[#borne + 1], borne[#borne + 2] = target, value end
   end
   fields[#fields + 1] = field
-  fields[#fields + 1] = 'pending since_ms=' .. number(now) .. (detail ~= '' and ' ' .. detail or '')
+  if verb == 'backoff' then
+    if target == '' or not string.find(detail, '^[^\n]+$') then error('record: bad back-off of ' .. key) end
+    fields[#fields + 1] = detail
+  else
+    pending = true
+    fields[#fields + 1] = 'pending since_ms=' .. number(now) .. (detail ~= '' and ' ' .. detail or '')
+  end
 end
 if #borne > 1 then return borne end
 redis.call('ZADD', base .. 'leases', 'XX', number(now + lease_ms), queue .. ':' .. key)
 if #ARGV == 5 then return {'OK', lease_ms} end
 for at = 1, #fields, 4000 do redis.call('HSET', record, unpack(fields, at, math.min(at + 3999, #fields))) end
 keep_record(queue, key, 0)
-redis.call('HSET', base .. queue .. ':unsettled', key, number(now))
+if pending then redis.call('HSET', base .. queue .. ':unsettled', key, number(now)) end
 return {'OK', lease_ms}

@@ -19,9 +19,19 @@ local function nonce_of(lock) return string.match(lock, 'nonce=(%S+)') end
 
 local RECORD_TTL_MS = 300000
 
--- A record outlives the pause of its key by five minutes.
+local BACK_OFF_TTL_MS = 1800000
+
+local function back_off(field) return string.sub(field, 1, 8) == 'backoff ' end
+
+-- A record outlives the pause of its key by five minutes; one with a back-off is kept for twice the longest of those, as upstream's.
 local function keep_record(queue, key, delay_ms)
-  redis.call('PEXPIRE', base .. queue .. ':expect:' .. key, number(RECORD_TTL_MS + delay_ms))
+  local record, ttl = base .. queue .. ':expect:' .. key, RECORD_TTL_MS + delay_ms
+  if ttl < BACK_OFF_TTL_MS then
+    for _, field in ipairs(redis.call('HKEYS', record)) do
+      if back_off(field) then ttl = BACK_OFF_TTL_MS break end
+    end
+  end
+  redis.call('PEXPIRE', record, number(ttl))
 end
 
 local PARKED_MAX_MS = 300000
