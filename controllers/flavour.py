@@ -1,4 +1,4 @@
-"""What differs between the kinds that keep a number of equal pods: one engine, a flavour for each kind.
+"""What differs between the kinds that keep pods: one engine, a flavour for each kind.
 
 Upstream: `pkg/controller/replication/replication_controller.go` runs the ReplicaSet controller for
 ReplicationControllers.
@@ -6,7 +6,7 @@ ReplicationControllers.
 
 import msgspec
 
-BURST = 500  # creates or deletes of one sync; compiled in upstream as well
+BURST = 500  # creates or deletes of one sync; compiled in upstream as well, like the 250 of DaemonSets
 
 
 class Flavour(msgspec.Struct, frozen=True):
@@ -31,4 +31,21 @@ REPLICASET = Flavour(
     component="replicaset-controller",
     colocates=True,
     has_terminating=True,
+)
+
+REPLICATIONCONTROLLER = Flavour(
+    api_version="v1",
+    kind="ReplicationController",
+    component="replication-controller",
+    colocates=False,
+    has_terminating=False,
+)
+
+DAEMONSET = Flavour(
+    api_version="apps/v1",
+    kind="DaemonSet",
+    component="daemonset-controller",
+    colocates=False,
+    has_terminating=False,
+    burst=250,
 )

@@ -1,6 +1,28 @@
 """Which owners there are and what they select: all that routing an orphan needs to know."""
 
-from controllers.model import LabelSelector, Pod, ReplicaSet
+from typing import Protocol
+
+from controllers.model import LabelSelector
+
+
+class Owner(Protocol):
+    """What is read of an owner, whatever its kind."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def selector(self) -> LabelSelector | None: ...
+
+
+class Orphan(Protocol):
+    """What is read of an object without a controller, whatever its kind."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def labels(self) -> dict[str, str]: ...
 
 
 class OwnerTable:
@@ -11,7 +33,7 @@ class OwnerTable:
     def __init__(self) -> None:
         self._owners: dict[tuple[str, str], dict[str, LabelSelector]] = {}
 
-    def note(self, queue: str, owner: ReplicaSet, gone: bool = False) -> None:
+    def note(self, queue: str, owner: Owner, gone: bool = False) -> None:
         """Know an owner in its present state, or forget it. One that selects nothing here is not kept:
         without a selector, with an empty one or with an invalid one.
         """
@@ -27,11 +49,11 @@ class OwnerTable:
         """Forget all, before a new list is read."""
         self._owners.clear()
 
-    def selecting(self, queue: str, pod: Pod) -> list[str]:
-        """Keys of the owners in the pod's namespace that select it; none for a pod without labels."""
-        if not pod.labels:
+    def selecting(self, queue: str, orphan: Orphan) -> list[str]:
+        """Keys of the owners in the orphan's namespace that select it; none for one without labels."""
+        if not orphan.labels:
             return []
-        owners = self._owners.get((queue, pod.namespace))
+        owners = self._owners.get((queue, orphan.namespace))
         if not owners:
             return []
-        return [key for key, selector in owners.items() if selector.matches(pod.labels)]
+        return [key for key, selector in owners.items() if selector.matches(orphan.labels)]

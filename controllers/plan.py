@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 
 from controllers.events import Event
+from controllers.history.model import ControllerRevision
 from controllers.model import Pod, ReplicaSet
+from controllers.scheduling.model import Node
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -29,6 +31,19 @@ class Snapshot(msgspec.Struct, frozen=True):
     adopted: frozenset[str] | None = None
     siblings: tuple[ReplicaSet, ...] | None = None
     related: tuple[Pod, ...] | None = None
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What the decision of some kinds of owner reads beside its pods; each takes what it needs.
+
+    `nodes`: all of the cluster by name, in order of names. `revision`: hash label of the owner's current
+    revision; `old_revisions`: its others. `back_offs`: text by node, from the owner's record.
+    """
+
+    nodes: Mapping[str, Node] = {}
+    revision: str = ""
+    old_revisions: tuple[ControllerRevision, ...] = ()
+    back_offs: Mapping[str, str] = {}
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -3,11 +3,16 @@ finalizers, and one owner reference. Upstream: `pkg/controller/controller_utils.
 createPods).
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
+from controllers.claim import Claimer
 from controllers.flavour import Flavour
 from controllers.model import OwnerRef, ReplicaSet
 from controllers.slots import name_prefix
+
+_NONE: Mapping[str, str] = {}
 
 
 class TemplateError(ValueError):
@@ -74,12 +79,14 @@ class PodBodies:
         return self._head + msgspec.json.encode(name) + self._tail
 
 
-def pod_bodies(owner: ReplicaSet, flavour: Flavour) -> PodBodies:
-    """For the pods of a ReplicaSet or its like. Raises TemplateError."""
+def pod_bodies(
+    owner: ReplicaSet, revision: str = "", nodes: Mapping[str, str] = _NONE, *, flavour: Flavour
+) -> PodBodies:
+    """For the pods of a ReplicaSet or its like, which are all equal. Raises TemplateError."""
     return PodBodies(owner.namespace, name_prefix(owner.name), owner.template, controller_ref_of(owner, flavour))
 
 
-def controller_ref_of(owner: ReplicaSet, flavour: Flavour) -> OwnerRef:
+def controller_ref_of(owner: Claimer, flavour: Flavour) -> OwnerRef:
     """The reference each pod of the owner carries."""
     return OwnerRef(flavour.api_version, flavour.kind, owner.name, owner.uid, True, True)
 

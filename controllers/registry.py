@@ -2,23 +2,28 @@
 entry.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from controllers import codec, wire
+from controllers import codec, replicaset, wire
+from controllers import status as replica_status
 from controllers.availability import look_again_ms
-from controllers.flavour import REPLICASET, Flavour
+from controllers.flavour import REPLICASET, REPLICATIONCONTROLLER, Flavour
 from controllers.model import Pod, ReplicaSet
 from controllers.owner_table import OwnerTable
 from controllers.pod_template import pod_bodies
-from controllers.replicaset import decide
 from controllers.routing import Routes, route_owner, route_pod
-from controllers.status import status, status_patch
 
 T = TypeVar("T")
+
+Children = tuple[tuple[str, str, str], ...]
+"""Cached objects that a turn reads: resource, index, and by what of the key: "uid" of its object, "namespace" or
+"name"."""
+
+_OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "namespace"))
 
 
 class Resource(msgspec.Struct, Generic[T], frozen=True):
@@ -27,7 +32,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True):
 
     `group_version` is `v1` or `<group>/<version>`, `plural` the last part of its path. `route` gets the
     projection, whether it has gone, and the owners known; `owner_queue` is the queue whose keys these
-    objects are, or empty.
+    objects are, or empty. `adoptable`: one without a controller may find one.
     """
 
     group_version: str
@@ -38,6 +43,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True):
     decode: Callable[[bytes], T]
     route: Callable[[T, bool, OwnerTable], Routes]
     owner_queue: str = ""
+    adoptable: bool = False
 
     @property
     def path(self) -> str:
@@ -50,47 +56,85 @@ class Controller(msgspec.Struct, frozen=True):
     """One controller: names, the resource its keys stand for, and its functions.
 
     `name` is what --controllers of kube-controller-manager calls it, `queue` names its stream. The
-    functions have the signatures of those of the ReplicaSet, each with its own kind of owner, snapshot and
-    plan; `decide` and `pod_bodies` have their flavour bound.
+    functions have the signatures of those of the ReplicaSet, each with its own kind of owner and snapshot;
+    those that need the flavour have it bound. `children` are read with each key, pods first; `mirrors` are
+    the resources of which a worker has a copy. `history`: the owner keeps revisions of its template.
     """
 
     name: str
     queue: str
     flavour: Flavour
     resource: str
+    snapshot: Callable[..., Any]
     decide: Callable[[Any, int], Any]
     status: Callable[..., Any]
     status_patch: Callable[..., bytes]
     look_again_ms: Callable[..., int | None]
-    pod_bodies: Callable[[Any], Any]
+    pod_bodies: Callable[..., Any]
+    children: Children = _OWN_PODS
+    mirrors: tuple[str, ...] = ()
+    history: bool = False
+
+
+class Relay(msgspec.Struct, frozen=True):
+    """A queue whose turns write nothing: each looks at its object and tells the owners whom it concerns.
+
+    `owners` is the resource of which all are looked at. `concerned` gets the name of the object, the object
+    or None where it has gone, the children, and the owners, and gives keys of `target`.
+    """
+
+    queue: str
+    resource: str
+    owners: str
+    target: str
+    concerned: Callable[[str, Any, Sequence[Any], Sequence[Any]], Sequence[str]]
+    children: Children = ()
+
+
+def _replicas(flavour: Flavour, name: str, queue: str, resource: str) -> Controller:
+    """A kind that keeps a number of equal pods."""
+    return Controller(
+        name=name,
+        queue=queue,
+        flavour=flavour,
+        resource=resource,
+        snapshot=replicaset.snapshot,
+        decide=partial(replicaset.decide, flavour=flavour),
+        status=replica_status.status,
+        status_patch=replica_status.status_patch,
+        look_again_ms=look_again_ms,
+        pod_bodies=partial(pod_bodies, flavour=flavour),
+    )
 
 
 CONTROLLERS: dict[str, Controller] = {
     controller.queue: controller
     for controller in (
-        Controller(
-            name="replicaset-controller",
-            queue="replicaset",
-            flavour=REPLICASET,
-            resource="replicasets",
-            decide=partial(decide, flavour=REPLICASET),
-            status=status,
-            status_patch=status_patch,
-            look_again_ms=look_again_ms,
-            pod_bodies=partial(pod_bodies, flavour=REPLICASET),
+        _replicas(REPLICASET, "replicaset-controller", "replicaset", "replicasets"),
+        _replicas(
+            REPLICATIONCONTROLLER, "replicationcontroller-controller", "replicationmanager", "replicationcontrollers"
         ),
     )
 }
 
+RELAYS: dict[str, Relay] = {}
+
+QUEUES: tuple[str, ...] = (*CONTROLLERS, *RELAYS)
+
 QUEUE_OF_KIND: dict[str, str] = {c.flavour.kind: c.queue for c in CONTROLLERS.values()}
+
+
+def resource_of(queue: str) -> str:
+    """The resource whose objects are the keys of a queue."""
+    return CONTROLLERS[queue].resource if queue in CONTROLLERS else RELAYS[queue].resource
 
 
 def _route_pod(pod: Pod, gone: bool, owners: OwnerTable) -> Routes:
     return route_pod(pod, gone, QUEUE_OF_KIND, owners)
 
 
-def _route_replicaset(owner: ReplicaSet, gone: bool, owners: OwnerTable) -> Routes:
-    return route_owner(owner, gone, "replicaset")
+def _owner_route(queue: str) -> Callable[[Any, bool, OwnerTable], Routes]:
+    return lambda owner, gone, owners: route_owner(owner, gone, queue)
 
 
 PODS: Resource[Pod] = Resource(
@@ -101,6 +145,7 @@ PODS: Resource[Pod] = Resource(
     encode=codec.encode,
     decode=codec.decode_pod,
     route=_route_pod,
+    adoptable=True,
 )
 
 REPLICASETS: Resource[ReplicaSet] = Resource(
@@ -110,8 +155,21 @@ REPLICASETS: Resource[ReplicaSet] = Resource(
     from_json=wire.replicaset_from_json,
     encode=codec.encode,
     decode=codec.decode_replicaset,
-    route=_route_replicaset,
+    route=_owner_route("replicaset"),
     owner_queue="replicaset",
 )
 
-RESOURCES: dict[str, Resource[Any]] = {resource.plural: resource for resource in (PODS, REPLICASETS)}
+REPLICATIONCONTROLLERS: Resource[ReplicaSet] = Resource(
+    group_version="v1",
+    plural="replicationcontrollers",
+    kind="ReplicationController",
+    from_json=wire.replicationcontroller_from_json,
+    encode=codec.encode,
+    decode=codec.decode_replicaset,
+    route=_owner_route("replicationmanager"),
+    owner_queue="replicationmanager",
+)
+
+RESOURCES: Mapping[str, Resource[Any]] = {
+    resource.plural: resource for resource in (PODS, REPLICASETS, REPLICATIONCONTROLLERS)
+}

@@ -12,11 +12,24 @@ from itertools import chain, islice
 from controllers.claim import claim
 from controllers.flavour import REPLICASET, Flavour
 from controllers.model import Pod, ReplicaSet, controller_of
-from controllers.plan import Plan, Snapshot
+from controllers.plan import Plan, Snapshot, Surroundings
 from controllers.podstate import active_pods, is_finished
 from controllers.ranking import age_ratios, victims
 from controllers.related import related_pods, siblings_of
 from controllers.slots import slots_of
+
+
+def snapshot(
+    owner: ReplicaSet,
+    pods: tuple[Pod, ...],
+    around: Surroundings,
+    *,
+    satisfied: bool,
+    held: frozenset[str],
+    blocked: frozenset[str],
+) -> Snapshot:
+    """What `decide` is made from; nothing of what is around matters."""
+    return Snapshot(owner, pods, satisfied=satisfied, held=held, blocked=blocked)
 
 
 def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Plan:

@@ -1,19 +1,44 @@
 """From an event to the index entries of its object and the keys it wakes. Pure; old wake keys are woken by
 whoever keeps them beside the old object, so the present state of the object suffices.
 
-Upstream: the informer handlers of `pkg/controller/replicaset/replica_set.go`. An owner is woken by the name
+Upstream: the informer handlers of `pkg/controller/replicaset/replica_set.go` and
+`pkg/controller/daemon/daemon_controller.go`. An owner is woken by the name
 in the controller reference without looking whether it exists with that UID: a turn about an owner that is
 not there ends at once, whereas a lookup might miss one that is there.
 """
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import msgspec
 
-from controllers.model import Pod, ReplicaSet, controller_of
+from controllers.model import Owned, Pod, controller_of
 from controllers.owner_table import OwnerTable
+from controllers.scheduling.model import Node
 
 WakeKey = tuple[str, str]  # queue, and key in it
+MIRROR_ENTRY = "mirror"
+"""Index entry of objects that every worker keeps a copy of: their changes are kept in order."""
+
+
+class OwnerLike(Owned, Protocol):
+    """What routing reads of an owner."""
+
+    @property
+    def key(self) -> str: ...
+
+
+class Dependent(Owned, Protocol):
+    """What routing reads of something that owners hold."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def labels(self) -> dict[str, str]: ...
+    @property
+    def deleting_ms(self) -> int: ...
 
 
 class Routes(msgspec.Struct, frozen=True):
@@ -35,41 +60,55 @@ def orphan_entry(namespace: str) -> str:
 
 
 def node_entry(node_name: str) -> str:
-    """Index entry of the pods assigned to a node."""
+    """Index entry of the pods assigned or pinned to a node."""
     return f"node={node_name}"
 
 
 def route_pod(pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable) -> Routes:
-    """A pod was added or changed, or has gone. `queue_of_kind` names the queue of each kind of owner served.
+    """A pod was added or changed, or has gone. A pod that is pinned to a node counts as being there."""
+    node = pod.target_node
+    return route_dependent(pod, gone, queue_of_kind, owners, (node_entry(node),) if node else ())
 
-    A pod wakes its controller. An orphan wakes every owner that would adopt it, unless it is on its way out.
+
+def route_dependent(
+    obj: Dependent,
+    gone: bool,
+    queue_of_kind: Mapping[str, str],
+    owners: OwnerTable,
+    more_index: tuple[str, ...] = (),
+) -> Routes:
+    """Something that owners hold was added or changed, or has gone. `queue_of_kind` names the queue of each
+    kind of owner that is to be told.
+
+    It wakes its controller. An orphan wakes every owner that would adopt it, unless it is on its way out.
     """
-    ref = controller_of(pod)
-    if gone:
-        # Of a pod that has gone only its owner is to be told; nobody counts orphans.
-        queue = None if ref is None else queue_of_kind.get(ref.kind)
-        return Routes() if ref is None or queue is None else Routes(wake=((queue, f"{pod.namespace}/{ref.name}"),))
-    index = [owner_entry(ref.uid) if ref is not None else orphan_entry(pod.namespace)]
-    if pod.node_name:
-        index.append(node_entry(pod.node_name))
+    ref = controller_of(obj)
     if ref is not None:
         queue = queue_of_kind.get(ref.kind)
-        wake = () if queue is None else ((queue, f"{pod.namespace}/{ref.name}"),)
-        return Routes(tuple(index), wake)
-    if pod.deleting_ms:
-        return Routes(tuple(index))
+        wake = () if queue is None else ((queue, f"{obj.namespace}/{ref.name}"),)
+        return Routes(wake=wake) if gone else Routes((owner_entry(ref.uid), *more_index), wake)
+    if gone:
+        return Routes()  # nobody counts orphans
+    index = (orphan_entry(obj.namespace), *more_index)
+    if obj.deleting_ms:
+        return Routes(index)
     found: list[WakeKey] = []
     warning = ""
     for queue in dict.fromkeys(queue_of_kind.values()):
-        keys = owners.selecting(queue, pod)
+        keys = owners.selecting(queue, obj)
         if len(keys) > 1:
-            warning = f"pod {pod.key} is selected by several owners in {queue}: {', '.join(sorted(keys))}"
+            warning = f"{obj.key} is selected by several owners in {queue}: {', '.join(sorted(keys))}"
         found.extend((queue, key) for key in keys)
-    return Routes(tuple(index), tuple(found), warning)
+    return Routes(index, tuple(found), warning)
 
 
-def route_owner(owner: ReplicaSet, gone: bool, queue: str) -> Routes:
+def route_owner(owner: OwnerLike, gone: bool, queue: str) -> Routes:
     """An owner was added or changed, or has gone: it wakes itself, also for a mere change of its status."""
     ref = controller_of(owner)
     index = () if ref is None or gone else (owner_entry(ref.uid),)
     return Routes(index, ((queue, owner.key),))
+
+
+def route_node(node: Node, gone: bool, queue: str) -> Routes:
+    """A node was added, or its labels or taints have changed, or it has gone."""
+    return Routes(() if gone else (MIRROR_ENTRY,), ((queue, node.name),))

@@ -108,7 +108,7 @@ class Applier:
             if result.skipped:
                 skipped_to = fresh[result.skipped - 1].rv
         self._see_to_pairs(broker, batch, skipped_to)
-        if not self._projector.resource.owner_queue:
+        if self._projector.resource.adoptable:
             self._owners.doubt_since(batch.news)  # learned since it was prepared: it rested, or was sent again
         self.counts.applied += applied
         self.counts.skipped += batch.count - applied

@@ -22,7 +22,7 @@ from workers.api import TurnApi
 from workers.clock import Clock
 from workers.ledger import Ledger
 from workers.settings import Settings
-from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext
+from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, Wake
 from workers.turn import turn
 
 OUTAGE_AFTER = 3
@@ -30,8 +30,8 @@ OUTAGE_AFTER = 3
 
 
 def load_spec(controller: Controller) -> LoadSpec:
-    """What a claim of this controller's queue hands over: the owner, its pods, the orphans of its namespace."""
-    return LoadSpec(controller.queue, controller.resource, (("pods", "owner", "uid"), ("pods", "orphan", "namespace")))
+    """What a claim of this controller's queue hands over: the owner, and what is read with it."""
+    return LoadSpec(controller.queue, controller.resource, controller.children)
 
 
 class Engine:
@@ -139,6 +139,9 @@ class Engine:
                 return self._broker.look(step.resource, ids=step.ids, index=step.entries)[1], deadline_ms
             case ListLive():
                 return self._api.list_live(step.resource, step.namespace), deadline_ms
+            case Wake():
+                self._broker.add(step.queue, step.keys)
+                return None, deadline_ms
 
     def _announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry]) -> tuple[list[Borne], int]:
         asked_ms, settings = self._clock.mono_ms(), self._settings

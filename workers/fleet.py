@@ -18,6 +18,7 @@ from pathlib import Path
 
 from broker.epoch import Seen
 from broker.values import EpochOver
+from controllers.registry import QUEUES
 from workers.children import Berth, Child, RunChild, fork_child
 from workers.clock import Clock, SystemClock
 from workers.epoch_search import EpochSearch
@@ -30,7 +31,6 @@ from workers.seat import Seat, new_supervisor_name
 from workers.settings import Settings
 from workers.supervised import run_supervised
 from workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
-from workers.turn_engine import QUEUES
 from workers.turn_slots import TurnSlots
 from workers.wakeups import Wakeups
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from broker.protocol import Broker
 from broker.values import BrokerFull, BrokerUnreachable, EpochOver
-from controllers.registry import PODS
+from controllers.registry import RESOURCES
 from workers.feed import Feed
 from workers.fleet_lease import OPEN
 from workers.known_owners import KnownOwners
@@ -26,6 +26,8 @@ PUBLISH_EVERY_MS = 1_000
 PUBLISH_OBJECTS = 500
 STATUS_EVERY_MS = 60_000
 UNREACHABLE_MS = (50, 2_000)
+
+_ADOPTABLE = tuple(resource for resource in RESOURCES.values() if resource.adoptable)
 
 log = logging.getLogger("oarlock.ingest")
 
@@ -132,7 +134,7 @@ class Ingestor:
         if keeper.wants_lists(now_ms) and self._list_for_opening():
             return 0
         if self._owners.doubtful:
-            self._owners.settle(broker, PODS)
+            self._owners.settle(broker, _ADOPTABLE)
         may_list = keeper.may_list(now_ms)
         due_ms = min([due_ms, *[feed.step(now_ms, may_list) for feed in self._feeds]])
         lists = sum(feed.lists for feed in self._feeds)

@@ -12,11 +12,11 @@ history, begins with every namespace in doubt. So no pair is missed as long as o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from broker.values import Cached
-from controllers.model import LabelSelector, ReplicaSet
-from controllers.owner_table import OwnerTable
+from controllers.model import LabelSelector
+from controllers.owner_table import Owner, OwnerTable
 from controllers.registry import Resource
 from controllers.routing import orphan_entry
 
@@ -35,6 +35,14 @@ class OrphanBroker(Protocol):
     ) -> tuple[str, list[Cached]]: ...
 
 
+class _Gone(NamedTuple):
+    """What is left to say of an owner that has gone unseen."""
+
+    namespace: str
+    key: str
+    selector: LabelSelector | None = None
+
+
 class KnownOwners:
     """One table for all queues, kept by the feeds of the owners."""
 
@@ -47,7 +55,7 @@ class KnownOwners:
         """How many owners were learned, or changed what they select, so far."""
         self._news_of: dict[str, int] = {}
 
-    def note(self, queue: str, owner: ReplicaSet, gone: bool) -> bool:
+    def note(self, queue: str, owner: Owner, gone: bool) -> bool:
         """Know an owner in its present state. Returns whether it may now want pods it did not want before."""
         known = self._selectors.setdefault(queue, {})
         self.table.note(queue, owner, gone)
@@ -66,30 +74,30 @@ class KnownOwners:
         if news != self.news:
             self.doubtful.update(namespace for namespace, at in self._news_of.items() if at > news)
 
-    def replace(self, queue: str, owners: Iterable[ReplicaSet]) -> None:
+    def replace(self, queue: str, owners: Iterable[Owner]) -> None:
         """Know these of a queue and no others."""
         left = set(self._selectors.get(queue, ()))
         for owner in owners:
             left.discard(owner.key)
             self.note(queue, owner, False)
         for key in left:
-            namespace, _, name = key.partition("/")
-            self.note(queue, ReplicaSet(namespace, name, "", 0, 0, None, b"", {}), True)
+            self.note(queue, _Gone(key.partition("/")[0], key), True)
 
     def doubt_all(self) -> None:
         """A part of the history was not seen here: any pair may have been missed."""
         for owners in self._selectors.values():
             self.doubtful.update(key.partition("/")[0] for key in owners)
 
-    def settle(self, broker: OrphanBroker, resource: Resource[Any]) -> int:
+    def settle(self, broker: OrphanBroker, resources: Iterable[Resource[Any]]) -> int:
         """Wake every owner that selects an orphan cached in a doubtful namespace. Returns how many keys it queued."""
         wakes: dict[str, set[str]] = {}
         entries = [orphan_entry(namespace) for namespace in sorted(self.doubtful)]
-        for at in range(0, len(entries), NAMESPACES_AT_ONCE):
-            _, orphans = broker.look(resource.plural, index=entries[at : at + NAMESPACES_AT_ONCE])
-            for cached in orphans:
-                for queue, key in resource.route(resource.decode(cached.blob), False, self.table).wake:
-                    wakes.setdefault(queue, set()).add(key)
+        for resource in resources:
+            for at in range(0, len(entries), NAMESPACES_AT_ONCE):
+                _, orphans = broker.look(resource.plural, index=entries[at : at + NAMESPACES_AT_ONCE])
+                for cached in orphans:
+                    for queue, key in resource.route(resource.decode(cached.blob), False, self.table).wake:
+                        wakes.setdefault(queue, set()).add(key)
         queued = sum(broker.add(queue, sorted(keys)) for queue, keys in sorted(wakes.items()))
         self.doubtful = set()
         return queued

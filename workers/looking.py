@@ -39,13 +39,13 @@ def still_blocked(namespace: str, blocked: Mapping[str, str], ledger: Ledger) ->
 
 def closer(
     claim: Claim,
-    snapshot: Snapshot,
+    snapshot: Any,
     plan: Plan,
     controller: Controller,
     ctx: TurnContext,
     view_age_ms: int,
     ledger: Ledger,
-) -> Generator[Step, Any, tuple[Snapshot, Plan, Versions]]:
+) -> Generator[Step, Any, tuple[Any, Plan, Versions]]:
     """Decide again with what the plan asks for, and on a live list where the cache may not be acted on.
 
     That is: announced writes whose record was lost, or deletes on a view that nobody has confirmed for too long. For
@@ -66,7 +66,7 @@ def closer(
     return snapshot, plan, versions
 
 
-def _live(snapshot: Snapshot, ledger: Ledger) -> Generator[Step, Any, tuple[Snapshot, Versions]]:
+def _live(snapshot: Any, ledger: Ledger) -> Generator[Step, Any, tuple[Any, Versions]]:
     owner = snapshot.owner
     listed: Listed = yield ListLive("pods", owner.namespace)
     ledger.need("pods", listed.rv)  # the cache may be behind the list: what was seen in it is not to be forgotten

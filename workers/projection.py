@@ -69,7 +69,7 @@ class Projector:
                 continue
             batch.count += 1
             applied = not newer(event.rv, mark)
-            if applied and not self.resource.owner_queue and OWNED in event.object:
+            if applied and not self.resource.owner_queue and (not self.resource.adoptable or OWNED in event.object):
                 continue  # nothing is left to do for it
             prepared = self._prepared(event, batch)
             if prepared is not None and not applied:
@@ -100,7 +100,7 @@ class Projector:
         if queue and self._owners.note(queue, obj, gone):
             batch.owners.append((event.rv, obj.namespace))
         routes = self._routes(obj, gone)
-        if not queue and routes[1] and OWNED not in event.object:
+        if self.resource.adoptable and routes[1] and OWNED not in event.object:
             batch.orphans.append((event.rv, routes[1]))
         return self._event(event.rv, obj, gone, routes)
 

@@ -20,6 +20,7 @@ from rq.worker import SimpleWorker, WorkerStatus
 
 from broker.redis_broker import RedisBroker
 from broker.values import BrokerFull, BrokerUnreachable
+from controllers.registry import QUEUES
 from workers.clock import Clock, SystemClock
 from workers.failed_turns import FailedTurns
 from workers.inlet import Inlet
@@ -32,7 +33,6 @@ from workers.rq_queue import KeyQueue
 from workers.rq_upkeep import clean_up, enter_again
 from workers.settings import Settings
 from workers.steps import TurnFailed
-from workers.turn_engine import QUEUES
 from workers.turn_limit import TurnLimit
 
 log = logging.getLogger("oarlock.worker")

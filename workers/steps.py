@@ -90,7 +90,14 @@ class Look(NamedTuple):
     entries: tuple[str, ...] = ()
 
 
-Step = Announce | Reserve | Send | Read | ListLive | Look
+class Wake(NamedTuple):
+    """Queue keys. Result: None."""
+
+    queue: str
+    keys: tuple[str, ...]
+
+
+Step = Announce | Reserve | Send | Read | ListLive | Look | Wake
 Turn = Generator[Step, Any, Finish]
 
 

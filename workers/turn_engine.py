@@ -8,11 +8,7 @@ from typing import Protocol
 
 from broker.redis_broker import RedisBroker
 from broker.values import Batch, Claim, Finish, Idle
-from controllers.registry import CONTROLLERS
 from workers.settings import Settings
-
-QUEUES: tuple[str, ...] = tuple(CONTROLLERS)
-"""The queues there are. What runs for a key is chosen here, by its queue's name, and nowhere else."""
 
 
 class TurnEngine(Protocol):

@@ -29,7 +29,7 @@ FULL_TEMPLATE = {
 
 def body_of(template, flavour=REPLICASET, name="web-bbbbb"):
     owner = rs(template=json.dumps(template).encode())
-    return json.loads(pod_bodies(owner, flavour).body(name))
+    return json.loads(pod_bodies(owner, flavour=flavour).body(name))
 
 
 def test_body():
@@ -79,7 +79,7 @@ def test_spec_is_copied_byte_for_byte():
     """Whatever the template says, known here or not, reaches the pod unchanged."""
     spec = b'{ "containers" : [{"name":"c","x":1.10,"y":"\\u00fc"}], "future":  {"a":null} }'
     template = b'{"spec":' + spec + b',"metadata":{"labels":{"a":"b"}}}'
-    assert spec in pod_bodies(rs(template=template), REPLICASET).body("n")
+    assert spec in pod_bodies(rs(template=template), flavour=REPLICASET).body("n")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_template_without_labels(template):
 def test_template_that_cannot_be_read(template):
     """One clear error; it becomes the text of ReplicaFailure."""
     with pytest.raises(TemplateError, match=r"^unable to create pods, template: "):
-        pod_bodies(rs(template=template), REPLICASET)
+        pod_bodies(rs(template=template), flavour=REPLICASET)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_bodies_check_their_reference():
 
 def test_created_pod_is_recognised_as_ours():
     """What is sent comes back as an active pod under the owner's control, fully labelled."""
-    sent = json.loads(pod_bodies(rs(), REPLICASET).body("web-bbbbb"))
+    sent = json.loads(pod_bodies(rs(), flavour=REPLICASET).body("web-bbbbb"))
     sent["metadata"] |= {"uid": "u", "resourceVersion": "1"}
     _, got = pod_from_json(json.dumps(sent).encode())
     assert got.owner_refs == (OURS,)
@@ -145,7 +145,7 @@ def test_real_manifests(path):
     for manifest in found:
         manifest["metadata"] |= {"namespace": "default", "uid": "u", "resourceVersion": "1"}
         _, owner = replicaset_from_json(json.dumps(manifest).encode())
-        body = json.loads(pod_bodies(owner, REPLICASET).body("x"))
+        body = json.loads(pod_bodies(owner, flavour=REPLICASET).body("x"))
         assert body["spec"] == manifest["spec"]["template"]["spec"]
         if owner.selector is not None:
             assert owner.selector.matches(body["metadata"]["labels"])

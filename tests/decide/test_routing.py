@@ -87,7 +87,7 @@ def test_orphan_wakes_all_that_select_it_and_warns():
     """Several owners selecting one pod is a user error; all are woken, the first to adopt wins."""
     routes = route_pod(pod("a", **ORPHAN), False, QUEUES, table(WEB, TWIN))
     assert {key for _, key in routes.wake} == {"default/web", "default/twin"}
-    assert routes.warning == "pod default/a is selected by several owners in replicaset: default/twin, default/web"
+    assert routes.warning == "default/a is selected by several owners in replicaset: default/twin, default/web"
     assert route_pod(pod("a", **ORPHAN), False, QUEUES, KNOWN).warning == ""
 
 

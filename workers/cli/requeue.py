@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from broker.redis_broker import RedisBroker
-from controllers.registry import CONTROLLERS
+from controllers.registry import QUEUES, resource_of
 from workers.cli.options import namespace_option, redis_option, state_dir_option
 from workers.cli.problems import InputProblem
 from workers.cli.view import full_key, looking
@@ -18,7 +18,7 @@ from workers.cli.view import full_key, looking
 @click.option(
     "--controller",
     "-c",
-    type=click.Choice(list(CONTROLLERS)),
+    type=click.Choice(QUEUES),
     default="replicaset",
     show_default=True,
     help="Whose queue.",
@@ -40,7 +40,7 @@ def requeue(
     Harmless at any time: a look at an object that is as it should be changes nothing.
     """
     wanted = [full_key(key, namespace) for key in keys]
-    resource = CONTROLLERS[controller].resource
+    resource = resource_of(controller)
     with looking(redis_url, state_dir) as view:
         if not force:
             missing = [key for key in wanted if view.inspector.object(resource, key) is None]

@@ -16,7 +16,7 @@ from broker import epoch
 from broker.epoch import Seen
 from broker.inspect import Inspector
 from broker.values import BrokerUnreachable, EpochOver
-from controllers.registry import CONTROLLERS
+from controllers.registry import QUEUES
 from workers.cli import logs
 from workers.cli.options import (
     Source,
@@ -57,7 +57,7 @@ def view_options(command: F) -> F:
 
 
 controller_option = click.option(
-    "--controller", "-c", type=click.Choice(list(CONTROLLERS)), help="Only this controller. Default: all there are."
+    "--controller", "-c", type=click.Choice(QUEUES), help="Only this controller. Default: all there are."
 )
 
 
@@ -95,7 +95,7 @@ def looking(redis_url: str | None, state_dir: Path | None) -> Iterator[View]:
 
 def queues_of(view: View, controller: str | None) -> list[str]:
     """The queue asked for, or all that are known here or there."""
-    return [controller] if controller else sorted({*CONTROLLERS, *view.inspector.queues()})
+    return [controller] if controller else sorted({*QUEUES, *view.inspector.queues()})
 
 
 def full_key(text: str, namespace: str | None) -> str:

@@ -59,8 +59,8 @@ def worker(
 
     SIGTERM lets each finish its turn; SIGKILL of any of them loses nothing. They show in `rq info`.
     """
+    from controllers.registry import QUEUES  # noqa: PLC0415
     from workers.fleet import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
-    from workers.turn_engine import QUEUES  # noqa: PLC0415
 
     chosen = _queues(queues, QUEUES)
     source = redis_source(redis_url, None)

@@ -28,7 +28,7 @@ from workers.process_list import file_writer
 from workers.rq_worker import FleetWorker
 from workers.settings import Settings
 from workers.supervised import run_supervised
-from workers.turn_engine import QUEUES
+from controllers.registry import QUEUES
 
 QUEUE = "replicaset"
 BEGUN, ENDED, CANCELLED, BATCHES = "rq:test:begun", "rq:test:ended", "rq:test:cancelled", "rq:test:batches"

@@ -343,10 +343,10 @@ def test_a_newer_protocol_is_minted_and_the_older_processes_end(rig: Rig) -> Non
     fill(rig)
     old = rig.start("old")
     rig.open()
-    new = rig.start("new", protocol=2)
+    new = rig.start("new", protocol=PROTOCOL + 1)
     rig.settle(new)
-    assert lease(rig).protocol == 2
-    with pytest.raises(FleetRefused, match="upgraded to protocol 2"):
+    assert lease(rig).protocol == PROTOCOL + 1
+    with pytest.raises(FleetRefused, match=f"upgraded to protocol {PROTOCOL + 1}"):
         rig.run_for(5_000, old)
     rig.processes = [new]
     rig.open()
