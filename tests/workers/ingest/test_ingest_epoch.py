@@ -9,6 +9,7 @@ import redis
 from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import Killed, Process, Rig
 
+from broker.keys import PROTOCOL
 from workers.fleet_lease import FleetLease
 from workers.mint import FleetRefused
 from workers.minting import Minting, Stage
