@@ -9,27 +9,40 @@ from collections.abc import Mapping
 
 import msgspec
 
-from controllers.claim import Claimer
 from controllers.flavour import Flavour
+from controllers.history.decide import HistoryOwner
 from controllers.history.digest import revision_data
 from controllers.history.model import HASH_LABEL, ControllerRevision
 
 
 class _Meta(msgspec.Struct):
     labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
 
 
-class _Template(msgspec.Struct):
+class _Object(msgspec.Struct):
     metadata: _Meta | None = None
 
 
-_TEMPLATE = msgspec.json.Decoder(_Template | None)
+_OBJECT = msgspec.json.Decoder(_Object | None)
+
+
+def annotations_of(raw: bytes) -> dict[str, str]:
+    """The annotations in the JSON of an object. Raises ValueError."""
+    return _meta(raw).annotations or {}
+
+
+def _meta(raw: bytes) -> _Meta:
+    try:
+        decoded = _OBJECT.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"metadata: {error}") from error
+    return (decoded and decoded.metadata) or _Meta()
 
 
 def revision_body(
-    owner: Claimer,
+    owner: HistoryOwner,
     flavour: Flavour,
-    template: bytes,
     annotations: Mapping[str, str],
     name: str,
     revision_hash: str,
@@ -39,11 +52,7 @@ def revision_body(
 
     Raises ValueError for a template that is not the JSON of one.
     """
-    try:
-        decoded = _TEMPLATE.decode(template) or _Template()
-    except msgspec.MsgspecError as error:
-        raise ValueError(f"template: {error}") from error
-    labels = (decoded.metadata and decoded.metadata.labels) or {}
+    labels = _meta(owner.template).labels or {}
     metadata: dict[str, object] = {
         "name": name,
         "namespace": owner.namespace,
@@ -66,7 +75,7 @@ def revision_body(
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
             "metadata": metadata,
-            "data": msgspec.Raw(revision_data(template)),
+            "data": msgspec.Raw(revision_data(owner.template)),
             "revision": number,
         }
     )

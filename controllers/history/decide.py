@@ -23,8 +23,14 @@ class _Status(Protocol):
 
 
 class HistoryOwner(Claimer, Protocol):
-    """What the history reads of an owner."""
+    """What the history reads of an owner; the template itself only where a revision of it is made."""
 
+    @property
+    def key(self) -> str: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def template(self) -> bytes: ...
     @property
     def template_digest(self) -> str: ...
     @property
@@ -66,8 +72,12 @@ def decide_history(
     """`revisions`: those the owner controls and orphans of its namespace, in any order; what is another's is left out.
 
     `adopted`: None before claims have been made, when every adoption counts as done; afterwards the UIDs of the
-    orphans that were adopted, and every other orphan stays one. Raises InvalidSelector.
+    orphans that were adopted, and every other orphan stays one. An owner whose selector is missing, empty or invalid
+    has no revisions and gets none.
     """
+    selector = owner.selector
+    if selector is None or selector.empty or selector.error:
+        return _nothing(owner)
     claims = claim(owner, revisions)
     claimed, adopt, release = claims.claimed, tuple(claims.adopt), tuple(claims.release)
     if adopted is not None:
@@ -84,13 +94,21 @@ def decide_history(
         release=release,
         unlabelled=() if leave else tuple(each for each in claimed if not each.hash and not each.deleting_ms),
         current=current,
-        hash=hash_of(current) if current else revision_hash(owner.template_digest, owner.status.collision_count),
+        hash=hash_of(current) if current else _new_hash(owner),
         create=current is None and not leave,
         number=number,
         renumber=current is not None and current.revision < number and not leave,
         duplicates=() if leave else tuple(each for each in same[:-1] if not each.deleting_ms),
         old=old,
     )
+
+
+def _nothing(owner: HistoryOwner) -> History:
+    return History((), (), (), None, _new_hash(owner), False, 1, False, (), ())
+
+
+def _new_hash(owner: HistoryOwner) -> str:
+    return revision_hash(owner.template_digest, owner.status.collision_count)
 
 
 def hash_of(revision: ControllerRevision) -> str:

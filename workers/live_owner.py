@@ -1,0 +1,38 @@
+"""A live look at the owner of a key, past the cache: before adopting for it, and before its spec is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+from cluster.answer import Answer
+from controllers import claim as claims
+from controllers.claim import Claimer
+from controllers.registry import RESOURCES, Controller
+from controllers.wire import WireError
+from workers.steps import Read, Step
+
+
+class LiveOwner(NamedTuple):
+    """What the API says. ``error``: why it could not be read, or is not the owner any more, or is being deleted; the
+    other fields are of no use then.
+    """
+
+    error: str
+    rv: str = ""
+    owner: Any = None
+    raw: bytes = b""
+
+
+def look_at(owner: Claimer, controller: Controller) -> Generator[Step, Any, LiveOwner]:
+    """Read the owner live, and hold it against the one the cache has."""
+    (answer,) = yield Read(controller.resource, owner.namespace, (owner.name,))
+    assert isinstance(answer, Answer)
+    if not answer.ok:
+        return LiveOwner(answer.message)
+    try:
+        rv, live = RESOURCES[controller.resource].from_json(answer.body)
+    except WireError as unreadable:
+        return LiveOwner(str(unreadable))
+    error = claims.gate_error(owner, controller.flavour.kind, live.uid, live.deleting_ms)
+    return LiveOwner(error, rv, live, answer.body)

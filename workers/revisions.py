@@ -1,0 +1,273 @@
+"""The revisions of an owner's template, brought into order before anything is decided about its pods.
+
+None of these writes is announced in the key's record: name and content of a revision are functions of the owner's spec,
+changes carry the resourceVersion they were made from and deletes the UID too, so whoever repeats one does no harm.
+Upstream: constructHistory, snapshot, dedupCurHistories and cleanupHistory of pkg/controller/daemon/update.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from broker.values import Cached, Claim
+from cluster import outcome
+from cluster.answer import Answer
+from cluster.outcome import Outcome
+from controllers import claim as claims
+from controllers.codec import decode_revision
+from controllers.daemonset.status import collision_patch
+from controllers.history import bodies
+from controllers.history.decide import History, HistoryOwner, decide_history, hash_of
+from controllers.history.model import HASH_LABEL, ControllerRevision
+from controllers.history.naming import revision_hash, revision_name
+from controllers.history.wire import revision_from_json
+from controllers.model import Pod, controller_of
+from controllers.registry import Controller
+from controllers.wire import WireError
+from workers import claiming
+from workers.acting import TOO_LATE
+from workers.ledger import Ledger
+from workers.live_owner import LiveOwner, look_at
+from workers.steps import Grant, Read, Reserve, Send, Step, Write
+
+RESOURCE, KIND = "controllerrevisions", "ControllerRevision"
+RELABELS_MAX = 250  # in one turn: as many pods as it may create or delete
+FOREIGN_AGAIN_MS = 10_000
+"""When to look again for a revision of ours where another owner's was used, whose end wakes nobody here."""
+
+
+class Current(NamedTuple):
+    """The outcome. ``hash``: label of pods of the current template. ``old``: the other revisions, and ``versions`` the
+    resourceVersion of each by UID. ``relabelled``: the labels of pods were changed just now, so that nothing is to be
+    concluded from those in the cache before it has passed that.
+    """
+
+    hash: str
+    old: tuple[ControllerRevision, ...]
+    versions: Mapping[str, str]
+    relabelled: bool = False
+
+
+def construct(
+    owner: HistoryOwner,
+    revisions: Sequence[Cached],
+    pods: tuple[Pod, ...],
+    controller: Controller,
+    claim: Claim,
+    ledger: Ledger,
+) -> Generator[Step, Any, Current]:
+    """See that there is exactly one revision of the owner's template, and that it is the latest.
+
+    ``revisions`` and ``pods``: the owner's and orphans of its namespace. While the cache has not passed our own writes
+    of revisions nothing is written. Raises TurnFailed for every write that is not known to have succeeded, and where
+    the cached owner is not the live one.
+    """
+    known = tuple(decode_revision(each.blob) for each in revisions)
+    versions = {each.uid: each.rv for each in revisions}
+    history = decide_history(owner, known)
+    if not history.writes:
+        return Current(history.hash, history.old, versions)
+    if _waits(claim, RESOURCE):
+        revision = yield from _hash_unwritten(owner, history, controller, claim, ledger)
+        return Current(revision, history.old, versions)
+    adopted: dict[str, str] | None = None
+    if history.adopt or history.release:
+        adopted = yield from claiming.carry_out(
+            owner, history.adopt, history.release, RESOURCE, KIND, controller, ledger
+        )
+        versions |= adopted
+        history = decide_history(owner, known, frozenset(adopted))
+    if history.unlabelled:
+        known = yield from _label(known, history.unlabelled, versions, ledger)
+        history = decide_history(owner, known, None if adopted is None else frozenset(adopted))
+    if history.create:
+        revision = yield from _create(owner, history, controller, ledger)
+        return Current(revision, history.old, versions)
+    relabelled = False
+    if history.duplicates and not _waits(claim, "pods"):
+        relabelled = yield from _relabel(owner, history.hash, pods, ledger)
+        deletes = [_delete(each, versions) for each in history.duplicates]
+        yield from _done(deletes, "delete duplicate", ledger, gone_will_do=True)
+    if history.renumber and history.current is not None:
+        current = history.current
+        patch = bodies.renumber_patch(current, versions[current.uid], history.number)
+        yield from _done([_patch(current, patch)], "renumber", ledger)
+    return Current(history.hash, history.old, versions, relabelled)
+
+
+def prune(
+    revisions: Iterable[ControllerRevision], versions: Mapping[str, str], owner: HistoryOwner, ledger: Ledger
+) -> Generator[Step, Any, None]:
+    """Delete old revisions. One that could not be deleted is an error of the turn, told in the status's place."""
+    writes = tuple(_delete(each, versions) for each in revisions)
+    if not writes:
+        return
+    grant: Grant = yield Reserve(len(writes))
+    if grant.granted < len(writes):
+        ledger.again_in(grant.wait_ms)
+    sent = writes[: grant.granted]
+    answers: list[Answer] = (yield Send(sent, prepaid=True)) if sent else []
+    for write, answer in zip(sent, answers, strict=True):
+        result = outcome.of_delete(answer)
+        if result is Outcome.DONE:
+            ledger.need(RESOURCE, answer.resource_version)
+        elif result is Outcome.NOT_SENT and answer.error == TOO_LATE:
+            ledger.retry = True
+        elif result is not Outcome.GONE:
+            if result is Outcome.THROTTLED:
+                ledger.throttled(answer)
+            ledger.failed(f"clean up revisions: {owner.namespace}/{write.name}: {answer.message}")
+
+
+def _waits(claim: Claim, resource: str) -> bool:
+    """Whether the cache has yet to pass a write of ours."""
+    return f"{resource}=" in claim.needs
+
+
+def _hash_unwritten(
+    owner: HistoryOwner, history: History, controller: Controller, claim: Claim, ledger: Ledger
+) -> Generator[Step, Any, str]:
+    """The current hash without making a revision. The collision count in it may be one of ours that the cache lacks."""
+    if not history.create or not _waits(claim, controller.resource):
+        return history.hash
+    live = yield from _live(owner, controller, ledger)
+    return revision_hash(owner.template_digest, live.owner.status.collision_count)
+
+
+def _live(owner: HistoryOwner, controller: Controller, ledger: Ledger) -> Generator[Step, Any, LiveOwner]:
+    live = yield from look_at(owner, controller)
+    if live.error:
+        raise ledger.failure(f"revision of {owner.key}: {live.error}")
+    return live
+
+
+def _label(
+    known: tuple[ControllerRevision, ...],
+    unlabelled: Sequence[ControllerRevision],
+    versions: dict[str, str],
+    ledger: Ledger,
+) -> Generator[Step, Any, tuple[ControllerRevision, ...]]:
+    """Label those that bear no hash. Returns all that are known, with what was changed."""
+    patches = [_patch(each, bodies.label_revision_patch(each, versions[each.uid])) for each in unlabelled]
+    rvs = yield from _done(patches, "label", ledger)
+    labelled = {}
+    for each, rv in zip(unlabelled, rvs, strict=True):
+        versions[each.uid] = rv
+        labelled[each.uid] = msgspec.structs.replace(each, labels=each.labels | {HASH_LABEL: each.name})
+    return tuple(labelled.get(each.uid, each) for each in known)
+
+
+def _create(owner: HistoryOwner, history: History, controller: Controller, ledger: Ledger) -> Generator[Step, Any, str]:
+    """Write the template down as a revision. Returns its hash."""
+    live = yield from _live(owner, controller, ledger)
+    if live.owner.generation != owner.generation:
+        cached, now = owner.generation, live.owner.generation
+        raise ledger.failure(f"revision of {owner.key}: the cache has generation {cached}, the API {now}")
+    revision = revision_hash(owner.template_digest, live.owner.status.collision_count)
+    name = revision_name(owner.name, revision)
+    try:
+        annotations = bodies.annotations_of(live.raw)
+        body = bodies.revision_body(owner, controller.flavour, annotations, name, revision, history.number)
+    except ValueError as error:
+        raise ledger.failure(f"revision of {owner.key}: {error}") from None
+    write = Write("create", RESOURCE, owner.namespace, name, body)
+    (answer,) = yield Send((write,))
+    match outcome.of_create(answer):
+        case Outcome.DONE:
+            ledger.need(RESOURCE, answer.resource_version)
+            return revision
+        case Outcome.EXISTS:
+            revision = yield from _taken(owner, name, live, controller, ledger)
+            return revision
+        case result:
+            raise ledger.failure(_error("create", write, answer, result, ledger))
+
+
+def _taken(
+    owner: HistoryOwner, name: str, live: LiveOwner, controller: Controller, ledger: Ledger
+) -> Generator[Step, Any, str]:
+    """The name is borne already. By the same template: that is the one wanted, whosever it is. By another: count the
+    collision, so that the next turn uses another name, and fail.
+    """
+    what = f"{KIND} {owner.namespace}/{name}"
+    (look,) = yield Read(RESOURCE, owner.namespace, (name,))
+    if not look.ok:
+        raise ledger.failure(f"{what} exists already, reading it: {look.message}")
+    try:
+        rv, found = revision_from_json(look.body)
+    except WireError as error:
+        raise ledger.failure(f"{what} exists already: {error}") from None
+    if found.digest == owner.template_digest:
+        ref = controller_of(found)
+        if ref is not None and ref.uid != owner.uid:
+            ledger.again_in(FOREIGN_AGAIN_MS)
+        else:
+            ledger.need(RESOURCE, rv)
+        return hash_of(found)
+    # The version of the live look stands for the count that was used: where that has changed since, it is refused.
+    count = (live.owner.status.collision_count or 0) + 1
+    patch = collision_patch(owner.uid, count, live.rv)
+    write = Write("status", controller.resource, owner.namespace, owner.name, patch, owner.uid)
+    (answer,) = yield Send((write,))
+    result = outcome.of_change(answer)
+    if result is Outcome.DONE:
+        ledger.need(controller.resource, answer.resource_version)
+        raise ledger.failure(f"{what} holds another template: the collision count is {count} now")
+    if result is Outcome.THROTTLED:
+        ledger.throttled(answer)
+    raise ledger.failure(f"{what} holds another template, raising the collision count to {count}: {answer.message}")
+
+
+def _relabel(owner: HistoryOwner, revision: str, pods: tuple[Pod, ...], ledger: Ledger) -> Generator[Step, Any, bool]:
+    """Make every pod of the owner one of the revision that is kept. Returns whether there were any to change."""
+    strays = [pod for pod in claims.claim(owner, pods).kept if pod.labels.get(HASH_LABEL) != revision]
+    if not strays:
+        return False
+    grant: Grant = yield Reserve(min(len(strays), RELABELS_MAX))
+    writes = [
+        Write("patch", "pods", pod.namespace, pod.name, bodies.relabel_pod_patch(pod.uid, revision), pod.uid)
+        for pod in strays[: grant.granted]
+    ]
+    if writes:
+        yield from _done(writes, "label", ledger, prepaid=True, gone_will_do=True)
+    if len(writes) < len(strays):  # their revisions must not go before
+        ledger.least_wait_ms = max(ledger.least_wait_ms, grant.wait_ms)
+        raise ledger.failure(f"{len(strays) - len(writes)} pods of {owner.key} are yet to be labelled {revision}")
+    return True
+
+
+def _patch(revision: ControllerRevision, body: bytes) -> Write:
+    return Write("patch", RESOURCE, revision.namespace, revision.name, body, revision.uid)
+
+
+def _delete(revision: ControllerRevision, versions: Mapping[str, str]) -> Write:
+    rv = versions.get(revision.uid, "")
+    return Write("delete", RESOURCE, revision.namespace, revision.name, uid=revision.uid, rv=rv)
+
+
+def _done(
+    writes: Sequence[Write], verb: str, ledger: Ledger, *, prepaid: bool = False, gone_will_do: bool = False
+) -> Generator[Step, Any, list[str]]:
+    """Send changes and deletes. Returns the resourceVersion of each; raises TurnFailed for the first that failed."""
+    answers: list[Answer] = yield Send(tuple(writes), prepaid)
+    errors, rvs = [], []
+    for write, answer in zip(writes, answers, strict=True):
+        result = outcome.of_change(answer)  # deletes are sorted alike
+        rvs.append(answer.resource_version)
+        if result is Outcome.DONE:
+            ledger.need(write.resource, answer.resource_version)
+        elif not (result is Outcome.GONE and gone_will_do):
+            errors.append(_error(verb, write, answer, result, ledger))
+    if errors:
+        raise ledger.failure(errors[0])
+    return rvs
+
+
+def _error(verb: str, write: Write, answer: Answer, result: Outcome, ledger: Ledger) -> str:
+    if result is Outcome.THROTTLED:
+        ledger.throttled(answer)
+    kind = KIND if write.resource == RESOURCE else "Pod"
+    return f"{verb} {kind} {write.namespace}/{write.name}: {answer.message}"
