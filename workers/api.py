@@ -27,7 +27,15 @@ from workers.settings import Settings
 from workers.steps import Grant, Listed, Write
 
 RESOURCES: dict[str, Resource] = {
-    each.plural: each for each in (resources.PODS, resources.REPLICASETS, resources.REPLICATIONCONTROLLERS)
+    each.plural: each
+    for each in (
+        resources.PODS,
+        resources.NODES,
+        resources.REPLICASETS,
+        resources.REPLICATIONCONTROLLERS,
+        resources.DAEMONSETS,
+        resources.CONTROLLERREVISIONS,
+    )
 }
 
 
