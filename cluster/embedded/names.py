@@ -28,6 +28,8 @@ _LABEL_RE: Final = re.compile(_LABEL)
 _LABEL_1035_RE: Final = re.compile(_LABEL_1035)
 _SUBDOMAIN_RE: Final = re.compile(_SUBDOMAIN)
 _QUALIFIED_RE: Final = re.compile(_QUALIFIED)
+_PERCENT: Final = "[0-9]+%"
+_PERCENT_RE: Final = re.compile(_PERCENT)
 _VALUE_RE: Final = re.compile(_VALUE)
 _ENV_RE: Final = re.compile(r"[ -<>-~]+")
 _PORT_NAME_RE: Final = re.compile(r"[-a-z0-9]+")
@@ -55,6 +57,9 @@ _LABEL_1035_TEXT: Final = _pattern(
     _LABEL_1035,
     "my-name",
     "abc-123",
+)
+_PERCENT_TEXT: Final = _pattern(
+    "a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%"
 )
 _SUBDOMAIN_TEXT: Final = _pattern(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
@@ -162,3 +167,8 @@ def generated_prefix(text: str, check: Checker) -> Problems:
     if len(text) > 1 and text.endswith("-"):
         text = text[:-2] + "a"
     return check(text)
+
+
+def percentage(text: str) -> Problems:
+    """A share such as `10%`."""
+    return () if _PERCENT_RE.fullmatch(text) and text.isascii() else (_PERCENT_TEXT,)

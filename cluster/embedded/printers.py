@@ -6,90 +6,24 @@ upstream's pkg/printers/internalversion/printers.go. Pure: the moment is an argu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
+from cluster.embedded.columns import NONE, UNKNOWN, Cell, Printer, columns, name_of
 from cluster.embedded.durations import age, since
-from cluster.embedded.labeltext import labels_text, selector_text
+from cluster.embedded.labeltext import labels_text
 from cluster.embedded.podsummary import pod_row
+from cluster.embedded.workloadprinters import WORKLOAD_PRINTERS
 
 Obj = dict[str, Any]
-Cell = str | int
-NONE: Final = "<none>"
-UNKNOWN: Final = "<unknown>"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    name: str
-    type: str = "string"
-    format: str = ""
-    priority: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Printer:
-    """`row(object, now_s)` gives one cell for each of `columns`."""
-
-    columns: tuple[Column, ...]
-    row: Callable[[Obj, float], list[Cell]]
-
-
-def _columns(shown: str, wide: str = "", integers: str = "") -> tuple[Column, ...]:
-    """Columns from two lists of names separated by `|`; `Name` is marked as such, `integers` as numbers."""
-    numbers = integers.split("|")
-    return tuple(
-        Column(
-            name,
-            type="integer" if name in numbers else "string",
-            format="name" if name == "Name" else "",
-            priority=priority,
-        )
-        for priority, names in ((0, shown), (1, wide))
-        for name in names.split("|")
-        if name
-    )
-
-
-def _name(obj: Obj) -> str:
-    return str(obj["metadata"]["name"])
 
 
 def _name_and_age(obj: Obj, now_s: float) -> list[Cell]:
-    return [_name(obj), age(obj, now_s)]
+    return [name_of(obj), age(obj, now_s)]
 
 
 def _namespace(obj: Obj, now_s: float) -> list[Cell]:
-    return [_name(obj), (obj.get("status") or {}).get("phase", ""), age(obj, now_s)]
-
-
-def containers_and_images(template: Obj | None) -> tuple[str, str]:
-    containers = ((template or {}).get("spec") or {}).get("containers") or ()
-    return ",".join(c.get("name", "") for c in containers), ",".join(c.get("image", "") for c in containers)
-
-
-def _replicaset(obj: Obj, now_s: float) -> list[Cell]:
-    return _replicas(obj, now_s, selector_text((obj.get("spec") or {}).get("selector")))
-
-
-def _replicationcontroller(obj: Obj, now_s: float) -> list[Cell]:
-    return _replicas(obj, now_s, labels_text((obj.get("spec") or {}).get("selector")))
-
-
-def _replicas(obj: Obj, now_s: float, selector: str) -> list[Cell]:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    names, images = containers_and_images(spec.get("template"))
-    return [
-        _name(obj),
-        spec.get("replicas", 0),
-        status.get("replicas", 0),
-        status.get("readyReplicas", 0),
-        age(obj, now_s),
-        names,
-        images,
-        selector or NONE,
-    ]
+    return [name_of(obj), (obj.get("status") or {}).get("phase", ""), age(obj, now_s)]
 
 
 def _node_status(obj: Obj) -> str:
@@ -115,7 +49,7 @@ def _node(obj: Obj, now_s: float) -> list[Cell]:
     info = status.get("nodeInfo") or {}
     addresses = {a.get("type"): a.get("address") for a in status.get("addresses") or ()}
     return [
-        _name(obj),
+        name_of(obj),
         _node_status(obj),
         _node_roles(obj),
         age(obj, now_s),
@@ -147,12 +81,12 @@ def _event(obj: Obj, now_s: float) -> list[Cell]:
         f"{component}, {host}" if host else component,
         since(first, now_s),
         count,
-        _name(obj),
+        name_of(obj),
     ]
 
 
 def _lease(obj: Obj, now_s: float) -> list[Cell]:
-    return [_name(obj), (obj.get("spec") or {}).get("holderIdentity") or "", age(obj, now_s)]
+    return [name_of(obj), (obj.get("spec") or {}).get("holderIdentity") or "", age(obj, now_s)]
 
 
 def _resourcequota(obj: Obj, now_s: float) -> list[Cell]:
@@ -161,19 +95,19 @@ def _resourcequota(obj: Obj, now_s: float) -> list[Cell]:
     told: dict[bool, list[str]] = {False: [], True: []}
     for resource in sorted(hard):
         told[resource.startswith("limits.")].append(f"{resource}: {used.get(resource, '0')}/{hard[resource]}")
-    return [_name(obj), ", ".join(told[False]), ", ".join(told[True]), age(obj, now_s)]
+    return [name_of(obj), ", ".join(told[False]), ", ".join(told[True]), age(obj, now_s)]
 
 
 def _serviceaccount(obj: Obj, now_s: float) -> list[Cell]:
-    return [_name(obj), len(obj.get("secrets") or ()), age(obj, now_s)]
+    return [name_of(obj), len(obj.get("secrets") or ()), age(obj, now_s)]
 
 
 def _configmap(obj: Obj, now_s: float) -> list[Cell]:
-    return [_name(obj), len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age(obj, now_s)]
+    return [name_of(obj), len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age(obj, now_s)]
 
 
 def _secret(obj: Obj, now_s: float) -> list[Cell]:
-    return [_name(obj), obj.get("type", ""), len(obj.get("data") or ()), age(obj, now_s)]
+    return [name_of(obj), obj.get("type", ""), len(obj.get("data") or ()), age(obj, now_s)]
 
 
 def _port(port: Obj) -> str:
@@ -190,7 +124,7 @@ def _service(obj: Obj, now_s: float) -> list[Cell]:
         external = [spec.get("externalName", "")]
     pending = "<pending>" if spec.get("type") == "LoadBalancer" else NONE
     return [
-        _name(obj),
+        name_of(obj),
         spec.get("type", ""),
         spec.get("clusterIP") or NONE,
         ",".join(external) or pending,
@@ -200,30 +134,27 @@ def _service(obj: Obj, now_s: float) -> list[Cell]:
     ]
 
 
-NAME_AND_AGE: Final = Printer(_columns("Name|Age"), _name_and_age)
-
-_REPLICAS: Final = _columns("Name|Desired|Current|Ready|Age", "Containers|Images|Selector", "Desired|Current|Ready")
+NAME_AND_AGE: Final = Printer(columns("Name|Age"), _name_and_age)
 
 PRINTERS: Final[Mapping[str, Printer]] = {
-    "Namespace": Printer(_columns("Name|Status|Age"), _namespace),
+    "Namespace": Printer(columns("Name|Status|Age"), _namespace),
     "Node": Printer(
-        _columns(
+        columns(
             "Name|Status|Roles|Age|Version",
             "Internal-IP|External-IP|OS-Image|Kernel-Version|Container-Runtime",
         ),
         _node,
     ),
-    "Pod": Printer(_columns("Name|Ready|Status|Restarts|Age", "IP|Node|Nominated Node|Readiness Gates"), pod_row),
-    "ReplicaSet": Printer(_REPLICAS, _replicaset),
-    "ReplicationController": Printer(_REPLICAS, _replicationcontroller),
+    "Pod": Printer(columns("Name|Ready|Status|Restarts|Age", "IP|Node|Nominated Node|Readiness Gates"), pod_row),
+    **WORKLOAD_PRINTERS,
     "Event": Printer(
-        _columns("Last Seen|Type|Reason|Object|Message", "Subobject|Source|First Seen|Count|Name", "Count"),
+        columns("Last Seen|Type|Reason|Object|Message", "Subobject|Source|First Seen|Count|Name", "Count"),
         _event,
     ),
-    "Lease": Printer(_columns("Name|Holder|Age"), _lease),
-    "ResourceQuota": Printer(_columns("Name|Request|Limit|Age"), _resourcequota),
-    "ServiceAccount": Printer(_columns("Name|Secrets|Age", integers="Secrets"), _serviceaccount),
-    "ConfigMap": Printer(_columns("Name|Data|Age", integers="Data"), _configmap),
-    "Secret": Printer(_columns("Name|Type|Data|Age", integers="Data"), _secret),
-    "Service": Printer(_columns("Name|Type|Cluster-IP|External-IP|Port(s)|Age", "Selector"), _service),
+    "Lease": Printer(columns("Name|Holder|Age"), _lease),
+    "ResourceQuota": Printer(columns("Name|Request|Limit|Age"), _resourcequota),
+    "ServiceAccount": Printer(columns("Name|Secrets|Age", integers="Secrets"), _serviceaccount),
+    "ConfigMap": Printer(columns("Name|Data|Age", integers="Data"), _configmap),
+    "Secret": Printer(columns("Name|Type|Data|Age", integers="Data"), _secret),
+    "Service": Printer(columns("Name|Type|Cluster-IP|External-IP|Port(s)|Age", "Selector"), _service),
 }

@@ -31,7 +31,7 @@ from cluster.embedded.negotiation import check_types
 from cluster.embedded.paths import Target
 from cluster.embedded.selectors import Selector, selector_for
 from cluster.embedded.store import Store, Stored
-from cluster.embedded.strategies import for_create, for_update
+from cluster.embedded.strategies import after_defaults, for_create, for_update
 from cluster.embedded.tables import AS_IS, View, many, one
 
 Obj = dict[str, Any]
@@ -144,6 +144,7 @@ class Rest:
         elif expected_rv != old_meta["resourceVersion"]:
             raise conflict(kind.plural, kind.group, target.name, OBJECT_MODIFIED)
         new = defaulting.apply(kind.name, for_update(kind, target.subresource, new, old))
+        new = after_defaults(kind, new, old)
         refuse_unless_valid(kind, target.name, validation.validate_update(kind.name, new, old))
         return self.store.update_stored(kind.name, new, expected_rv, dry_run=is_dry_run(params))
 

@@ -8,8 +8,10 @@ All functions return new dicts; what they are given stays as it is.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any, Final
 
+from cluster.embedded import templategeneration
 from cluster.embedded.kinds import Kind
 from cluster.embedded.qos import qos_class
 
@@ -30,6 +32,17 @@ _SERVER_OWNED: Final = frozenset(
         "selfLink",
     }
 )
+# Upstream's types always show these numbers.
+_FIRST_STATUS: Final[Mapping[str, Obj]] = {
+    "ReplicaSet": {"replicas": 0},
+    "ReplicationController": {"replicas": 0},
+    "DaemonSet": {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+}
 
 
 def for_create(kind: Kind, obj: Obj) -> Obj:
@@ -47,7 +60,9 @@ def for_create(kind: Kind, obj: Obj) -> Obj:
             obj["spec"] = {**spec, "finalizers": [*finalizers, _NAMESPACE_HOLD]}
         obj["status"] = {"phase": "Active"}
     elif kind.has_status and kind.name != "Node":  # a kubelet registers its node with a status
-        obj["status"] = {"replicas": 0} if "scale" in kind.subresources else {}
+        obj["status"] = dict(_FIRST_STATUS.get(kind.name, {}))
+    if kind.name == "DaemonSet":
+        obj = templategeneration.first(obj)
     return _with_string_data(obj) if kind.name == "Secret" else obj
 
 
@@ -78,6 +93,11 @@ def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
             held = (old.get("spec") or {}).get("finalizers") or []
             merged["spec"] = {**(merged.get("spec") or {}), "finalizers": held}
     return _with_string_data(merged) if kind.name == "Secret" else merged
+
+
+def after_defaults(kind: Kind, new: Obj, old: Obj) -> Obj:
+    """`new` with what can be told only once it is whole, which it is after defaulting."""
+    return templategeneration.following(new, old) if kind.name == "DaemonSet" else new
 
 
 def _keep(target: Obj, source: Obj, key: str) -> None:

@@ -25,10 +25,17 @@ __all__ = ["apply", "check_shape", "default_template", "drop_nulls"]
 Obj = dict[str, Any]
 
 _TEMPLATE_SPECS: Final = SpecMemo()
+# Raw JSON of others, whose nulls mean something to its readers.
+_VERBATIM: Final[Mapping[str, str]] = {"ControllerRevision": "data"}
 
 
 def apply(kind: str, obj: Obj) -> Obj:
     """The object with its defaults. Its fields must have the right types (`check_shape`)."""
+    verbatim = _VERBATIM.get(kind)
+    if verbatim is not None and verbatim in obj:
+        kept = obj[verbatim]
+        obj = apply(kind, {field: value for field, value in obj.items() if field != verbatim})
+        return obj if kept is None else {**obj, verbatim: kept}
     # A null has to stand after a colon or in a list; the check costs a microsecond, a walk twenty.
     text = orjson.dumps(obj)
     if b":null" in text or b"null," in text or b"null]" in text:
@@ -85,6 +92,27 @@ def _replicationcontroller(obj: Obj) -> Obj:
     return obj if filled is spec else {**obj, "spec": filled}
 
 
+def _daemonset(obj: Obj) -> Obj:
+    return _field(obj, "spec", _daemonset_spec)
+
+
+def _daemonset_spec(spec: Obj) -> Obj:
+    spec = _field(with_defaults(spec, {"revisionHistoryLimit": 10}), "template", default_template)
+    return _field(spec, "updateStrategy", _daemonset_strategy)
+
+
+def _daemonset_strategy(strategy: Obj) -> Obj:
+    """One node at a time; a strategy that replaces nothing by itself has no numbers."""
+    strategy = with_defaults(strategy, {"type": "RollingUpdate"})
+    if strategy["type"] != "RollingUpdate":
+        return strategy
+    return _field(strategy, "rollingUpdate", lambda old: with_defaults(old, {"maxUnavailable": 1, "maxSurge": 0}))
+
+
+def _controllerrevision(obj: Obj) -> Obj:
+    return with_defaults(obj, {"revision": 0})
+
+
 def _node(obj: Obj) -> Obj:
     def status(old: Obj) -> Obj:
         capacity = old.get("capacity")
@@ -105,6 +133,8 @@ _DEFAULTS: Final[Mapping[str, Callable[[Obj], Obj]]] = {
     "Pod": default_pod,
     "ReplicaSet": _replicaset,
     "ReplicationController": _replicationcontroller,
+    "DaemonSet": _daemonset,
+    "ControllerRevision": _controllerrevision,
     "Node": _node,
     "Secret": _secret,
     "Service": _service,

@@ -13,12 +13,14 @@ from typing import Any, Final
 import msgspec
 
 from cluster.embedded.errors import bad_request
-from cluster.embedded.shapes import kinds, pods
+from cluster.embedded.shapes import kinds, pods, workloads
 
 _SHAPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "Pod": pods.Pod,
-    "ReplicaSet": kinds.ReplicaSet,
-    "ReplicationController": kinds.ReplicationController,
+    "ReplicaSet": workloads.ReplicaSet,
+    "ReplicationController": workloads.ReplicationController,
+    "DaemonSet": workloads.DaemonSet,
+    "ControllerRevision": workloads.ControllerRevision,
     "Namespace": kinds.Namespace,
     "Node": kinds.Node,
     "Lease": kinds.Lease,

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Text = str | None
 Number = Int32 | None
 Flag = bool | None

@@ -1,4 +1,4 @@
-"""All kinds but pods."""
+"""All kinds but pods and their owners."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import msgspec
 from cluster.embedded.shapes.common import (
     Condition,
     Flag,
-    LabelSelector,
     Metadata,
     Number,
     Quantities,
@@ -16,43 +15,7 @@ from cluster.embedded.shapes.common import (
     Strings,
     Text,
 )
-from cluster.embedded.shapes.pods import Named, Template
-
-
-class ReplicaSetSpec(Shape):
-    replicas: Number = None
-    min_ready_seconds: Number = None
-    selector: LabelSelector | None = None
-    template: Template | None = None
-
-
-class ReplicaSetStatus(Shape):
-    replicas: Number = None
-    fully_labeled_replicas: Number = None
-    ready_replicas: Number = None
-    available_replicas: Number = None
-    terminating_replicas: Number = None
-    observed_generation: int | None = None
-    conditions: list[Condition] | None = None
-
-
-class ReplicaSet(Shape):
-    metadata: Metadata
-    spec: ReplicaSetSpec | None = None
-    status: ReplicaSetStatus | None = None
-
-
-class ReplicationControllerSpec(Shape):
-    replicas: Number = None
-    min_ready_seconds: Number = None
-    selector: StringMap = None
-    template: Template | None = None
-
-
-class ReplicationController(Shape):
-    metadata: Metadata
-    spec: ReplicationControllerSpec | None = None
-    status: ReplicaSetStatus | None = None
+from cluster.embedded.shapes.pods import Named
 
 
 class NamespaceSpec(Shape):
@@ -223,6 +186,10 @@ class Anything(Shape):
     metadata: Metadata
 
 
+class ScaleSpec(Shape):
+    replicas: Number = None
+
+
 class Scale(Shape):
     metadata: Metadata | None = None
-    spec: ReplicaSetSpec | None = None
+    spec: ScaleSpec | None = None

@@ -17,7 +17,7 @@ from typing import Any, Final
 from cluster.embedded import names
 from cluster.embedded.errors import FieldError
 from cluster.embedded.kinds import KINDS
-from cluster.embedded.validation import otherkinds, pod, workload
+from cluster.embedded.validation import controllerrevision, daemonset, otherkinds, pod, workload
 from cluster.embedded.validation.labelselector import selector_errors, selector_matches
 from cluster.embedded.validation.metadata import metadata_errors, metadata_update_errors
 from cluster.embedded.validation.workload import scale_errors
@@ -55,6 +55,15 @@ _RULES: Final[Mapping[str, Rules]] = {
         create=workload.replicationcontroller_errors,
         update=workload.replicationcontroller_update_errors,
         status=workload.replicaset_status_errors,
+    ),
+    "DaemonSet": Rules(
+        create=daemonset.daemonset_errors,
+        update=daemonset.daemonset_update_errors,
+        status=daemonset.daemonset_status_errors,
+    ),
+    "ControllerRevision": Rules(
+        create=controllerrevision.controllerrevision_errors,
+        update=controllerrevision.controllerrevision_update_errors,
     ),
     "Namespace": Rules(
         name=names.dns_label, create=otherkinds.namespace_errors, status=otherkinds.namespace_status_errors

@@ -17,7 +17,7 @@ from cluster.embedded.validation.values import not_negative
 
 Obj = dict[str, Any]
 
-_MISMATCH: Final = "`selector` does not match template `labels`"
+MISMATCH: Final = "`selector` does not match template `labels`"
 
 
 def replicaset_errors(owner: Obj) -> list[FieldError]:
@@ -39,7 +39,7 @@ def replicaset_errors(owner: Obj) -> list[FieldError]:
         else:
             labels = (template.get("metadata") or {}).get("labels") or {}
             if not selector_matches(selector, labels):
-                errors.append(FieldError.invalid("spec.template.metadata.labels", labels, _MISMATCH))
+                errors.append(FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH))
     return errors + template_errors(template, "spec.template") + always_running_errors(template, "ReplicaSet")
 
 
@@ -107,7 +107,7 @@ def replicationcontroller_errors(owner: Obj) -> list[FieldError]:
         return [*errors, FieldError.required("spec.template")]
     labels = (template.get("metadata") or {}).get("labels") or {}
     if not selector_matches({"matchLabels": selector}, labels):
-        errors.append(FieldError.invalid("spec.template.metadata.labels", labels, _MISMATCH))
+        errors.append(FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH))
     errors += template_errors(template, "spec.template")
     return errors + always_running_errors(template, "ReplicationController")
 

@@ -27,6 +27,8 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 PODS = "/api/v1/namespaces/default/pods"
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
+DAEMONSETS = "/apis/apps/v1/namespaces/default/daemonsets"
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 
 
 class Clock:
@@ -202,6 +204,22 @@ def replicaset(name: str = "web", replicas: int = 3, **spec: Any) -> Obj:
         "metadata": {"name": name},
         "spec": {
             "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+            },
+            **spec,
+        },
+    }
+
+
+def daemonset(name: str = "agent", **spec: Any) -> Obj:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name},
+        "spec": {
             "selector": {"matchLabels": {"app": name}},
             "template": {
                 "metadata": {"labels": {"app": name}},

@@ -1,0 +1,28 @@
+"""ControllerRevisions: what they hold never changes.
+
+Upstream: pkg/apis/apps/validation/validation.go (ValidateControllerRevisionCreate, ValidateControllerRevisionUpdate).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster.embedded.errors import FieldError
+from cluster.embedded.validation.metadata import IMMUTABLE
+from cluster.embedded.validation.values import not_negative
+
+Obj = dict[str, Any]
+
+
+def controllerrevision_errors(revision: Obj) -> list[FieldError]:
+    """Data that is missing, a number below 0."""
+    errors = [] if revision.get("data") is not None else [FieldError.required("data", "data is mandatory")]
+    return errors + not_negative(revision.get("revision"), "revision")
+
+
+def controllerrevision_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+    """The number may change, the data may not."""
+    errors = controllerrevision_errors(new)
+    if new.get("data") != old.get("data"):
+        errors.append(FieldError.invalid("data", new.get("data"), IMMUTABLE))
+    return errors
