@@ -1,55 +1,29 @@
 """All kubelets in one: starts pods that have a node, makes them ready, ends them. Pure: no I/O, no clock.
 
 With no delay to wait for, one status write takes a pod from bound to running and ready.
+
+A pod is ready only on a node that is (upstream: the node lifecycle controller, MarkPodsNotReady). A kubelet that
+reports NotReady starts and ends pods all the same; one that cannot be reached (Ready is Unknown) does neither until
+it can, so a deleted pod stays there, as it would.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Final
 
 from cluster.embedded.nodes import podstatus
-from cluster.embedded.nodes.podapi import PodRef
+from cluster.embedded.nodes.addresses import host_ip, pod_ips
+from cluster.embedded.nodes.knownpod import Actions, Do, KnownPod
+from cluster.embedded.nodes.lifecycle import readiness
 from cluster.embedded.nodes.scheduler import ref_of
-from cluster.embedded.nodes.settings import FAIL, NodeSettings, annotation, is_never_ready, ready_after_ms
+from cluster.embedded.nodes.settings import FAIL, REJECT, NodeSettings, annotation, is_never_ready, ready_after_ms
 from cluster.embedded.nodes.timers import Timers
 
 Obj = dict[str, Any]
 
 _ENDED: Final = ("Succeeded", "Failed")
-_HOST_IP_UNKNOWN: Final = "127.0.0.1"
-
-
-class Do(Enum):
-    """What a timer of a pod is for."""
-
-    START = "start"
-    READY = "ready"
-    END = "end"
-    LOSE = "lose"
-
-
-@dataclass(slots=True)
-class Actions:
-    """What to write: (pod, status) in order, then the pods to remove without grace."""
-
-    statuses: list[tuple[PodRef, Obj]] = field(default_factory=list)
-    removals: list[PodRef] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class _Pod:
-    """What the kubelet knows of one pod. `ready_ms` is the moment it becomes ready, None if not foreseen."""
-
-    obj: Obj
-    started: bool = False
-    ready: bool = False
-    ready_ms: float | None = None
-    end_ms: float | None = None
-    over: bool = False
 
 
 class Kubelet:
@@ -59,11 +33,12 @@ class Kubelet:
         self._settings = settings
         self._random = random.Random(settings.seed)
         self._nodes: dict[str, Obj] = {}
-        self._pods: dict[str, _Pod] = {}
+        self._pods: dict[str, KnownPod] = {}
         self._on_node: dict[str, dict[str, None]] = {}
         self._timers: Timers[tuple[Do, str]] = Timers()
         self._failing: dict[str, tuple[str, str]] = {}
-        self._ips = _pod_ips()
+        self._held: dict[str, list[tuple[Do, str]]] = {}  # what has come due on nodes out of reach
+        self._ips = pod_ips()
 
     def next_ms(self) -> float | None:
         """When `due` is to be asked again, if nothing else happens."""
@@ -71,21 +46,27 @@ class Kubelet:
 
     def node_changed(self, node: Obj, now_ms: float) -> None:
         name = node["metadata"]["name"]
-        is_new = name not in self._nodes
+        known = self._nodes.get(name)
         self._nodes[name] = node
-        if is_new:
+        if known is None:
             for uid in self._on_node.get(name, ()):
-                if not self._pods[uid].started:
-                    self._timers.add(now_ms, (Do.START, uid))
+                self._timers.add(now_ms, (Do.READY if self._pods[uid].started else Do.START, uid))
+        elif _is_ready(node) is not _is_ready(known):
+            for uid in self._on_node.get(name, ()):
+                self._timers.add(now_ms, (Do.READY, uid))
+        if not _is_out_of_reach(node):
+            for held in self._held.pop(name, ()):
+                self._timers.add(now_ms, held)
 
     def node_gone(self, name: str, now_ms: float) -> None:
+        self._held.pop(name, None)
         if self._nodes.pop(name, None) is not None:
             for uid in self._on_node.get(name, ()):
                 self._timers.add(now_ms + self._settings.gone_node_ms, (Do.LOSE, uid))
 
-    def pods_on(self, node: str) -> list[Obj]:
+    def pods_on(self, node: str) -> Iterator[Obj]:
         """The pods of one node, as last seen."""
-        return [self._pods[uid].obj for uid in self._on_node.get(node, ())]
+        return (self._pods[uid].obj for uid in self._on_node.get(node, ()))
 
     def pod_changed(self, pod: Obj, now_ms: float) -> None:
         node = pod["spec"].get("nodeName")
@@ -94,7 +75,7 @@ class Kubelet:
         uid = pod["metadata"]["uid"]
         known = self._pods.get(uid)
         if known is None:
-            known = self._pods[uid] = _Pod(pod)
+            known = self._pods[uid] = KnownPod(pod)
             self._on_node.setdefault(node, {})[uid] = None
             self._resume(known)
             self._begin(uid, known, node, now_ms)
@@ -142,7 +123,7 @@ class Kubelet:
         actions = Actions()
         for what, uid in self._timers.pop_due(now_ms, count_max):
             known = self._pods.get(uid)
-            if known is None:
+            if known is None or self._holds(what, uid, known):
                 continue
             if what is Do.END:
                 self._end(known, actions, at)
@@ -152,11 +133,8 @@ class Kubelet:
                 continue  # its end has begun
             elif what is Do.START:
                 self._start(uid, known, actions, now_ms, at)
-            elif known.ready_ms is None:
-                if known.ready:
-                    self._set_ready(known, actions, at, ready=False)
-            elif known.ready_ms <= now_ms and not known.ready:
-                self._set_ready(known, actions, at, ready=True)
+            elif known.started and (ready := self._may_be_ready(known, now_ms)) is not known.ready:
+                self._set_ready(known, actions, at, ready=ready)
         for uid, (reason, message) in self._failing.items():
             known = self._pods[uid]
             status = podstatus.ended(known.obj, "Failed", reason, message, at)
@@ -167,7 +145,7 @@ class Kubelet:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _resume(self, known: _Pod) -> None:
+    def _resume(self, known: KnownPod) -> None:
         """Take over a pod that was running before we looked."""
         status = known.obj.get("status") or {}
         known.started = status.get("phase") == "Running"
@@ -175,26 +153,54 @@ class Kubelet:
             condition.get("type") == "Ready" and condition.get("status") == "True"
             for condition in status.get("conditions") or ()
         )
+        if known.ready:
+            known.ready_ms = 0.0
 
-    def _begin(self, uid: str, known: _Pod, node: str, now_ms: float) -> None:
+    def _begin(self, uid: str, known: KnownPod, node: str, now_ms: float) -> None:
         if node not in self._nodes:
             self._timers.add(now_ms + self._settings.gone_node_ms, (Do.LOSE, uid))
         elif not known.started:
             self._timers.add(now_ms, (Do.START, uid))
 
-    def _start(self, uid: str, known: _Pod, actions: Actions, now_ms: float, at: str) -> None:
+    def _holds(self, what: Do, uid: str, known: KnownPod) -> bool:
+        """Whether a kubelet out of reach would have to do this; it will, once it is back."""
+        if what not in (Do.START, Do.END):
+            return False
+        name = known.obj["spec"]["nodeName"]
+        node = self._nodes.get(name)
+        if node is None or not _is_out_of_reach(node):
+            return False
+        self._held.setdefault(name, []).append((what, uid))
+        return True
+
+    def _may_be_ready(self, known: KnownPod, now_ms: float) -> bool:
+        node = self._nodes.get(known.obj["spec"]["nodeName"])
+        is_up = node is None or _is_ready(node)
+        return is_up and known.ready_ms is not None and known.ready_ms <= now_ms
+
+    def _start(self, uid: str, known: KnownPod, actions: Actions, now_ms: float, at: str) -> None:
         node = self._nodes.get(known.obj["spec"]["nodeName"])
         if node is None or known.started:
             return
+        reason = annotation(node, REJECT)
+        if reason is not None:
+            self._reject(known, "Rejected" if reason in ("", "true") else reason, actions, at)
+            return
         known.started = True
         self._foresee_ready(known, now_ms)
-        known.ready = known.ready_ms is not None and known.ready_ms <= now_ms
-        status = podstatus.running(known.obj, next(self._ips), _host_ip(node), at, ready=known.ready)
+        known.ready = self._may_be_ready(known, now_ms)
+        status = podstatus.running(known.obj, next(self._ips), host_ip(node), at, ready=known.ready)
         actions.statuses.append((ref_of(known.obj), status))
-        if known.ready_ms is not None and not known.ready:
+        if known.ready_ms is not None and known.ready_ms > now_ms:
             self._timers.add(known.ready_ms, (Do.READY, uid))
 
-    def _foresee_ready(self, known: _Pod, now_ms: float) -> None:
+    def _reject(self, known: KnownPod, reason: str, actions: Actions, at: str) -> None:
+        """Refuse to run a pod (upstream: pkg/kubelet/kubelet.go, rejectPod)."""
+        status = podstatus.ended(known.obj, "Failed", reason, f"Pod was rejected: {reason}", at)
+        actions.statuses.append((ref_of(known.obj), status))
+        known.over = True
+
+    def _foresee_ready(self, known: KnownPod, now_ms: float) -> None:
         if is_never_ready(known.obj):
             known.ready_ms = None
             return
@@ -206,7 +212,7 @@ class Kubelet:
                 delay_ms += self._random.uniform(0.0, settings.ready_jitter_ms)
         known.ready_ms = now_ms + delay_ms
 
-    def _review_readiness(self, uid: str, known: _Pod, now_ms: float) -> None:
+    def _review_readiness(self, uid: str, known: KnownPod, now_ms: float) -> None:
         """The pod may have been asked to stop being ready, or to become so after all."""
         if is_never_ready(known.obj):
             known.ready_ms = None
@@ -217,11 +223,11 @@ class Kubelet:
             if known.ready_ms is not None:
                 self._timers.add(known.ready_ms, (Do.READY, uid))
 
-    def _set_ready(self, known: _Pod, actions: Actions, at: str, *, ready: bool) -> None:
+    def _set_ready(self, known: KnownPod, actions: Actions, at: str, *, ready: bool) -> None:
         known.ready = ready
         actions.statuses.append((ref_of(known.obj), podstatus.changed_readiness(known.obj, at, ready=ready)))
 
-    def _end(self, known: _Pod, actions: Actions, at: str) -> None:
+    def _end(self, known: KnownPod, actions: Actions, at: str) -> None:
         """The containers of a deleted pod have ended."""
         ref = ref_of(known.obj)
         if known.obj["metadata"].get("finalizers") and not known.over:
@@ -230,7 +236,7 @@ class Kubelet:
             known.over = True
         actions.removals.append(ref)
 
-    def _lose(self, known: _Pod, actions: Actions, at: str) -> None:
+    def _lose(self, known: KnownPod, actions: Actions, at: str) -> None:
         """A pod on a node that is gone is given up (upstream: pkg/controller/podgc, gcOrphaned)."""
         if known.obj["spec"]["nodeName"] in self._nodes:
             return
@@ -251,16 +257,10 @@ class Kubelet:
         actions.removals.append(ref)
 
 
-def _host_ip(node: Obj) -> str:
-    for address in (node.get("status") or {}).get("addresses") or ():
-        if address.get("type") == "InternalIP":
-            return str(address["address"])
-    return _HOST_IP_UNKNOWN
+def _is_ready(node: Obj) -> bool:
+    """A node whose kubelet has not reported yet is about to."""
+    return readiness(node) in (None, "True")
 
 
-def _pod_ips() -> Iterator[str]:
-    """Addresses of 10.0.0.0/8, in order and for ever."""
-    while True:
-        for number in range(1, 2**24 - 1):
-            if number % 256 not in (0, 255):
-                yield f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+def _is_out_of_reach(node: Obj) -> bool:
+    return readiness(node) == "Unknown"

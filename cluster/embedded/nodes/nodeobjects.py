@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster.embedded.discovery import GIT_VERSION
+from cluster.embedded.nodes.lifecycle import readiness
 
 Obj = dict[str, Any]
 
@@ -16,26 +18,46 @@ _CONDITIONS: Final = (
 )
 
 
+_DEFAULT_LABELS: Final = (("kubernetes.io/os", "linux"), ("kubernetes.io/arch", "amd64"))
+
+
 def node_object(index: int, pods_max: int, at: str) -> Obj:
     """`node-<index>`, ready since `at` (RFC 3339), with room for `pods_max` pods."""
     name = f"node-{index}"
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-            },
-        },
-        "spec": {"providerID": f"sim://{name}"},
-        "status": node_status(name, index, pods_max, at),
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"providerID": f"sim://{name}"}}
+    return registered(node, index, pods_max, at)
+
+
+def needs_registering(node: Obj) -> bool:
+    """Whether no kubelet has spoken for the node: it reports neither on its readiness nor on its room."""
+    status = node.get("status") or {}
+    return readiness(node) is None or not (status.get("capacity") and status.get("allocatable"))
+
+
+def registered(node: Obj, index: int, pods_max: int, at: str) -> Obj:
+    """The node after its kubelet, number `index`, has registered: what it says of itself stays, the rest is added.
+
+    Upstream: pkg/kubelet/kubelet_node_status.go (initialNode). What it says of its operating system and architecture
+    by labels is what it then reports.
+    """
+    meta, said = node["metadata"], node.get("status") or {}
+    labels = {"kubernetes.io/hostname": meta["name"], **dict(_DEFAULT_LABELS), **(meta.get("labels") or {})}
+    status = node_status(meta["name"], index, pods_max, at, labels)
+    capacity = {**status["capacity"], **(said.get("capacity") or {})}
+    told = said.get("conditions") or []
+    types = {condition.get("type") for condition in told}
+    status |= {
+        **said,
+        "capacity": capacity,
+        "allocatable": {**capacity, **(said.get("allocatable") or {})},
+        "conditions": [*told, *(condition for condition in status["conditions"] if condition["type"] not in types)],
+        "addresses": said.get("addresses") or status["addresses"],
+        "nodeInfo": {**status["nodeInfo"], **(said.get("nodeInfo") or {})},
     }
+    return {**node, "metadata": {**meta, "labels": labels}, "spec": node.get("spec") or {}, "status": status}
 
 
-def node_status(name: str, index: int, pods_max: int, at: str) -> Obj:
+def node_status(name: str, index: int, pods_max: int, at: str, labels: Mapping[str, str]) -> Obj:
     """What the kubelet of node number `index` reports."""
     amounts = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": str(pods_max)}
     return {
@@ -57,8 +79,8 @@ def node_status(name: str, index: int, pods_max: int, at: str) -> Obj:
             {"type": "Hostname", "address": name},
         ],
         "nodeInfo": {
-            "architecture": "amd64",
-            "operatingSystem": "linux",
+            "architecture": labels["kubernetes.io/arch"],
+            "operatingSystem": labels["kubernetes.io/os"],
             "osImage": "simulated",
             "kernelVersion": "simulated",
             "containerRuntimeVersion": "sim://1.0",
@@ -73,7 +95,8 @@ def node_status(name: str, index: int, pods_max: int, at: str) -> Obj:
     }
 
 
-def reports_ready(node: Obj) -> bool:
-    """Whether somebody already reports on the node's readiness."""
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(condition.get("type") == "Ready" for condition in conditions)
+def beaten(node: Obj, at: str) -> Obj:
+    """The node after a heartbeat at `at`: what its kubelet reports is what it reported before."""
+    status = node.get("status") or {}
+    conditions = [{**condition, "lastHeartbeatTime": at} for condition in status.get("conditions") or ()]
+    return {**node, "status": {**status, "conditions": conditions}}

@@ -1,6 +1,6 @@
 """What the simulated nodes ask of an API server, and how the embedded store answers.
 
-The simulator knows only `PodApi`: a list and watch of pods and nodes, and four writes, each for a batch. Here it
+The simulator knows only `PodApi`: a list and watch of pods and nodes, and a few writes, each for a batch. Here it
 is served by the store in the same process; an implementation over HTTP can take its place.
 """
 
@@ -44,8 +44,8 @@ class PodApi(Protocol):
     async def add_nodes(self, nodes: Sequence[Obj]) -> None:
         """Register nodes that do not exist yet."""
 
-    async def write_node_status(self, name: str, status: Obj) -> None:
-        """Merge `status` into a node's; conditions by type."""
+    async def change_nodes(self, names: Sequence[str], change: Callable[[Obj], Obj]) -> None:
+        """Replace each node, spec and status, by what `change` makes of it as it is at that moment."""
 
     async def bind(self, bindings: Sequence[tuple[PodRef, str]]) -> None:
         """Give pods their nodes."""
@@ -83,10 +83,11 @@ class StorePodApi:
             if self._store.get("Node", "", node["metadata"]["name"]) is None:
                 self._store.create("Node", node)
 
-    async def write_node_status(self, name: str, status: Obj) -> None:
-        node = self._store.get("Node", "", name)
-        if node is not None:
-            self._store.update("Node", {**node, "status": merged_status(node.get("status") or {}, status)})
+    async def change_nodes(self, names: Sequence[str], change: Callable[[Obj], Obj]) -> None:
+        for name in names:
+            node = self._store.get("Node", "", name)
+            if node is not None:
+                self._store.update_stored("Node", change(node))
 
     async def bind(self, bindings: Sequence[tuple[PodRef, str]]) -> None:
         now_s = self._store.clock()

@@ -1,5 +1,8 @@
 """The scheduler: gives pods without a node to the least loaded node that may take them. Pure: no I/O, no clock.
 
+A pod whose affinity names its node costs the same however many nodes there are: only that node is looked at, and
+while none takes it, only changes of that node wake it.
+
 What counts: nodeSelector, required node affinity, taints, cordons, the number of pods a node may hold, and
 scheduling gates. What does not: compute resources, volumes, ports, pod affinity, topology spread, preferences
 other than PreferNoSchedule. Upstream: pkg/scheduler.
@@ -8,11 +11,14 @@ other than PreferNoSchedule. Upstream: pkg/scheduler.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import orjson
 
+from cluster.embedded.nodes.parked import Parked
 from cluster.embedded.nodes.podapi import PodRef
 from cluster.embedded.nodes.predicates import PREFER_NO_SCHEDULE, pinned_to, untolerated, why_not
 from cluster.embedded.quantities import parse_quantity
@@ -38,7 +44,6 @@ class Decisions:
 class _Node:
     obj: Obj
     pods_max: int
-    pods: int = 0
 
 
 @dataclass(slots=True)
@@ -63,8 +68,9 @@ class Scheduler:
         self._name = name
         self._nodes: dict[str, _Node] = {}
         self._node_of: dict[str, str] = {}  # uid of a pod that takes a place -> node
+        self._pods_on: Counter[str] = Counter()  # places taken, also on nodes that are not there
         self._waiting: dict[str, Obj] = {}  # uid -> pod, in order of arrival
-        self._parked: dict[str, Obj] = {}  # those no node took, until something changes
+        self._parked = Parked()
         self._answers: dict[bytes, _Answer] = {}
 
     @property
@@ -79,10 +85,9 @@ class Scheduler:
         if known is not None and not _matters(known.obj, node) and known.pods_max == pods_max:
             known.obj = node
             return
-        pods = known.pods if known is not None else sum(place == name for place in self._node_of.values())
-        self._nodes[name] = _Node(node, pods_max, pods)
+        self._nodes[name] = _Node(node, pods_max)
         self._answers.clear()
-        self._retry()
+        self._retry(name)
 
     def node_gone(self, name: str) -> None:
         if self._nodes.pop(name, None) is not None:
@@ -94,7 +99,7 @@ class Scheduler:
         ended = (pod.get("status") or {}).get("phase") in _ENDED
         if node:
             self._waiting.pop(uid, None)
-            self._parked.pop(uid, None)
+            self._parked.pop(uid)
             if ended:
                 self._free(uid)
             else:
@@ -102,33 +107,30 @@ class Scheduler:
         elif uid in self._node_of:
             return  # bound by us; the event that says so is on its way
         elif self._may_wait(pod) and not ended:
-            if uid in self._parked:
-                if self._parked[uid]["spec"] == spec:
-                    self._parked[uid] = pod
-                    return
-                del self._parked[uid]
-            self._waiting[uid] = pod
+            if not self._parked.replace(uid, pod):
+                self._waiting[uid] = pod
         else:
             self._waiting.pop(uid, None)
-            self._parked.pop(uid, None)
+            self._parked.pop(uid)
 
     def pod_gone(self, uid: str) -> None:
         self._waiting.pop(uid, None)
-        self._parked.pop(uid, None)
+        self._parked.pop(uid)
         self._free(uid)
 
     def schedule(self, now_s: float, count_max: int = 512) -> Decisions:
         """Decide on up to `count_max` waiting pods. A bound pod takes its place at once."""
         decisions = Decisions()
-        for uid in list(self._waiting)[:count_max]:
+        for uid in list(islice(self._waiting, count_max)):
             pod = self._waiting.pop(uid)
-            answer = self._answer(pod["spec"])
+            pinned = pinned_to(pod["spec"])
+            answer = self._answer(pod["spec"]) if pinned is None else self._ask(pod["spec"], sorted(pinned))
             node = self._emptiest(answer.good) or self._emptiest(answer.poor)
             if node is not None:
                 self._take(uid, node)
                 decisions.bindings.append((ref_of(pod), node))
                 continue
-            self._parked[uid] = pod
+            self._parked.add(uid, pod, pinned)
             condition = self._unschedulable(pod, answer, now_s)
             if condition is not None:
                 decisions.unschedulable.append((ref_of(pod), {"conditions": [condition]}))
@@ -151,27 +153,31 @@ class Scheduler:
         if before is not None:
             self._free(uid)
         self._node_of[uid] = node
-        if node in self._nodes:
-            self._nodes[node].pods += 1
+        self._pods_on[node] += 1
 
     def _free(self, uid: str) -> None:
-        node = self._nodes.get(self._node_of.pop(uid, ""))
-        if node is not None:
-            was_full = node.pods >= node.pods_max
-            node.pods -= 1
-            if was_full:
-                self._retry()
+        name = self._node_of.pop(uid, None)
+        if name is None:
+            return
+        pods = self._pods_on[name]
+        if pods > 1:
+            self._pods_on[name] = pods - 1
+        else:
+            del self._pods_on[name]
+        node = self._nodes.get(name)
+        if node is not None and pods >= node.pods_max:
+            self._retry(name)
 
-    def _retry(self) -> None:
-        self._waiting.update(self._parked)
-        self._parked.clear()
+    def _retry(self, node: str) -> None:
+        """Look again at those for whom a change of the node may mean something."""
+        self._waiting.update(self._parked.take(node))
 
     def _emptiest(self, names: list[str]) -> str | None:
         best, best_pods = None, -1
         for name in names:
-            node = self._nodes[name]
-            if node.pods < node.pods_max and (best is None or node.pods < best_pods):
-                best, best_pods = name, node.pods
+            pods = self._pods_on.get(name, 0)
+            if pods < self._nodes[name].pods_max and (best is None or pods < best_pods):
+                best, best_pods = name, pods
         return best
 
     def _answer(self, spec: Obj) -> _Answer:
@@ -181,15 +187,15 @@ class Scheduler:
         if known is None:
             if len(self._answers) >= _ANSWERS_MAX:
                 self._answers.clear()
-            known = self._answers[demand] = self._ask(spec)
+            known = self._answers[demand] = self._ask(spec, self._nodes)
         return known
 
-    def _ask(self, spec: Obj) -> _Answer:
+    def _ask(self, spec: Obj, names: Collection[str]) -> _Answer:
         answer = _Answer([], [], Counter())
-        pinned = pinned_to(spec)
-        names = self._nodes if pinned is None else [name for name in self._nodes if name in pinned]
         tolerations = spec.get("tolerations") or ()
         for name in names:
+            if name not in self._nodes:
+                continue
             node = self._nodes[name].obj
             reason = why_not(spec, node)
             if reason is not None:

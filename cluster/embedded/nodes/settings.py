@@ -10,6 +10,7 @@ Obj = dict[str, Any]
 FAIL: Final = "oarlock.io/sim-fail"  # the pod fails; the value is the reason
 NEVER_READY: Final = "oarlock.io/sim-never-ready"  # "true": the pod runs and is not ready
 READY_AFTER: Final = "oarlock.io/sim-ready-after-ms"  # instead of the nodes' delay
+REJECT: Final = "oarlock.io/sim-reject"  # on a node: its kubelet fails every pod that comes; the value is the reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class NodeSettings:
     """Delays in milliseconds, counted from the moment the kubelet sees the cause.
 
     `ready_jitter_ms` adds up to that much to the delay until ready, drawn with `seed`.
-    `gone_node_ms` is how long a pod on a node that does not exist is left alone.
+    `gone_node_ms` is how long a pod on a node that does not exist is left alone. `heartbeat_ms` is how often each
+    node's status is repeated, 0 for never.
     """
 
     nodes: int = 5
@@ -26,12 +28,13 @@ class NodeSettings:
     ready_jitter_ms: float = 0.0
     terminate_ms: float = 0.0
     gone_node_ms: float = 1_000.0
+    heartbeat_ms: float = 300_000.0
     seed: int = 0
 
 
-def annotation(pod: Obj, name: str) -> str | None:
-    """The value of an annotation, or None."""
-    value: str | None = (pod["metadata"].get("annotations") or {}).get(name)
+def annotation(obj: Obj, name: str) -> str | None:
+    """The value of an annotation of a pod or a node, or None."""
+    value: str | None = (obj["metadata"].get("annotations") or {}).get(name)
     return value
 
 

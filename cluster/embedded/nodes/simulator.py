@@ -1,11 +1,13 @@
-"""The simulated nodes as one thing to start and stop: scheduler, kubelets and evictions over one `PodApi`.
+"""The simulated nodes as one thing to start and stop: scheduler, kubelets, node lifecycle and evictions over one
+`PodApi`.
 
-One task works in turns. A turn takes in the changes that have arrived, asks the three pure parts what follows,
+One task works in turns. A turn takes in the changes that have arrived, asks the pure parts what follows,
 and writes their answers as batches; then others have a go. A pod costs two writes until it is ready and one when
-it ends, and no task or timer of its own.
+it ends, and no task or timer of its own; a node one write when it registers, and its heartbeats.
 
 Wiring: `Simulator(StorePodApi(store), NodeSettings(...), clock=store.clock)`, `start()` inside the running loop,
-`await stop()`. A node that somebody else creates is taken over: it reports ready and runs pods.
+`await stop()`. A node that somebody else creates is served like any other: it registers, reports ready and runs pods,
+until it is deleted. What is written to a node (labels, taints, cordon, conditions) stays as it was written.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster.embedded.nodes.evictions import Evictions
+from cluster.embedded.nodes.heartbeats import Heartbeats
 from cluster.embedded.nodes.kubelet import Kubelet
-from cluster.embedded.nodes.nodeobjects import node_object, node_status, reports_ready
+from cluster.embedded.nodes.lifecycle import tainted, wants_taints
+from cluster.embedded.nodes.nodeobjects import beaten, needs_registering, node_object, registered
 from cluster.embedded.nodes.podapi import Change, PodApi
 from cluster.embedded.nodes.scheduler import Scheduler
 from cluster.embedded.nodes.settings import NodeSettings
@@ -53,9 +57,11 @@ class Simulator:
         self._scheduler = Scheduler()
         self._kubelet = Kubelet(self.settings)
         self._evictions = Evictions()
+        self._heartbeats = Heartbeats(self.settings.heartbeat_ms)
         self._changes: deque[Change] = deque()
         self._arrived = asyncio.Event()
-        self._unreported: dict[str, Obj] = {}  # nodes of others that nobody speaks for yet
+        self._unreported: dict[str, None] = {}  # nodes of others that nobody speaks for yet
+        self._untainted: dict[str, None] = {}  # nodes whose taints do not fit their state
         self._numbers = itertools.count(self.settings.nodes)
         self._unwatch: Callable[[], None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -96,7 +102,7 @@ class Simulator:
             self._take_in(self._changes.popleft(), now_ms)
         now_s = self._clock()
         at = rfc3339(now_s)
-        reported = await self._report_for_nodes(at)
+        changed = await self._change_nodes(now_ms, at)
         decisions = self._scheduler.schedule(now_s, WRITES_MAX)
         actions = self._kubelet.due(now_ms, at, WRITES_MAX)
         evicted = self._evictions.due(now_ms, WRITES_MAX)
@@ -109,20 +115,20 @@ class Simulator:
             await self._api.delete(actions.removals, now=True)
         if evicted:
             await self._api.delete(evicted, now=False)
-        return bool(reported or decisions.bindings or statuses or actions.removals or evicted)
+        return bool(changed or decisions.bindings or statuses or actions.removals or evicted)
 
     # -- inside ----------------------------------------------------------------------------------
 
-    async def _report_for_nodes(self, at: str) -> bool:
-        """Be the kubelet of nodes that others have made; what they say of their capacity stays."""
-        unreported, self._unreported = self._unreported, {}
-        for name, node in unreported.items():
-            status = node_status(name, next(self._numbers), self.settings.pods_per_node, at)
-            said = node.get("status") or {}
-            kept = {field for field in ("capacity", "allocatable", "addresses") if said.get(field)}
-            new = {field: value for field, value in status.items() if field not in kept}
-            await self._api.write_node_status(name, new)
-        return bool(unreported)
+    async def _change_nodes(self, now_ms: float, at: str) -> bool:
+        """Register the nodes of others, have taints fit, repeat statuses."""
+        room = self.settings.pods_per_node
+        new = _taken(self._unreported)
+        await self._api.change_nodes(new, lambda node: registered(node, next(self._numbers), room, at))
+        unfit = _taken(self._untainted)
+        await self._api.change_nodes(unfit, lambda node: tainted(node, at) if wants_taints(node) else node)
+        beating = self._heartbeats.due(now_ms, WRITES_MAX)
+        await self._api.change_nodes(beating, lambda node: beaten(node, at))
+        return bool(new or unfit or beating)
 
     def _seen(self, change: Change) -> None:
         self._changes.append(change)
@@ -144,9 +150,10 @@ class Simulator:
     async def _wait(self) -> None:
         """Until something has arrived or is due."""
         self._arrived.clear()
-        if self._changes or self._scheduler.waiting:
+        if self._changes or self._scheduler.waiting or self._unreported or self._untainted:
             return
-        dues = [due for due in (self._kubelet.next_ms(), self._evictions.next_ms()) if due is not None]
+        parts = (self._kubelet, self._evictions, self._heartbeats)
+        dues = [due for part in parts if (due := part.next_ms()) is not None]
         alarm = None
         if dues:
             delay_s = max(0.0, min(dues) / 1000 - self._monotonic())
@@ -175,10 +182,23 @@ class Simulator:
             self._scheduler.node_gone(name)
             self._kubelet.node_gone(name, now_ms)
             self._evictions.node_gone(name)
+            self._heartbeats.node_gone(name)
             self._unreported.pop(name, None)
+            self._untainted.pop(name, None)
             return
         self._scheduler.node_changed(obj)
         self._kubelet.node_changed(obj, now_ms)
         self._evictions.node_changed(obj, self._kubelet.pods_on(name), now_ms)
-        if not reports_ready(obj):
-            self._unreported[name] = obj
+        self._heartbeats.node_changed(obj, now_ms)
+        if needs_registering(obj):
+            self._unreported[name] = None
+        elif wants_taints(obj):
+            self._untainted[name] = None
+
+
+def _taken(names: dict[str, None]) -> list[str]:
+    """Take out the first of them, as many as are written in a turn."""
+    first = list(itertools.islice(names, WRITES_MAX))
+    for name in first:
+        del names[name]
+    return first

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cluster.embedded.nodes.evictions import Evictions
-from cluster.embedded.nodes.kubelet import Actions, Kubelet
+from cluster.embedded.nodes.knownpod import Actions
+from cluster.embedded.nodes.kubelet import Kubelet
 from cluster.embedded.nodes.settings import NodeSettings
 from cluster.embedded.nodes.timers import Timers
 
@@ -269,7 +270,7 @@ def test_the_pods_of_a_node_that_goes_are_given_up() -> None:
     k.node_gone("n", 10)
     assert len(k.due(110, AT).removals) == 1
     k.pod_gone("u")
-    assert k.pods_on("n") == []
+    assert list(k.pods_on("n")) == []
 
 
 def test_pods_that_ran_before_we_looked_are_taken_over() -> None:

@@ -188,7 +188,8 @@ def test_a_node_of_somebody_else_is_taken_over() -> None:
     world.store.create("Node", {"metadata": {"name": "mine"}, "status": {"capacity": {"pods": "2"}}})
     world.settle()
     node = world.store.get("Node", "", "mine") or {}
-    assert node["status"]["capacity"] == {"pods": "2"}
+    assert node["status"]["capacity"] == node["status"]["allocatable"]
+    assert (node["status"]["capacity"]["pods"], node["status"]["capacity"]["cpu"]) == ("2", "64")
     assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True"
     assert world.pod("p")["spec"]["nodeName"] == "mine"
     assert world.phases() == {"Running": 1}
