@@ -4,10 +4,9 @@ import msgspec
 
 from controllers.daemonset.model import REVISION_HISTORY_LIMIT_DEFAULT, ROLLING_UPDATE, DaemonSet, DaemonSetStatus
 from controllers.history.digest import template_digest
+from controllers.int64 import parse_int64
 from controllers.scheduling.wire import placement_from_template
 from controllers.wire_parts import Meta, Selector, WireError, decoded, ms_of, owner_refs, selector_of, template_of
-
-_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 class _RollingUpdate(msgspec.Struct, rename="camel"):
@@ -71,7 +70,7 @@ def daemonset_from_json(raw: bytes) -> tuple[str, DaemonSet]:
         max_surge=rolling.max_surge,
         min_ready_seconds=spec.min_ready_seconds or 0,
         revision_history_limit=REVISION_HISTORY_LIMIT_DEFAULT if limit is None else limit,
-        template_generation=_template_generation(meta.annotations.template_generation) if meta.annotations else None,
+        template_generation=_template_generation(meta),
         deleting_ms=ms_of(meta.deletion_timestamp),
         owner_refs=owner_refs(meta),
         status=_status(wire.status),
@@ -86,15 +85,9 @@ def _digest(template: bytes) -> str:
         raise WireError(f"not a pod template: {error}") from error
 
 
-def _template_generation(text: str | None) -> int | None:
-    """The number, None for what Go's ParseInt refuses: anything but a sign and decimal digits in 64 bits."""
-    if not text:
-        return None
-    digits = text[1:] if text[0] in "+-" else text
-    if not (digits.isascii() and digits.isdigit()):  # int() would take 1_000 too
-        return None
-    number = int(text)
-    return number if _INT64_MIN <= number <= _INT64_MAX else None
+def _template_generation(meta: Meta) -> int | None:
+    text = meta.annotations and meta.annotations.template_generation
+    return parse_int64(text) if text else None
 
 
 def _status(wire: _Status | None) -> DaemonSetStatus:

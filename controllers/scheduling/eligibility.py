@@ -1,0 +1,69 @@
+"""On which nodes a DaemonSet's pods belong.
+
+Upstream: `pkg/controller/daemon/daemon_controller.go` (NodeShouldRunDaemonPod, predicates). What a node has left, its
+conditions, spec.unschedulable, and affinity to pods play no part: those are the scheduler's and the kubelet's.
+"""
+
+from functools import lru_cache
+
+import msgspec
+
+from controllers.scheduling.affinity import NodeFilter
+from controllers.scheduling.default_tolerations import tolerations_for_pods
+from controllers.scheduling.model import Node, Placement, Taint
+from controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+
+RUN, STAY, NEITHER = (True, True), (False, True), (False, False)
+"""(create here if absent, let an existing pod be): the three answers there are. Who may run may stay."""
+
+_PLACEMENTS_MAX = 1024  # as many DaemonSets as a cluster may have; some tens of kilobytes
+_TAINT_SETS_MAX = 256  # few combinations of taints exist in a cluster at one time
+
+_ENCODER = msgspec.msgpack.Encoder()
+_PLACEMENT = msgspec.msgpack.Decoder(Placement)
+
+
+class Eligibility:
+    """A placement, with the tolerations that its pods get, made ready once for many nodes."""
+
+    __slots__ = ("_filter", "_node_name", "_of_taints", "_tolerations")
+
+    def __init__(self, placement: Placement) -> None:
+        """Prefer `eligibility_of`, which makes each one once."""
+        self._node_name = placement.node_name
+        self._filter = NodeFilter(placement)
+        self._tolerations = tolerations_for_pods(placement)
+        self._of_taints: dict[tuple[Taint, ...], tuple[bool, bool]] = {(): RUN}
+
+    def eligible(self, node: Node) -> tuple[bool, bool]:
+        """(whether the node should get a pod, whether a pod that is there may stay)."""
+        if self._node_name and self._node_name != node.name:
+            return NEITHER
+        if not self._filter.everything and not self._filter.matches(node.labels, node.name):
+            return NEITHER
+        taints = node.taints
+        return self._of_taints.get(taints) or self._judged(taints)
+
+    def _judged(self, taints: tuple[Taint, ...]) -> tuple[bool, bool]:
+        """The answer as far as taints go, kept for the other nodes that have the same."""
+        if untolerated(taints, self._tolerations, NO_EXECUTE):
+            answer = NEITHER
+        elif untolerated(taints, self._tolerations, NO_SCHEDULE):
+            answer = STAY
+        else:
+            answer = RUN
+        if len(self._of_taints) >= _TAINT_SETS_MAX:
+            self._of_taints = {(): RUN}
+        self._of_taints[taints] = answer
+        return answer
+
+
+def eligibility_of(placement: Placement) -> Eligibility:
+    """The eligibility of a placement; equal placements share one."""
+    return _of_blob(_ENCODER.encode(placement))
+
+
+@lru_cache(maxsize=_PLACEMENTS_MAX)
+def _of_blob(blob: bytes) -> Eligibility:
+    """A placement holds a map, so it has no hash; its blob has."""
+    return Eligibility(_PLACEMENT.decode(blob))

@@ -1,0 +1,76 @@
+"""One term of a required node affinity as functions that are asked about many nodes.
+
+Upstream: `staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go` and
+`staging/src/k8s.io/apimachinery/pkg/labels/selector.go` (NewRequirement, Matches).
+"""
+
+from collections.abc import Callable, Mapping
+
+from controllers.int64 import parse_int64
+from controllers.scheduling.model import NodeRequirement, NodeTerm
+from controllers.scheduling.wire import NODE_NAME_FIELD
+from controllers.selector import Requirement, label_selector
+
+_COMPARISONS = ("Gt", "Lt")
+
+Test = Callable[[Mapping[str, str], str], bool]
+"""Whether the node with these labels and this name fulfils one requirement."""
+
+
+class MalformedTerm(ValueError):
+    """The term breaks a rule of the API; it matches no node."""
+
+
+def tests_of(term: NodeTerm) -> tuple[Test, ...]:
+    """What has to hold together on one node. Raises MalformedTerm."""
+    return (*[_label_test(r) for r in term.expressions], *[_field_test(r) for r in term.fields])
+
+
+def _label_test(requirement: NodeRequirement) -> Test:
+    """A label that is absent is looked up as None, which is among no values: so In fails and NotIn holds."""
+    key, operator, values = requirement.key, requirement.operator, frozenset(requirement.values)
+    # Upstream holds the keys and values of every operator against the rules for labels. So Gt and Lt take no
+    # negative bound: "-5" is no label value.
+    checked_as = "In" if operator in _COMPARISONS else operator
+    if error := label_selector(None, (Requirement(key, checked_as, requirement.values),)).error:
+        raise MalformedTerm(error)
+    match operator:
+        case "In":
+            return lambda labels, _: labels.get(key) in values
+        case "NotIn":
+            return lambda labels, _: labels.get(key) not in values
+        case "Exists":
+            return lambda labels, _: key in labels
+        case "DoesNotExist":
+            return lambda labels, _: key not in labels
+        case "Gt":
+            bound = _bound(requirement)
+            return lambda labels, _: (number := _number(labels, key)) is not None and number > bound
+        case _:
+            bound = _bound(requirement)
+            return lambda labels, _: (number := _number(labels, key)) is not None and number < bound
+
+
+def _field_test(requirement: NodeRequirement) -> Test:
+    if requirement.key != NODE_NAME_FIELD:
+        raise MalformedTerm(f"{requirement.key!r} is not a field of nodes that can be matched")
+    if len(requirement.values) != 1:
+        raise MalformedTerm(f"a field is matched with exactly one value, not {len(requirement.values)}")
+    value = requirement.values[0]
+    match requirement.operator:
+        case "In":
+            return lambda _, name: name == value
+        case "NotIn":
+            return lambda _, name: name != value
+        case _:
+            raise MalformedTerm(f"{requirement.operator!r} is not an operator for fields")
+
+
+def _bound(requirement: NodeRequirement) -> int:
+    if len(requirement.values) == 1 and (number := parse_int64(requirement.values[0])) is not None:
+        return number
+    raise MalformedTerm(f"{requirement.operator} on {requirement.key!r} takes one integer")
+
+
+def _number(labels: Mapping[str, str], key: str) -> int | None:
+    return parse_int64(labels[key]) if key in labels else None
