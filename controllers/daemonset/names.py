@@ -23,7 +23,7 @@ from controllers.slots import ALPHABET, name_prefix
 
 SUFFIX_CHARS = 8
 BASE_CHARS_MAX = 55
-HELD_UP_TO = 16
+HELD_UP_TO = 4
 """Below which k a held name is found even though names before it have become free."""
 
 _PAIRS = tuple(x + y for x in ALPHABET for y in ALPHABET)

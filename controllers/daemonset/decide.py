@@ -1,0 +1,108 @@
+"""The decision of a DaemonSet: presence first, then a step of the rolling update, then the history's surplus.
+
+Upstream: `pkg/controller/daemon/daemon_controller.go` (syncDaemonSet, updateDaemonSet, syncNodes). Unlike there, a
+create is identified by its name (see names.py), a delete by its UID, and both phases look at the same moment.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from controllers.claim import claim
+from controllers.daemonset.events import SELECTING_ALL
+from controllers.daemonset.limits import surges
+from controllers.daemonset.manage import Doomed, manage
+from controllers.daemonset.model import ROLLING_UPDATE
+from controllers.daemonset.names import Chosen, Names, Taken, choose
+from controllers.daemonset.plan import DaemonSnapshot
+from controllers.daemonset.podmap import PodMap, pod_map
+from controllers.daemonset.rolling import Rolling, rolling
+from controllers.daemonset.status import counts, look_again_ms
+from controllers.flavour import DAEMONSET, Flavour
+from controllers.history.cleanup import prunable
+from controllers.history.model import HASH_LABEL, ControllerRevision
+from controllers.model import Pod
+from controllers.plan import Plan
+from controllers.scheduling.eligibility import eligibility_of
+
+
+def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) -> Plan:
+    """What one turn does about the owner's pods and old revisions; `now_ms` is wall-clock time.
+
+    While anything is unsatisfied pods are claimed and counted, nothing else.
+    """
+    owner = snapshot.owner
+    selector = owner.selector
+    if selector is None or selector.empty:
+        return Plan(invalid="the selector is empty", events=(SELECTING_ALL,))
+    if selector.error:
+        return Plan(invalid=selector.error)
+    if owner.deleting_ms:
+        return Plan(invalid="being deleted")
+    claims = claim(owner, snapshot.pods)
+    claimed, adopt, release = claims.claimed, tuple(claims.adopt), tuple(claims.release)
+    if snapshot.adopted is not None:
+        if adopt:
+            missed = {pod.uid for pod in adopt} - snapshot.adopted
+            claimed = [pod for pod in claimed if pod.uid not in missed]
+        adopt = release = ()
+    podmap = pod_map(claimed)
+    eligibility = eligibility_of(owner.placement)
+    eligible = {name: eligibility.eligible(node) for name, node in snapshot.nodes.items()}
+    counted = counts(owner, podmap, eligible, snapshot.revision, now_ms)
+    again_ms = look_again_ms(owner, claimed, counted, now_ms, now_ms)
+    plan = Plan(
+        adopt=adopt,
+        release=release,
+        claimed=tuple(claimed),
+        revision=snapshot.revision,
+        counts=counted,
+        observed=snapshot.satisfied,
+        again_ms=again_ms,
+    )
+    if not snapshot.satisfied:
+        return plan
+
+    presence = manage(snapshot, podmap, eligible, now_ms)
+    chosen = _named(snapshot, claimed, podmap, presence.create_on, flavour.burst)
+    doomed, held_back, step = presence.delete[: flavour.burst], chosen.held_back, Rolling()
+    if not chosen.nodes and not doomed and _may_roll(snapshot, claimed):
+        step = rolling(snapshot, podmap, eligible, now_ms)
+        chosen = _named(snapshot, claimed, podmap, step.create_on, flavour.burst)
+        doomed, held_back = [Doomed(pod) for pod in step.delete[: flavour.burst]], held_back + chosen.held_back
+    return msgspec.structs.replace(
+        plan,
+        create=tuple(chosen.nodes),
+        nodes=chosen.nodes,
+        held_back=held_back,
+        delete=tuple([(each.pod.name, each.pod.uid) for each in doomed]),
+        events=tuple([each.event for each in doomed if each.event]),
+        back_offs=tuple([(each.pod.target_node, each.back_off.text) for each in doomed if each.back_off]),
+        again_ms=min((ms for ms in (again_ms, presence.again_ms) if ms is not None), default=None),
+        error=step.error,
+        prune=() if step.error else _surplus_revisions(snapshot, claimed),
+    )
+
+
+def _named(snapshot: DaemonSnapshot, claimed: list[Pod], podmap: PodMap, nodes: Iterable[str], burst: int) -> Chosen:
+    """Names for one more pod on each of the nodes."""
+    if not nodes:
+        return Chosen({}, 0)
+    owner = snapshot.owner
+    taken = Taken(snapshot.pods, claimed, snapshot.held, snapshot.blocked)
+    return choose(Names(owner.name, owner.uid), nodes, podmap, taken, 2 if surges(owner) else 1, burst)
+
+
+def _may_roll(snapshot: DaemonSnapshot, claimed: list[Pod]) -> bool:
+    """Whether a rolling update could find anything to replace: it is costly to ask for on many nodes."""
+    revision = snapshot.revision
+    return snapshot.owner.strategy == ROLLING_UPDATE and any(pod.labels.get(HASH_LABEL) != revision for pod in claimed)
+
+
+def _surplus_revisions(snapshot: DaemonSnapshot, claimed: list[Pod]) -> tuple[ControllerRevision, ...]:
+    """Old revisions beyond the limit that no pod was made from, not even one that is nearly gone."""
+    limit = snapshot.owner.revision_history_limit
+    if len(snapshot.old_revisions) <= limit:
+        return ()
+    live = {pod.labels.get(HASH_LABEL, "") for pods in pod_map(claimed, include_ended=True).values() for pod in pods}
+    return prunable(snapshot.old_revisions, live, limit)
