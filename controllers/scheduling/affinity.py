@@ -7,7 +7,7 @@ Upstream: `staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/n
 from collections.abc import Mapping
 
 from controllers.scheduling.model import NodeTerm, Placement
-from controllers.scheduling.node_term import MalformedTerm, Test, tests_of
+from controllers.scheduling.node_term import MalformedTerm, Check, checks_of
 
 
 class NodeFilter:
@@ -28,23 +28,23 @@ class NodeFilter:
                 return False
         if self._terms is None:
             return True
-        for tests in self._terms:
-            for test in tests:
-                if not test(labels, name):
+        for checks in self._terms:
+            for check in checks:
+                if not check(labels, name):
                     break
             else:
                 return True
         return False
 
 
-def _well_formed(terms: tuple[NodeTerm, ...]) -> tuple[tuple[Test, ...], ...]:
+def _well_formed(terms: tuple[NodeTerm, ...]) -> tuple[tuple[Check, ...], ...]:
     """Without those that can match nothing: the empty ones, and the malformed, which do not spoil the others."""
     ready = []
     for term in terms:
         try:
-            tests = tests_of(term)
+            checks = checks_of(term)
         except MalformedTerm:
             continue
-        if tests:
-            ready.append(tests)
+        if checks:
+            ready.append(checks)
     return tuple(ready)

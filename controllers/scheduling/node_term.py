@@ -13,7 +13,7 @@ from controllers.selector import Requirement, label_selector
 
 _COMPARISONS = ("Gt", "Lt")
 
-Test = Callable[[Mapping[str, str], str], bool]
+Check = Callable[[Mapping[str, str], str], bool]
 """Whether the node with these labels and this name fulfils one requirement."""
 
 
@@ -21,12 +21,12 @@ class MalformedTerm(ValueError):
     """The term breaks a rule of the API; it matches no node."""
 
 
-def tests_of(term: NodeTerm) -> tuple[Test, ...]:
+def checks_of(term: NodeTerm) -> tuple[Check, ...]:
     """What has to hold together on one node. Raises MalformedTerm."""
-    return (*[_label_test(r) for r in term.expressions], *[_field_test(r) for r in term.fields])
+    return (*[_label_check(r) for r in term.expressions], *[_field_check(r) for r in term.fields])
 
 
-def _label_test(requirement: NodeRequirement) -> Test:
+def _label_check(requirement: NodeRequirement) -> Check:
     """A label that is absent is looked up as None, which is among no values: so In fails and NotIn holds."""
     key, operator, values = requirement.key, requirement.operator, frozenset(requirement.values)
     # Upstream holds the keys and values of every operator against the rules for labels. So Gt and Lt take no
@@ -51,7 +51,7 @@ def _label_test(requirement: NodeRequirement) -> Test:
             return lambda labels, _: (number := _number(labels, key)) is not None and number < bound
 
 
-def _field_test(requirement: NodeRequirement) -> Test:
+def _field_check(requirement: NodeRequirement) -> Check:
     if requirement.key != NODE_NAME_FIELD:
         raise MalformedTerm(f"{requirement.key!r} is not a field of nodes that can be matched")
     if len(requirement.values) != 1:
