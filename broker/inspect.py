@@ -15,7 +15,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from broker import keys
-from broker.values import BrokerUnreachable, Cached
+from broker.values import BrokerUnreachable, Cached, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,11 @@ class RecordView:
     key: str
     fields: dict[str, str]
     ttl_ms: int
+
+    @property
+    def record(self) -> Record | None:
+        """The fields as a turn reads them: what is pending, with its hints, apart from names held and back-offs."""
+        return Record.parse([text for pair in self.fields.items() for text in pair])
 
 
 @dataclass(frozen=True, slots=True)

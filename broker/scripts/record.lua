@@ -2,8 +2,9 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases generation cache:resource:generation queue:expect:key queue:unsettled
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] nonce  ARGV[4] lease ms  ARGV[5] owner uid
--- ARGV[6..] none (the lease starts anew, nothing else), or triples: verb ("create" | "delete" | any other)  "resource/name"  detail ("", "uid=.. rv=..", a hint)
---   or "backoff"  node  what to store: announced with the write it follows from, and never pending
+-- ARGV[6..] none (the lease starts anew, nothing else), or triples:
+--   verb ("create" | "delete" | any other)  "resource/name"  detail ("", "uid=.. rv=..", or a hint for whoever settles it)
+--   or "backoff"  node  what to store: announced with the delete it follows from, and never pending
 -- Returns: {"OK", lease ms} | {"BORNE", "resource/name", cached value, ...}: names of new creates that a cached object bears; nothing recorded
 --          | {"LOST"} (the nonce is not the current one) | {"STALE"}
 -- Invariant: an entry is dropped by an answer or with its owner, never by time alone while its key is worked on.

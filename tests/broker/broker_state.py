@@ -100,6 +100,10 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("objects", {})["/".join(words)] = _pairs(value)
         case "index:<resource>:<generation>:<entry>":
             state.setdefault("index", {})["/".join(words)] = sorted(_pairs(value))
+        case "changes:<resource>:<generation>":
+            state.setdefault("changes", {})["/".join(words)] = _times(value)
+        case "changes_at:<resource>:<generation>":
+            state.setdefault("changes_at", {})["/".join(words)] = {k: int(v) for k, v in _pairs(value).items()}
         case "staging:<resource>":
             state.setdefault("staging", {})[words[0]] = value.decode()
         case "unread:<resource>":
@@ -137,6 +141,11 @@ def of_memory(store: MemoryStore) -> State:
             for (resource, gen), objects in s.objects.items()
         },
         "index": {f"{resource}/{gen}/{entry}": sorted(ids) for (resource, gen, entry), ids in s.index.items()},
+        "changes": {"/".join(of): dict(log.changed) for of, log in s.changes.items()},
+        "changes_at": {
+            "/".join(of): {"seq": log.seq} | ({"floor": log.floor} if log.floor else {})
+            for of, log in s.changes.items()
+        },
         "staging": {resource: f"generation={gen} until_ms={until}" for resource, (gen, until) in s.staging.items()},
         "unread": {
             resource: [f"{length:02}{rv} {task}" for length, rv, task in sorted(waiting)]
@@ -216,9 +225,15 @@ def problems(state: State, *, whole_leases: bool = True) -> list[str]:
             if [h for h, tasks in state.get("held", {}).items() if task in tasks] != [holder]:
                 found.append(f"{task} is not in exactly its holder's set")
         for key, fields in state.get("records", {}).get(queue, {}).items():
-            pending = any(value.startswith("pending ") for value in fields.values())
+            pending = any(
+                text.startswith("pending ") for name, text in fields.items() if not name.startswith("backoff ")
+            )
             if pending and key not in states and key not in delayed:
                 found.append(f"{queue}:{key} has a write unanswered and is forgotten")
+    for name, log in state.get("changes", {}).items():
+        at = state.get("changes_at", {}).get(name, {})
+        if not all(at.get("floor", 0) < number <= at.get("seq", 0) for number in log.values()):
+            found.append(f"changes of {name} {log} are not between floor and last of {at}")
     locked = {f"{queue}:{key}" for queue, locks in state.get("locks", {}).items() for key in locks}
     if set(state.get("leases", {})) != locked:
         found.append(f"leases {sorted(state.get('leases', {}))} but locks {sorted(locked)}")

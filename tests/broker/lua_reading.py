@@ -77,6 +77,8 @@ _VARIABLES = {
     "holder": "name",
     "cache": "resource:generation",
     "index": "resource:generation:entry",
+    "changes": "resource:generation",
+    "changes_at": "resource:generation",
     "staging": "resource",
     "unread": "resource",
     "expect": "key",

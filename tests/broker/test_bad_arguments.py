@@ -14,14 +14,29 @@ from broker import script_texts
 from broker.values import Entry, Event
 
 NONCE, HOLDER = "the-nonce", "w1"
-SPEC = f"{QUEUE} replicasets pods/owner/uid pods/orphan/namespace"
+SPEC = f"{QUEUE} replicasets pods/owner/uid replicasets/orphan/namespace pods/node/name pods/first-pods:0/mirror"
 
 # Arguments that each script takes gladly in the state of ``busy``. They are spoiled one at a time.
 GOOD: dict[str, list[Any]] = {
     "add": [QUEUE, "unpark", "ns/parked", "ns/new", "ns/a"],
     "add_after": [QUEUE, "ns/new", 500],
     "claim": [HOLDER, "n2", 5000, 14000, 8, 262144, SPEC],
-    "record": [QUEUE, "ns/a", NONCE, 5000, "uid-ns/a", "create", "pods/x", "", "delete", "pods/y", "uid=u rv=5"],
+    "record": [
+        QUEUE,
+        "ns/a",
+        NONCE,
+        5000,
+        "uid-ns/a",
+        "create",
+        "pods/x",
+        "",
+        "delete",
+        "pods/y",
+        "uid=u rv=5",
+        "backoff",
+        "n1",
+        "generation=1 delay_ms=1000 at_ms=5",
+    ],
     "finish": [
         *(2, QUEUE, "ns/a", NONCE, "ok", 500, 3),
         *("drop", "create pods/w", "", "set", "blocked pods/v", "uid=u", "need", "pods", "120"),
@@ -35,7 +50,7 @@ GOOD: dict[str, list[Any]] = {
     "register": ["w2", "supervisor", QUEUE, "daemonset"],
     "ingest": [
         *("pods", "100", "105"),
-        *("set", "ns/p1", "103", "u1", "blob", f"owner=uid-ns/a\n{QUEUE}:ns/a"),
+        *("set", "ns/p1", "103", "u1", "blob", f"owner=uid-ns/a mirror\n{QUEUE}:ns/a"),
         *("del", "ns/p0", "104", "u0", "", f"\n{QUEUE}:ns/b {QUEUE}:ns/z"),
     ],
     "stage": ["replicasets", "g2", 30000, "ns/p1", "90", "u1", "blob", f"owner=uid-ns/a\n{QUEUE}:ns/a"],

@@ -95,6 +95,7 @@ PLANTED = [
     *(f"{QUEUE}:{part}" for part in ("stream", "state", "delayed", "parked", "locks", "failures", "crashes")),
     *(f"{QUEUE}:{part}" for part in ("bucket", "needs", "unsettled", "expect:ns/a")),
     *("leases", "waiters", "wake", "timer", "holder:w1", "unread:pods"),
+    *("changes:pods:first-pods", "changes_at:pods:first-pods"),
 ]
 MOVING: dict[str, Callable[[RedisCase], object]] = {
     "add": lambda case: case.worker.add(QUEUE, ["ns/new", "ns/a"], unpark=True),
@@ -106,7 +107,10 @@ MOVING: dict[str, Callable[[RedisCase], object]] = {
     "reclaim": lambda case: case.worker.reclaim(),
     "due": lambda case: case.worker.due(),
     "ingest": lambda case: case.ingestor.ingest(
-        "pods", "100", "130", [Event("ns/p", "101", "u", b"p", ("owner=u",), (f"{QUEUE}:ns/a", f"{QUEUE}:ns/new"))]
+        "pods",
+        "100",
+        "130",
+        [Event("ns/p", "101", "u", b"p", ("owner=u", "mirror"), (f"{QUEUE}:ns/a", f"{QUEUE}:ns/new"))],
     ),
 }
 

@@ -101,6 +101,26 @@ def test_records(busy: RedisCase) -> None:
     (found,) = inspector(busy).records(QUEUE)
     assert (found.queue, found.key, set(found.fields)) == (QUEUE, "ns/a", {"owner", "create pods/x"})
     assert list(inspector(busy).records("none")) == []
+    assert found.record is not None
+    assert (found.record.owner_uid, found.record.pending_creates) == ("uid-ns/a", ("pods/x",))
+
+
+def test_a_record_with_back_offs(busy: RedisCase) -> None:
+    busy.worker.release("w1")
+    busy.worker.register("w2", "s", [QUEUE])
+    for one in claim(busy, "w2"):
+        entries = [
+            Entry("create", "pods/x", hint="node=n1"),
+            Entry("backoff", "n2", hint="generation=1 delay_ms=1000 at_ms=5"),
+        ]
+        busy.worker.record(one, "u", entries, lease_ms=LEASE_MS)
+    for found in inspector(busy).records(QUEUE):
+        assert found.fields["create pods/x"] == f"pending since_ms={busy.now_ms()} node=n1"
+        assert found.fields["backoff n2"] == "generation=1 delay_ms=1000 at_ms=5"
+        assert 1_790_000 < found.ttl_ms <= 1_800_000
+        assert found.record is not None
+        assert (found.record.hints, set(found.record.back_offs)) == ({"pods/x": "node=n1"}, {"n2"})
+    assert inspector(busy).key(QUEUE, "ns/none").record is None
 
 
 def test_the_cache(busy: RedisCase) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_cases import HOLD_MS, LEASE_MS, QUEUE, Case, claim_one, claim_reply, finish, opened, state_of
+from broker_cases import HOLD_MS, LEASE_MS, QUEUE, Case, claim, claim_one, claim_reply, finish, opened, state_of
 
-from broker.values import Batch, Borne, Cached, Change, Claim, Entry, Event, Idle, Verdict
+from broker.values import Batch, Borne, Cached, Change, Claim, Entry, Event, Idle, LoadSpec, Verdict
 
 KEY, UID = "ns/web", "uid-ns/web"
 FIVE_MINUTES_MS = 300_000
@@ -60,6 +60,131 @@ def test_a_record_reads_like_a_sentence(case: Case) -> None:
     }
     assert case.state()["unsettled"] == {QUEUE: {KEY: now}}
     assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
+
+
+def test_a_hint_stands_beside_its_create(case: Case) -> None:
+    """Whoever settles it has to know the node: the name does not say it."""
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a", hint="node=n1"), Entry("create", "pods/b"))
+    now = case.now_ms()
+    assert fields(case)["create pods/a"] == f"pending since_ms={now} node=n1"
+    again = claimed_again(case, one)
+    assert again.record is not None
+    assert sorted(again.record.pending_creates) == ["pods/a", "pods/b"]
+    assert again.record.hints == {"pods/a": "node=n1"}
+    finish(case, again, Verdict.OK, 0, Change.drop("create pods/a"), Change.drop("create pods/b"))
+    later = claim_one(case, "w2")
+    assert later.record is not None
+    assert (later.record.hints, later.record.held) == ({}, {"pods/a", "pods/b"})
+
+
+BACK_OFF = "generation=1 delay_ms=1000 at_ms=1795186629975"
+HALF_AN_HOUR_MS = 1_800_000
+
+
+def test_a_back_off_is_announced_with_the_delete_it_follows_from(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("delete", "pods/b", "u7", "55"), Entry("backoff", "n1", hint=BACK_OFF))
+    assert fields(case) == {
+        "owner": UID,
+        "delete pods/b": f"pending since_ms={case.now_ms()} uid=u7 rv=55",
+        "backoff n1": BACK_OFF,
+    }
+    again = claimed_again(case, one)
+    assert again.record is not None
+    assert again.record.back_offs == {"n1": BACK_OFF}
+    assert [each.target for each in again.record.deletes] == ["pods/b"]
+    assert again.record.pending_others == ()
+
+
+def test_a_back_off_is_never_pending(case: Case) -> None:
+    """It neither keeps its key delayed nor its owner unsettled, whatever its text says."""
+    one = begun(case)
+    for text in (BACK_OFF, "pending since_ms=5"):
+        record(case, one, Entry("create", "pods/a"), Entry("backoff", "n1", hint=text))
+        assert finish(case, one, Verdict.OK, None, Change.drop("create pods/a")) == 0
+        assert case.worker.due() == (0, None)
+        assert state_of(case, KEY) == "idle"
+        assert "unsettled" not in case.state()
+        assert fields(case) == {"owner": UID, "backoff n1": text}
+        case.worker.add(QUEUE, [KEY])
+        one = claim_one(case)
+        assert one.record is not None
+        assert (one.record.pending, one.unsettled, one.record.back_offs) == (False, False, {"n1": text})
+
+
+def test_back_offs_alone_announce_no_write(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("backoff", "n1", hint=BACK_OFF))
+    assert "unsettled" not in case.state()
+    assert case.state()["leases"][f"{QUEUE}:{KEY}"] == case.now_ms() + LEASE_MS
+
+
+def test_a_turn_changes_and_drops_back_offs(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("backoff", "n1", hint=BACK_OFF), Entry("backoff", "n2", hint=BACK_OFF))
+    finish(
+        case, one, Verdict.OK, 0, Change.set("backoff n1", "generation=2 delay_ms=1 at_ms=2"), Change.drop("backoff n2")
+    )
+    again = claim_one(case)
+    assert again.record is not None
+    assert again.record.back_offs == {"n1": "generation=2 delay_ms=1 at_ms=2"}
+    finish(case, again, Verdict.OK, None, Change.drop("backoff n1"))
+    assert fields(case) == {}, "a record with nothing but its owner is dropped"
+
+
+def test_back_offs_outlive_their_last_touch_by_half_an_hour(case: Case) -> None:
+    """As long as upstream remembers them: twice the longest. Every step that touches the record begins anew."""
+    one = begun(case)
+    record(case, one, Entry("backoff", "n1", hint=BACK_OFF))
+    assert abs(ttl_ms(case) - HALF_AN_HOUR_MS) < 2_000
+    steps = (
+        lambda: record(case, one, Entry("create", "pods/a")),
+        lambda: finish(case, one, Verdict.RETRY, 1_000, Change.drop("create pods/a")),
+        lambda: case.worker.add(QUEUE, [KEY]) and claim_one(case),
+        lambda: [crash_of(case, nth) for nth in range(3)],
+    )
+    for step in steps:
+        case.advance(1_000_000)
+        step()
+        assert abs(ttl_ms(case) - HALF_AN_HOUR_MS) < 2_000
+    case.advance(HALF_AN_HOUR_MS - 2_000)
+    assert fields(case) != {}
+    case.advance(2_000)
+    assert fields(case) == {}
+
+
+def crash_of(case: Case, nth: int) -> None:
+    """The worker that has the key dies over it, and the next one takes it."""
+    holder = case.state()["locks"][QUEUE][KEY].split()[0].removeprefix("holder=")
+    case.worker.release(holder, blamed=f"{QUEUE}:{KEY}")
+    if nth == 2:
+        return
+    case.advance(case.worker.due()[1] or 0)
+    case.worker.due()
+    case.worker.register(f"next{nth}", "s", [QUEUE])
+    claim_one(case, f"next{nth}")
+
+
+def test_a_long_pause_still_counts_with_back_offs(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("backoff", "n1", hint=BACK_OFF))
+    finish(case, one, Verdict.OK, 3_000_000)
+    assert abs(ttl_ms(case) - 3_000_000 - FIVE_MINUTES_MS) < 2_000
+
+
+def test_without_back_offs_a_record_lives_as_long_as_ever(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("delete", "pods/a", "u", "5"), Entry("backoff", "n1", hint=BACK_OFF))
+    finish(case, one, Verdict.OK, 0, Change.set("delete pods/a", "answered uid=u rv=5"), Change.drop("backoff n1"))
+    assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
+
+
+def test_a_vanished_owner_takes_its_back_offs_along(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("backoff", "n1", hint=BACK_OFF))
+    finish(case, one, Verdict.GONE)
+    assert fields(case) == {}
 
 
 def test_the_next_holder_reads_it_and_holds_the_names(case: Case) -> None:
@@ -363,6 +488,71 @@ def test_a_claim_brings_owner_children_and_how_far_the_cache_is(case: Case) -> N
     assert sorted(child.blob for child in web.children) == [b"mine", b"orphan here"]
     assert (unknown.owner, unknown.children) == (None, [])
     assert (web.record, web.needs, web.unsettled, web.crashes) == (None, "", False, 0)
+
+
+REVISIONS = "controllerrevisions"
+SPEC = LoadSpec(
+    QUEUE,
+    "replicasets",
+    (
+        ("pods", "owner", "uid"),
+        (REVISIONS, "owner", "uid"),
+        ("pods", "orphan", "namespace"),
+        ("things", "owner", "uid"),
+        ("pods", "node", "name"),
+    ),
+)
+
+
+def with_revisions(case: Case) -> None:
+    opened(case, KEY)
+    for resource in (REVISIONS, "things"):
+        case.ingestor.stage(resource, f"first-{resource}", [])
+        case.ingestor.commit_list(resource, f"first-{resource}", "100")
+    pods: list[Any] = [
+        Event("ns/p1", "101", "u1", b"mine", (f"owner={UID}",)),
+        Event("ns/p2", "102", "u2", b"orphan", ("orphan=ns",)),
+        Event("other/p3", "103", "u3", b"on web", ("owner=x", "node=web")),
+    ]
+    case.ingestor.ingest("pods", "100", "110", pods)
+    case.ingestor.ingest(REVISIONS, "100", "120", [Event("ns/r1", "115", "u9", b"first", (f"owner={UID}",))])
+
+
+def test_children_are_grouped_by_resource(case: Case) -> None:
+    """In the order in which the LoadSpec first names a resource, however often it does."""
+    with_revisions(case)
+    case.worker.add(QUEUE, [KEY])
+    one = claim_one(case, specs=(SPEC,))
+    assert sorted(child.blob for child in one.children) == [b"mine", b"on web", b"orphan"]
+    assert one.others == {REVISIONS: [Cached("115", "u9", b"first")], "things": []}
+
+
+@pytest.mark.parametrize("key", ["web", "ns/none/web"])
+def test_children_by_name_are_read_without_an_owner(case: Case, key: str) -> None:
+    """A node is gone, and its pods still stand under its name; of an owner that is gone nothing is known."""
+    with_revisions(case)
+    case.worker.add(QUEUE, [key])
+    one = claim_one(case, specs=(SPEC,))
+    assert (one.key, one.owner) == (key, None)
+    assert [child.blob for child in one.children] == [b"on web"]
+    assert one.others == {REVISIONS: [], "things": []}
+
+
+def test_children_of_one_resource_only(case: Case) -> None:
+    with_revisions(case)
+    case.worker.add(QUEUE, [KEY, "ns/none"])
+    for one in claim(case, specs=(LoadSpec(QUEUE, "replicasets", ((REVISIONS, "owner", "uid"),)),)):
+        assert [child.blob for child in one.children] == ([b"first"] if one.key == KEY else [])
+        assert one.others == {}
+        finish(case, one, Verdict.OK, 0)
+    for one in claim(case, specs=(LoadSpec(QUEUE, "replicasets"),)):
+        assert (one.children, one.others) == ([], {})
+
+
+def test_the_further_children_of_a_claim_cannot_be_changed_for_all() -> None:
+    one = Claim(QUEUE, KEY, "n", None, [], None, "", False, 0)
+    with pytest.raises(TypeError):
+        one.others["pods"] = []  # type: ignore[index]
 
 
 def test_blobs_are_bytes_of_any_kind(case: Case) -> None:

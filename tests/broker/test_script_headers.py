@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -14,14 +15,14 @@ from broker.connection import connect
 from broker.embedded_redis import EmbeddedRedis
 
 every_script = pytest.mark.parametrize("name", script_texts.NAMES)
-PARTS = ("prelude", "cache", "queue", "locks", "reads")
+PARTS = ("prelude", "cache", "changes", "queue", "locks", "reads")
 
 # What the scripts may call: commands of Redis 6.2 or older. A new one is added here with the version it came with.
 _COMMANDS = """
     GET SET TIME PEXPIRE DEL UNLINK EXISTS
     HGET HSET HDEL HLEN HKEYS HMGET HGETALL HEXISTS HINCRBY HSCAN
     SADD SREM SCARD SMEMBERS SISMEMBER
-    ZADD ZREM ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZRANGEBYLEX ZREMRANGEBYSCORE
+    ZADD ZREM ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZRANGEBYLEX ZREMRANGEBYSCORE ZREMRANGEBYRANK
     LPUSH RPUSH LPOP LLEN LINDEX LSET
     XADD XLEN XRANGE XREADGROUP XACK XDEL XGROUP
 """
@@ -113,6 +114,20 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
     assert not re.search(r"\bgoto\b|[^:]//|redis\.setresp|cjson|cmsgpack|\bloadstring\b", lua_reading.code_of(text))
     assert all(len(line) <= 160 for line in text.splitlines())
     assert text.endswith("\n")
+
+
+SCRIPTS_OF_PROTOCOL = {2: "@"}
+"""SHA-256 of the released texts of all scripts, by the protocol they speak."""
+
+
+def test_a_script_changes_with_the_protocol_only() -> None:
+    """A fleet may run two versions at once; only the protocol's number keeps their scripts apart."""
+    text = "\n".join(script_texts.stamped(name, 0) for name in script_texts.NAMES)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert SCRIPTS_OF_PROTOCOL.get(keys.PROTOCOL) == digest, (
+        f"the scripts are not those of protocol {keys.PROTOCOL}: raise PROTOCOL in broker/keys.py by one, unless no"
+        f" release has this number yet, and write {{number: {digest!r}}} into SCRIPTS_OF_PROTOCOL"
+    )
 
 
 @every_script

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import broker_state
@@ -28,14 +29,18 @@ from hypothesis.stateful import (
 
 from broker.protocol import Broker
 from broker.redis_binary import ServerBinary
-from broker.values import Batch, Change, Claim, ClaimLost, Entry, EpochOver, Event, Finish, LoadSpec, Verdict
+from broker.values import Batch, Change, Claim, ClaimLost, Delta, Entry, EpochOver, Event, Finish, LoadSpec, Verdict
 
 QUEUES = ("replicaset", "daemonset")
 KEYS = ("ns/a", "ns/b", "other/c", "d")
 HOLDERS = ("w1", "w2", "w3")
 RESOURCES = ("owners", "pods")
 CHILDREN = (("pods", "owner", "uid"), ("pods", "orphan", "namespace"))
-SPECS = {queue: LoadSpec(queue, "owners", CHILDREN) for queue in QUEUES}
+OF_DAEMONS = (*CHILDREN, ("owners", "orphan", "namespace"), ("pods", "node", "name"))
+SPECS = {
+    "replicaset": LoadSpec("replicaset", "owners", CHILDREN),
+    "daemonset": LoadSpec("daemonset", "owners", OF_DAEMONS),
+}
 TARGETS = ("pods/a", "pods/b", "pods/x", "pods/y")
 FIELDS = (
     "create pods/x",
@@ -44,11 +49,13 @@ FIELDS = (
     "status owners/a",
     "hold pods/x",
     "blocked pods/b",
+    "backoff n1",
     "owner",
 )
+BACK_OFFS = ("generation=1 delay_ms=1000 at_ms=1800000020000", "pending is not what it is")
 
 queues, keys, holders, resources = (st.sampled_from(each) for each in (QUEUES, KEYS, HOLDERS, RESOURCES))
-times = st.sampled_from((1, 5, 90, 1_000, 2_900, 3_100, 5_000, 14_000, 299_000, 301_000))
+times = st.sampled_from((1, 5, 90, 1_000, 2_900, 3_100, 5_000, 14_000, 299_000, 301_000, 1_700_000))
 delays = st.sampled_from((-1, 0, 1, 50, 1_000, 400_000))
 offsets = st.integers(-3, 6)
 events = st.lists(
@@ -57,7 +64,11 @@ events = st.lists(
         offsets,
         st.sampled_from(("u1", "u2")),
         st.sampled_from((None, b"", b"x", b"y" * 300, b"line\nline\n")),
-        st.lists(st.sampled_from(("owner=u1", "owner=u2", "orphan=ns", "orphan=")), unique=True, max_size=3),
+        st.lists(
+            st.sampled_from(("owner=u1", "owner=u2", "orphan=ns", "orphan=", "node=a", "node=d", "mirror")),
+            unique=True,
+            max_size=3,
+        ),
         st.lists(
             st.sampled_from(("replicaset:ns/a", "replicaset:ns/b", "daemonset:ns/a", "daemonset:d")),
             unique=True,
@@ -70,6 +81,7 @@ changes = st.lists(
     st.one_of(
         st.builds(Change.drop, st.sampled_from(FIELDS)),
         st.builds(Change.set, st.sampled_from(("hold pods/x", "blocked pods/b")), st.just("until_ms=1800000020000")),
+        st.builds(Change.set, st.just("backoff n1"), st.sampled_from(BACK_OFFS)),
         st.builds(Change.need, resources, st.sampled_from(("9", "99", "101", "103", "110"))),
         st.just(Change.settled()),
     ),
@@ -77,8 +89,21 @@ changes = st.lists(
 )
 entries = st.lists(
     st.one_of(
-        st.builds(Entry, st.sampled_from(("create", "status")), st.sampled_from(TARGETS), st.just(""), st.just("")),
-        st.builds(Entry, st.just("delete"), st.sampled_from(TARGETS), st.just("u1"), st.just("7")),
+        st.builds(
+            Entry,
+            st.sampled_from(("create", "status")),
+            st.sampled_from(TARGETS),
+            st.just(""),
+            st.just(""),
+            st.just(""),
+        ),
+        st.builds(lambda target: Entry("delete", target, "u1", "7"), st.sampled_from(TARGETS)),
+        st.builds(lambda target: Entry("create", target, hint="node=n1 and more"), st.sampled_from(TARGETS)),
+        st.builds(
+            lambda node, text: Entry("backoff", node, hint=text),
+            st.sampled_from(("n1", "n2")),
+            st.sampled_from(BACK_OFFS),
+        ),
     ),
     unique_by=lambda entry: entry.field,
     max_size=3,
@@ -93,9 +118,17 @@ def plain(value: Any) -> Any:
                 "queue": value.queue,
                 "watermarks": value.watermarks,
                 "claims": [
-                    one._replace(children=sorted(one.children), record=None if one.record is None else repr_of(one))
+                    one._replace(
+                        children=sorted(one.children),
+                        others={resource: sorted(found) for resource, found in one.others.items()},
+                        record=None if one.record is None else repr_of(one),
+                    )
                     for one in value.claims
                 ],
+                "mirrors": {
+                    resource: (delta.version, delta.full, sorted(delta.changed), sorted(delta.gone))
+                    for resource, delta in value.mirrors.items()
+                },
             }
         case tuple() if value and isinstance(value[-1], list):
             return (*value[:-1], sorted(value[-1]))
@@ -112,7 +145,25 @@ def repr_of(one: Claim) -> Any:
         sorted(record.pending_others),
         record.held,
         sorted(record.blocked.items()),
+        sorted(record.hints.items()),
+        sorted(record.back_offs.items()),
     )
+
+
+@dataclass
+class Mirror:
+    """What a worker keeps of a resource: id -> (uid, blob), at a version."""
+
+    version: str = ""
+    objects: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+
+    def follow(self, delta: Delta) -> None:
+        if delta.full:
+            self.objects.clear()
+        for object_id in delta.gone:
+            self.objects.pop(object_id, None)
+        self.objects |= {object_id: (each.uid, each.blob) for object_id, each in delta.changed}
+        self.version = delta.version
 
 
 class Twins(RuleBasedStateMachine):
@@ -127,7 +178,7 @@ class Twins(RuleBasedStateMachine):
         self.nonces = 0
         self.generations = 0
         self.staged: dict[str, str] = {}
-        self.old: tuple[Broker, Broker] | None = None
+        self.mirrors: dict[tuple[int, str], Mirror] = {}
 
     @initialize(raw=events)
     def begin(self, raw: list[tuple[Any, ...]]) -> None:
@@ -220,10 +271,18 @@ class Twins(RuleBasedStateMachine):
         order=st.permutations(QUEUES),
         keys_max=st.integers(1, 4),
         bytes_max=st.sampled_from((1, 700, 262_144)),
+        reader=st.one_of(st.integers(0, 1), st.sampled_from(("", "-", "g1:", "g1:1", "g2:999", "g1:0x1", ":"))),
     )
-    def claim(self, holder: str, order: list[str], keys_max: int, bytes_max: int) -> None:
+    def claim(self, holder: str, order: list[str], keys_max: int, bytes_max: int, reader: int | str = 0) -> None:
+        """``reader``: one of two that keep mirrors, or the version that a stranger names."""
         self.nonces += 1
-        specs = [SPECS[queue] for queue in order]
+        known = {
+            resource: self.mirrors.setdefault((reader, resource), Mirror()).version
+            if isinstance(reader, int)
+            else reader
+            for resource in RESOURCES
+        }
+        specs = [SPECS[queue]._replace(mirrors=tuple(known.items())) for queue in order]
         batch = self.both(
             lambda broker: broker.claim(
                 holder,
@@ -237,6 +296,16 @@ class Twins(RuleBasedStateMachine):
         )
         if isinstance(batch, Batch):
             self.claims = (self.claims + batch.claims)[-8:]
+            for resource, delta in batch.mirrors.items() if isinstance(reader, int) else ():
+                mirror = self.mirrors[reader, resource]
+                mirror.follow(delta)
+                assert mirror.objects == self.mirrored(resource)
+
+    def mirrored(self, resource: str) -> dict[str, tuple[str, bytes]]:
+        """What a mirror has to hold."""
+        state = self.memory.store.state
+        objects = state.objects.get((resource, state.generation.get(resource, "0")), {})
+        return {each: (one.uid, one.blob) for each, one in objects.items() if "mirror" in one.entries.split()}
 
     @precondition(lambda self: self.claims)
     @rule(which=st.integers(0, 7), uid=st.sampled_from(("u1", "u2")), announced=entries)
@@ -394,7 +463,7 @@ class Twins(RuleBasedStateMachine):
         self.redis.mint()
         self.memory.epoch = self.redis.epoch - 1
         self.memory.mint()
-        self.claims, self.staged = [], {}
+        self.claims, self.staged, self.mirrors = [], {}, {}
 
     # -- what must hold ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,291 @@
+"""What a worker keeps in memory by version: each change reaches it once asked for, nothing is sent twice in vain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
+from redis.exceptions import ResponseError
+
+from broker.values import Batch, Cached, Delta, Event, LoadSpec
+
+NODES = "nodes"
+
+
+def node(name: str, rv: int, blob: bytes | None = b"v1", *entries: str) -> Event:
+    """A change of a node. Without ``entries`` it is mirrored."""
+    return Event(name, str(rv), f"uid-{name}", blob, entries or ("mirror", "all"))
+
+
+def listed(case: Case, generation: str, rv: int, *events: Event) -> None:
+    assert case.ingestor.stage(NODES, generation, events)
+    assert case.ingestor.commit_list(NODES, generation, str(rv)).verdict == "OK"
+    while case.ingestor.republish():
+        pass
+
+
+def begun(case: Case, *names: str) -> None:
+    """Listed at 100 as generation g1."""
+    opened(case)
+    listed(case, "g1", 100, *(node(name, 50) for name in names))
+
+
+def ingest(case: Case, *events: Event) -> None:
+    """Each batch begins where the last one ended."""
+    mark = case.ingestor.watermark(NODES)
+    assert mark is not None
+    assert case.ingestor.ingest(NODES, mark, events[-1].rv, events).verdict == "OK"
+
+
+def batch(case: Case, known: str) -> Batch:
+    case.worker.add(QUEUE, ["ns/any"])
+    found = claim_reply(case, specs=(LoadSpec(QUEUE, "replicasets", mirrors=((NODES, known),)),))
+    assert isinstance(found, Batch)
+    finish(case, found.claims[0])
+    return found
+
+
+def since(case: Case, known: str) -> Delta:
+    """Sorted, for a full one comes in no order."""
+    delta = batch(case, known).mirrors[NODES]
+    return delta._replace(changed=sorted(delta.changed), gone=sorted(delta.gone))
+
+
+def blobs(delta: Delta) -> dict[str, bytes]:
+    return {object_id: each.blob for object_id, each in delta.changed}
+
+
+def log_of(case: Case) -> dict[str, int]:
+    return dict(case.state().get("changes", {}).get(f"{NODES}/g1", {}))
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("-", id="a dash"),
+        pytest.param("g0:0", id="another generation"),
+        pytest.param("g1", id="no number"),
+        pytest.param("g1:x", id="not a number"),
+        pytest.param("g1:-1", id="a negative number"),
+        pytest.param("g1:1", id="ahead of the log"),
+        pytest.param("g1:99999999999999999999999999", id="far ahead"),
+    ],
+)
+def test_a_version_that_is_not_known_gets_everything(case: Case, known: str) -> None:
+    begun(case, "a", "b")
+    found = since(case, known)
+    assert (found.version, found.full, found.gone) == ("g1:0", True, [])
+    assert found.changed == [("a", Cached("50", "uid-a", b"v1")), ("b", Cached("50", "uid-b", b"v1"))]
+
+
+def test_a_current_version_gets_nothing(case: Case) -> None:
+    begun(case, "a", "b")
+    assert since(case, "g1:0") == Delta("g1:0", False, [], [])
+    ingest(case, node("a", 101, b"v2"))
+    assert since(case, "g1:1") == Delta("g1:1", False, [], [])
+
+
+def test_what_came_changed_and_went(case: Case) -> None:
+    begun(case, "a", "b", "c")
+    ingest(case, node("a", 101, b"v2"), node("b", 102, None), node("d", 103))
+    found = since(case, "g1:0")
+    assert (found.version, found.full, found.gone) == ("g1:3", False, ["b"])
+    assert found.changed == [("a", Cached("101", "uid-a", b"v2")), ("d", Cached("103", "uid-d", b"v1"))]
+    assert blobs(since(case, "g1:1")) == {"d": b"v1"}
+    assert since(case, "g1:1").gone == ["b"]
+    assert since(case, "g1:2") == Delta("g1:3", False, [("d", Cached("103", "uid-d", b"v1"))], [])
+
+
+def test_many_changes_of_one_object_are_one(case: Case) -> None:
+    begun(case, "a")
+    for rv in range(101, 120):
+        ingest(case, node("a", rv, b"%d" % rv))
+    found = since(case, "g1:0")
+    assert (found.version, blobs(found)) == ("g1:19", {"a": b"119"})
+    assert log_of(case) == {"a": 19}
+
+
+def test_gone_and_come_again(case: Case) -> None:
+    begun(case, "a")
+    ingest(case, node("a", 101, None))
+    assert since(case, "g1:0").gone == ["a"]
+    ingest(case, node("a", 102, b"new"))
+    for known in ("g1:0", "g1:1"):
+        found = since(case, known)
+        assert (blobs(found), found.gone) == ({"a": b"new"}, [])
+
+
+def test_an_unchanged_projection_does_not_count(case: Case) -> None:
+    """Kubelets report every few seconds; what is kept of a node does not change by that."""
+    begun(case, "a")
+    ingest(case, node("a", 101), node("a", 102))
+    assert since(case, "g1:0").version == "g1:0"
+    assert log_of(case) == {}
+    assert case.ingestor.look(NODES, ids=["a"])[1][0].rv == "102"
+
+
+def test_what_the_cache_has_passed_does_not_count(case: Case) -> None:
+    begun(case, "a")
+    ingest(case, node("a", 105, b"v2"))
+    case.ingestor.ingest(NODES, "100", "106", [node("a", 104, b"late"), node("b", 106, None)])
+    assert since(case, "g1:0").version == "g1:1", "neither what is late nor the end of what never was"
+
+
+def test_a_refused_batch_does_not_count(case: Case) -> None:
+    begun(case, "a")
+    assert case.ingestor.ingest(NODES, "105", "106", [node("a", 106, b"v2")]).verdict == "GAP"
+    assert since(case, "g1:0") == Delta("g1:0", False, [], [])
+
+
+def test_an_object_is_mirrored_while_its_entries_say_so(case: Case) -> None:
+    begun(case, "a")
+    ingest(
+        case,
+        node("a", 101, b"v1", "all"),
+        node("b", 102, b"v1", "all"),
+        node("c", 103, b"v1", "unmirrored", "mirror=x"),
+    )
+    found = since(case, "g1:0")
+    assert (found.version, found.changed, found.gone) == ("g1:1", [], ["a"])
+    ingest(case, node("b", 104, b"v1", "x", "mirror"), node("a", 105, b"v2", "all"))
+    found = since(case, "g1:1")
+    assert (found.version, blobs(found), found.gone) == ("g1:2", {"b": b"v1"}, [])
+    assert blobs(since(case, "")) == {"b": b"v1"}
+
+
+def test_a_list_begins_a_new_log(case: Case) -> None:
+    begun(case, "a", "b")
+    ingest(case, node("a", 101, b"v2"))
+    assert case.ingestor.stage(NODES, "g2", [node("a", 101, b"v2"), node("c", 103)])
+    assert since(case, "g1:0").version == "g1:1", "what is staged is not read"
+    assert case.ingestor.commit_list(NODES, "g2", "110").verdict == "OK"
+    found = since(case, "g1:1")
+    assert (found.version, found.full, blobs(found)) == ("g2:0", True, {"a": b"v2", "c": b"v1"})
+    while case.ingestor.republish():
+        pass
+    assert [part for part in ("changes", "changes_at") if part in case.state()] == [], (
+        "the sweep takes the old log along"
+    )
+    ingest(case, node("c", 111, None))
+    assert since(case, "g2:0") == Delta("g2:1", False, [], ["c"])
+
+
+def test_a_resource_that_was_never_listed_is_not_an_empty_one(case: Case) -> None:
+    """Who decided on it would think that the cluster has no nodes."""
+    opened(case)
+    for known in ("", "g1:0"):
+        assert since(case, known) == Delta("", False, [], [])
+    listed(case, "g1", 100)
+    assert since(case, "") == Delta("g1:0", True, [], [])
+
+
+def test_the_age_of_a_mirror(case: Case) -> None:
+    begun(case, "a")
+    case.advance(300)
+    marks = batch(case, "g1:0").watermarks
+    assert (marks[NODES].rv, marks[NODES].age_ms) == ("100", 300)
+
+
+def test_only_a_claim_that_brings_keys_brings_changes(case: Case) -> None:
+    begun(case, "a")
+    specs = (LoadSpec("none", "replicasets", mirrors=((NODES, ""),)), LoadSpec(QUEUE, "replicasets"))
+    case.worker.add(QUEUE, ["ns/a"])
+    found = claim_reply(case, specs=specs)
+    assert isinstance(found, Batch)
+    assert (found.mirrors, set(found.watermarks)) == ({}, {"replicasets"})
+
+
+def test_several_mirrors(case: Case) -> None:
+    begun(case, "a")
+    case.ingestor.stage("classes", "c1", [Event("x", "7", "u", b"x", ("mirror",))])
+    case.ingestor.commit_list("classes", "c1", "90")
+    case.worker.add(QUEUE, ["ns/any"])
+    spec = LoadSpec(QUEUE, "replicasets", (("pods", "owner", "uid"),), ((NODES, "g1:0"), ("classes", "")))
+    found = claim_reply(case, specs=(spec,))
+    assert isinstance(found, Batch)
+    assert found.mirrors == {
+        NODES: Delta("g1:0", False, [], []),
+        "classes": Delta("c1:0", True, [("x", Cached("7", "u", b"x"))], []),
+    }
+
+
+def test_thousands_at_once(case: Case) -> None:
+    """Lua's unpack fails near 8000 arguments."""
+    opened(case)
+    listed(case, "g1", 100, *(node(f"n{i}", 50) for i in range(9_000)))
+    assert len(since(case, "").changed) == 9_000
+    ingest(case, *(node(f"n{i}", 101 + i, b"v2" if i % 2 else None) for i in range(9_000)))
+    found = since(case, "g1:0")
+    assert (len(found.changed), len(found.gone)) == (4_500, 4_500)
+
+
+# -- the log is bounded ------------------------------------------------------------------------------------------------
+
+
+def churned(case: Case, rounds: int, at: int = 0) -> None:
+    """Nodes that come, and go again, each under a name of its own."""
+    rv = int(case.ingestor.watermark(NODES) or 0)
+    for i in range(at, at + rounds):
+        ingest(case, node(f"passing{i}", rv + 1), node(f"passing{i}", rv + 2, None))
+        rv += 2
+
+
+def test_names_of_what_is_gone_do_not_pile_up(case: Case) -> None:
+    begun(case, "a", "b")
+    ingest(case, node("a", 101, b"v2"))
+    before = since(case, "g1:0")
+    events, rv = [], 101
+    for i in range(1_003):
+        events += [node(f"passing{i}", rv + 1), node(f"passing{i}", rv + 2, None)]
+        rv += 2
+    ingest(case, *events)
+    assert len(log_of(case)) == 1_004, "not more than twice the living and a thousand"
+    assert len(since(case, before.version).gone) == 1_003
+    ingest(case, node("passing1003", rv + 1), node("passing1003", rv + 2, None))
+    assert len(log_of(case)) == 502, "the youngest 500, and as many as live"
+    floor = case.state()["changes_at"][f"{NODES}/g1"]["floor"]
+    assert min(log_of(case).values()) > floor
+    last = 1 + 2 * 1_004
+    assert since(case, before.version).full, "older than what the log still has"
+    assert since(case, f"g1:{floor - 1}").full
+    partly = since(case, f"g1:{floor}")
+    assert (partly.version, partly.full, partly.changed, len(partly.gone)) == (f"g1:{last}", False, [], 502)
+    everything = since(case, "")
+    assert (everything.version, blobs(everything)) == (f"g1:{last}", {"a": b"v2", "b": b"v1"})
+    churned(case, 3, at=2_000)
+    assert len(log_of(case)) == 505
+    assert len(since(case, f"g1:{last}").gone) == 3
+
+
+# -- a script that fails midway ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("kind", ["set", "del"])
+def test_a_batch_that_fails_midway_and_is_repeated_loses_no_change(real: RedisCase, kind: str) -> None:
+    """The log is written before the object that a repetition compares with."""
+    begun(real, "a", "b", "c")
+    ingest(real, node("b", 101, b"v2", "mirror", "bad"))
+    start = since(real, "")
+    held = dict(start.changed)
+    generation: Any = real.worker
+    name = f"{generation.keys.base}index:{NODES}:g1:bad"
+    real.admin.unlink(name)
+    real.admin.set(name, "of another type")
+    gone = kind == "del"
+    events = [node("a", 102, b"v2"), node("b", 103, None if gone else b"v3"), node("c", 104, b"v2")]
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        real.ingestor.ingest(NODES, "101", "104", events)
+    version = start.version
+    real.admin.unlink(name)
+    for repeated in (False, True):
+        if repeated:
+            assert real.ingestor.ingest(NODES, "101", "104", events).verdict == "OK"
+        delta = since(real, version)
+        assert not delta.full
+        version, held = delta.version, {k: v for k, v in held.items() if k not in delta.gone} | dict(delta.changed)
+    expected = {"a": b"v2", "c": b"v2"} | ({} if gone else {"b": b"v3"})
+    assert {object_id: each.blob for object_id, each in held.items()} == expected
+    assert since(real, version) == Delta(version, False, [], [])
