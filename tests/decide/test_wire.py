@@ -6,9 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.codec import CodecError, decode_pod, decode_replicaset, encode
+from controllers.codec import (
+    CodecError,
+    decode_daemonset,
+    decode_node,
+    decode_pod,
+    decode_replicaset,
+    decode_revision,
+    encode,
+)
+from controllers.daemonset.wire import daemonset_from_json
+from controllers.history.wire import revision_from_json
 from controllers.model import Condition, LabelSelector, OwnerRef, ReplicaSetStatus, Requirement
-from controllers.wire import WireError, pod_from_json, replicaset_from_json
+from controllers.scheduling.model import Node
+from controllers.scheduling.wire import node_from_json
+from controllers.wire import WireError, pod_from_json, replicaset_from_json, replicationcontroller_from_json
 
 from .builders import pods, rs
 
@@ -218,6 +230,13 @@ def test_terminating_absent_and_zero_differ():
     assert owner.status == ReplicaSetStatus(replicas=4, terminating=None)
 
 
+READERS = [
+    pod_from_json,
+    replicaset_from_json,
+    replicationcontroller_from_json,
+    daemonset_from_json,
+    revision_from_json,
+]
 GARBAGE = [
     pytest.param(b"", id="nothing"),
     pytest.param(b"null", id="null"),
@@ -236,7 +255,7 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize("raw", GARBAGE)
-@pytest.mark.parametrize("read", [pod_from_json, replicaset_from_json])
+@pytest.mark.parametrize("read", READERS)
 def test_garbage(read, raw):
     """One error class, with the reason in it."""
     with pytest.raises(WireError, match=r"^not a "):
@@ -246,7 +265,7 @@ def test_garbage(read, raw):
 @given(st.one_of(st.binary(max_size=40), st.recursive(st.none() | st.text() | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.sampled_from(["metadata", "spec", "name", "status"]), x), max_leaves=6).map(dumped)))  # fmt: skip # noqa: E501
 def test_garbage_of_any_kind(raw):
     """Nothing but WireError comes out."""
-    for read in (pod_from_json, replicaset_from_json):
+    for read in (*READERS, node_from_json):
         with pytest.raises(WireError):
             read(raw)
 
@@ -287,7 +306,7 @@ def test_a_pods_blob_is_small():
 @pytest.mark.parametrize("blob", [b"", b"\xc1", b"\x90", encode(rs())[:-1]], ids=["none", "never used", "short", "cut"])
 def test_broken_blobs(blob):
     """A blob that cannot be read is an error of its own, and never a half-filled object."""
-    for decode in (decode_pod, decode_replicaset):
+    for decode in (decode_pod, decode_replicaset, decode_node, decode_daemonset, decode_revision):
         with pytest.raises(CodecError):
             decode(blob)
 
@@ -298,3 +317,16 @@ def test_blobs_of_an_older_process_can_be_read():
 
     short = msgspec.msgpack.encode(["default", "a", "u", {}])
     assert decode_pod(short).phase == ""
+    assert decode_pod(short).pinned_node == ""
+    assert decode_node(msgspec.msgpack.encode(["n", "u", {}])) == Node("n", "u", {}, ())
+    assert decode_revision(msgspec.msgpack.encode(["default", "a", "u", {}])).digest == ""
+    daemonset = ["default", "a", "u", 1, None, b"{}", "digest", []]
+    assert decode_daemonset(msgspec.msgpack.encode(daemonset)).placement.terms is None
+
+
+def test_blobs_of_a_newer_process_can_be_read():
+    """What this process does not know stands at the end, and is passed over."""
+    import msgspec
+
+    newer = [*msgspec.msgpack.decode(encode(Node("n", "u", {}))), "more"]
+    assert decode_node(msgspec.msgpack.encode(newer)) == Node("n", "u", {})
