@@ -15,16 +15,14 @@ from workers.chaos.evidence import (
     Facts,
     Minted,
     Opened,
-    OwnerSeen,
-    PodSeen,
     Recorded,
     Request,
-    Seen,
     Settled,
     Step,
     Unlocked,
     Watermark,
 )
+from workers.chaos.sightings import OwnerSeen, PodSeen, Seen
 
 TASK = "replicaset:shop/web"
 UID = "owner-uid"

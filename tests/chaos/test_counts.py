@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.story import TASK, UID, Story, kinds
-from workers.chaos.evidence import PodSeen
+from workers.chaos.sightings import PodSeen
 
 
 def test_one_pod_more_than_was_wanted() -> None:

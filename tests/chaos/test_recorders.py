@@ -12,10 +12,10 @@ import pytest
 
 from cluster.embedded.server import EmbeddedCluster, Settings
 from workers.chaos.audit_log import read_requests
-from workers.chaos.evidence import NamespaceSeen, OwnerSeen, PodSeen
 from workers.chaos.journal import Journal
 from workers.chaos.live import Live
 from workers.chaos.load import PLANS, Role, body
+from workers.chaos.sightings import NamespaceSeen, OwnerSeen, PodSeen
 
 WORKER = {"User-Agent": "oarlock/0.1 (worker)"}
 PODS = "/api/v1/namespaces/default/pods"

@@ -7,7 +7,8 @@ from datetime import datetime
 
 import msgspec
 
-from workers.chaos.evidence import QUEUE_OF_KIND, Request
+from workers.chaos.evidence import Request
+from workers.chaos.sightings import QUEUE_OF_KIND
 
 WORKER_AGENT = "(worker)"
 """Stands in the user agent of the requests that turns send."""
@@ -52,6 +53,7 @@ class _Status(msgspec.Struct):
 
 class _Event(msgspec.Struct, rename="camel"):
     verb: str
+    request_uri: str = msgspec.field(default="", name="requestURI")
     user_agent: str = ""
     object_ref: _Object = msgspec.field(default_factory=_Object)
     response_status: _Status = msgspec.field(default_factory=_Status)
@@ -65,14 +67,19 @@ _event = msgspec.json.Decoder(_Event)
 _body = msgspec.json.Decoder(_Body)
 
 
-def read_requests(lines: Iterable[bytes]) -> Iterator[Request]:
-    """Every request of the log, in its order. Raises msgspec.DecodeError for a line that is none."""
+def read_requests(lines: Iterable[bytes], second_timeout_ms: int = 0) -> Iterator[Request]:
+    """Every request of the log, in its order. Raises msgspec.DecodeError for a line that is none.
+
+    ``second_timeout_ms``: the time limit that a second fleet asks of the server with each request, unlike the first;
+    it is what tells the two apart. 0: there was none.
+    """
+    mark = f"timeout={second_timeout_ms}ms" if second_timeout_ms else ""
     for line in lines:
         if line.strip():
-            yield _request(_event.decode(line))
+            yield _request(_event.decode(line), mark)
 
 
-def _request(event: _Event) -> Request:
+def _request(event: _Event, second_mark: str) -> Request:
     about = event.object_ref
     has_body = bool(event.request_object)
     body = _body.decode(event.request_object) if has_body else _Body()
@@ -83,6 +90,8 @@ def _request(event: _Event) -> Request:
             owner, queue = ref.uid, QUEUE_OF_KIND.get(ref.kind, "")
             task = f"{queue}:{about.namespace}/{ref.name}" if queue else ""
     deletes = event.verb == "delete"
+    worker = WORKER_AGENT in event.user_agent
+    second = worker and bool(second_mark) and second_mark in event.request_uri
     return Request(
         received_s=_unix_s(event.request_received_timestamp),
         done_s=_unix_s(event.stage_timestamp),
@@ -92,7 +101,7 @@ def _request(event: _Event) -> Request:
         name=about.name or meta.name,
         code=event.response_status.code,
         committed=event.annotations.get("oarlock.io/committed") == "true",
-        ours=WORKER_AGENT in event.user_agent,
+        ours=worker and not second,
         rv=int(about.resource_version or 0),
         uid=about.uid,
         owner=owner,
@@ -101,6 +110,7 @@ def _request(event: _Event) -> Request:
         asked_rv=conditions.resource_version if deletes else meta.resource_version,
         fault=event.annotations.get("oarlock.io/answer", ""),
         body=has_body,
+        second=second,
     )
 
 

@@ -1,7 +1,7 @@
 """The checker: evidence in, findings out. It imports nothing of the product and judges no word of its logs.
 
-Four passes, each linear: the trace of Redis (``fences``), the audit log against it (``writes``), the watch history in
-revision order (``owners``), changes against claims (``keys``).
+Five passes, each linear: the trace of Redis (``fences``), the audit log against it (``writes``), the watch history in
+revision order (``owners``, and ``daemons`` for DaemonSets), changes against claims (``keys``).
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from workers.chaos.evidence import Blow, End, Facts, Request, Seen, Step, Violation
+from workers.chaos.daemons import DaemonSets
+from workers.chaos.evidence import Blow, End, Facts, Request, Step, Violation
 from workers.chaos.fences import Fences
 from workers.chaos.keys import Keys
 from workers.chaos.owners import Owners
 from workers.chaos.recovery import Recovery
+from workers.chaos.sightings import DAEMONS, NODE_QUEUE, QUEUE_OF_KIND, Seen
 from workers.chaos.writes import Writes
 
 KINDS = (
@@ -24,6 +26,8 @@ KINDS = (
     "lost_key",
     "stuck_key",
     "duplicate_name",
+    "duplicate_daemon",
+    "node_down",
     "unannounced_write",
     "unguarded_delete",
     "status_backwards",
@@ -61,6 +65,8 @@ class Findings:
     worker_ms: list[float] = field(default_factory=list)
     supervisor_ms: list[float] = field(default_factory=list)
     waits_s: list[float] = field(default_factory=list)
+    by_kind: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Queue -> what -> how many."""
 
     def count(self, kind: str) -> int:
         """How many violations of a kind."""
@@ -73,8 +79,9 @@ def check(evidence: Evidence) -> Findings:
     fences = Fences(facts.drain_s).read(evidence.trace)
     writes = Writes(fences, facts.drain_s, evidence.blows).read(evidence.requests)
     history = sorted(evidence.history, key=lambda seen: seen.rv)
-    owners = Owners(writes.by_rv, facts.drain_s).read(history)
-    owners.finish(facts).compare(evidence.requests, evidence.from_rv)
+    owners = Owners(writes.by_rv, facts, writes.second_creates).read(history)
+    owners.finish().compare(evidence.requests, evidence.from_rv)
+    daemons = DaemonSets(writes.by_rv, fences.views, facts).read(history).finish()
     keys = Keys(fences.views, fences.open_spans).read(history, facts)
     recovery = Recovery(fences).read(evidence.blows)
     standing = [
@@ -88,13 +95,21 @@ def check(evidence: Evidence) -> Findings:
         for end in evidence.ends
         if end.pid not in killed
     ]
-    parts = (fences.violations, writes.violations, owners.violations, keys.violations, standing, crashes)
+    parts = (
+        fences.violations,
+        writes.violations,
+        owners.violations,
+        daemons.violations,
+        keys.violations,
+        standing,
+        crashes,
+    )
     return Findings(
         violations=sorted((each for part in parts for each in part), key=lambda each: each.at_s),
         gaps=[*evidence.gaps, *fences.gaps, *writes.gaps, *owners.gaps],
         opportunities={
-            "creates": owners.creates,
-            "deletes": owners.deletes,
+            "creates": owners.creates + daemons.creates,
+            "deletes": owners.deletes + daemons.deletes,
             "claims": len(fences.holds),
             "kills_holding_keys": recovery.kills_holding,
             "kills_with_write_in_flight": recovery.kills_with_write_in_flight,
@@ -105,12 +120,40 @@ def check(evidence: Evidence) -> Findings:
             "unproved_writes": writes.unproved,
             "live_lists": fences.live_lists,
             "epochs": len(fences.epochs),
-            "rests": owners.rests,
+            "rests": owners.rests + daemons.rests,
             "parked": recovery.parked,
             "changes_followed": len(keys.waits_s),
+            "rollouts": daemons.rollouts,
+            "rolling_deletes": daemons.rolling_deletes,
+            "most_nodes_down": daemons.most_down,
+            "pods_beside_another": daemons.pairs,
+            "daemon_already_exists": writes.of_queue[DAEMONS, "create 409"],
+            "node_moves": daemons.moves,
+            "second_fleet_creates": writes.second["create 201"],
+            "second_fleet_already_exists": writes.second["create 409"],
         },
+        by_kind=_by_kind(fences, writes, owners, daemons, keys),
         answers=writes.answers,
         worker_ms=recovery.worker_ms,
         supervisor_ms=recovery.supervisor_ms,
         waits_s=keys.waits_s,
     )
+
+
+def _by_kind(
+    fences: Fences, writes: Writes, owners: Owners, daemons: DaemonSets, keys: Keys
+) -> dict[str, dict[str, int]]:
+    claims = Counter(hold.task.partition(":")[0] for hold in fences.holds)
+    found = {
+        queue: {
+            "creates": owners.of_queue[queue, "creates"],
+            "deletes": owners.of_queue[queue, "deletes"],
+            "already_exists": writes.of_queue[queue, "create 409"],
+            "claims": claims[queue],
+            "rests": owners.of_queue[queue, "rests"],
+            "changes_followed": keys.of_queue[queue],
+        }
+        for queue in (*QUEUE_OF_KIND.values(), NODE_QUEUE)
+    }
+    found[DAEMONS] |= {"creates": daemons.creates, "deletes": daemons.deletes, "rests": daemons.rests}
+    return found

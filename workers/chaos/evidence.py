@@ -8,75 +8,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-QUEUE_OF_KIND = {"ReplicaSet": "replicaset"}
-"""The kinds of owners that are judged."""
-
-
-# -- the watch history: one event a resourceVersion -----------------------------------------------------------------
-
-
-class PodSeen(NamedTuple):
-    """A pod after a change. ``owner``: uid of its controller, "" for an orphan; ``gone``: it has left the store."""
-
-    rv: int
-    at_s: float
-    gone: bool
-    namespace: str
-    name: str
-    uid: str
-    owner: str = ""
-    task: str = ""
-    labels: str = ""
-    node: str = ""
-    deleting: bool = False
-    phase: str = "Pending"
-    ready: bool = False
-
-    @property
-    def active(self) -> bool:
-        """Counts towards the replicas of its controller."""
-        return not self.gone and not self.deleting and self.phase not in ("Succeeded", "Failed")
-
-
-class OwnerSeen(NamedTuple):
-    """An owner after a change: what it asks for, and what its status says."""
-
-    rv: int
-    at_s: float
-    gone: bool
-    task: str
-    uid: str
-    generation: int
-    replicas: int
-    deleting: bool = False
-    strict: bool = False
-    observed: int = 0
-    status_replicas: int = 0
-    status_ready: int = 0
-
-
-class NamespaceSeen(NamedTuple):
-    """A namespace after a change."""
-
-    rv: int
-    at_s: float
-    gone: bool
-    name: str
-    deleting: bool = False
-
-
-Seen = PodSeen | OwnerSeen | NamespaceSeen
-
-
 # -- the audit log: one request -------------------------------------------------------------------------------------
 
 
 class Request(NamedTuple):
     """A write the API server has dealt with. ``rv``: of the object it was about, 0 where nothing was.
 
-    ``ours``: sent by a worker. ``owner``, ``task``: controller named in the body of a create. ``asked_uid``,
-    ``asked_rv``: preconditions of a delete, or uid and resourceVersion in the body of a patch. ``body``: whether the
-    log had one.
+    ``ours``: sent by a worker; ``second``: by one of the second fleet, which is none of ours. ``owner``, ``task``:
+    controller named in the body of a create. ``asked_uid``, ``asked_rv``: preconditions of a delete, or uid and
+    resourceVersion in the body of a patch. ``body``: whether the log had one.
     """
 
     received_s: float
@@ -96,6 +36,7 @@ class Request(NamedTuple):
     asked_rv: str = ""
     fault: str = ""
     body: bool = True
+    second: bool = False
 
 
 # -- the trace of Redis ---------------------------------------------------------------------------------------------
@@ -258,7 +199,7 @@ Step = (
 
 
 class Blow(NamedTuple):
-    """A fault that was carried out. ``kind``: worker, ingestor, supervisor, pause, flushall, redis.
+    """A fault that was carried out. ``kind``: worker, ingestor, supervisor, pause, flushall, redis, second fleet.
 
     ``holders``: workers that died with it (or stood still until ``until_s``). ``why``: what the victim was chosen for.
     """
@@ -280,12 +221,23 @@ class End(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the checker has to know of the run. ``drain_s``: D, the time after which no write can land any more."""
+    """What the checker has to know of the run. ``drain_s``: D, the time after which no write can land any more.
+
+    ``second_from_s``, ``second_to_s``: while a second fleet ran; its last write lands at most D later.
+    ``second_timeout_ms``: what its requests are known by (``audit_log``).
+    """
 
     drain_s: float
     faults_ended_s: float
     ended_s: float
     settle_limit_s: float = 30.0
+    second_from_s: float = 0.0
+    second_to_s: float = 0.0
+    second_timeout_ms: int = 0
+
+    def two_fleets(self, at_s: float) -> bool:
+        """Whether a write that takes effect then may have been decided beside another fleet."""
+        return self.second_to_s > 0 and self.second_from_s <= at_s <= self.second_to_s + self.drain_s
 
 
 class Violation(NamedTuple):

@@ -10,65 +10,16 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import msgspec
 
-from workers.chaos.evidence import QUEUE_OF_KIND, NamespaceSeen, OwnerSeen, PodSeen, Seen
+from workers.chaos.objects import PATHS, Meta, Object, seen
+from workers.chaos.sightings import Seen
 
-STRICT = "oarlock.io/strict"
-PATHS = {
-    "pods": "/api/v1/pods",
-    "replicasets": "/apis/apps/v1/replicasets",
-    "namespaces": "/api/v1/namespaces",
-}
 SILENCE_S = 30.0
 """The embedded server sends bookmarks every ten seconds."""
 CHUNK_BYTES = 1 << 20
-
-
-class _Ref(msgspec.Struct):
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
-
-
-class _Meta(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    owner_references: list[_Ref] | None = None
-
-
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    replicas: int = 0
-    node_name: str = ""
-
-
-class _StatusPart(msgspec.Struct, rename="camel"):
-    phase: str = ""
-    conditions: list[_Condition] | None = None
-    observed_generation: int = 0
-    replicas: int = 0
-    ready_replicas: int = 0
-
-
-class _Object(msgspec.Struct, rename="camel"):
-    metadata: _Meta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _StatusPart = msgspec.field(default_factory=_StatusPart)
 
 
 class _Failure(msgspec.Struct):
@@ -82,57 +33,14 @@ class _Head(msgspec.Struct):
 
 
 class _List(msgspec.Struct):
-    metadata: _Meta
-    items: list[_Object]
+    metadata: Meta
+    items: list[Object]
 
 
 _head = msgspec.json.Decoder(_Head)
-_object = msgspec.json.Decoder(_Object)
+_object = msgspec.json.Decoder(Object)
 _failure = msgspec.json.Decoder(_Failure)
 _list = msgspec.json.Decoder(_List)
-
-
-def seen(resource: str, obj: Any, gone: bool, at_s: float) -> Seen:
-    """What is judged of an object."""
-    meta, status = obj.metadata, obj.status
-    rv = int(meta.resource_version)
-    if resource == "pods":
-        owner = task = ""
-        for ref in meta.owner_references or ():
-            if ref.controller:
-                owner = ref.uid
-                task = f"{QUEUE_OF_KIND.get(ref.kind, ref.kind.lower())}:{meta.namespace}/{ref.name}"
-        return PodSeen(
-            rv,
-            at_s,
-            gone,
-            meta.namespace,
-            meta.name,
-            meta.uid,
-            owner,
-            task,
-            ",".join(f"{key}={value}" for key, value in sorted((meta.labels or {}).items())),
-            obj.spec.node_name,
-            meta.deletion_timestamp is not None,
-            status.phase,
-            any(each.type == "Ready" and each.status == "True" for each in status.conditions or ()),
-        )
-    if resource == "replicasets":
-        return OwnerSeen(
-            rv,
-            at_s,
-            gone,
-            f"replicaset:{meta.namespace}/{meta.name}",
-            meta.uid,
-            meta.generation,
-            obj.spec.replicas,
-            meta.deletion_timestamp is not None,
-            (meta.annotations or {}).get(STRICT) == "true",
-            status.observed_generation,
-            status.replicas,
-            status.ready_replicas,
-        )
-    return NamespaceSeen(rv, at_s, gone, meta.name, meta.deletion_timestamp is not None)
 
 
 class Journal:
@@ -176,7 +84,7 @@ class Journal:
             await self._session.close()
             self._file.close()
 
-    def _take(self, resource: str, obj: _Object, gone: bool) -> None:
+    def _take(self, resource: str, obj: Object, gone: bool) -> None:
         each = seen(resource, obj, gone, time.time())
         self.history.append(each)
         self._file.write(self._encoder.encode((resource, each)) + b"\n")

@@ -2,77 +2,36 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from workers.chaos.evidence import Facts, OwnerSeen, PodSeen, Seen, Violation
+from workers.chaos.changes import Change, changes_of
+from workers.chaos.evidence import Facts, Violation
 from workers.chaos.fences import View
+from workers.chaos.sightings import Seen
 
 QUIET_S = 1.5
 """A change this young at the end of the run need not have been claimed."""
 
 
-class Change(NamedTuple):
-    """Something a decision or a status depends on."""
-
-    at_s: float
-    rv: int
-    resource: str
-    what: str
-
-
-def changes_of(history: Iterable[Seen]) -> dict[str, list[Change]]:
-    """The changes of every owner that is there in the end, by task, since it appeared; in revision order."""
-    found: dict[str, list[Change]] = defaultdict(list)
-    pods: dict[str, PodSeen] = {}
-    owners: dict[str, OwnerSeen] = {}
-    for seen in history:
-        if isinstance(seen, OwnerSeen):
-            before = owners.get(seen.task)
-            if seen.gone:
-                owners.pop(seen.task, None)
-                found.pop(seen.task, None)
-                continue
-            owners[seen.task] = seen
-            if before is None or before.uid != seen.uid:
-                found[seen.task] = [Change(seen.at_s, seen.rv, "replicasets", "was created")]
-            elif (before.generation, before.deleting) != (seen.generation, seen.deleting):
-                found[seen.task].append(Change(seen.at_s, seen.rv, "replicasets", f"generation {seen.generation}"))
-        elif isinstance(seen, PodSeen):
-            was = pods.pop(seen.uid, None)
-            if not seen.gone:
-                pods[seen.uid] = seen
-            if was is not None and not seen.gone and _judged(was) == _judged(seen):
-                continue
-            for each in dict.fromkeys((was or seen, seen)):
-                owner = owners.get(each.task)
-                if each.owner and owner is not None and owner.uid == each.owner:
-                    what = f"pod {seen.name} {'has gone' if seen.gone else 'appeared' if was is None else 'changed'}"
-                    if not (found[each.task] and found[each.task][-1].rv == seen.rv):
-                        found[each.task].append(Change(seen.at_s, seen.rv, "pods", what))
-    return found
-
-
-def _judged(pod: PodSeen) -> tuple[object, ...]:
-    return pod.owner, pod.labels, pod.deleting, pod.phase, pod.ready, pod.node
-
-
 @dataclass
 class Keys:
-    """``waits_s``: from each change to the claim that had read it."""
+    """``waits_s``: from each change to the claim that had read it; ``of_queue``: how many changes had one."""
 
     views: Mapping[str, Sequence[View]]
     open_spans: Sequence[tuple[float, float]]
     violations: list[Violation] = field(default_factory=list)
     waits_s: list[float] = field(default_factory=list)
+    of_queue: Counter[str] = field(default_factory=Counter)
 
     def read(self, history: Iterable[Seen], facts: Facts) -> Keys:
         """All of a history."""
         for task, changes in changes_of(history).items():
-            for resource in ("pods", "replicasets"):
-                of_resource = [each for each in changes if each.resource == resource]
+            by_resource: dict[str, list[Change]] = defaultdict(list)
+            for each in changes:
+                by_resource[each.resource].append(each)
+            for resource, of_resource in by_resource.items():
                 self._follow(task, resource, of_resource, facts)
         return self
 
@@ -92,6 +51,7 @@ class Keys:
     def _claimed(self, task: str, change: Change, at_s: float, facts: Facts) -> None:
         wait_s = max(0.0, at_s - change.at_s)
         self.waits_s.append(wait_s)
+        self.of_queue[task.partition(":")[0]] += 1
         if wait_s <= facts.settle_limit_s:
             return
         open_s = max((min(end, at_s) - max(begin, change.at_s) for begin, end in self.open_spans), default=0.0)

@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import TypeVar
 
-from workers.chaos.evidence import NamespaceSeen, OwnerSeen, PodSeen, Seen
+from workers.chaos.daemons_at_rest import Converged
+from workers.chaos.placing import place
+from workers.chaos.sightings import DaemonSetSeen, NamespaceSeen, NodeSeen, OwnerSeen, PodSeen, RevisionSeen, Seen
+
+T = TypeVar("T", OwnerSeen, DaemonSetSeen, NodeSeen)
 
 
 class Live:
-    """Told of everything seen."""
+    """Told of everything seen. ``owners`` and ``daemon_sets`` by task, ``pods`` by uid, the others by name."""
 
     def __init__(self) -> None:
         self.owners: dict[str, OwnerSeen] = {}
+        self.daemon_sets: dict[str, DaemonSetSeen] = {}
         self.pods: dict[str, PodSeen] = {}
+        self.nodes: dict[str, NodeSeen] = {}
         self.namespaces: dict[str, NamespaceSeen] = {}
         self._of_owner: dict[str, set[str]] = defaultdict(set)
+        self._converged = Converged()
         self.created = self.removed = 0
 
     def take(self, seen: Seen) -> None:
         """One event."""
-        if isinstance(seen, OwnerSeen):
-            if not seen.gone:
-                self.owners[seen.task] = seen
-            elif (known := self.owners.get(seen.task)) is not None and known.uid == seen.uid:
-                del self.owners[seen.task]
-        elif isinstance(seen, NamespaceSeen):
-            if seen.gone:
-                self.namespaces.pop(seen.name, None)
-            else:
-                self.namespaces[seen.name] = seen
-        else:
-            self._take_pod(seen)
+        match seen:
+            case PodSeen():
+                self._take_pod(seen)
+            case OwnerSeen():
+                _keep(self.owners, seen.task, seen)
+            case DaemonSetSeen():
+                _keep(self.daemon_sets, seen.task, seen)
+            case NodeSeen():
+                _keep(self.nodes, seen.name, seen)
+            case RevisionSeen():
+                self._converged.revision(seen)
+            case NamespaceSeen():
+                if seen.gone:
+                    self.namespaces.pop(seen.name, None)
+                else:
+                    self.namespaces[seen.name] = seen
 
     def _take_pod(self, seen: PodSeen) -> None:
         before = self.pods.pop(seen.uid, None)
@@ -62,9 +74,21 @@ class Live:
             )
             if not right:
                 found.append(f"{owner.task}: {len(active)} of {owner.replicas} active, {ready} ready, {len(pods)} pods")
-        uids = {owner.uid for owner in self.owners.values()}
+        for daemons in self.daemon_sets.values():
+            places = {node.name: place(daemons, node) for node in self.nodes.values()}
+            why = self._converged.why_not(daemons, places, self.pods_of(daemons.uid))
+            if why:
+                found.append(f"{daemons.task}: {why}")
+        uids = {owner.uid for owner in self.owners.values()} | {each.uid for each in self.daemon_sets.values()}
         found += [f"{pod.task}: {pod.name} has no owner any more" for pod in self.pods.values() if _stray(pod, uids)]
         return found
+
+
+def _keep(known: dict[str, T], key: str, seen: T) -> None:
+    if not seen.gone:
+        known[key] = seen
+    elif key in known and known[key].uid == seen.uid:
+        del known[key]
 
 
 def _stray(pod: PodSeen, uids: set[str]) -> bool:

@@ -20,9 +20,9 @@ import orjson
 from cluster import resources
 from cluster.client import Client, PatchType
 from cluster.config import ClusterConfig
-from workers.chaos.evidence import OwnerSeen, PodSeen
-from workers.chaos.journal import STRICT
 from workers.chaos.live import Live
+from workers.chaos.objects import STRICT
+from workers.chaos.sightings import OwnerSeen, PodSeen
 
 FAIL = "oarlock.io/sim-fail"
 READY_AFTER = "oarlock.io/sim-ready-after-ms"

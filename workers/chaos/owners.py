@@ -1,4 +1,4 @@
-"""The pass over the watch history, in revision order: counts of pods against what was wanted.
+"""The pass over the watch history, in revision order: pods of ReplicaSets and ReplicationControllers, by number.
 
 An owner is *at rest* when it has as many active pods as it asks for and none that is being deleted, when its status
 says that its latest wish was acted on, and when no write of ours that would still take effect had been announced by
@@ -8,21 +8,36 @@ then. What is judged is always judged since the last rest:
 - a strict owner: the same for all pods that exist;
 - after a delete of ours, active pods: at least the smallest wish of the last 2 D before the delete was announced, less
   the pods lost to others in that time.
+
+While a second fleet writes as well, creates for owners that are not strict and all deletes are not judged, and what
+either fleet does counts as done by others. DaemonSets have a pass of their own (``daemons``).
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from workers.chaos.evidence import Facts, NamespaceSeen, OwnerSeen, PodSeen, Request, Seen, Violation
+from workers.chaos.evidence import Facts, Request, Violation
+from workers.chaos.sightings import DaemonSetSeen, OwnerSeen, PodSeen, Seen
 from workers.chaos.writes import Commit
 
 REVISIONS_OF_A_DELETE = 3
 """A delete marks the object and may then remove it: it is known by its last revision, and acts at its first."""
+
+
+def delete_at(by_rv: Mapping[int, Commit], seen: PodSeen) -> Commit | None:
+    """The delete of ours that ended this pod; None where it ended otherwise, such as by failing."""
+    if not (seen.deleting or seen.gone):
+        return None
+    for rv in range(seen.rv, seen.rv + REVISIONS_OF_A_DELETE):
+        commit = by_rv.get(rv)
+        if commit is not None and commit.verb == "delete" and commit.uid == seen.uid:
+            return commit
+    return None
 
 
 @dataclass(slots=True)
@@ -66,18 +81,22 @@ class Owners:
     """Fed the history once; ``finish`` says who never came to rest."""
 
     by_rv: dict[int, Commit]
-    drain_s: float
+    facts: Facts
+    second_creates: Set[int] = frozenset()
+    """Revisions at which a second fleet created a pod."""
     violations: list[Violation] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     creates: int = 0
     deletes: int = 0
     rests: int = 0
+    of_queue: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(queue, "creates", "deletes" or "rests") -> how many."""
 
     def __post_init__(self) -> None:
         self._owners: dict[str, _Owner] = {}
         self._pods: dict[str, PodSeen] = {}
         self._names: dict[tuple[str, str], str] = {}
-        self._namespaces: dict[str, NamespaceSeen] = {}
+        self._daemon_sets: set[str] = set()
         self._outstanding: dict[str, _Outstanding] = {}
         self._added_rvs: set[int] = set()
 
@@ -93,8 +112,8 @@ class Owners:
                 self._pod(seen)
             elif isinstance(seen, OwnerSeen):
                 self._owner(seen)
-            else:
-                self._namespaces[seen.name] = seen
+            elif isinstance(seen, DaemonSetSeen):
+                self._daemon_sets.add(seen.uid)
         return self
 
     # -- owners
@@ -130,6 +149,7 @@ class Owners:
             owner.added.clear()
             owner.losses.clear()
             self.rests += 1
+            self._counted(seen, "rests")
 
     # -- pods
 
@@ -149,7 +169,7 @@ class Owners:
             if owner is not None:
                 self._count(owner, seen, before)
                 self._look_for_rest(owner, seen.rv, seen.at_s)
-            elif before is None and seen.rv in self.by_rv:
+            elif before is None and seen.rv in self.by_rv and uid not in self._daemon_sets:
                 self.gaps.append(f"revision {seen.rv}: a pod was created for owner {uid}, which was never seen")
 
     def _appeared(self, seen: PodSeen) -> None:
@@ -177,30 +197,40 @@ class Owners:
             else:
                 uids.discard(seen.uid)
         if active and not was_active:
-            commit = self.by_rv.get(seen.rv)
-            if before is None and commit is not None and commit.verb == "create":
-                self.creates += 1
-                self._check_create(owner, seen)
-            else:
-                owner.added.add(seen.uid)
+            self._joined(owner, seen, before)
         elif was_active and not active:
-            owner.added.discard(seen.uid)
-            commit = self._delete_at(seen)
-            if commit is None:
-                owner.losses.append(seen.at_s)
-            else:
-                self.deletes += 1
-                self._check_delete(owner, seen, commit)
+            self._left(owner, seen)
 
-    def _delete_at(self, seen: PodSeen) -> Commit | None:
-        """The delete of ours that ended this pod; None where it ended otherwise, such as by failing."""
-        if not (seen.deleting or seen.gone):
-            return None
-        for rv in range(seen.rv, seen.rv + REVISIONS_OF_A_DELETE):
-            commit = self.by_rv.get(rv)
-            if commit is not None and commit.verb == "delete" and commit.uid == seen.uid:
-                return commit
-        return None
+    def _joined(self, owner: _Owner, seen: PodSeen, before: PodSeen | None) -> None:
+        commit = self.by_rv.get(seen.rv) if before is None else None
+        if commit is not None and commit.verb == "create":
+            self.creates += 1
+            self._counted(seen, "creates")
+            excused = self._two_fleets(commit, seen) and not owner.seen.strict
+        else:
+            # Of a strict owner any number of fleets makes no more.
+            excused = not (before is None and seen.rv in self.second_creates and owner.seen.strict)
+        if excused:
+            owner.added.add(seen.uid)
+        else:
+            self._check_create(owner, seen)
+
+    def _left(self, owner: _Owner, seen: PodSeen) -> None:
+        owner.added.discard(seen.uid)
+        commit = delete_at(self.by_rv, seen)
+        if commit is not None:
+            self.deletes += 1
+            self._counted(seen, "deletes")
+        if commit is None or self._two_fleets(commit, seen):
+            owner.losses.append(seen.at_s)
+        else:
+            self._check_delete(owner, seen, commit)
+
+    def _counted(self, seen: PodSeen | OwnerSeen, what: str) -> None:
+        self.of_queue[seen.task.partition(":")[0], what] += 1
+
+    def _two_fleets(self, commit: Commit, seen: PodSeen) -> bool:
+        return self.facts.two_fleets(commit.received_s) or self.facts.two_fleets(seen.at_s)
 
     def _check_create(self, owner: _Owner, seen: PodSeen) -> None:
         others = len(owner.added)
@@ -214,7 +244,7 @@ class Owners:
             self._break("over_creation", owner.seen._replace(rv=seen.rv, at_s=seen.at_s), text)
 
     def _check_delete(self, owner: _Owner, seen: PodSeen, commit: Commit) -> None:
-        from_s = max(owner.rest_s, min(commit.recorded_s, commit.received_s) - 2 * self.drain_s)
+        from_s = max(owner.rest_s, min(commit.recorded_s, commit.received_s) - 2 * self.facts.drain_s)
         at = bisect.bisect_right(owner.wishes, from_s, key=lambda wish: wish[0])
         fewest = min(replicas for _, replicas in owner.wishes[max(0, at - 1) :])
         lost = sum(1 for at_s in owner.losses if at_s >= from_s)
@@ -228,8 +258,9 @@ class Owners:
 
     # -- the end
 
-    def finish(self, facts: Facts) -> Owners:
+    def finish(self) -> Owners:
         """Who is not as it should be, or was not in time."""
+        facts = self.facts
         limit_s = facts.faults_ended_s + facts.settle_limit_s
         for owner in self._owners.values():
             seen = owner.seen
@@ -245,6 +276,8 @@ class Owners:
                 self._break("stuck_key", seen, text)
         left = defaultdict(list)
         for pod in self._pods.values():
+            if pod.owner in self._daemon_sets:
+                continue
             if pod.owner and (pod.owner not in self._owners or self._owners[pod.owner].seen.gone):
                 left[pod.task].append(pod)
         for task, pods in left.items():

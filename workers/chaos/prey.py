@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from broker import keys
 from broker.connection import connect
-from workers.chaos.evidence import QUEUE_OF_KIND
+from workers.chaos.sightings import QUEUE_OF_KIND
 
 _HOLDER = re.compile(rb"holder=(\S+)")
 

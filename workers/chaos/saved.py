@@ -21,7 +21,9 @@ import msgspec
 
 from workers.chaos.audit_log import read_requests
 from workers.chaos.checker import Evidence
-from workers.chaos.evidence import Blow, End, Facts, NamespaceSeen, OwnerSeen, PodSeen, Seen
+from workers.chaos.evidence import Blow, End, Facts
+from workers.chaos.objects import PATHS
+from workers.chaos.sightings import DaemonSetSeen, NamespaceSeen, NodeSeen, OwnerSeen, PodSeen, RevisionSeen, Seen
 from workers.chaos.trace import read_trace
 from workers.chaos.verdict import Run
 
@@ -33,8 +35,18 @@ MONITOR, JOURNAL, CAMPAIGN, SCHEDULE, VERDICT = (
     "verdict.json",
 )
 AUDIT = Path("up") / "audit.log"
-_KINDS: dict[str, Any] = {"pods": PodSeen, "replicasets": OwnerSeen, "namespaces": NamespaceSeen}
+_KINDS: dict[str, Any] = {
+    "pods": PodSeen,
+    "replicasets": OwnerSeen,
+    "replicationcontrollers": OwnerSeen,
+    "daemonsets": DaemonSetSeen,
+    "controllerrevisions": RevisionSeen,
+    "nodes": NodeSeen,
+    "namespaces": NamespaceSeen,
+}
+assert set(_KINDS) == set(PATHS)
 assert set(_KINDS.values()) == set(get_args(Seen))
+_DECODERS = {resource: msgspec.json.Decoder(kind) for resource, kind in _KINDS.items()}
 
 
 class NoEvidence(Exception):
@@ -63,7 +75,7 @@ def read_saved(root: Path) -> tuple[Run, Evidence]:
         with (root / MONITOR).open(encoding="latin-1") as lines:
             trace = list(read_trace(lines))
         with (root / AUDIT).open("rb") as log:
-            requests = list(read_requests(log))
+            requests = list(read_requests(log, notes["facts"].get("second_timeout_ms", 0)))
         history = list(_history(root / JOURNAL))
     except OSError as error:
         raise NoEvidence(f"{root}: no complete campaign ({error.strerror}: {error.filename})") from None
@@ -75,9 +87,9 @@ def read_saved(root: Path) -> tuple[Run, Evidence]:
 
 
 def _history(path: Path) -> Iterator[Seen]:
-    decode = msgspec.json.Decoder(tuple[str, list[Any]]).decode
+    decode = msgspec.json.Decoder(tuple[str, msgspec.Raw]).decode
     with path.open("rb") as lines:
         for line in lines:
             resource, fields = decode(line)
-            seen: Seen = _KINDS[resource](*fields)
+            seen: Seen = _DECODERS[resource].decode(fields)
             yield seen

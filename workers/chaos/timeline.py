@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from workers.chaos.changes import RESOURCE_OF_QUEUE
 from workers.chaos.checker import Evidence
-from workers.chaos.evidence import (
-    Attached,
-    Lost,
-    Minted,
+from workers.chaos.evidence import Attached, Lost, Minted, Opened, Violation, Watermark
+from workers.chaos.sightings import (
+    DAEMONS,
+    DaemonSetSeen,
     NamespaceSeen,
-    Opened,
+    NodeSeen,
     OwnerSeen,
     PodSeen,
-    Violation,
-    Watermark,
+    RevisionSeen,
+    Seen,
 )
 
 BEFORE_S, AFTER_S = 8.0, 1.0
@@ -54,16 +55,17 @@ def _trace(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
 
 
 def _requests(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
-    place = task.partition(":")[2]
+    queue, _, place = task.partition(":")
     namespace, _, owner = place.partition("/")
     names = {
         seen.name for seen in evidence.history if isinstance(seen, PodSeen) and seen.task == task
     }  # a delete names no owner
     for each in evidence.requests:
         pod = each.resource.startswith("pods") and (each.task == task or each.name in names)
-        if each.namespace != namespace or not (pod or (each.resource.startswith("replicasets") and each.name == owner)):
+        about = each.name == owner and each.resource.partition("/")[0] == RESOURCE_OF_QUEUE.get(queue)
+        if each.namespace != namespace or not (pod or about):
             continue
-        who = "worker" if each.ours else "others"
+        who = "worker" if each.ours else "second fleet" if each.second else "others"
         asked = f" if uid={each.asked_uid} rv={each.asked_rv}" if each.asked_uid else ""
         done = f"{(each.done_s - each.received_s) * 1000:.0f} ms, {'committed' if each.committed else 'nothing done'}"
         fault = f", {each.fault}" if each.fault else ""
@@ -72,19 +74,39 @@ def _requests(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
 
 
 def _history(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
+    of_daemons = task.startswith(f"{DAEMONS}:")
     for seen in evidence.history:
-        if isinstance(seen, NamespaceSeen) or seen.task != task:
-            continue
-        if isinstance(seen, OwnerSeen):
-            text = (
+        text = _told(seen) if getattr(seen, "task", "") == task or (of_daemons and isinstance(seen, NodeSeen)) else ""
+        if text:
+            yield seen.at_s, f"watch    rv={seen.rv} {text}{', gone' if seen.gone else ''}"
+
+
+def _told(seen: Seen) -> str:
+    match seen:
+        case OwnerSeen():
+            return (
                 f"owner {seen.replicas} wanted, generation {seen.generation}, observed {seen.observed},"
                 f" status {seen.status_replicas}/{seen.status_ready}{', deleting' if seen.deleting else ''}"
             )
-        else:
-            text = (
-                f"pod {seen.name} {seen.phase}{', ready' if seen.ready else ''}{', deleting' if seen.deleting else ''}"
+        case DaemonSetSeen():
+            return (
+                f"owner version {seen.version}, {seen.strategy} unavailable={seen.limit} surge={seen.surge}, generation"
+                f" {seen.generation}, observed {seen.observed}, status {seen.desired}/{seen.current}/{seen.ready},"
+                f" {seen.updated} updated{', deleting' if seen.deleting else ''}"
             )
-        yield seen.at_s, f"watch    rv={seen.rv} {text}{', gone' if seen.gone else ''}"
+        case PodSeen():
+            place = f" on {seen.target}" if seen.target else ""
+            version = f" of version {seen.version}" if seen.version else ""
+            state = f"{seen.phase}{', ready' if seen.ready else ''}{', deleting' if seen.deleting else ''}"
+            return f"pod {seen.name}{place}{version} {state}"
+        case NodeSeen():
+            taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in seen.taints)
+            labels = ", ".join(f"{key}={value}" for key, value in seen.labels if "/" not in key)
+            return f"node {seen.name} labels {labels or 'none'}, taints {taints or 'none'}"
+        case RevisionSeen():
+            return f"revision {seen.name} number {seen.number}"
+        case NamespaceSeen():
+            return ""
 
 
 def _blows(evidence: Evidence) -> Iterator[tuple[float, str]]:

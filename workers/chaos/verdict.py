@@ -18,6 +18,8 @@ PLURALS = {
     "lost_key": "lost_keys",
     "stuck_key": "stuck_keys",
     "duplicate_name": "duplicate_names",
+    "duplicate_daemon": "duplicate_daemon_pods",
+    "node_down": "nodes_down_by_us",
     "unannounced_write": "unannounced_writes",
     "unguarded_delete": "unguarded_deletes",
     "status_backwards": "statuses_backwards",
@@ -34,6 +36,8 @@ MEANINGS = {
     "lost_key": "a change that no claim had read, or an unlock that did not give the key back",
     "stuck_key": "not as it should be 30 s after the faults stopped",
     "duplicate_name": "two pods of one name",
+    "duplicate_daemon": "a create made a second pod of a DaemonSet on a node, or a third while it surges",
+    "node_down": "a delete of ours left more nodes of a DaemonSet down through us than maxUnavailable",
     "unannounced_write": "a create or delete that no record named",
     "unguarded_delete": "a delete without uid or resourceVersion",
     "status_backwards": "a status that went back, or bore no resourceVersion",
@@ -42,12 +46,21 @@ MEANINGS = {
     "crash": "a supervisor, ingestor or Redis that ended without being killed",
 }
 
+_NOT_JUDGED = (
+    "while the second fleet ran, and D longer: over_creations of owners that are not strict, over_deletions,"
+    " nodes_down_by_us"
+)
+"""Two fleets know nothing of each other's deletes, and the default ReplicaSet rule needs one writer."""
+
 _COUNTED = ("worker", "ingestor", "supervisor", "pause", "redis", "flushall")
 
 
 @dataclass(frozen=True)
 class Run:
-    """What was done, for the verdict. ``blows``: kind -> how many; ``api``: requests befallen, by action."""
+    """What was done, for the verdict. ``blows``: kind -> how many; ``api``: requests befallen, by action.
+
+    ``second_fleet``: whether one ran beside for a while.
+    """
 
     seed: int
     duration_s: float
@@ -59,6 +72,7 @@ class Run:
     settings: Mapping[str, Any]
     settle_s: float
     state_dir: str
+    second_fleet: bool = False
 
 
 def least(run: Run) -> dict[str, int]:
@@ -74,9 +88,14 @@ def least(run: Run) -> dict[str, int]:
         "reissued_writes": max(1, kills // 10),
         "rests": max(10, kills // 5),
         "epochs": 1 + losses,
+        "rollouts": max(2, kills // 20),
+        "rolling_deletes": max(5, kills // 4),
+        "node_moves": max(20, kills // 4),
     }
     if run.blows.get("pause host", 0) >= 3:
         needed["stale_nonce_refusals"] = 1
+    if run.second_fleet:
+        needed["second_fleet_creates"] = needed["second_fleet_already_exists"] = 1
     return needed
 
 
@@ -112,6 +131,7 @@ class Verdict:
             **{PLURALS[kind]: found.count(kind) for kind in KINDS},
             "evidence_gaps": len(found.gaps),
             "opportunities": found.opportunities,
+            "by_kind": found.by_kind,
             "too_few": {name: {"had": had, "needed": needed} for name, (had, needed) in self.too_few.items()},
             "faults": {
                 "worker_kills": run.blows.get("worker", 0),
@@ -119,6 +139,7 @@ class Verdict:
                 "supervisor_kills": run.blows.get("supervisor", 0),
                 "pauses": run.blows.get("pause", 0),
                 "redis_losses": run.blows.get("redis", 0) + run.blows.get("flushall", 0),
+                "second_fleets": run.blows.get("second fleet", 0),
                 "total": total,
                 "asked": run.asked,
                 "missed": dict(run.missed),
@@ -136,6 +157,7 @@ class Verdict:
             "duration_s": run.duration_s,
             "settings": dict(run.settings),
             "state_dir": run.state_dir,
+            "not_judged": _NOT_JUDGED if run.second_fleet else "",
         }
 
     def table(self) -> Table:
@@ -151,6 +173,18 @@ class Verdict:
         for name, count in self.findings.opportunities.items():
             short = f"too few: {self.too_few[name][1]} needed" if name in self.too_few else ""
             table.add_row(name.replace("_", " "), str(count), short, style="bold red" if short else "dim")
+        return table
+
+    def kinds_table(self) -> Table:
+        """What was done for each kind, for people."""
+        table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
+        table.add_column("QUEUE")
+        by_kind = self.findings.by_kind
+        columns = list(next(iter(by_kind.values()), {}))
+        for name in columns:
+            table.add_column(name.replace("_", " ").upper(), justify="right")
+        for queue, counts in by_kind.items():
+            table.add_row(queue, *(str(counts[name]) for name in columns))
         return table
 
 

@@ -18,6 +18,7 @@ CUT_BEFORE_S, CUT_AFTER_S = 0.05, 1.0
 """Around a kill of Redis a record may have been accepted and the trace of it lost: its write proves nothing then."""
 CUT_NOTICED_S = 2.0
 """So much later at most a kill is noticed by the recorder."""
+_STATUSES = ("replicasets/status", "replicationcontrollers/status", "daemonsets/status")
 CLOCK_S = 0.002
 """Two servers read the same clock, a little before and after what they note."""
 
@@ -50,6 +51,11 @@ class Writes:
     reissued: int = 0
     late: int = 0
     unproved: int = 0
+    of_queue: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(queue, "create <code>") -> how many."""
+    second: Counter[str] = field(default_factory=Counter)
+    """What was answered to the second fleet, whose announcements nobody saw."""
+    second_creates: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._creates: dict[tuple[str, str], list[Entry]] = defaultdict(list)
@@ -74,12 +80,20 @@ class Writes:
         for request in sorted(requests, key=lambda each: each.received_s):
             if request.ours and request.resource == "pods" and request.verb in ("create", "delete"):
                 self._pod_write(request)
-            elif request.ours and request.resource == "replicasets/status":
+            elif request.ours and request.resource in _STATUSES:
                 self._status_write(request)
+            elif request.ours and request.resource == "controllerrevisions" and request.verb == "delete":
+                self._revision_delete(request)
+            elif request.second and request.resource == "pods" and request.verb in ("create", "delete"):
+                self.second[f"{request.verb} {request.code}"] += 1
+                if request.verb == "create" and request.committed:
+                    self.second_creates.add(request.rv)
         return self
 
     def _pod_write(self, request: Request) -> None:
         self.answers[f"{request.verb} {request.code}"] += 1
+        if request.verb == "create":
+            self.of_queue[request.task.partition(":")[0], f"create {request.code}"] += 1
         if not request.body:
             self.gaps.append(f"no body in the log for a {request.verb} of pod {request.namespace}/{request.name}")
             return
@@ -136,6 +150,10 @@ class Writes:
         self.answers[f"status {request.code}"] += 1
         if request.body and not (request.asked_uid and request.asked_rv):
             self._break("status_backwards", request, "a status bore no resourceVersion it was made from")
+
+    def _revision_delete(self, request: Request) -> None:
+        if request.body and not (request.asked_uid and request.asked_rv):
+            self._break("unguarded_delete", request, f"revision {request.name} without uid and rv")
 
     def _break(self, kind: str, request: Request, text: str) -> None:
         task = request.task or f"{request.namespace}/{request.name}"

@@ -184,6 +184,8 @@ def _report(verdict: Verdict, evidence: Evidence) -> None:
     say([f"evidence is missing: {gap}" for gap in found.gaps])
     click.echo()
     console().print(verdict.table())
+    click.echo()
+    console().print(verdict.kinds_table())
     told, run = verdict.as_json(), verdict.run
     worker = told["recovery"]["worker_kill_to_claim_ms"]
     click.echo(
