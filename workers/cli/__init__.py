@@ -19,6 +19,7 @@ COMMANDS = {
     "expectations": ("workers.cli.expectations:expectations", "Writes announced and not yet seen, per key."),
     "get": ("workers.cli.get:get", "Objects as the fleet's cache has them."),
     "explain": ("workers.cli.explain:explain", "Why has nothing happened to default/web?"),
+    "nodes": ("workers.cli.nodes:nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
     "requeue": ("workers.cli.requeue:requeue", "Have a key looked at again, now."),
     "epoch": ("workers.cli.epoch:epoch", "The life of the Redis data: epoch, phase, how far the cache is."),
     "chaos": ("workers.cli.chaos:chaos", "A seeded campaign of faults with a verdict."),
