@@ -63,11 +63,11 @@ class Plan(msgspec.Struct, frozen=True):
 
     Of owners whose pods differ, such as DaemonSets: `nodes`: the node of each pod to create, by pod name.
     `revision`: hash label of the pods to create. `back_offs`: node and text of each back-off to keep in the
-    record from before the deletes are sent. `events`: what the owner is told beside the writes themselves.
-    `error`: why a part was not done; the turn is tried again, the status is written all the same.
-    `again_ms`: look again after so long. `prune`: objects of the owner's history to remove. `counts`: what
-    the status is made from. `observed`: whether the status may acknowledge the owner's generation; false
-    while something announced earlier is outstanding, since nothing has been done about that generation yet.
+    record from before the deletes are sent; `forget`: nodes whose back-off is long over. `events`: what the
+    owner is told beside the writes themselves. `error`: why a part was not done; the turn is tried again,
+    the status is written all the same. `again_ms`: look again after so long. `prune`: objects of the owner's
+    history to remove. `counts`: what the status is made from; `observed`: whether that may say that this
+    generation has been acted on, which is false while expectations are pending.
     """
 
     adopt: tuple[Pod, ...] = ()
@@ -84,6 +84,7 @@ class Plan(msgspec.Struct, frozen=True):
     nodes: Mapping[str, str] = {}
     revision: str = ""
     back_offs: tuple[tuple[str, str], ...] = ()
+    forget: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     error: str = ""
     again_ms: int | None = None

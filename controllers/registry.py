@@ -11,11 +11,22 @@ import msgspec
 from controllers import codec, replicaset, wire
 from controllers import status as replica_status
 from controllers.availability import look_again_ms
-from controllers.flavour import REPLICASET, REPLICATIONCONTROLLER, Flavour
+from controllers.daemonset import bodies as daemon_bodies
+from controllers.daemonset import decide as daemon_decide
+from controllers.daemonset import plan as daemon_plan
+from controllers.daemonset import status as daemon_status
+from controllers.daemonset.model import DaemonSet
+from controllers.daemonset.node_changes import daemonsets_concerned
+from controllers.daemonset.wire import daemonset_from_json
+from controllers.flavour import DAEMONSET, REPLICASET, REPLICATIONCONTROLLER, Flavour
+from controllers.history.model import ControllerRevision
+from controllers.history.wire import revision_from_json
 from controllers.model import Pod, ReplicaSet
 from controllers.owner_table import OwnerTable
 from controllers.pod_template import pod_bodies
-from controllers.routing import Routes, route_owner, route_pod
+from controllers.routing import Routes, route_dependent, route_node, route_owner, route_pod
+from controllers.scheduling.model import Node
+from controllers.scheduling.wire import node_from_json
 
 T = TypeVar("T")
 
@@ -24,6 +35,9 @@ Children = tuple[tuple[str, str, str], ...]
 "name"."""
 
 _OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "namespace"))
+_OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "namespace"))
+
+NODE_QUEUE = "daemonset-node-updates"
 
 
 class Resource(msgspec.Struct, Generic[T], frozen=True):
@@ -114,14 +128,42 @@ CONTROLLERS: dict[str, Controller] = {
         _replicas(
             REPLICATIONCONTROLLER, "replicationcontroller-controller", "replicationmanager", "replicationcontrollers"
         ),
+        Controller(
+            name="daemonset-controller",
+            queue="daemonset",
+            flavour=DAEMONSET,
+            resource="daemonsets",
+            snapshot=daemon_plan.snapshot,
+            decide=daemon_decide.decide,
+            status=daemon_status.status,
+            status_patch=daemon_status.status_patch,
+            look_again_ms=daemon_status.look_again_ms,
+            pod_bodies=daemon_bodies.pod_bodies,
+            children=(*_OWN_PODS, *_OWN_REVISIONS),
+            mirrors=("nodes",),
+            history=True,
+        ),
     )
 }
 
-RELAYS: dict[str, Relay] = {}
+RELAYS: dict[str, Relay] = {
+    relay.queue: relay
+    for relay in (
+        Relay(
+            queue=NODE_QUEUE,
+            resource="nodes",
+            owners="daemonsets",
+            target="daemonset",
+            concerned=daemonsets_concerned,
+            children=(("pods", "node", "name"),),
+        ),
+    )
+}
 
 QUEUES: tuple[str, ...] = (*CONTROLLERS, *RELAYS)
 
 QUEUE_OF_KIND: dict[str, str] = {c.flavour.kind: c.queue for c in CONTROLLERS.values()}
+_HISTORY_QUEUE_OF_KIND = {c.flavour.kind: c.queue for c in CONTROLLERS.values() if c.history}
 
 
 def resource_of(queue: str) -> str:
@@ -131,6 +173,14 @@ def resource_of(queue: str) -> str:
 
 def _route_pod(pod: Pod, gone: bool, owners: OwnerTable) -> Routes:
     return route_pod(pod, gone, QUEUE_OF_KIND, owners)
+
+
+def _route_revision(revision: ControllerRevision, gone: bool, owners: OwnerTable) -> Routes:
+    return route_dependent(revision, gone, _HISTORY_QUEUE_OF_KIND, owners)
+
+
+def _route_node(node: Node, gone: bool, owners: OwnerTable) -> Routes:
+    return route_node(node, gone, NODE_QUEUE)
 
 
 def _owner_route(queue: str) -> Callable[[Any, bool, OwnerTable], Routes]:
@@ -170,6 +220,39 @@ REPLICATIONCONTROLLERS: Resource[ReplicaSet] = Resource(
     owner_queue="replicationmanager",
 )
 
+DAEMONSETS: Resource[DaemonSet] = Resource(
+    group_version="apps/v1",
+    plural="daemonsets",
+    kind="DaemonSet",
+    from_json=daemonset_from_json,
+    encode=codec.encode,
+    decode=codec.decode_daemonset,
+    route=_owner_route("daemonset"),
+    owner_queue="daemonset",
+)
+
+CONTROLLERREVISIONS: Resource[ControllerRevision] = Resource(
+    group_version="apps/v1",
+    plural="controllerrevisions",
+    kind="ControllerRevision",
+    from_json=revision_from_json,
+    encode=codec.encode,
+    decode=codec.decode_revision,
+    route=_route_revision,
+    adoptable=True,
+)
+
+NODES: Resource[Node] = Resource(
+    group_version="v1",
+    plural="nodes",
+    kind="Node",
+    from_json=node_from_json,
+    encode=codec.encode,
+    decode=codec.decode_node,
+    route=_route_node,
+)
+
 RESOURCES: Mapping[str, Resource[Any]] = {
-    resource.plural: resource for resource in (PODS, REPLICASETS, REPLICATIONCONTROLLERS)
+    resource.plural: resource
+    for resource in (PODS, NODES, REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS, CONTROLLERREVISIONS)
 }

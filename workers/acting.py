@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
-from broker.values import Borne, Change, Entry
+from broker.values import BACK_OFF, Borne, Change, Entry, Record
 from cluster import outcome
 from cluster.answer import Answer
 from cluster.outcome import Outcome
 from controllers import events, wire
 from controllers.codec import decode_pod
-from controllers.model import Pod, ReplicaSet, controller_of
+from controllers.model import Pod, controller_of
 from controllers.plan import Plan
 from controllers.pod_template import TemplateError
 from controllers.registry import Controller
@@ -27,10 +27,19 @@ from workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
 Acting = Generator[Step, Any, None]
 
 
-def create_pods(owner: ReplicaSet, plan: Plan, controller: Controller, ledger: Ledger) -> Acting:
+class Owner(Protocol):
+    """What is read of the owner of pods, whatever its kind."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+
+
+def create_pods(owner: Owner, plan: Plan, controller: Controller, ledger: Ledger) -> Acting:
     """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last."""
     try:
-        bodies = controller.pod_bodies(owner)
+        bodies = controller.pod_bodies(owner, plan.revision, plan.nodes)
     except TemplateError as error:
         ledger.failed(str(error))
         return
@@ -41,7 +50,7 @@ def create_pods(owner: ReplicaSet, plan: Plan, controller: Controller, ledger: L
             Write("create", "pods", owner.namespace, name, bodies.body(name)) for name in islice(names, grant.granted)
         )
         if writes:
-            entries = tuple(Entry("create", write.target) for write in writes)
+            entries = tuple(Entry("create", write.target, hint=_hint(plan, write.name)) for write in writes)
             borne: list[Borne] = yield Announce(owner.uid, entries)
             if borne:
                 block(owner, borne, ledger)
@@ -54,7 +63,22 @@ def create_pods(owner: ReplicaSet, plan: Plan, controller: Controller, ledger: L
         pace.answered(failures)
 
 
-def block(owner: ReplicaSet, borne: Sequence[Borne], ledger: Ledger) -> None:
+def _hint(plan: Plan, name: str) -> str:
+    """What whoever settles the create has to know to make the same pod again."""
+    node = plan.nodes.get(name)
+    return f"node={node}" if node else ""
+
+
+def hinted_nodes(record: Record) -> dict[str, str]:
+    """Node by pod name, of the pending creates in a record."""
+    return {
+        target.partition("/")[2]: hint.removeprefix("node=")
+        for target, hint in record.hints.items()
+        if hint.startswith("node=")
+    }
+
+
+def block(owner: Owner, borne: Sequence[Borne], ledger: Ledger) -> None:
     """Names that cached pods bear, though the decision did not see them. The next turn, at once, knows better.
 
     One of ours came late, or an orphan appeared: it will be read, or adopted. A foreign pod blocks its name while it
@@ -68,7 +92,7 @@ def block(owner: ReplicaSet, borne: Sequence[Borne], ledger: Ledger) -> None:
 
 
 def created(
-    owner: ReplicaSet, writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger
+    owner: Owner, writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger
 ) -> Generator[Step, Any, int]:
     """Enter the answers to creates. Returns how many of them end the slow start."""
     failures, taken = 0, []
@@ -97,7 +121,7 @@ def created(
 TOO_LATE = "its deadline passed before it could be sent"
 
 
-def _sort_taken(owner: ReplicaSet, taken: Sequence[Write], ledger: Ledger) -> Acting:
+def _sort_taken(owner: Owner, taken: Sequence[Write], ledger: Ledger) -> Acting:
     """AlreadyExists: by whom? Ours: the create is done. An orphan: wait to read it. Foreign: the name is blocked."""
     answers: list[Answer] = yield Read("pods", owner.namespace, tuple(write.name for write in taken))
     for write, answer in zip(taken, answers, strict=True):
@@ -126,7 +150,7 @@ def _pod(answer: Answer) -> Pod | None:
         return None
 
 
-def delete_pods(owner: ReplicaSet, plan: Plan, versions: Mapping[str, str], ledger: Ledger) -> Acting:
+def delete_pods(owner: Owner, plan: Plan, versions: Mapping[str, str], ledger: Ledger) -> Acting:
     """Delete the plan's victims all at once, each only if it is still the pod that was ranked.
 
     One without a version was changed by its adoption in this very turn: it waits until the cache has read that.
@@ -140,7 +164,9 @@ def delete_pods(owner: ReplicaSet, plan: Plan, versions: Mapping[str, str], ledg
         for name, uid in victims[: grant.granted]
     )
     if writes:
-        yield Announce(owner.uid, tuple(Entry("delete", write.target, write.uid, write.rv) for write in writes))
+        entries = [Entry("delete", write.target, write.uid, write.rv) for write in writes]
+        entries += [Entry(BACK_OFF, node, hint=text) for node, text in plan.back_offs]
+        yield Announce(owner.uid, tuple(entries))
         ledger.announced(writes)
         answers: list[Answer] = yield Send(writes, prepaid=True)
         yield from deleted(writes, answers, ledger)

@@ -21,7 +21,6 @@ from cluster.resources import Resource
 from cluster.throttle import limiter
 from controllers.events import Event
 from controllers.flavour import Flavour
-from controllers.model import ReplicaSet
 from workers.io_loop import IoLoop
 from workers.settings import Settings
 from workers.steps import Grant, Listed, Write
@@ -39,6 +38,17 @@ RESOURCES: dict[str, Resource] = {
 }
 
 
+class NamedOwner(Protocol):
+    """What an event says of the owner it is about."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+
+
 class TurnApi(Protocol):
     """What the engine needs; the simulation has another."""
 
@@ -50,7 +60,7 @@ class TurnApi(Protocol):
 
     def reserve(self, count: int) -> Grant: ...
 
-    def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None: ...
+    def tell(self, owner: NamedOwner, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None: ...
 
     def probe(self) -> bool: ...
 
@@ -152,7 +162,7 @@ class KubeApi:
         missing = count - granted
         return Grant(granted, int(self._limiter.wait_s(min(missing, 10)) * 1000) + 1 if missing else 0)
 
-    def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
+    def tell(self, owner: NamedOwner, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
         """Queue events about an owner; they are sent in the background and may be dropped."""
         about = ObjectRef(flavour.api_version, flavour.kind, owner.namespace, owner.name, owner.uid, owner_rv)
         for event in events:

@@ -14,22 +14,23 @@ from broker.protocol import Broker
 from broker.values import Batch, Borne, Claim, Entry, Finish, Idle, LoadSpec
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from cluster.listing import ListError
-from controllers.model import ReplicaSet
-from controllers.registry import CONTROLLERS, RESOURCES, Controller
+from controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
 from controllers.status import reports_terminating
 from workers.acting import TOO_LATE
 from workers.api import TurnApi
 from workers.clock import Clock
 from workers.ledger import Ledger
+from workers.mirror import Mirror
+from workers.relaying import relay
 from workers.settings import Settings
-from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, Wake
+from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, Turn, TurnContext, Wake
 from workers.turn import turn
 
 OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
 
-def load_spec(controller: Controller) -> LoadSpec:
+def load_spec(controller: Controller | Relay) -> LoadSpec:
     """What a claim of this controller's queue hands over: the owner, and what is read with it."""
     return LoadSpec(controller.queue, controller.resource, controller.children)
 
@@ -46,8 +47,12 @@ class Engine:
         queues: Sequence[str] | None = None,
     ) -> None:
         self._broker, self._api, self._settings, self._clock = broker, api, settings, clock
-        self.queues = tuple(queues if queues is not None else CONTROLLERS)
-        self._specs = [load_spec(CONTROLLERS[queue]) for queue in self.queues]
+        self.queues = tuple(queues if queues is not None else QUEUES)
+        self._specs = [
+            load_spec(CONTROLLERS[queue] if queue in CONTROLLERS else RELAYS[queue]) for queue in self.queues
+        ]
+        mirrored = {name for queue in self.queues if queue in CONTROLLERS for name in CONTROLLERS[queue].mirrors}
+        self._mirrors = {name: Mirror(RESOURCES[name]) for name in sorted(mirrored)}
         self._contexts = {
             queue: TurnContext(
                 reports_terminating(CONTROLLERS[queue].flavour, settings.terminating_replicas),
@@ -56,6 +61,7 @@ class Engine:
                 clock.wall_ms,
             )
             for queue in self.queues
+            if queue in CONTROLLERS
         }
         self._deadline_ms = 0
         self._transport_errors = 0
@@ -76,20 +82,45 @@ class Engine:
         batch = self._broker.claim(
             holder,
             secrets.token_hex(16),
-            self._specs,
+            [self._with_versions(spec) for spec in self._specs],
             lease_ms=settings.lease_ms,
             hold_ms=settings.drain_ms,
             keys_max=keys_max,
             bytes_max=settings.batch_bytes,
         )
         self._deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
+        if isinstance(batch, Batch):
+            for resource, delta in batch.mirrors.items():
+                self._mirrors[resource].apply(delta)
         return batch
+
+    def _with_versions(self, spec: LoadSpec) -> LoadSpec:
+        """The claim brings what has changed since in the copies kept here."""
+        controller = CONTROLLERS.get(spec.queue)
+        if controller is None or not controller.mirrors:
+            return spec
+        return spec._replace(mirrors=tuple((name, self._mirrors[name].version) for name in controller.mirrors))
 
     def turn(self, batch: Batch, claim: Claim) -> Finish:
         """One turn. Raises TurnFailed (with what to keep), ClaimLost, EpochOver or BrokerUnreachable."""
+        if claim.queue in RELAYS:
+            ledger = Ledger(claim)
+            return self._run(claim, relay(claim, RELAYS[claim.queue], ledger), ledger)
         controller, ledger = CONTROLLERS[claim.queue], Ledger(claim)
+        if any(not self._mirrors[name].version for name in controller.mirrors):
+            raise ledger.failure(f"{' and '.join(controller.mirrors)} are not known yet")
         view = batch.watermarks.get("pods")
-        running = turn(claim, view.age_ms if view else 0, controller, self._contexts[claim.queue], ledger)
+        nodes = self._mirrors["nodes"].objects if controller.mirrors else {}
+        running = turn(claim, view.age_ms if view else 0, controller, self._contexts[claim.queue], ledger, nodes)
+        try:
+            return self._run(claim, running, ledger)
+        finally:
+            if ledger.events and claim.owner is not None:
+                owner = RESOURCES[controller.resource].decode(claim.owner.blob)
+                self._api.tell(owner, claim.owner.rv, controller.flavour, ledger.events)
+
+    def _run(self, claim: Claim, running: Turn, ledger: Ledger) -> Finish:
+        """Carry out the steps of a turn up to its end."""
         deadline_ms = self._deadline_ms
         try:
             step = next(running)
@@ -102,10 +133,6 @@ class Engine:
         except StopIteration as end:
             finish: Finish = end.value
             return finish
-        finally:
-            if ledger.events and claim.owner is not None:
-                owner: ReplicaSet = RESOURCES[controller.resource].decode(claim.owner.blob)
-                self._api.tell(owner, claim.owner.rv, controller.flavour, ledger.events)
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""

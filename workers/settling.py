@@ -11,18 +11,21 @@ from typing import Any
 
 from broker.values import Record
 from cluster.answer import Answer
-from controllers.model import ReplicaSet
 from controllers.pod_template import TemplateError
 from controllers.registry import Controller
-from workers.acting import created, deleted
+from workers import acting
+from workers.acting import Owner, created, deleted
 from workers.ledger import Ledger
 from workers.steps import Grant, Reserve, Send, Step, Write
 
 
-def settle(owner: ReplicaSet, record: Record, controller: Controller, ledger: Ledger) -> Generator[Step, Any, None]:
+def settle(
+    owner: Owner, record: Record, controller: Controller, revision: str, ledger: Ledger
+) -> Generator[Step, Any, None]:
     """Send every pending entry of the record again, as many as the rate limit allows now.
 
     They are in the record already, under the nonce this claim put on the key; no new announcement is due.
+    ``revision``: hash label of the owner's current revision, where its kind keeps any.
     """
     deletes = [
         Write("delete", "pods", owner.namespace, each.target.partition("/")[2], uid=each.uid, rv=each.rv)
@@ -32,7 +35,7 @@ def settle(owner: ReplicaSet, record: Record, controller: Controller, ledger: Le
     creates: list[Write] = []
     if record.pending_creates:
         try:
-            bodies = controller.pod_bodies(owner)
+            bodies = controller.pod_bodies(owner, revision, acting.hinted_nodes(record))
         except TemplateError as error:
             raise ledger.failure(str(error)) from None
         for target in record.pending_creates:

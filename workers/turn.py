@@ -6,48 +6,63 @@ is decided on a cache that has not passed our own writes; claims come before cre
 
 from __future__ import annotations
 
-from broker.values import Claim, Verdict
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from broker.values import BACK_OFF, Change, Claim, Verdict
 from cluster import outcome
 from cluster.outcome import Outcome
 from controllers.codec import decode_pod
-from controllers.model import ReplicaSet
-from controllers.plan import Plan, Snapshot
+from controllers.model import Pod
+from controllers.plan import Plan, Surroundings
 from controllers.registry import RESOURCES, Controller
-from workers import acting, claiming, looking, settling
+from controllers.scheduling.model import Node
+from workers import acting, claiming, looking, revisions, settling
 from workers.ledger import Ledger
-from workers.steps import Send, Turn, TurnContext, Write
+from workers.steps import Send, Step, Turn, TurnContext, Write
+
+_NONE: frozenset[str] = frozenset()
+_NO_NODES: Mapping[str, Node] = {}
+_NO_BACK_OFFS: Mapping[str, str] = {}
+_NO_HISTORY = revisions.Current("", (), {})
 
 
-def turn(claim: Claim, view_age_ms: int, controller: Controller, ctx: TurnContext, ledger: Ledger) -> Turn:
+def turn(
+    claim: Claim,
+    view_age_ms: int,
+    controller: Controller,
+    ctx: TurnContext,
+    ledger: Ledger,
+    nodes: Mapping[str, Node] = _NO_NODES,
+) -> Turn:
     """Bring one owner a step closer to what it asks for. ``view_age_ms``: since the pods' cache was last confirmed.
+
+    ``nodes``: all there are, for kinds that mirror them.
 
     Raises TurnFailed for a turn that is to be retried, with what it settled; ClaimLost from a step ends it at once.
     """
     if claim.owner is None:
         return ledger.finish(Verdict.GONE)
-    owner: ReplicaSet = RESOURCES[controller.resource].decode(claim.owner.blob)
+    owner = RESOURCES[controller.resource].decode(claim.owner.blob)
     record = claim.record
     if record is not None and record.owner_uid not in ("", owner.uid):
         ledger.again_in(0)
         return ledger.finish(Verdict.GONE)  # of a predecessor of the same name: its names and UIDs mean nothing here
+    pods = tuple([decode_pod(child.blob) for child in claim.children])
+    current = _NO_HISTORY
+    if controller.history:  # before settling, for a pod made again bears the label of its revision
+        found = claim.others.get(revisions.RESOURCE, ())
+        current = yield from revisions.construct(owner, found, pods, controller, claim, ledger)
     if record is not None and record.pending:
-        yield from settling.settle(owner, record, controller, ledger)
+        yield from settling.settle(owner, record, controller, current.hash, ledger)
         if ledger.error:
             raise ledger.failure(ledger.error)
         ledger.again_in(0)
         return ledger.finish()
 
-    pods = tuple([decode_pod(child.blob) for child in claim.children])
-    satisfied, held, blocked = not claim.needs, _NONE, _NONE
-    if record is not None:
-        present = {pod.uid for pod in pods if not pod.deleting_ms}
-        satisfied = ledger.deletes_seen(record.deletes, present) and satisfied
-        held = looking.names(record.held)
-        if record.blocked and satisfied:  # the cache may not have come to the pod that bears the name
-            blocked = yield from looking.still_blocked(owner.namespace, record.blocked, ledger)
-    snapshot = Snapshot(owner, pods, satisfied=satisfied, held=held, blocked=blocked)
+    snapshot = yield from _snapshot(owner, claim, pods, nodes, current, controller, ledger)
     plan: Plan = controller.decide(snapshot, ctx.wall_ms())
-
+    versions: looking.Versions = {}
     if plan.writes or plan.wants_related:
         snapshot, plan, versions = yield from looking.closer(
             claim, snapshot, plan, controller, ctx, view_age_ms, ledger
@@ -57,23 +72,63 @@ def turn(claim: Claim, view_age_ms: int, controller: Controller, ctx: TurnContex
             plan = controller.decide(snapshot, ctx.wall_ms())
             adopted = snapshot.adopted or _NONE
             versions = {uid: rv for uid, rv in versions.items() if uid not in adopted}
-        if plan.create:
-            yield from acting.create_pods(owner, plan, controller, ledger)
-        elif plan.delete:
-            yield from acting.delete_pods(owner, plan, versions, ledger)
+    yield from _act(owner, plan, versions, current, controller, ledger)
     if plan.held_back:
         ledger.again_in(ctx.hold_ms)
+    if plan.again_ms is not None:
+        ledger.again_in(plan.again_ms)
     yield from _write_status(claim, owner, plan, controller, ctx, ledger)
     if ledger.error:
         raise ledger.failure(ledger.error)
     return ledger.finish()
 
 
-_NONE: frozenset[str] = frozenset()
+def _snapshot(
+    owner: Any,
+    claim: Claim,
+    pods: tuple[Pod, ...],
+    nodes: Mapping[str, Node],
+    current: revisions.Current,
+    controller: Controller,
+    ledger: Ledger,
+) -> Generator[Step, Any, Any]:
+    """What is known, in the form the kind decides on; satisfied when all our answered writes have been read."""
+    record, back_offs = claim.record, _NO_BACK_OFFS
+    satisfied, held, blocked = not claim.needs and not current.relabelled, _NONE, _NONE
+    if record is not None:
+        present = {pod.uid for pod in pods if not pod.deleting_ms}
+        satisfied = ledger.deletes_seen(record.deletes, present) and satisfied
+        held, back_offs = looking.names(record.held), record.back_offs
+        if record.blocked and satisfied:  # the cache may not have come to the pod that bears the name
+            blocked = yield from looking.still_blocked(owner.namespace, record.blocked, ledger)
+    around = Surroundings(nodes, current.hash, current.old, back_offs)
+    return controller.snapshot(owner, pods, around, satisfied=satisfied, held=held, blocked=blocked)
+
+
+def _act(
+    owner: Any,
+    plan: Plan,
+    versions: looking.Versions,
+    current: revisions.Current,
+    controller: Controller,
+    ledger: Ledger,
+) -> Generator[Step, Any, None]:
+    """Creates, then deletes, whatever became of the creates; what is left of the history only if both went well."""
+    ledger.events += plan.events
+    renewed = {node for node, _ in plan.back_offs}
+    ledger.changes += [Change.drop(f"{BACK_OFF} {node}") for node in plan.forget if node not in renewed]
+    if plan.create:
+        yield from acting.create_pods(owner, plan, controller, ledger)
+    if plan.delete:
+        yield from acting.delete_pods(owner, plan, versions, ledger)
+    if plan.error:
+        ledger.failed(plan.error)
+    if plan.prune and not ledger.error:
+        yield from revisions.prune(plan.prune, current.versions, owner, ledger)
 
 
 def _write_status(
-    claim: Claim, owner: ReplicaSet, plan: Plan, controller: Controller, ctx: TurnContext, ledger: Ledger
+    claim: Claim, owner: Any, plan: Plan, controller: Controller, ctx: TurnContext, ledger: Ledger
 ) -> Turn:
     """Write the status if it says anything new, with the resourceVersion it was computed from, never on a fresh one."""
     assert claim.owner is not None

@@ -6,6 +6,7 @@ client-go `util/flowcontrol/backoff.go` with the numbers of `cmd/kube-controller
 owner is looked at again after the whole delay, here after what is left of it.
 """
 
+from controllers.daemonset.model import DaemonSet
 from controllers.daemonset.plan import BackOff
 
 FIRST_DELAY_MS = 1_000
@@ -30,3 +31,8 @@ def next_entry(entry: BackOff | None, generation: int, now_ms: int) -> BackOff:
     known = entry is not None and entry.generation == generation and now_ms - entry.at_ms <= FORGOTTEN_AFTER_MS
     delay_ms = min(2 * entry.delay_ms, DELAY_MAX_MS) if entry is not None and known else FIRST_DELAY_MS
     return BackOff(generation, delay_ms, now_ms)
+
+
+def is_over(entry: BackOff, owner: DaemonSet, now_ms: int) -> bool:
+    """Whether the entry matters no more: long over, or of a generation before the one acknowledged."""
+    return entry.generation < owner.status.observed_generation or now_ms - entry.at_ms > FORGOTTEN_AFTER_MS

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from controllers.claim import claim
+from controllers.daemonset.backoff import is_over
 from controllers.daemonset.events import SELECTING_ALL
 from controllers.daemonset.limits import surges
 from controllers.daemonset.manage import Doomed, manage
@@ -80,6 +81,7 @@ def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) 
         back_offs=tuple([(each.pod.target_node, each.back_off.text) for each in doomed if each.back_off]),
         again_ms=min((ms for ms in (again_ms, presence.again_ms) if ms is not None), default=None),
         error=step.error,
+        forget=tuple([node for node, entry in snapshot.back_offs.items() if is_over(entry, owner, now_ms)]),
         prune=() if step.error else _surplus_revisions(snapshot, claimed),
     )
 

@@ -7,6 +7,7 @@ import msgspec
 from controllers.daemonset.model import DaemonSet
 from controllers.history.model import ControllerRevision
 from controllers.model import Pod
+from controllers.plan import Surroundings
 from controllers.scheduling.model import Node
 
 
@@ -52,3 +53,27 @@ class DaemonSnapshot(msgspec.Struct, frozen=True):
     blocked: frozenset[str] = frozenset()
     adopted: frozenset[str] | None = None
     back_offs: Mapping[str, BackOff] = {}
+
+
+def snapshot(
+    owner: DaemonSet,
+    pods: tuple[Pod, ...],
+    around: Surroundings,
+    *,
+    satisfied: bool,
+    held: frozenset[str],
+    blocked: frozenset[str],
+) -> DaemonSnapshot:
+    """What the decision is made from. A back-off that cannot be read counts as none."""
+    back_offs = {node: parsed for node, text in around.back_offs.items() if (parsed := BackOff.parse(text)) is not None}
+    return DaemonSnapshot(
+        owner,
+        pods,
+        around.nodes,
+        around.revision,
+        around.old_revisions,
+        satisfied=satisfied,
+        held=held,
+        blocked=blocked,
+        back_offs=back_offs,
+    )

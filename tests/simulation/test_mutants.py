@@ -55,7 +55,9 @@ class Mutant:
 
 
 def _not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def settle(owner: Any, record: Record, controller: Any, ledger: Ledger) -> Generator[Step, Any, None]:
+    def settle(
+        owner: Any, record: Record, controller: Any, revision: str, ledger: Ledger
+    ) -> Generator[Step, Any, None]:
         yield from ()
 
     monkeypatch.setattr(settling, "settle", settle)
@@ -64,7 +66,9 @@ def _not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
 def _lookup_instead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settle by reading: what is not there is taken for never created, and its name for free."""
 
-    def settle(owner: Any, record: Record, controller: Any, ledger: Ledger) -> Generator[Step, Any, None]:
+    def settle(
+        owner: Any, record: Record, controller: Any, revision: str, ledger: Ledger
+    ) -> Generator[Step, Any, None]:
         names = tuple(target.partition("/")[2] for target in record.pending_creates)
         answers = (yield Read("pods", owner.namespace, names)) if names else []
         for target, answer in zip(record.pending_creates, answers, strict=True):

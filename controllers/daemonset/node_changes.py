@@ -1,0 +1,33 @@
+"""Which DaemonSets a change of a node concerns.
+
+Upstream: `pkg/controller/daemon/daemon_controller.go` (syncNodeUpdate). There nothing is done when a node goes; here
+the DaemonSets with pods on it are told, so that their status does not wait for another reason.
+"""
+
+from collections.abc import Sequence
+
+from controllers.daemonset.model import DaemonSet
+from controllers.model import Pod, controller_of
+from controllers.scheduling.concern import concerned
+from controllers.scheduling.eligibility import eligibility_of
+from controllers.scheduling.model import Node
+
+KIND = "DaemonSet"
+
+
+def daemonsets_concerned(
+    node_name: str, node: Node | None, pods: Sequence[Pod], daemonsets: Sequence[DaemonSet]
+) -> list[str]:
+    """Keys of the DaemonSets to look at. `node` None: it has gone. `pods`: those on it or pinned to it; whose they
+    are is told by name, as that of a DaemonSet made anew serves as well.
+    """
+    owners = {
+        f"{pod.namespace}/{ref.name}" for pod in pods if (ref := controller_of(pod)) is not None and ref.kind == KIND
+    }
+    if node is None:
+        return sorted(owners)
+    return [
+        each.key
+        for each in daemonsets
+        if concerned(node, each.status.misscheduled, eligibility_of(each.placement), each.key in owners)
+    ]

@@ -1,0 +1,41 @@
+"""The copy of a small resource that a worker keeps, brought up to date by each claim that names it.
+
+Only for what every turn of a kind reads as a whole: nodes. It is a copy of the shared cache, as of the moment of the
+claim, never ahead of it or behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from broker.values import Delta
+from controllers.registry import Resource
+
+
+class Mirror:
+    """``objects``: by id, in order of ids. ``version``: what they equal, in the broker's words; empty: unknown."""
+
+    def __init__(self, resource: Resource[Any]) -> None:
+        self._resource = resource
+        self._objects: dict[str, Any] = {}
+        self.version = ""
+
+    @property
+    def objects(self) -> Mapping[str, Any]:
+        return self._objects
+
+    def apply(self, delta: Delta) -> None:
+        """Take over what has changed."""
+        if not (delta.full or delta.changed or delta.gone):
+            self.version = delta.version
+            return
+        objects = {} if delta.full else dict(self._objects)
+        known = len(objects)
+        for key in delta.gone:
+            objects.pop(key, None)
+        for key, cached in delta.changed:
+            objects[key] = self._resource.decode(cached.blob)
+        if len(objects) > known - len(delta.gone):  # something is new, and stands last
+            objects = dict(sorted(objects.items()))
+        self._objects, self.version = objects, delta.version
