@@ -47,6 +47,8 @@ def claim(
         resource: memory_changes.since(state, resource, generation_of(resource), version)
         for resource, version in spec.mirrors
     }
+    for resource in spec.resources:
+        generation_of(resource)
     found: list[dict[str, list[Cached]]] = []
     size = 0
     for key in names:  # choose before taking: a large owner, or one that crashed its worker, goes alone

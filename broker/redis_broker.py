@@ -134,7 +134,7 @@ class RedisBroker:
         watermarks = {
             marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
         }
-        resources = next(spec.resources for spec in specs if spec.queue == queue)
+        further = next(spec.resources for spec in specs if spec.queue == queue)[1:]
         claims = [
             Claim(
                 queue,
@@ -146,9 +146,7 @@ class RedisBroker:
                 needs.decode(),
                 unsettled != b"",
                 crashes,
-                {resources[i]: Cached.parse_all(children[i]) for i in range(1, len(children))}
-                if len(children) > 1
-                else NO_OTHERS,
+                dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
             )
             for key, owner, children, record, needs, unsettled, crashes in reply[4:]
         ]

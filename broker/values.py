@@ -38,13 +38,20 @@ class Cached(NamedTuple):
 
     @classmethod
     def parse(cls, value: bytes) -> Cached:
+        """From a value of the cache, "rv uid\\nindex entries\\nwake keys\\nblob"."""
         head, _, _, blob = value.split(b"\n", 3)
-        rv, _, uid = head.decode().partition(" ")
+        rv, uid = head.decode().split(" ", 1)
         return cls(rv, uid, blob)
 
     @classmethod
     def parse_all(cls, values: Sequence[bytes]) -> list[Cached]:
-        return [cls.parse(value) for value in values]
+        """Of many values. A claim may bring thousands, so none costs more than the three texts it is cut into."""
+        found, make = [], tuple.__new__
+        for value in values:
+            head, _, _, blob = value.split(b"\n", 3)
+            rv, uid = head.decode().split(" ", 1)
+            found.append(make(cls, (rv, uid, blob)))
+        return found
 
 
 class Delta(NamedTuple):
@@ -168,7 +175,7 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The claims of one call, all of one queue; ``watermarks`` of every resource read, ``mirrors`` among them."""
+    """The claims of one call, all of one queue; ``watermarks`` of every resource that its LoadSpec names."""
 
     queue: str
     claims: list[Claim]
@@ -294,7 +301,9 @@ class LoadSpec(NamedTuple):
     @property
     def text(self) -> str:
         words = [self.queue, self.owners, *("/".join(child) for child in self.children)]
-        return " ".join([*words, *(f"{resource}/{version or '-'}/mirror" for resource, version in self.mirrors)])
+        if self.mirrors:
+            words += (f"{resource}/{version or '-'}/mirror" for resource, version in self.mirrors)
+        return " ".join(words)
 
     @property
     def resources(self) -> tuple[str, ...]:

@@ -31,20 +31,6 @@ if #entries == 0 then
   redis.call('ZADD', base .. 'waiters', number(now + 1500), holder)
   return {'EMPTY'}
 end
--- What the key's own words stand for; the uid is its owner's.
-local OF_KEY = {uid = '', namespace = '^(.*)/', name = '([^/]*)$'}
-local children, groups, group_of, mirrors = {}, 0, {}, {}
-for word in string.gmatch(words, '%S+') do
-  local resource, index, by = string.match(word, '^([^/]+)/(.+)/([^/]+)$')
-  if by == 'mirror' then
-    mirrors[#mirrors + 1] = {resource, index}
-  elseif OF_KEY[by] then
-    if not group_of[resource] then groups = groups + 1 group_of[resource] = groups end
-    children[#children + 1] = {resource = resource, prefix = index .. '=', by = by, group = group_of[resource]}
-  else
-    error('claim: bad word ' .. word)
-  end
-end
 
 local gens, marks = {}, {}
 local function gen_of(resource)
@@ -58,8 +44,23 @@ local function gen_of(resource)
   return gens[resource]
 end
 gen_of(owners)
-local deltas = {}
-for i, mirror in ipairs(mirrors) do deltas[i] = changes_since(mirror[1], gen_of(mirror[1]), mirror[2]) end
+
+local WORDS = {uid = true, namespace = true, name = true}
+local children, groups, group_of, deltas = {}, 0, {}, {}
+for word in string.gmatch(words, '%S+') do
+  local resource, index, by = string.match(word, '^([^/]+)/(.+)/([^/]+)$')
+  if by == 'mirror' then
+    deltas[#deltas + 1] = changes_since(resource, gen_of(resource), index)
+  elseif WORDS[by] then
+    if not group_of[resource] then groups = groups + 1 group_of[resource] = groups end
+    children[#children + 1] = {
+      by = by, group = group_of[resource], objects = objects_key(resource, gen_of(resource)),
+      set = index_key(resource, gen_of(resource), index .. '='),
+    }
+  else
+    error('claim: bad word ' .. word)
+  end
+end
 
 local names, ids, expects = {}, {}, {}
 for i, entry in ipairs(entries) do
@@ -78,26 +79,23 @@ redis.call('ZCARD', base .. 'leases')
 redis.call('SCARD', base .. 'holder:' .. holder)
 
 local known = {}
-local function members_of(resource, entry)
-  local set = index_key(resource, gen_of(resource), entry)
+local function members_of(set)
   if not known[set] then known[set] = redis.call('HKEYS', set) end
   return known[set]
 end
 
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.
-local members, records, taken, bytes = {}, {}, 0, 0
+local members, records, taken, bytes, NONE = {}, {}, 0, 0, {}
 for i, key in ipairs(names) do
   if i > 1 and (crashes[i] or crashes[1]) then break end
   local owner, mine, size = owner_values[i], {}, 0
-  local uid = owner and string.match(owner, '^%S+ (%S*)')
-  if owner then size = #owner end
+  local namespace, name = string.match(key, '^(.*)/([^/]*)$')
+  local by = {name = name or key}
+  if owner then size, by.uid, by.namespace = #owner, string.match(owner, '^%S+ (%S*)'), namespace or '' end
   for c, child in ipairs(children) do
-    mine[c] = {}
-    if owner or child.by == 'name' then
-      local value = child.by == 'uid' and uid or string.match(key, OF_KEY[child.by]) or ''
-      mine[c] = members_of(child.resource, child.prefix .. value)
-      size = size + OBJECT_BYTES * #mine[c]
-    end
+    local value = by[child.by]
+    mine[c] = value and members_of(child.set .. value) or NONE
+    size = size + OBJECT_BYTES * #mine[c]
   end
   if i > 1 and bytes + size > bytes_max then break end
   records[i] = recorded and redis.call('HGETALL', expects[i]) or {}
@@ -152,8 +150,7 @@ for i = 1, taken do
   local found = {}
   for group = 1, groups do found[group] = {} end
   for c, ids_of in ipairs(members[i]) do
-    local resource, into = children[c].resource, found[children[c].group]
-    local objects = objects_key(resource, gen_of(resource))
+    local objects, into = children[c].objects, found[children[c].group]
     for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
       local values = redis.call('HMGET', objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))
       for _, value in ipairs(values) do if value then into[#into + 1] = value end end
