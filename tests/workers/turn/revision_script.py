@@ -1,0 +1,223 @@
+"""The history of a template driven by hand. Transcripts as in ``turn_script``, of the history alone.
+
+A revision is named by the image of its template, ``v1~1`` with a collision count of 1; ``create v1#3``: number 3;
+``p1=v1``: a pod that gets that label. Answers to a read of the owner: ``alive``, with ``/gen2`` or ``/count1``,
+``deleting``, ``recreated``, ``junk``; of a revision: ``v1@20`` the template in it and its version, ``v1?`` the same of
+another owner, ``v1!`` without a label. To writes: see ``turn_answers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import msgspec
+import orjson
+from turn_answers import written
+
+from broker.values import Cached, Change, Claim, Verdict
+from cluster.answer import Answer
+from controllers import claim as claims
+from controllers import codec
+from controllers.daemonset.model import DaemonSet
+from controllers.daemonset.status import collision_patch
+from controllers.history import bodies
+from controllers.history.digest import revision_data
+from controllers.history.model import HASH_LABEL, ControllerRevision
+from controllers.model import Pod
+from controllers.registry import CONTROLLERS
+from tests.decide.builders import OTHER_UID, UID, WEB
+from tests.decide.history_builders import hash_for, template
+from workers.ledger import Ledger
+from workers.revisions import RESOURCE, Current, construct
+from workers.steps import Grant, Read, Reserve, Send, Step, TurnFailed, Write
+
+CONTROLLER = CONTROLLERS["daemonset"]
+OWNER_RV, CACHED_RV = "30", "7"
+ANNOTATIONS = {"kubernetes.io/change-cause": "why"}
+IMAGES, COUNTS = ("v1", "v2", "v3", "v4"), (None, 1, 2)
+SHORT = {f"web-{hash_for(i, n)}": i if n is None else f"{i}~{n}" for i in IMAGES for n in COUNTS}
+
+
+def claimed(owner: DaemonSet, needs: str = "") -> Claim:
+    return Claim(
+        "daemonset", owner.key, "nonce", Cached("5", owner.uid, codec.encode(owner)), [], None, needs, False, 0
+    )
+
+
+def history(
+    owner: DaemonSet, revisions: Sequence[ControllerRevision], transcript: str, *pods: Pod, needs: str = ""
+) -> None:
+    """Run ``construct`` and hold it against the transcript."""
+    claim = claimed(owner, needs)
+    ledger = Ledger(claim)
+    cached = [Cached(CACHED_RV, each.uid, codec.encode(each)) for each in revisions]
+    play(construct(owner, cached, pods, CONTROLLER, claim, ledger), owner, revisions, ledger, transcript)
+
+
+def play(
+    running: Generator[Step, Any, Any],
+    owner: DaemonSet,
+    revisions: Sequence[ControllerRevision],
+    ledger: Ledger,
+    transcript: str,
+) -> None:
+    lines = [line.strip() for line in transcript.strip().splitlines()]
+    said: list[str] = []
+    result: Any = None
+    for line in lines:
+        expected, _, answer = (part.strip() for part in line.partition("->"))
+        try:
+            step = running.send(result)
+        except StopIteration as end:
+            said.append(ending(end.value, ledger))
+        except TurnFailed as failure:
+            said.append(failed(failure))
+        else:
+            said.append(say(step, owner, {each.uid: each for each in revisions}))
+        assert said[-1] == expected, "so far:\n" + "\n".join(said)
+        if answer:
+            result = answered(step, answer, owner)
+    assert "->" not in lines[-1], "a transcript ends with the end"
+
+
+def say(step: Step, owner: DaemonSet, known: dict[str, ControllerRevision]) -> str:
+    match step:
+        case Reserve():
+            return f"reserve {step.wanted}"
+        case Read():
+            assert step.namespace == owner.namespace
+            return " ".join([f"read {step.resource}", *(SHORT.get(name, name) for name in step.names)])
+        case Send():
+            prepaid = " prepaid" if step.prepaid else ""
+            return f"send{prepaid} " + " ".join(say_write(write, owner, known) for write in step.writes)
+    raise AssertionError(step)
+
+
+def say_write(write: Write, owner: DaemonSet, known: dict[str, ControllerRevision]) -> str:
+    """The verb, the object and the version it is meant for. Every byte of the body is looked at."""
+    assert write.namespace == owner.namespace
+    short = SHORT.get(write.name, write.name.removeprefix("web-"))
+    if write.resource == "pods":
+        body = orjson.loads(write.body)
+        label = body["metadata"]["labels"][HASH_LABEL]
+        assert write.body == bodies.relabel_pod_patch(f"uid-{write.name}", label)
+        assert (write.verb, write.uid) == ("patch", f"uid-{write.name}")
+        return f"{write.name}={SHORT.get(f'web-{label}', label)}"
+    if write.verb == "status":
+        count = orjson.loads(write.body)["status"]["collisionCount"]
+        assert write.body == collision_patch(owner.uid, count, OWNER_RV)
+        assert (write.resource, write.name) == ("daemonsets", owner.name)
+        return f"collisions {count}"
+    assert write.resource == RESOURCE
+    if write.verb == "create":
+        number = orjson.loads(write.body)["revision"]
+        bare = write.name.removeprefix("web-")
+        made = bodies.revision_body(owner, CONTROLLER.flavour, ANNOTATIONS, write.name, bare, number)
+        assert write.body == made
+        return f"create {short}#{number}"
+    meant = known[write.uid]
+    assert write.name == meant.name
+    if write.verb == "delete":
+        assert write.body == b""
+        return f"delete {short}@{write.rv}"
+    body = orjson.loads(write.body)
+    rv = body["metadata"].get("resourceVersion", "")
+    if write.body == claims.adopt_patch(owner, CONTROLLER.flavour, write.uid):
+        return f"adopt {short}"
+    if write.body == claims.release_patch(write.uid, [owner.uid]):
+        return f"release {short}"
+    if "revision" in body:
+        assert write.body == bodies.renumber_patch(meant, rv, body["revision"])
+        return f"number {short}@{rv} {body['revision']}"
+    assert write.body == bodies.label_revision_patch(meant, rv)
+    return f"label {short}@{rv}"
+
+
+def answered(step: Step, text: str, owner: DaemonSet) -> Any:
+    words = text.split()
+    match step:
+        case Reserve():
+            return Grant(step.wanted, 0) if text == "all" else Grant(int(words[0]), int(words[2]))
+        case Send():
+            assert len(words) == len(step.writes)
+            return [written(word) for word in words]
+        case Read() if step.resource == "daemonsets":
+            return [live_owner(text, owner)]
+        case Read():
+            return [live_revision(text, step.names[0])]
+    raise AssertionError(step)
+
+
+def live_owner(word: str, owner: DaemonSet) -> Answer:
+    head, _, more = word.partition("/")
+    meta: dict[str, Any] = {"namespace": "default", "name": "web", "uid": UID, "resourceVersion": OWNER_RV}
+    meta |= {"generation": owner.generation, "annotations": ANNOTATIONS}
+    status: dict[str, Any] = {}
+    if owner.status.collision_count is not None:
+        status["collisionCount"] = owner.status.collision_count
+    match head:
+        case "alive":
+            if more.startswith("gen"):
+                meta["generation"] = int(more[3:])
+            elif more:
+                status["collisionCount"] = int(more.removeprefix("count"))
+        case "deleting":
+            meta["deletionTimestamp"] = "2025-06-15T15:06:40Z"
+        case "recreated":
+            meta["uid"] = OTHER_UID
+        case "junk":
+            return Answer(200, b"<html>")
+        case _:
+            return written(word)
+    spec = {"selector": {"matchLabels": WEB}, "template": orjson.loads(owner.template)}
+    return Answer(200, orjson.dumps({"metadata": meta, "spec": spec, "status": status}))
+
+
+def live_revision(word: str, name: str) -> Answer:
+    image, _, rv = word.partition("@")
+    if image.rstrip("?!") not in IMAGES:
+        return Answer(200, b"<html>") if word == "junk" else written(word)
+    uid = OTHER_UID if image.endswith("?") else UID
+    meta = {"namespace": "default", "name": name, "uid": "found", "resourceVersion": rv}
+    meta["labels"] = dict(WEB) if image.endswith("!") else WEB | {HASH_LABEL: name.removeprefix("web-")}
+    meta["ownerReferences"] = [{"uid": uid, "kind": "DaemonSet", "name": "web", "controller": True}]
+    data = msgspec.Raw(revision_data(template(image.rstrip("?!"))))
+    return Answer(200, msgspec.json.encode({"metadata": meta, "data": data, "revision": 1}))
+
+
+def shortened(text: str) -> str:
+    for name, short in SHORT.items():
+        text = text.replace(name, short)
+    return text
+
+
+def failed(failure: TurnFailed) -> str:
+    finish = failure.finish
+    assert finish.verdict is Verdict.RETRY
+    wait = f" in {finish.delay_ms} ms" if finish.delay_ms else ""
+    return with_changes(f"fails ({shortened(str(failure))}){wait}", finish.changes)
+
+
+def ending(current: Current | None, ledger: Ledger) -> str:
+    if current is None:
+        words = ["done"]
+    else:
+        named = f"the name of {SHORT[current.hash]}" if current.hash in SHORT else current.hash
+        label = SHORT.get(f"web-{current.hash}", named)
+        words = [f"current {label}"]
+        for each in current.old:
+            words.append(f"old {SHORT.get(each.name, each.name)}@{current.versions[each.uid]}")
+        words += ["relabelled"] * current.relabelled
+    words += [f"again in {ledger.again_ms} ms"] * (ledger.again_ms is not None)
+    words += ["retry"] * ledger.retry + [f"error {shortened(ledger.error)}"] * bool(ledger.error)
+    return with_changes(", ".join(words), ledger.changes)
+
+
+def with_changes(text: str, changes: Sequence[Change]) -> str:
+    assert all(each.op == "need" for each in changes), "revisions are not announced"
+    needs: dict[str, list[str]] = {}
+    for each in changes:
+        needs.setdefault(each.name, []).append(each.value)
+    words = [f"need {resource} {' '.join(rvs)}" for resource, rvs in needs.items()]
+    return f"{text}: {'; '.join(words)}" if words else text
