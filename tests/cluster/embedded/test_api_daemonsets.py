@@ -151,6 +151,26 @@ def test_a_template_sent_without_its_defaults_is_the_same_template(api: Api) -> 
     assert generations(api.put(AGENT, daemonset())) == (1, "1")
 
 
+def revision_of(template: Obj) -> Obj:
+    """What a revision of `template` holds, as upstream writes it: a patch, with nulls where Go has empty times."""
+    meta = {"creationTimestamp": None, **template["metadata"]}
+    return {"spec": {"template": {"$patch": "replace", "metadata": meta, "spec": template["spec"]}}}
+
+
+def test_a_revision_is_a_patch_that_restores_its_template(api: Api) -> None:
+    first = api.create(DAEMONSETS, daemonset())["spec"]["template"]
+    more = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": [{"name": "side", "image": "s"}]}}
+    second = api.patch(AGENT, {"spec": {"template": more}}, STRATEGIC)
+    assert [c["name"] for c in second["spec"]["template"]["spec"]["containers"]] == ["side", "c"]
+    back = api.patch(AGENT, revision_of(first), STRATEGIC)
+    assert (back["spec"]["template"], generations(back)) == (first, (3, "3"))
+
+
+def test_restoring_the_present_template_changes_nothing(api: Api) -> None:
+    made = api.create(DAEMONSETS, daemonset())
+    assert api.patch(AGENT, revision_of(made["spec"]["template"]), STRATEGIC) == made
+
+
 @pytest.mark.parametrize("part", ["", "/status"])
 @pytest.mark.parametrize("value", ["9", None])
 def test_a_client_cannot_set_the_generations(api: Api, part: str, value: str | None) -> None:
