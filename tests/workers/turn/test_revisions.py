@@ -151,6 +151,7 @@ def test_made_already(found: str, end: str) -> None:
 )
 def test_a_collision(count: int | None, raised: int, name: str) -> None:
     """The name is borne by another template: the count goes up, the turn fails, the next one has another name."""
+    why = f"ControllerRevision default/{name} holds another template: the collision count is {raised} now"
     history(
         daemons("v1", count),
         [],
@@ -159,7 +160,7 @@ def test_a_collision(count: int | None, raised: int, name: str) -> None:
         send create {name}#1            -> exists
         read controllerrevisions {name} -> v2@19
         send collisions {raised}        -> 200@31
-        fails (ControllerRevision default/{name} holds another template: the collision count is {raised} now): need daemonsets 31
+        fails ({why}): need daemonsets 31
         """,
     )
     history(
