@@ -33,7 +33,7 @@ class Eligibility:
         self._node_name = placement.node_name
         self._filter = NodeFilter(placement)
         self._tolerations = tolerations_for_pods(placement)
-        self._of_taints: dict[tuple[Taint, ...], tuple[bool, bool]] = {(): RUN}
+        self._of_taints: dict[tuple[Taint, ...], tuple[bool, bool]] = {}
 
     def eligible(self, node: Node) -> tuple[bool, bool]:
         """(whether the node should get a pod, whether a pod that is there may stay)."""
@@ -53,7 +53,7 @@ class Eligibility:
         else:
             answer = RUN
         if len(self._of_taints) >= _TAINT_SETS_MAX:
-            self._of_taints = {(): RUN}
+            self._of_taints.clear()
         self._of_taints[taints] = answer
         return answer
 
