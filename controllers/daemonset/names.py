@@ -103,32 +103,40 @@ def choose(names: Names, wanted: Iterable[str], podmap: PodMap, taken: Taken, li
     for node in wanted:
         if not taken.held and len(fresh) >= count:
             break
-        if len(podmap.get(node, ())) >= limit:
+        present = podmap.get(node, ())
+        if len(present) >= limit:
             continue
-        own = _names_of(names, node, taken, limit, fresh)
-        free = next((name for name in own if not taken.is_borne(name)), "")
-        if not free:
-            held_back += not taken.held.isdisjoint(own)
-        elif free in taken.held:
+        free, waits = _free_name(names, node, present, taken, limit, fresh)
+        held_back += waits
+        if free in taken.held:
             held[free] = node
-        else:
+        elif free:
             fresh[free] = node
     chosen = {**held, **fresh}
     return Chosen(chosen if len(chosen) <= count else dict(list(chosen.items())[:count]), held_back)
 
 
-def _names_of(names: Names, node: str, taken: Taken, limit: int, others: Container[str]) -> list[str]:
-    """The names that count as the node's: those held, for their creates may land anyway, then the first that are not
-    passed over, `limit` in all. `others`: names just given to other nodes.
+def _free_name(
+    names: Names, node: str, present: Iterable[Pod], taken: Taken, limit: int, others: Container[str]
+) -> tuple[str, bool]:
+    """The name of the node's next pod; or none, and whether that is because of names that are held.
+
+    One that is held and free comes first, for its create may land anyway. Otherwise it is one of the first `limit`
+    that are not passed over, if the pods present and what may come of held names leave room for it. `others`: names
+    just given to other nodes.
     """
     held: list[str] = []
-    rest: list[str] = []
+    usable: list[str] = []
     for k in count_up():
-        if len(held) + len(rest) >= limit and (k >= HELD_UP_TO or not taken.held):
+        if len(usable) >= limit and (k >= HELD_UP_TO or not taken.held):
             break
         name = names.name(node, k)
         if name in taken.held:
+            if not taken.is_borne(name):
+                return name, False
             held.append(name)
         elif name not in others and not taken.is_passed_over(name, node):
-            rest.append(name)
-    return held + rest[: max(0, limit - len(held))]
+            usable.append(name)
+    if held and len({pod.name for pod in present}.union(held)) >= limit:
+        return "", True
+    return next((name for name in usable[:limit] if not taken.is_borne(name)), ""), False
