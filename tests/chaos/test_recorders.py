@@ -14,7 +14,7 @@ from cluster.embedded.server import EmbeddedCluster, Settings
 from workers.chaos.audit_log import read_requests
 from workers.chaos.journal import Journal
 from workers.chaos.live import Live
-from workers.chaos.load import PLANS, Role, body
+from workers.chaos.plans import PLANS, Role, body
 from workers.chaos.sightings import NamespaceSeen, OwnerSeen, PodSeen
 
 WORKER = {"User-Agent": "oarlock/0.1 (worker)"}

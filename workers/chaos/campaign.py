@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from cluster import config
 from workers.chaos.api_faults import ApiFaults
-from workers.chaos.evidence import Facts
+from workers.chaos.evidence import Blow, Facts
 from workers.chaos.faults import Faults
 from workers.chaos.journal import Journal
 from workers.chaos.live import Live
@@ -28,6 +28,7 @@ from workers.chaos.rig import Rig, RigFailed
 from workers.chaos.roster import Roster
 from workers.chaos.saved import JOURNAL, MONITOR, SCHEDULE, write_notes
 from workers.chaos.schedule import Planned, Timing, schedule
+from workers.chaos.second_fleet import SecondFleet
 from workers.chaos.verdict import Run
 from workers.settings import Settings
 
@@ -37,6 +38,10 @@ QUIET_S = 2.5
 FIRST_LIMIT_S = 40.0
 PROGRESS_S = 5.0
 API_FAULTS_FIRST_S = 0.5
+SECOND_AFTER, SECOND_SHARE = 0.35, 0.25
+"""When the second fleet comes and for how long it stays, as shares of the duration."""
+SECOND_LEAST_S, SECOND_S = 5.0, 10.0
+"""It stays so long at least, and at most; about two it needs to begin."""
 OVERTIME = 1.2
 """A busy machine may take so much longer than asked for, before faults are left out."""
 
@@ -46,7 +51,7 @@ SHORTER = Settings(lease_ms=3_000, renew_every_ms=900, request_timeout_ms=1_500)
 
 @dataclass(frozen=True)
 class Options:
-    """What to run. ``settings``: of the fleet."""
+    """What to run. ``settings``: of the fleet. ``second_fleet``: have another run beside it for a while."""
 
     seed: int
     duration_s: float
@@ -56,6 +61,7 @@ class Options:
     ingestors: int
     root: Path
     settings: Settings = SHORTER
+    second_fleet: bool = False
 
     @property
     def timing(self) -> Timing:
@@ -124,24 +130,29 @@ class Campaign:
         faults = Faults(rig, prey, options.seed)
         api_faults = ApiFaults(rig.api_url, options.seed, options.settings.request_timeout_ms / 1000)
         load = Load(config.load(rig.state.kubeconfig), live, options.seed)
-        async with contextlib.aclosing(load), _in_background(monitor.run()):
+        second = SecondFleet(root, rig.state.kubeconfig, options.settings) if options.second_fleet else None
+        async with contextlib.aclosing(load), _in_background(monitor.run()), _stopped_in_the_end(second):
             await asyncio.wait_for(monitor.attached.wait(), 10)
             await journal.listen()
             async with _in_background(journal.run()), _in_background(roster.run()):
                 await load.begin()
                 if not await self._settled(rig, live, journal, FIRST_LIMIT_S, quiet_s=0.0):
                     raise CampaignFailed(f"before any fault: {'; '.join(live.unsettled())}")
-                self._tell(f"{len(live.owners)} owners, {len(live.pods)} pods at rest; {len(self.plan)} faults to come")
+                self._tell(
+                    f"{len(live.owners) + len(live.daemon_sets)} owners, {len(live.pods)} pods at rest; {len(self.plan)} faults to come"
+                )
                 begin_s = asyncio.get_running_loop().time()
                 async with (
                     _in_background(api_faults.run()),
                     _in_background(load.run()),
+                    _in_background(self._beside(second, faults)),
                     _in_background(self._progress(begin_s, faults, live, prey)),
                 ):
                     await asyncio.sleep(API_FAULTS_FIRST_S)
                     await faults.run(self.plan, begin_s, begin_s + options.duration_s * OVERTIME)
                     left_s = begin_s + options.duration_s - asyncio.get_running_loop().time()
                     await asyncio.sleep(max(0.0, left_s))
+                    await _stop(second)
                 faults.thaw()
                 await api_faults.clear()
                 await load.finish()
@@ -157,6 +168,9 @@ class Campaign:
         prey.close()
         run = self._run(faults, api_faults, load, max(0.0, settle_s))
         facts = Facts(options.settings.drain_ms / 1000, faults_ended_s, ended_s, SETTLE_LIMIT_S)
+        if second is not None and second.from_s:
+            timeout_ms = second.settings.request_timeout_ms
+            facts = facts._replace(second_from_s=second.from_s, second_to_s=second.to_s, second_timeout_ms=timeout_ms)
         write_notes(root, run, facts, faults.blows, journal.from_rv, journal.gaps, roster.ends)
 
     def _run(self, faults: Faults, api_faults: ApiFaults, load: Load, settle_s: float) -> Run:
@@ -174,7 +188,28 @@ class Campaign:
             settings=options.told_settings(),
             settle_s=round(settle_s, 2),
             state_dir=str(options.root),
+            second_fleet=options.second_fleet,
         )
+
+    async def _beside(self, second: SecondFleet | None, faults: Faults) -> None:
+        """Have the second fleet run for a while. Raises CampaignFailed where it does not."""
+        if second is None:
+            return
+        duration_s = self._options.duration_s
+        await asyncio.sleep(SECOND_AFTER * duration_s)
+        try:
+            await second.start()
+        except OSError as error:
+            raise CampaignFailed(f"the second fleet: {error}") from None
+        faults.blows.append(Blow(second.from_s, "second fleet"))
+        self._tell("a second fleet has come")
+        until_s = time.monotonic() + max(SECOND_LEAST_S, min(SECOND_S, SECOND_SHARE * duration_s))
+        while time.monotonic() < until_s:
+            await asyncio.sleep(0.1)
+            if why := second.ended():
+                raise CampaignFailed(f"the second fleet has ended: {why}")
+        await second.stop()
+        self._tell("the second fleet has gone")
 
     async def _settled(self, rig: Rig, live: Live, journal: Journal, limit_s: float, quiet_s: float) -> bool:
         """Wait until every owner is as it should be and nothing has changed for a while. False: not in time."""
@@ -212,6 +247,19 @@ async def _see_the_end(prey: Prey, monitor: MonitorRecorder) -> None:
         await asyncio.wait_for(monitor.seen_to_the_end.wait(), 20)
     except (RedisError, TimeoutError) as error:
         raise CampaignFailed(f"the trace of Redis was not read to its end: {type(error).__name__} {error}") from None
+
+
+async def _stop(second: SecondFleet | None) -> None:
+    if second is not None:
+        await second.stop()
+
+
+@contextlib.asynccontextmanager
+async def _stopped_in_the_end(second: SecondFleet | None) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await _stop(second)
 
 
 @contextlib.asynccontextmanager

@@ -45,11 +45,22 @@ SHOWN_MAX = 5
     help="How many. Default: 5 in 4 seconds. Of 300 about 240 kill workers, 30 ingestors, 15 supervisors; 10 are"
     " pauses, 5 lose Redis.",
 )
-@click.option("--nodes", type=click.IntRange(1, 5_000), default=5, show_default=True, help="Simulated nodes.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 5_000),
+    default=5,
+    show_default=True,
+    help="Simulated nodes; the load adds ten of its own.",
+)
 @click.option(
     "--workers", type=click.IntRange(2, 256), default=6, show_default=True, help="RQ workers of two supervisors."
 )
 @click.option("--ingestors", type=click.IntRange(1, 16), default=2, show_default=True, help="Ingestors.")
+@click.option(
+    "--second-fleet",
+    is_flag=True,
+    help="For a while have another fleet, with its own Redis and Lease, run the same controllers beside this one.",
+)
 @click.option(
     "--state-dir",
     type=click.Path(path_type=Path),
@@ -71,14 +82,16 @@ def chaos(
     nodes: int,
     workers: int,
     ingestors: int,
+    second_fleet: bool,
     state_dir: Path | None,
     earlier: Path | None,
     output: str,
 ) -> int:
-    """Start an `oarlock up` and a second supervisor, scale and disturb ReplicaSets without a pause, and meanwhile kill
-    workers (where it can be, with writes in flight), ingestors and supervisors, freeze hosts for longer than the lease,
-    lose Redis, and have the API server delay, drop, refuse and fail requests. Then judge from evidence alone: the audit
-    log, a watch of its own, and MONITOR of the Redis.
+    """Start an `oarlock up` and a second supervisor; without a pause scale and disturb ReplicaSets and
+    ReplicationControllers, roll DaemonSets, and relabel, taint, remove and add nodes; and meanwhile kill workers (where
+    it can be, with writes in flight), ingestors and supervisors, freeze hosts for longer than the lease, lose Redis,
+    and have the API server delay, drop, refuse and fail requests. Then judge from evidence alone: the audit log, a
+    watch of its own, and MONITOR of the Redis.
 
     Exit 0 only if nothing was violated *and* there was enough opportunity for it; 1 if not. The last line is one JSON
     object; the seed decides the schedule.
@@ -91,17 +104,22 @@ def chaos(
       overlaps              two locks on a key, or a step of an earlier holder or epoch accepted
       lost_keys             a change no claim had read, or an unlock that did not give the key back
       stuck_keys            not as it should be 30 s after the faults stopped
+      duplicate_daemon_pods a create made a second pod of a DaemonSet on a node (a third while it surges)
+      nodes_down_by_us      a delete left more nodes of a DaemonSet down through our deletes than maxUnavailable
       duplicate_names, unannounced_writes, unguarded_deletes, statuses_backwards, early_opens, watermarks_backwards
       crashes               a supervisor, ingestor or Redis that ended without being killed
       evidence_gaps         what the recorders missed
       opportunities         kills_with_write_in_flight, already_exists, late_commits (after the sender's death),
-                            stale_nonce_refusals, reissued_writes, live_lists, epochs, creates, deletes, rests, ...
+                            stale_nonce_refusals, reissued_writes, live_lists, epochs, creates, deletes, rests,
+                            rollouts, rolling_deletes, most_nodes_down, daemon_already_exists, node_moves, ...
+      by_kind               queue -> {creates, deletes, already_exists, claims, rests, changes_followed}
       too_few               opportunity -> {had, needed}
-      faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, total, asked,
-                            missed (no victim), api (requests befallen, by action)
+      faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, second_fleets, total,
+                            asked, missed (no victim), api (requests befallen, by action)
       recovery              worker_kill_to_claim_ms, supervisor_kill_to_claim_ms, change_to_claim_ms
                             {count, p50, p99, max}; settle_s: from the last fault until all was at rest
       answers, load         what the API answered to the workers; what the load did
+      not_judged            what is not judged beside a second fleet
       seed, duration_s, settings, state_dir
     """
     quiet = output == "json"
@@ -116,7 +134,7 @@ def chaos(
     if faults is None:
         faults = round(duration_s / SECONDS_A_FAULT)
     root, made_here = _root(state_dir)
-    options = Options(seed, duration_s, faults, nodes, workers, ingestors, root, settings)
+    options = Options(seed, duration_s, faults, nodes, workers, ingestors, root, settings, second_fleet)
     tell = _tell_nobody if quiet else _print_now
     campaign = Campaign(options, tell)
     tell(
@@ -193,6 +211,8 @@ def _report(verdict: Verdict, evidence: Evidence) -> None:
         f" {worker['p50']} ms (p50), {worker['p99']} ms (p99), {worker['max']} ms (most);"
         f" all at rest {run.settle_s} s after the last fault"
     )
+    if told["not_judged"]:
+        click.echo(f"not judged {told['not_judged']}")
     click.echo(f"verdict: {verdict.word}" + ("" if verdict.word == "pass" else f"; evidence in {run.state_dir}"))
 
 
