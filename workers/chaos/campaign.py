@@ -138,9 +138,8 @@ class Campaign:
                 await load.begin()
                 if not await self._settled(rig, live, journal, FIRST_LIMIT_S, quiet_s=0.0):
                     raise CampaignFailed(f"before any fault: {'; '.join(live.unsettled())}")
-                self._tell(
-                    f"{len(live.owners) + len(live.daemon_sets)} owners, {len(live.pods)} pods at rest; {len(self.plan)} faults to come"
-                )
+                owners = len(live.owners) + len(live.daemon_sets)
+                self._tell(f"{owners} owners, {len(live.pods)} pods at rest; {len(self.plan)} faults to come")
                 begin_s = asyncio.get_running_loop().time()
                 async with (
                     _in_background(api_faults.run()),
