@@ -160,8 +160,8 @@ def as_cells(row: Obj, now_ms: int) -> Obj:
         "name": row["name"],
         "status": f"{ready},SchedulingDisabled" if row["cordoned"] else ready,
         "pods": f"{row.get('pods', '-')}/{row['room'] if row['room'] is not None else '-'}",
-        "taints": row["taints"],
-        "labels": told,
+        "taints": row["taints"] or None,
+        "labels": told or None,
         "age": span(max(0, now_ms - unix_ms(row["created"])) // 1000 * 1000),
     }
 

@@ -300,6 +300,105 @@ def test_a_mind_changed_twice_is_one_write() -> None:
     assert conditions(only(k.due(1e9, AT)))["Ready"] == "True"
 
 
+def node(ready: str = "True", name: str = "n", **annotations: str) -> Obj:
+    status = {**NODE["status"], "conditions": [{"type": "Ready", "status": ready}]}
+    return {"metadata": {"name": name, "annotations": annotations}, "status": status}
+
+
+def test_pods_are_ready_only_on_nodes_that_are() -> None:
+    k = kubelet()
+    k.pod_changed(pod(), 0)
+    running = applied(pod(), only(k.due(0, AT)))
+    k.pod_changed(running, 0)
+    for state, ready in (("False", "False"), ("Unknown", None), ("True", "True"), ("Unknown", "False")):
+        k.node_changed(node(state), 10)
+        actions = k.due(10, AT)
+        if ready is None:
+            assert actions == Actions(), "they are unready already"
+        else:
+            assert conditions(only(actions))["Ready"] == ready
+        k.node_changed(node(state), 11)
+        assert k.due(11, AT) == Actions(), "nothing has changed"
+
+
+def test_a_pod_that_comes_to_a_node_that_is_not_ready_runs_and_becomes_ready_with_it() -> None:
+    k = kubelet()
+    k.node_changed(node("False"), 0)
+    k.pod_changed(pod(), 0)
+    status = only(k.due(0, AT))
+    assert status["phase"] == "Running"
+    assert conditions(status)["Ready"] == "False"
+    k.pod_changed(applied(pod(), status), 0)
+    assert k.due(1e6, AT) == Actions()
+    k.node_changed(node("True"), 2e6)
+    assert conditions(only(k.due(2e6, AT)))["Ready"] == "True"
+
+
+def test_a_pod_that_is_to_be_unready_stays_so_when_its_node_comes_back() -> None:
+    k = kubelet(ready_ms=500)
+    never = pod({"oarlock.io/sim-never-ready": "true"})
+    for entry in (never, pod(meta={"uid": "later"})):
+        k.pod_changed(entry, 0)
+    assert len(k.due(0, AT).statuses) == 2
+    k.node_changed(node("False"), 100)
+    k.node_changed(node("True"), 200)
+    assert k.due(499, AT) == Actions()
+    actions = k.due(1e6, AT)
+    assert [ref.uid for ref, _ in actions.statuses] == ["later"]
+
+
+def test_on_a_node_out_of_reach_nothing_starts_or_ends_until_it_is_back() -> None:
+    k = kubelet()
+    k.pod_changed(pod(), 0)
+    k.due(0, AT)
+    k.node_changed(node("Unknown"), 10)
+    assert conditions(only(k.due(10, AT)))["Ready"] == "False"
+    k.pod_changed(leaving(), 20)
+    k.pod_changed(pod(meta={"uid": "new", "name": "new"}), 20)
+    assert k.due(1e6, AT) == Actions()
+    assert k.next_ms() is None
+    k.node_changed(node("False"), 2e6)
+    actions = k.due(2e6, AT)
+    assert [ref.uid for ref in actions.removals] == ["u"]
+    assert [(ref.uid, status["phase"]) for ref, status in actions.statuses] == [("new", "Running")]
+
+
+def test_the_pods_of_a_node_out_of_reach_that_is_removed_are_given_up() -> None:
+    k = kubelet(gone_node_ms=100)
+    k.node_changed(node("Unknown"), 0)
+    k.pod_changed(leaving(), 0)
+    k.pod_changed(pod(meta={"uid": "new"}), 0)
+    assert k.due(0, AT) == Actions()
+    k.node_gone("n", 10)
+    assert {ref.uid for ref in k.due(110, AT).removals} == {"u", "new"}
+
+
+def test_a_node_that_comes_back_healthy_under_its_old_name_has_ready_pods() -> None:
+    k = kubelet(gone_node_ms=1000)
+    k.pod_changed(pod(), 0)
+    k.due(0, AT)
+    k.node_changed(node("False"), 1)
+    k.due(1, AT)
+    k.node_gone("n", 2)
+    k.node_changed(node("True"), 3)
+    assert conditions(only(k.due(3, AT)))["Ready"] == "True"
+    assert k.due(1e6, AT) == Actions()
+
+
+@pytest.mark.parametrize(("value", "reason"), [("OutOfcpu", "OutOfcpu"), ("true", "Rejected")])
+def test_a_kubelet_that_takes_no_pods(value: str, reason: str) -> None:
+    k = kubelet()
+    k.pod_changed(pod(meta={"uid": "before"}), 0)
+    k.due(0, AT)
+    k.node_changed(node(**{"oarlock.io/sim-reject": value}), 1)
+    k.pod_changed(pod(), 1)
+    ((ref, status),) = k.due(1, AT).statuses
+    assert (ref.uid, status["phase"], status["reason"]) == ("u", "Failed", reason)
+    k.pod_changed(pod(status={**status}), 2)
+    k.node_changed(node(), 3)
+    assert k.due(1e6, AT) == Actions(), "what has failed stays so"
+
+
 def test_so_many_at_a_time() -> None:
     k = kubelet()
     for i in range(10):

@@ -160,6 +160,78 @@ def test_pods_made_for_one_node_go_there() -> None:
     assert placed(put(s, *pods)) == {f"p{i}": f"n{i}" for i in range(50)}
 
 
+def pinned(name: str, *nodes: str, **spec: Any) -> Obj:
+    """A pod for certain nodes only, as daemon pods are."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in nodes]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return pod(name, affinity={"nodeAffinity": required}, **spec)
+
+
+class Counted(dict[str, Any]):
+    """Counts how often something is looked up or gone through."""
+
+    looks = 0
+
+    def __getitem__(self, key: str) -> Any:
+        self.looks += 1
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Any:
+        self.looks += len(self)
+        return super().__iter__()
+
+
+def test_a_pod_made_for_one_node_costs_the_same_on_a_thousand() -> None:
+    def looks(nodes: int) -> int:
+        s = scheduler(*(node(f"n{i}") for i in range(nodes)))
+        s._nodes = counted = Counted(s._nodes)
+        assert placed(put(s, pinned("p", "n1"), pinned("none", "ghost"))) == {"p": "n1"}
+        return counted.looks
+
+    assert looks(1000) == looks(2) < 10
+
+
+def test_only_its_own_node_wakes_a_pod_made_for_one() -> None:
+    s = scheduler(node("a", pods=0), node("b"))
+    assert told(put(s, pinned("p", "a"), pinned("q", "ghost", "a"), pod("r", nodeSelector={"x": "y"}))) == {
+        "p": "0/2 nodes are available: 1 Too many pods.",
+        "q": "0/2 nodes are available: 1 Too many pods.",
+        "r": "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+    }
+    s.node_changed(node("b", labels={"x": "z"}))
+    assert s.waiting == 1, "r may go anywhere, p and q may not"
+    assert list(told(s.schedule(0.0))) == ["r"]
+    s.node_changed(node("ghost"))
+    assert placed(s.schedule(0.0)) == {"q": "ghost"}
+    s.node_changed(node("a"))
+    assert placed(s.schedule(0.0)) == {"p": "a"}
+    s.node_changed(node("c"))
+    s.pod_changed(pod("r", meta=LEAVING))
+    assert s.schedule(0.0) == Decisions(), "nobody is parked any more"
+
+
+def test_a_parked_pod_that_goes_is_forgotten_by_its_node() -> None:
+    s = scheduler(node("a", pods=0))
+    put(s, pinned("gone", "a", "b"), pinned("changed", "a", "b"))
+    s.pod_gone("gone")
+    s.pod_changed(pinned("changed", "b"))
+    assert told(s.schedule(0.0)) == {"changed": "0/1 nodes are available."}
+    assert len(s._parked) == 1
+    s.node_changed(node("a"))
+    assert s.waiting == 0
+    s.node_changed(node("b"))
+    assert placed(s.schedule(0.0)) == {"changed": "b"}
+
+
+def test_room_that_is_given_back_wakes_who_waits_for_it() -> None:
+    s = scheduler(node("a", pods=1), node("b", pods=1))
+    put(s, pod("x", nodeName="a"), pod("y", nodeName="b"))
+    put(s, pinned("p", "a"), pinned("q", "b"))
+    s.pod_gone("x")
+    assert placed(s.schedule(0.0)) == {"p": "a"}
+    assert s.waiting == 0
+
+
 def test_a_gone_node_takes_nobody_and_comes_back_with_its_pods() -> None:
     s = scheduler(node("a", pods=1), node("b", pods=1))
     put(s, pod("x", nodeName="a"))

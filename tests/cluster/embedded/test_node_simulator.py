@@ -180,6 +180,131 @@ def test_the_pods_of_a_deleted_node_are_given_up() -> None:
     assert {pod["spec"]["nodeName"] for pod in world.store.list("Pod")} == {"node-1"}
 
 
+def node_of(world: World, name: str) -> Obj:
+    return world.store.get("Node", "", name) or {}
+
+
+def set_ready(world: World, name: str, ready: str) -> None:
+    node = node_of(world, name)
+    others = [c for c in node["status"]["conditions"] if c["type"] != "Ready"]
+    status = {**node["status"], "conditions": [*others, {"type": "Ready", "status": ready}]}
+    world.store.update("Node", {**node, "status": status})
+
+
+def taint_keys(world: World, name: str) -> set[str]:
+    return {f"{t['key']}:{t['effect']}" for t in node_of(world, name)["spec"].get("taints", [])}
+
+
+def test_a_cordon_is_a_taint() -> None:
+    world = World(nodes=1)
+    node = node_of(world, "node-0")
+    world.store.update("Node", {**node, "spec": {**node["spec"], "unschedulable": True}})
+    world.settle()
+    assert taint_keys(world, "node-0") == {"node.kubernetes.io/unschedulable:NoSchedule"}
+    daemon = {"containers": [], "tolerations": [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]}
+    add(world.store, "Pod", "daemon", spec=daemon)
+    add(world.store, "Pod", "other")
+    world.settle()
+    assert (world.pod("daemon")["status"]["phase"], world.pod("other")["status"]["phase"]) == ("Running", "Pending")
+    node = node_of(world, "node-0")
+    world.store.update("Node", {**node, "spec": {"taints": node["spec"]["taints"]}})
+    world.settle()
+    assert taint_keys(world, "node-0") == set()
+    assert world.pod("other")["status"]["phase"] == "Running"
+
+
+def test_a_node_that_is_not_ready_loses_the_pods_that_do_not_bear_it() -> None:
+    world = World(nodes=1)
+    not_ready = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+    add(world.store, "Pod", "plain")
+    add(
+        world.store, "Pod", "patient", spec={"containers": [], "tolerations": [{**not_ready, "tolerationSeconds": 300}]}
+    )
+    add(world.store, "Pod", "daemon", spec={"containers": [], "tolerations": [not_ready]})
+    world.settle()
+    set_ready(world, "node-0", "False")
+    world.settle()
+    assert taint_keys(world, "node-0") == {
+        "node.kubernetes.io/not-ready:NoSchedule",
+        "node.kubernetes.io/not-ready:NoExecute",
+    }
+    assert {p["metadata"]["name"] for p in world.store.list("Pod")} == {"patient", "daemon"}
+    assert ready_pods(world) == set()
+    world.settle(299)
+    assert world.pod("patient")
+    world.settle(1)
+    assert {p["metadata"]["name"] for p in world.store.list("Pod")} == {"daemon"}
+    set_ready(world, "node-0", "True")
+    world.settle()
+    assert taint_keys(world, "node-0") == set()
+    assert ready_pods(world) == {"daemon"}
+
+
+def ready_pods(world: World) -> set[str]:
+    return {
+        pod["metadata"]["name"]
+        for pod in world.store.list("Pod")
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", ()))
+    }
+
+
+def test_pods_do_not_leave_a_node_out_of_reach() -> None:
+    world = World(nodes=1)
+    add(world.store, "Pod", "p", spec={"containers": [], "terminationGracePeriodSeconds": 30})
+    world.settle()
+    set_ready(world, "node-0", "Unknown")
+    world.settle()
+    assert "node.kubernetes.io/unreachable:NoExecute" in taint_keys(world, "node-0")
+    assert world.pod("p")["metadata"]["deletionTimestamp"], "evicted"
+    set_ready(world, "node-0", "True")
+    world.settle()
+    assert world.pod("p") == {}
+
+
+def test_heartbeats_change_nothing_else() -> None:
+    world = World(nodes=4, heartbeat_ms=10_000)
+    world.settle()
+    before = {node["metadata"]["name"]: node for node in world.store.list("Node")}
+    rv = world.store.rv
+    world.store.clock = lambda: 1_800_000_100.0
+    world.nodes._clock = world.store.clock
+    world.settle(10)
+    assert world.store.rv == rv + 4
+    for node in world.store.list("Node"):
+        was = before[node["metadata"]["name"]]
+        assert (node["spec"], node["metadata"]["labels"]) == (was["spec"], was["metadata"]["labels"])
+        assert {c["lastHeartbeatTime"] for c in node["status"]["conditions"]} == {"2027-01-15T08:01:40Z"}
+        assert [c["lastTransitionTime"] for c in node["status"]["conditions"]] == [
+            c["lastTransitionTime"] for c in was["status"]["conditions"]
+        ]
+
+
+def test_a_node_that_comes_and_goes_many_times_over() -> None:
+    world = World(nodes=0, gone_node_ms=1000)
+    spec = {"containers": [], "nodeSelector": {"kubernetes.io/hostname": "n"}}
+    for turn in range(3):
+        world.store.create("Node", {"metadata": {"name": "n"}})
+        add(world.store, "Pod", f"p{turn}", spec=spec)
+        world.settle()
+        assert world.phases() == {"Running": 1}
+        world.store.delete("Node", "", "n")
+        world.settle()
+        world.settle(1)
+        assert world.phases() == {}
+
+
+def test_many_nodes_at_once() -> None:
+    world = World(nodes=0)
+    for i in range(200):
+        world.store.create("Node", {"metadata": {"name": f"n{i}"}, "spec": {"unschedulable": i % 2 == 0}})
+    world.settle()
+    nodes = world.store.list("Node")
+    assert all(node["status"]["conditions"][-1]["status"] == "True" for node in nodes)
+    assert sum(bool(node["spec"].get("taints")) for node in nodes) == 100
+    assert len({node["status"]["addresses"][0]["address"] for node in nodes}) == 200
+    assert world.store.rv == 1 + 1 + 200 + 200 + 100, "one write to register, one for a taint"
+
+
 def test_a_node_of_somebody_else_is_taken_over() -> None:
     world = World(nodes=0)
     add(world.store, "Pod", "p")
