@@ -47,7 +47,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What to do, in stages: adopt and release; then create or delete, never both. An empty plan: all is
+    """What to do, in stages: adopt and release; then create, then delete. An empty plan: all is
     well.
 
     An adoption or release that fails for certain ends the turn before anything is created or deleted and
