@@ -136,16 +136,19 @@ for i = 1, taken do
   local key, expect = names[i], records[i]
   if #expect > 0 then
     -- A name left in the record may still be created by whoever recorded it: it is held from now on.
-    local held = {}
+    local held, dropped = {}, false
     for f = 1, #expect, 2 do
       local name = string.match(expect[f], '^create (.+)$')
       if name then held[#held + 1], held[#held + 2] = 'hold ' .. name, 'until_ms=' .. number(now + hold_ms) end
       local until_ms = string.match(expect[f], '^hold ') and string.match(expect[f + 1], '^until_ms=(%d+)$')
-      if until_ms and tonumber(until_ms) <= now and holds_end() then redis.call('HDEL', expects[i], expect[f]) end
+      if until_ms and tonumber(until_ms) <= now and holds_end() then
+        redis.call('HDEL', expects[i], expect[f])
+        dropped = true
+      end
     end
     for at = 1, #held, 4000 do redis.call('HSET', expects[i], unpack(held, at, math.min(at + 3999, #held))) end
     keep_record(queue, key, 0)
-    expect = redis.call('HGETALL', expects[i])
+    if dropped or #held > 0 then expect = redis.call('HGETALL', expects[i]) end
   end
   local found = {}
   for group = 1, groups do found[group] = {} end

@@ -1,0 +1,74 @@
+"""Values as the scripts send and take them."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.values import BACK_OFF, Cached, Entry, LoadSpec, Record, RecordedDelete
+
+VALUES = [
+    b"5 uid-1\nowner=u node=n1 mirror\nq:ns/a q:ns/b\nblob",
+    b"99999999999999999999 \n\n\n",
+    b"7 u\n\n\n" + bytes(range(256)) + b"\n\n",
+]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_one_object_is_read_as_many_are(value: bytes) -> None:
+    one = Cached.parse(value)
+    assert Cached.parse_all([value, value]) == [one, one]
+    assert isinstance(Cached.parse_all([value])[0], Cached)
+    head, entries, wakes = value.split(b"\n")[:3]
+    assert f"{one.rv} {one.uid}".encode() == head
+    assert b"\n".join([head, entries, wakes, one.blob]) == value
+
+
+@pytest.mark.parametrize(
+    ("entry", "field", "detail"),
+    [
+        (Entry("create", "pods/a"), "create pods/a", ""),
+        (Entry("create", "pods/a", hint="node=n1"), "create pods/a", "node=n1"),
+        (Entry("delete", "pods/a", "u", "5"), "delete pods/a", "uid=u rv=5"),
+        (Entry(BACK_OFF, "n1", hint="generation=1 delay_ms=2"), "backoff n1", "generation=1 delay_ms=2"),
+    ],
+)
+def test_an_entry_as_it_is_stored(entry: Entry, field: str, detail: str) -> None:
+    assert (entry.field, entry.detail) == (field, detail)
+
+
+def test_a_load_spec_as_a_claim_reads_it() -> None:
+    children = (("pods", "owner", "uid"), ("revs", "owner", "uid"), ("pods", "node", "name"))
+    spec = LoadSpec("q", "sets", children, (("nodes", ""), ("classes", "g:7")))
+    assert spec.text == "q sets pods/owner/uid revs/owner/uid pods/node/name nodes/-/mirror classes/g:7/mirror"
+    assert spec.resources == ("pods", "revs")
+    assert LoadSpec("q", "sets").text == "q sets"
+
+
+def test_a_record_in_all_its_words() -> None:
+    said = {
+        "owner": "uid-web",
+        "create pods/a": "pending since_ms=5 node=n1 zone=z",
+        "create pods/b": "pending since_ms=5",
+        "delete pods/c": "pending since_ms=5 uid=u rv=7",
+        "delete pods/d": "answered uid=v rv=8",
+        "hold pods/a": "until_ms=9",
+        "blocked pods/e": "uid=w",
+        "backoff n1": "generation=1 delay_ms=1000 at_ms=5",
+        "backoff n2": "pending",
+        "status sets/web": "pending since_ms=5",
+    }
+    record = Record.parse([text for pair in said.items() for text in pair])
+    assert record == Record(
+        "uid-web",
+        ("pods/a", "pods/b"),
+        (RecordedDelete("pods/c", "u", "7", False), RecordedDelete("pods/d", "v", "8", True)),
+        (("status", "sets/web"),),
+        frozenset({"pods/a"}),
+        {"pods/e": "w"},
+        {"pods/a": "node=n1 zone=z"},
+        {"n1": "generation=1 delay_ms=1000 at_ms=5", "n2": "pending"},
+    )
+    assert Record.parse([]) is None
+    only = Record.parse(["owner", "u", "backoff n1", "pending"])
+    assert only is not None
+    assert not only.pending
