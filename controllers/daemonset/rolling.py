@@ -65,9 +65,9 @@ def _without_surge(
     must_replace: list[Pod] = []
     candidates: list[Pod] = []
     for node in sorted(podmap.keys() | desired):
-        new, old, excess = _staying(podmap.get(node, ()), owner, revision)
+        new, old, _ = _staying(podmap.get(node, ()), owner, revision)
         only = new or old
-        if excess or only is None or (new and old):
+        if only is None or (new and old):
             unavailable += 1
         elif is_available(only, owner.min_ready_seconds, now_ms):
             if old:
@@ -134,7 +134,7 @@ def _with_surge(
 
 def _staying(pods: Collection[Pod], owner: DaemonSet, revision: str) -> tuple[Pod | None, Pod | None, bool]:
     """Of the pods of a node that are not being deleted the new one, the old one, and whether there are more than one
-    of either.
+    of either, in which case none is given.
     """
     new: Pod | None = None
     old: Pod | None = None

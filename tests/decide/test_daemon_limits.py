@@ -47,6 +47,7 @@ def test_limits(unavailable, surge, desired, limits):
         pytest.param(None, 1, "maxUnavailable is absent", id="absent, though it surges"),
         pytest.param("1", None, "maxUnavailable .* '1'", id="a text without percent sign"),
         pytest.param("ten%", None, "maxUnavailable .* 'ten%'", id="no number"),
+        pytest.param("1%%", None, "maxUnavailable .* '1%%'", id="something behind it"),
         pytest.param(" 1%", None, "maxUnavailable .* ' 1%'", id="a blank"),
         pytest.param("1_0%", None, "maxUnavailable .* '1_0%'", id="a number only to Python"),
         pytest.param("\u0661%", None, "maxUnavailable", id="a digit of another script"),

@@ -45,6 +45,7 @@ def creates(result: Rolling) -> str:
         pytest.param("n O N", 1, "", id="an unavailable new one uses up the limit"),
         pytest.param("n O O", 2, "1O", id="and leaves the rest of it"),
         pytest.param("n n n O O", 3, "", id="26.2.4 new ones that are never ready stop it"),
+        pytest.param("n n O O O", 1, "", id="nor do more of them than the limit"),
         pytest.param("o o o o o", 3, "0o 1o 2o 3o 4o", id="26.2.5 all that are unavailable, beyond the limit"),
         pytest.param("o O O", 1, "0o", id="an unavailable old one goes and uses up the limit"),
         pytest.param("O O o", 1, "2o", id="wherever it stands"),
@@ -89,6 +90,7 @@ def test_without_surge(words, limit, expected):
     [
         pytest.param("O O O O O", 2, "0 1", "", id="26.2.2 as many as the limit"),
         pytest.param("On On O", 2, "", "", id="26.2.2 no more until those are ready"),
+        pytest.param("On On O O O", 1, "", "", id="nor when the limit is lower by now"),
         pytest.param("ON O", 1, "1", "0O", id="26.2.2 the old one goes, the next comes"),
         pytest.param("N N N", 2, "", "", id="26.2.7 nothing is old"),
         pytest.param("o o o o o", 3, "0 1 2 3 4", "", id="26.2.6 beside all unavailable ones, beyond the limit"),
@@ -107,6 +109,7 @@ def test_without_surge(words, limit, expected):
         pytest.param("T O", 1, "1", "", id="a new one being deleted is none"),
         pytest.param("!O O O", 1, "1", "0O", id="26.2.3 one that should not run goes while enough are available"),
         pytest.param("!O o O", 1, "1 2", "", id="26.2.3 it stays while they are not"),
+        pytest.param("!O !O o o o N", 1, "2 3 4", "", id="nor do two of them"),
         pytest.param("!O On N", 1, "", "0O", id="of two the old one counts as available"),
         pytest.param("!O on N", 1, "", "", id="not if it is unavailable, even with a new one"),
         pytest.param("!O oN N", 1, "", "1o", id="nor if the new one is available"),
