@@ -15,7 +15,7 @@ def prunable(
     counts as gone.
     """
     staying = sorted((each for each in old if not each.deleting_ms), key=lambda each: (each.revision, each.name))
-    surplus = len(staying) - max(limit, 0)
+    surplus = len(staying) - limit
     if surplus <= 0:
         return ()
     return tuple([each for each in staying if not (each.hash and each.hash in live_hashes)][:surplus])

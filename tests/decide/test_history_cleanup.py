@@ -39,7 +39,6 @@ def old(*words: str) -> list[ControllerRevision]:
         pytest.param("1= 2", " ", 1, "1=", id="pods without a label protect none"),
         pytest.param("1! 2 3 4", "", 2, "2", id="what is being deleted counts as gone"),
         pytest.param("1! 2 3", "", 2, "", id="and is not deleted again"),
-        pytest.param("1 2", "", -1, "1 2", id="a limit below 0 is 0"),
     ],
 )
 def test_prunable(words: str, live: str, limit: int, gone: str) -> None:

@@ -186,6 +186,17 @@ def test_the_live_count_is_used() -> None:
         """,
         needs="daemonsets=31",
     )
+    history(
+        daemons("v1"),
+        [],
+        """
+        read daemonsets web           -> alive/count1
+        send create v1~1#1            -> exists
+        read controllerrevisions v1~1 -> v2@19
+        send collisions 2             -> conflict
+        fails (ControllerRevision default/v1~1 holds another template, raising the collision count to 2: Conflict)
+        """,
+    )
 
 
 @pytest.mark.parametrize(
