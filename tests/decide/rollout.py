@@ -1,40 +1,19 @@
 """DaemonSets in tests: an owner, pods written as a letter each, nodes by number, whole rollouts played in turns."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import count as count_up
 from typing import Any
 
 from controllers.availability import is_available
 from controllers.daemonset.decide import decide
-from controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from controllers.daemonset.plan import DaemonSnapshot
 from controllers.history.model import HASH_LABEL
-from controllers.model import OwnerRef, Pod, label_selector
+from controllers.model import Pod
 from controllers.plan import Plan
-from controllers.scheduling.model import Node, Placement, Taint
+from controllers.scheduling.model import Node, Taint
 
-from .builders import NOW_MS, TEMPLATE, UID, H, S, with_fields
-
-LABELS: Mapping[str, str] = {"app": "web"}
-OURS = OwnerRef("apps/v1", "DaemonSet", "web", UID, True, True)
-OLD_HASH, NEW_HASH = "h1", "h2"
-
-
-def daemon_set(**fields: Any) -> DaemonSet:
-    """A DaemonSet default/web that selects app=web and may lack one pod while it is updated."""
-    base: dict[str, Any] = {
-        "namespace": "default",
-        "name": "web",
-        "uid": UID,
-        "generation": 1,
-        "selector": label_selector(LABELS),
-        "template": TEMPLATE,
-        "template_digest": "d2",
-        "placement": Placement(),
-        "max_unavailable": 1,
-        "status": DaemonSetStatus(observed_generation=1),
-    }
-    return DaemonSet(**(base | fields))
+from .builders import NOW_MS, H, S, with_fields
+from .daemon_builders import AGENT, NEW, OLD, dpod, ds, node
 
 
 def node_name(number: int) -> str:
@@ -42,13 +21,8 @@ def node_name(number: int) -> str:
     return f"n{number:03}"
 
 
-def nodes(count: int) -> dict[str, Node]:
-    """So many nodes without labels or taints, by name."""
-    return {name: Node(name, f"uid-{name}", {}) for name in map(node_name, range(count))}
-
-
 _UNREADY: dict[str, Any] = {"ready": False, "ready_since_ms": 0}
-_OLD: dict[str, Any] = {"labels": {**LABELS, HASH_LABEL: OLD_HASH}}
+_OLD: dict[str, Any] = {"labels": AGENT | {HASH_LABEL: OLD}}
 _ENDING: dict[str, Any] = {"deleting_ms": NOW_MS - S}
 _LETTERS: dict[str, dict[str, Any]] = {
     "N": {},  # of the current revision, ready for an hour
@@ -64,30 +38,13 @@ _LETTERS: dict[str, dict[str, Any]] = {
 }
 
 
-def daemon_pod(name: str, node: str, **fields: Any) -> Pod:
-    """A running, ready pod of default/web on a node, of the current revision; its UID is `uid-<name>`."""
-    base: dict[str, Any] = {
-        "namespace": "default",
-        "name": name,
-        "uid": f"uid-{name}",
-        "labels": {**LABELS, HASH_LABEL: NEW_HASH},
-        "owner_refs": (OURS,),
-        "node_name": node,
-        "phase": "Running",
-        "created_ms": NOW_MS - H,
-        "ready": True,
-        "ready_since_ms": NOW_MS - H,
-    }
-    made = base | fields
-    return Pod(**made, pinned_node="" if made["node_name"] else node)
-
-
-def lettered(letters: str, node: str) -> list[Pod]:
+def lettered(letters: str, on: str) -> list[Pod]:
     """One pod a letter on one node, the former the older; `<node>-<i><letter>` is its name."""
-    return [
-        daemon_pod(f"{node}-{i}{letter}", node, created_ms=NOW_MS - H + i * S, **_LETTERS[letter])
+    made = [
+        dpod(on, name=f"{on}-{i}{letter}", created_ms=NOW_MS - H + i * S, **_LETTERS[letter])
         for i, letter in enumerate(letters)
     ]
+    return [pod if pod.node_name else with_fields(pod, pinned_node=on) for pod in made]
 
 
 def parsed(words: str) -> tuple[dict[str, Node], dict[str, list[Pod]], dict[str, tuple[bool, bool]]]:
@@ -100,12 +57,12 @@ def parsed(words: str) -> tuple[dict[str, Node], dict[str, list[Pod]], dict[str,
     podmap: dict[str, list[Pod]] = {}
     eligible: dict[str, tuple[bool, bool]] = {}
     for number, word in enumerate(words.split()):
-        node = node_name(number)
+        name = node_name(number)
         if letters := word.strip("!?-"):
-            podmap[node] = lettered(letters, node)
+            podmap[name] = lettered(letters, name)
         if "?" not in word:
-            known[node] = Node(node, f"uid-{node}", {})
-            eligible[node] = ("!" not in word, True)
+            known[name] = node(name)
+            eligible[name] = ("!" not in word, True)
     return known, podmap, eligible
 
 
@@ -113,12 +70,12 @@ class Rollout:
     """A DaemonSet and its cluster, played turn by turn with the real decision, whose writes all succeed at once.
 
     A created pod is assigned and not ready. A deleted one is gone, unless `lingers`: then it is being deleted, ready
-    as before, until `bury`. The revision is a number, its hash label `h<number>`.
+    as before, until `bury`. The revision is a number; 1 is OLD, 2 is NEW.
     """
 
     def __init__(self, node_count: int, lingers: bool = False, **fields: Any) -> None:
-        self.owner = daemon_set(**fields)
-        self.nodes = nodes(node_count)
+        self.owner = ds(**fields)
+        self.nodes = {name: node(name) for name in map(node_name, range(node_count))}
         self.pods: dict[str, Pod] = {}
         self.lingers = lingers
         self.revision = 1
@@ -127,7 +84,8 @@ class Rollout:
 
     @property
     def hash(self) -> str:
-        return f"h{self.revision}"
+        """The hash label of the current revision."""
+        return {1: OLD, 2: NEW}.get(self.revision, f"h{self.revision}")
 
     def put(self, pods: Iterable[Pod]) -> None:
         """Pods that are there already."""
@@ -142,10 +100,9 @@ class Rollout:
         plan = self.decide()
         for name in plan.create:
             assert name not in self.pods, "the API server would refuse it"
-            labels = {**LABELS, HASH_LABEL: plan.revision}
+            labels = AGENT | {HASH_LABEL: plan.revision}
             created_ms = self.now_ms + next(self._created)
-            node = plan.nodes[name]
-            self.pods[name] = daemon_pod(name, node, labels=labels, created_ms=created_ms, **_UNREADY)
+            self.pods[name] = dpod(plan.nodes[name], name=name, labels=labels, created_ms=created_ms, **_UNREADY)
         for name, uid in plan.delete:
             assert self.pods[name].uid == uid
             if self.lingers:
@@ -171,6 +128,7 @@ class Rollout:
         return sorted(found, key=lambda pod: (pod.target_node, pod.created_ms))
 
     def is_new(self, pod: Pod) -> bool:
+        """Whether it is of the current revision."""
         return pod.labels[HASH_LABEL] == self.hash
 
     def down(self) -> set[str]:
@@ -221,12 +179,12 @@ class Rollout:
                 raise ValueError(word)
         return word
 
-    def _on_node(self, letter: str, node: str) -> None:
+    def _on_node(self, letter: str, on: str) -> None:
         if letter == "t":
-            self.nodes[node] = with_fields(self.nodes[node], taints=(Taint("dedicated", "NoSchedule"),))
+            self.nodes[on] = with_fields(self.nodes[on], taints=(Taint("dedicated", "NoSchedule"),))
             return
         for name, pod in list(self.pods.items()):
-            if pod.node_name == node:
+            if pod.node_name == on:
                 del self.pods[name]
                 if letter == "e":
                     self.pods[name] = with_fields(pod, deleting_ms=self.now_ms)

@@ -7,7 +7,7 @@ from controllers.daemonset.model import ON_DELETE, ROLLING_UPDATE
 from controllers.daemonset.updated import is_updated
 
 from .builders import pod
-from .rollout import daemon_set
+from .daemon_builders import ds
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from .rollout import daemon_set
 )
 def test_limits(unavailable, surge, desired, limits):
     """Nodes that may be unavailable, and nodes that may carry two pods."""
-    owner = daemon_set(max_unavailable=unavailable, max_surge=surge)
+    owner = ds(max_unavailable=unavailable, max_surge=surge)
     assert (max_unavailable(owner, desired), max_surge(owner, desired)) == limits
 
 
@@ -57,7 +57,7 @@ def test_limits(unavailable, surge, desired, limits):
 )
 def test_what_is_no_limit(unavailable, surge, text):
     """It is said which field it is and what stands there."""
-    owner = daemon_set(max_unavailable=unavailable, max_surge=surge)
+    owner = ds(max_unavailable=unavailable, max_surge=surge)
     with pytest.raises(ValueError, match=text):
         max_unavailable(owner, 3)
 
@@ -65,7 +65,7 @@ def test_what_is_no_limit(unavailable, surge, text):
 def test_an_invalid_surge_is_said_where_it_is_asked_for():
     """Also when the other limit is in order."""
     with pytest.raises(ValueError, match="maxSurge"):
-        max_surge(daemon_set(max_unavailable=1, max_surge="x"), 3)
+        max_surge(ds(max_unavailable=1, max_surge="x"), 3)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_an_invalid_surge_is_said_where_it_is_asked_for():
 )
 def test_surges(strategy, surge, expected):
     """Whether a node may carry two pods at all."""
-    assert surges(daemon_set(strategy=strategy, max_surge=surge)) is expected
+    assert surges(ds(strategy=strategy, max_surge=surge)) is expected
 
 
 def test_another_strategy_has_no_surge():
     """Whatever the fields say."""
-    assert max_surge(daemon_set(strategy=ON_DELETE, max_surge="50%"), 10) == 0
+    assert max_surge(ds(strategy=ON_DELETE, max_surge="50%"), 10) == 0
 
 
 HASH, GENERATION = "controller-revision-hash", "pod-template-generation"

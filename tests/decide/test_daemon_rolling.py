@@ -12,14 +12,15 @@ from controllers.daemonset.rolling import Rolling, rolling
 from controllers.daemonset.updated import GENERATION_LABEL
 
 from .builders import NOW_MS, with_fields
-from .rollout import NEW_HASH, daemon_set, parsed
+from .daemon_builders import NEW, ds
+from .rollout import parsed
 
 
 def step(words: str, **fields: object) -> Rolling:
     known, podmap, eligible = parsed(words)
     pods = tuple(pod for on_node in podmap.values() for pod in on_node)
     before = {node: list(on_node) for node, on_node in podmap.items()}
-    result = rolling(DaemonSnapshot(daemon_set(**fields), pods, known, NEW_HASH), podmap, eligible, NOW_MS)
+    result = rolling(DaemonSnapshot(ds(**fields), pods, known, NEW), podmap, eligible, NOW_MS)
     assert podmap == before, "the map is the caller's"
     return result
 
@@ -162,7 +163,7 @@ def test_min_ready_seconds(words, surge, expected):
 def test_errors_abort_all_of_it(words, fields, error):
     """The text names the owner and the reason; nothing is written."""
     result = step(words, **{"max_unavailable": 0, **fields})
-    assert result.error.startswith("rolling update of default/web: ")
+    assert result.error.startswith("rolling update of default/agent: ")
     assert error in result.error
     assert not result.delete
     assert not result.create_on
@@ -188,5 +189,5 @@ def test_updated_by_generation_counts_as_new():
         for node, pods in podmap.items()
     }
     for generation, count in ((7, 0), (8, 2), (None, 2)):
-        owner = daemon_set(max_unavailable=2, template_generation=generation)
-        assert len(rolling(DaemonSnapshot(owner, (), known, NEW_HASH), made, eligible, NOW_MS).delete) == count
+        owner = ds(max_unavailable=2, template_generation=generation)
+        assert len(rolling(DaemonSnapshot(owner, (), known, NEW), made, eligible, NOW_MS).delete) == count

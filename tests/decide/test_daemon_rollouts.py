@@ -13,7 +13,8 @@ from controllers.daemonset.rolling import rolling
 from controllers.history.model import HASH_LABEL
 
 from .builders import NOW_MS, S
-from .rollout import NEW_HASH, Rollout, daemon_set, lettered, node_name, parsed
+from .daemon_builders import NEW, OLD, ds
+from .rollout import Rollout, lettered, node_name, parsed
 
 
 @pytest.mark.parametrize(
@@ -130,17 +131,17 @@ def test_any_step_without_surge(words, limit, min_ready_seconds):
     pods on their way out, are left alone.
     """
     known, podmap, eligible = parsed(" ".join(words))
-    owner = daemon_set(max_unavailable=limit, min_ready_seconds=min_ready_seconds)
-    result = rolling(DaemonSnapshot(owner, (), known, NEW_HASH), podmap, eligible, NOW_MS)
+    owner = ds(max_unavailable=limit, min_ready_seconds=min_ready_seconds)
+    result = rolling(DaemonSnapshot(owner, (), known, NEW), podmap, eligible, NOW_MS)
     before = unavailable(podmap, eligible, min_ready_seconds)
     deleted = {pod.target_node for pod in result.delete}
     allowed = max_unavailable(owner, sum(should_run for should_run, _ in eligible.values()))
     assert not result.error
     assert not result.create_on
     assert len(deleted) == len(result.delete)
-    assert all(pod.labels[HASH_LABEL] != NEW_HASH and not pod.deleting_ms for pod in result.delete)
+    assert all(pod.labels[HASH_LABEL] != NEW and not pod.deleting_ms for pod in result.delete)
     assert len(before | deleted) <= max(allowed, len(before))
-    old_only = {n for n, pods in podmap.items() if [p.labels[HASH_LABEL] for p in pods if not p.deleting_ms] == ["h1"]}
+    old_only = {n for n, pods in podmap.items() if [p.labels[HASH_LABEL] for p in pods if not p.deleting_ms] == [OLD]}
     assert before & old_only <= deleted
     room = max(0, allowed - len(before))
     assert len(deleted - before) == min(room, len(old_only - before)), "nor does it hesitate"
@@ -153,11 +154,11 @@ def test_any_step_with_surge(words, limit, min_ready_seconds):
     last, unless it is one too many where none should run.
     """
     known, podmap, eligible = parsed(" ".join(words))
-    owner = daemon_set(max_unavailable=0, max_surge=limit, min_ready_seconds=min_ready_seconds)
+    owner = ds(max_unavailable=0, max_surge=limit, min_ready_seconds=min_ready_seconds)
     desired = sum(should_run for should_run, _ in eligible.values())
     if max_surge(owner, desired) == 0:
         return
-    result = rolling(DaemonSnapshot(owner, (), known, NEW_HASH), podmap, eligible, NOW_MS)
+    result = rolling(DaemonSnapshot(owner, (), known, NEW), podmap, eligible, NOW_MS)
     if result.error:
         assert any(word in ("?O", "?o", "?S", "?f", "?p", "?tO") for word in words)
         assert not result.delete
@@ -166,11 +167,11 @@ def test_any_step_with_surge(words, limit, min_ready_seconds):
     assert len(set(result.create_on)) == len(result.create_on)
     for node in result.create_on:
         staying = [pod.labels[HASH_LABEL] for pod in podmap[node] if not pod.deleting_ms]
-        assert staying == ["h1"]
+        assert staying == [OLD]
         assert eligible[node][0]
     deleted = {pod.uid for pod in result.delete}
     assert len(deleted) == len(result.delete)
-    assert all(pod.labels[HASH_LABEL] != NEW_HASH and not pod.deleting_ms for pod in result.delete)
+    assert all(pod.labels[HASH_LABEL] != NEW and not pod.deleting_ms for pod in result.delete)
     after = {node: [pod for pod in pods if pod.uid not in deleted] for node, pods in podmap.items()}
     nowhere = dict.fromkeys(known, (False, True))
     lost = unavailable(after, nowhere, min_ready_seconds) - unavailable(podmap, nowhere, min_ready_seconds)

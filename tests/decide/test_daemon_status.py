@@ -13,13 +13,14 @@ from controllers.daemonset.plan import DaemonSnapshot
 from controllers.daemonset.status import collision_patch, counts, look_again_ms, status, status_patch
 from controllers.plan import Plan
 
-from .builders import NOW_MS, UID, S, with_fields
-from .rollout import NEW_HASH, Rollout, daemon_pod, daemon_set, lettered, nodes, parsed
+from .builders import NOW_MS, S, with_fields
+from .daemon_builders import DS_UID, NEW, dpod, ds
+from .rollout import Rollout, lettered, parsed
 
 
 def counted(words, **fields):
     _, podmap, eligible = parsed(words)
-    return counts(daemon_set(**fields), podmap, eligible, NEW_HASH, NOW_MS)
+    return counts(ds(**fields), podmap, eligible, NEW, NOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +78,8 @@ def test_the_other_fields_are_those_the_owner_has():
 def test_updated_by_generation():
     """As in the rolling update."""
     podmap = {"n000": [with_fields(lettered("O", "n000")[0], labels={"pod-template-generation": "4"})]}
-    owner = daemon_set(template_generation=4)
-    assert counts(owner, podmap, {"n000": (True, True)}, NEW_HASH, NOW_MS).updated == 1
+    owner = ds(template_generation=4)
+    assert counts(owner, podmap, {"n000": (True, True)}, NEW, NOW_MS).updated == 1
 
 
 UP_TO_DATE = DaemonSetStatus(2, 2, 0, 2, 2, 2, 0, 1)
@@ -106,10 +107,10 @@ UP_TO_DATE = DaemonSetStatus(2, 2, 0, 2, 2, 2, 0, 1)
 @pytest.mark.parametrize("error", ["", "create refused"])
 def test_written_only_when_due(current, generation, satisfied, written, error):
     """The generation written, None for no write; the same after a failure. What was written is never due again."""
-    owner = daemon_set(status=current, generation=generation)
+    owner = ds(status=current, generation=generation)
     known, podmap, _ = parsed("N N")
     pods = tuple(pod for on_node in podmap.values() for pod in on_node)
-    plan = decide(DaemonSnapshot(owner, pods, known, NEW_HASH, satisfied=satisfied), NOW_MS)
+    plan = decide(DaemonSnapshot(owner, pods, known, NEW, satisfied=satisfied), NOW_MS)
     new = status(owner, plan, error, NOW_MS, True)
     if written is None:
         assert new is None
@@ -121,8 +122,8 @@ def test_written_only_when_due(current, generation, satisfied, written, error):
 
 def test_first_status_of_a_set_without_nodes():
     """All counters are 0 as they were: it is the generation that is written."""
-    owner = daemon_set(status=DaemonSetStatus())
-    assert status(owner, decide(DaemonSnapshot(owner, (), {}, NEW_HASH), NOW_MS), "", NOW_MS, True) == DaemonSetStatus(
+    owner = ds(status=DaemonSetStatus())
+    assert status(owner, decide(DaemonSnapshot(owner, (), {}, NEW), NOW_MS), "", NOW_MS, True) == DaemonSetStatus(
         observed_generation=1
     )
 
@@ -132,7 +133,7 @@ def test_first_status_of_a_set_without_nodes():
 )
 def test_no_status_where_nothing_is_done(plan):
     """The turn ended before anything was counted."""
-    assert status(daemon_set(), plan, "", NOW_MS, True) is None
+    assert status(ds(), plan, "", NOW_MS, True) is None
 
 
 def test_status_of_a_rollout():
@@ -154,10 +155,10 @@ def patch_of(owner, new):
 
 def test_patch_carries_its_preconditions():
     """Refused if the owner is another or has changed since; nothing but the status is sent."""
-    owner = daemon_set()
+    owner = ds()
     patch = patch_of(owner, DaemonSetStatus(5, 4, 1, 3, 2, 3, 2, 7, 1))
     assert patch == {
-        "metadata": {"uid": UID, "resourceVersion": "77"},
+        "metadata": {"uid": DS_UID, "resourceVersion": "77"},
         "status": {
             "desiredNumberScheduled": 5,
             "currentNumberScheduled": 4,
@@ -210,13 +211,13 @@ ZEROS = {"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberSch
 )
 def test_patch_leaves_what_a_put_would(stored, new, expected):
     """The stored status is that of a typed client's PUT."""
-    assert merged(stored, patch_of(daemon_set(), new)["status"]) == expected
+    assert merged(stored, patch_of(ds(), new)["status"]) == expected
 
 
 def test_patch_of_a_collision():
     """Nothing but the count, on the owner as it was read."""
-    assert json.loads(collision_patch(UID, 3, "77")) == {
-        "metadata": {"uid": UID, "resourceVersion": "77"},
+    assert json.loads(collision_patch(DS_UID, 3, "77")) == {
+        "metadata": {"uid": DS_UID, "resourceVersion": "77"},
         "status": {"collisionCount": 3},
     }
 
@@ -237,19 +238,19 @@ def test_patch_of_a_collision():
 def test_look_again(min_ready_seconds, words, later_ms, delay_ms):
     """When the next pod becomes available."""
     known, podmap, eligible = parsed(words)
-    owner = daemon_set(min_ready_seconds=min_ready_seconds)
+    owner = ds(min_ready_seconds=min_ready_seconds)
     pods = tuple(pod for on_node in podmap.values() for pod in on_node)
-    found = counts(owner, podmap, eligible, NEW_HASH, NOW_MS)
+    found = counts(owner, podmap, eligible, NEW, NOW_MS)
     assert look_again_ms(owner, pods, found, NOW_MS, NOW_MS + later_ms) == delay_ms
     if not later_ms:
-        plan = decide(DaemonSnapshot(owner, pods, known, NEW_HASH), NOW_MS)
+        plan = decide(DaemonSnapshot(owner, pods, known, NEW), NOW_MS)
         assert plan.again_ms == delay_ms
 
 
 def test_look_again_where_the_ready_time_is_unknown():
     """Nothing says when, so after the whole time."""
-    owner = daemon_set(min_ready_seconds=15)
-    pods = [daemon_pod("a", "n000", ready_since_ms=0)]
-    found = counts(owner, {"n000": pods}, dict.fromkeys(nodes(1), (True, True)), NEW_HASH, NOW_MS)
+    owner = ds(min_ready_seconds=15)
+    pods = [dpod("n000", ready_since_ms=0)]
+    found = counts(owner, {"n000": pods}, {"n000": (True, True)}, NEW, NOW_MS)
     assert (found.ready, found.available) == (1, 0)
     assert look_again_ms(owner, pods, found, NOW_MS, NOW_MS) == 15 * S
