@@ -8,6 +8,7 @@ from controllers.daemonset.names import name as daemon_name
 from controllers.daemonset.plan import DaemonSnapshot
 from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.model import OwnerRef, Pod, label_selector
+from controllers.plan import Plan
 from controllers.scheduling.model import Node, Placement
 
 from .builders import NOW_MS, H, S
@@ -131,3 +132,20 @@ def old_revision(number: int, label: str, **fields: Any) -> ControllerRevision:
     name = f"agent-{label}"
     base: dict[str, Any] = {"owner_refs": (DS_OURS,), "revision": number, "digest": label}
     return ControllerRevision("default", name, f"uid-{name}", labels, **(base | fields))
+
+
+def deleted(plan: Plan) -> list[str]:
+    """Names of the pods that a plan deletes, in order of spelling."""
+    return sorted(name for name, _ in plan.delete)
+
+
+def created(plan: Plan) -> list[str]:
+    """Nodes that get a pod, in order of names, each pod under a name of its own."""
+    assert set(plan.create) == plan.nodes.keys()
+    assert len(set(plan.create)) == len(plan.create)
+    return sorted(plan.nodes.values())
+
+
+def names_of(text: str) -> list[str]:
+    """The pod names meant by a text such as "n1/0 n2/1", in order of spelling."""
+    return sorted(slot(on, int(k)) for on, _, k in (word.partition("/") for word in text.split()))
