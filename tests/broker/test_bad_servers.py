@@ -148,6 +148,19 @@ def test_a_key_of_a_wrong_type_loses_nothing(real: RedisCase, planted: str) -> N
             assert looked_at >= expected, (step, looked_at)
 
 
+@pytest.mark.parametrize("planted", ["changes:pods:first-pods", "changes_at:pods:first-pods", "unread:pods"])
+def test_a_batch_that_cannot_be_logged_changes_nothing(real: RedisCase, planted: str) -> None:
+    """Not even the keys it wakes: what it would have done is all done by its repetition."""
+    opened(real, "ns/a")
+    name = real.worker.keys.base + planted  # type: ignore[attr-defined]
+    real.admin.rpush(name, "x")
+    dumped = {key: real.admin.dump(key) for key in real.admin.scan_iter("*")}
+    assert "WRONGTYPE" in refusal(MOVING["ingest"], real)
+    assert {key: real.admin.dump(key) for key in real.admin.scan_iter("*")} == dumped
+    real.admin.unlink(name)
+    assert refusal(MOVING["ingest"], real) == ""
+
+
 def refusal(run: Callable[[RedisCase], object], case: RedisCase) -> str:
     """Why a step did nothing; "" where it did."""
     try:

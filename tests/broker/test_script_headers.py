@@ -90,6 +90,16 @@ def test_types_are_checked(name: str) -> None:
     assert "check(" in (body[: first_write.start()] if first_write else body)
 
 
+def test_what_a_repetition_compares_with_is_written_last() -> None:
+    """A batch is repeated after a failure in its midst; then an object already written counts as unchanged."""
+    body = lua_reading.code_of(script_texts.source("ingest"))
+    loop = body[body.index("local same =") :]
+    places = [loop.index(step) for step in ("wake_all(", "log_change(", "reindex(", "redis.call('HDEL', objects")]
+    assert places == sorted(places)
+    assert loop.rindex("reindex(") < loop.index("redis.call('HSET', objects")
+    assert loop.index("redis.call('HSET', objects") < loop.index("'watermark', resource, to")
+
+
 def test_every_key_of_the_table_is_used() -> None:
     used = set().union(*(lua_reading.keys_used(name) for name in script_texts.NAMES))
     minted_in_python = {"run"}
