@@ -6,8 +6,9 @@ there is never a second pod, nor a third where an update may surge. k counts up 
 - it is borne by something that is no pod of this owner for this node, which may stay for ever;
 - it is borne by a pod of this owner that has finished, is being deleted and hangs on a finalizer.
 
-A *held* name, whose create another holder announced and may still land, is never passed over: it counts as one of the
-node's names, be it free or not.
+A name that was passed over becomes free once its bearer has gone, so there the guarantee needs the record: a *held*
+name, whose create another holder announced and may still land, is never passed over. It counts as one of the node's
+names, be it free or not.
 
 A name is `<owner>-`, cut to 55 characters, and eight characters of the slot alphabet.
 """
@@ -21,8 +22,8 @@ from controllers.daemonset.podmap import PodMap
 from controllers.model import FINISHED_PHASES, Pod
 from controllers.slots import ALPHABET, name_prefix
 
+NAME_CHARS_MAX = 63
 SUFFIX_CHARS = 8
-BASE_CHARS_MAX = 55
 HELD_UP_TO = 4
 """Below which k a held name is found even though names before it have become free."""
 
@@ -45,7 +46,7 @@ class Names:
     __slots__ = ("_base", "_uid")
 
     def __init__(self, owner_name: str, owner_uid: str) -> None:
-        self._base = name_prefix(owner_name)[:BASE_CHARS_MAX]
+        self._base = name_prefix(owner_name)[: NAME_CHARS_MAX - SUFFIX_CHARS]
         self._uid = owner_uid
 
     def name(self, node: str, k: int) -> str:
