@@ -46,10 +46,18 @@ class Story:
     nonces: int = 0
     nonce: str = ""
     holder: str = ""
+    task: str = TASK
+    uid: str = UID
+    facts: dict[str, float] = field(default_factory=dict)
+    resources = ("pods", "replicasets", "replicationcontrollers")
 
     def __post_init__(self) -> None:
         self.trace += [Minted(self.at_s, 1), Opened(self.at_s, 1)]
-        self.seen = OwnerSeen(self._next(), self.at_s, False, TASK, UID, 1, self.replicas, strict=self.strict)
+        self._begin()
+
+    def _begin(self) -> None:
+        place = (self._next(), self.at_s, False, self.task, self.uid)
+        self.seen = OwnerSeen(*place, 1, self.replicas, strict=self.strict)
         self.history.append(self.seen)
 
     def wait(self, by_s: float) -> Story:
@@ -80,7 +88,8 @@ class Story:
 
     def appears(self, name: str, uid: str = "", **more: Any) -> PodSeen:
         """A pod is there, by whomever."""
-        pod = PodSeen(self._next(), self.at_s, False, "shop", name, uid or f"uid-{name}-{self.rv}", UID, TASK, **more)
+        rv = self._next()
+        pod = PodSeen(rv, self.at_s, False, "shop", name, uid or f"uid-{name}-{rv}", self.uid, self.task, **more)
         self.pods[name] = pod
         self.history.append(pod)
         return pod
@@ -91,7 +100,7 @@ class Story:
         self.asks("create", name, 201, committed=True, rv=self.rv + 1, uid=f"uid-{name}", ours=False, owner="", task="")
         pod = self.appears(name, uid=f"uid-{name}")
         self.history[-1] = self.pods[name] = pod._replace(owner="", task="")
-        return self.becomes(name, owner=UID, task=TASK)
+        return self.becomes(name, owner=self.uid, task=self.task)
 
     def becomes(self, name: str, **changes: Any) -> Story:
         pod = self.pods[name] = self.pods[name]._replace(rv=self._next(), at_s=self.at_s, **changes)
@@ -114,7 +123,7 @@ class Story:
         """A line of the audit log, of a worker unless said otherwise."""
         fields: dict[str, Any] = {"ours": True, **more}
         if verb == "create":
-            fields = {"owner": UID, "task": TASK, **fields}
+            fields = {"owner": self.uid, "task": self.task, **fields}
         asked = fields.pop("received_s", self.at_s)
         self.requests.append(
             Request(asked, max(asked, self.at_s), verb, "pods", "shop", name, code, committed, **fields)
@@ -151,14 +160,14 @@ class Story:
     def read(self) -> Story:
         """The cache has come up to now."""
         self.at_s += 0.001
-        self.trace += [Watermark(self.at_s, self.epoch, name, self.rv) for name in ("pods", "replicasets")]
+        self.trace += [Watermark(self.at_s, self.epoch, name, self.rv) for name in self.resources]
         return self
 
     def claim(self, holder: str = "w-1") -> Story:
         self.read()
         self.nonces += 1
         self.holder, self.nonce = holder, f"n{self.nonces}"
-        return self.step(Claimed(self.at_s, self.epoch, TASK, holder, self.nonce))
+        return self.step(Claimed(self.at_s, self.epoch, self.task, holder, self.nonce))
 
     def record(self, *entries: tuple[str, str], nonce: str = "") -> Story:
         """("create", name) or ("delete", name)."""
@@ -166,17 +175,18 @@ class Story:
         fields = tuple(
             (f"{verb} pods/{name}", self.pods[name].uid if verb == "delete" else "") for verb, name in entries
         )
-        return self.step(Recorded(self.at_s, self.epoch, TASK, nonce or self.nonce, fields))
+        return self.step(Recorded(self.at_s, self.epoch, self.task, nonce or self.nonce, fields))
 
     def finish(self, *answered: tuple[str, str], state: str = "idle", nonce: str = "") -> Story:
         self.at_s += 0.001
         for verb, name in answered:
-            self.step(Settled(self.at_s, self.epoch, TASK, f"{verb} pods/{name}"))
-        return self.step(Unlocked(self.at_s, self.epoch, TASK, "finish", nonce=nonce or self.nonce, state=state))
+            self.step(Settled(self.at_s, self.epoch, self.task, f"{verb} pods/{name}"))
+        return self.step(Unlocked(self.at_s, self.epoch, self.task, "finish", nonce=nonce or self.nonce, state=state))
 
     def release(self, holder: str = "", state: str = "queued") -> Story:
         self.at_s += 0.001
-        return self.step(Unlocked(self.at_s, self.epoch, TASK, "release", holder=holder or self.holder, state=state))
+        who = holder or self.holder
+        return self.step(Unlocked(self.at_s, self.epoch, self.task, "release", holder=who, state=state))
 
     def dies(self, *holders: str) -> Story:
         """SIGKILL to a worker."""
@@ -212,7 +222,7 @@ class Story:
 
     def evidence(self, **more: Any) -> Evidence:
         self.wait(5.0)
-        facts = Facts(DRAIN_S, more.pop("faults_ended_s", self.at_s - 4.0), self.at_s)
+        facts = Facts(DRAIN_S, more.pop("faults_ended_s", self.at_s - 4.0), self.at_s, **self.facts)
         return Evidence(self.trace, self.requests, self.history, self.blows, facts, 100, **more)
 
     def check(self, **more: Any) -> Findings:
