@@ -51,6 +51,14 @@ def since(timestamp: str | None, now_s: float) -> str:
         return "<invalid>"
 
 
+def between(start: str, end: str | None, now_s: float) -> str:
+    """How long from one timestamp of a client's own to another, or to now."""
+    try:
+        return human_duration((unix_seconds(end) if end else now_s) - unix_seconds(start))
+    except ValueError:
+        return "<invalid>"
+
+
 def age(obj: dict[str, Any], now_s: float) -> str:
     """How long ago an object was created."""
     created = obj["metadata"].get("creationTimestamp")

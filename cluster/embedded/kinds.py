@@ -19,6 +19,7 @@ from cluster.embedded.selectable import (
     replica_fields,
     secret_fields,
 )
+from cluster.embedded.storedkinds import STORED_KINDS
 
 __all__ = ["KINDS", "Cascade", "Kind", "kind_of_reference"]
 
@@ -149,7 +150,7 @@ _ALL = (
     ),
 )
 
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ALL}
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (*_ALL, *STORED_KINDS)}
 
 
 def kind_of_reference(api_version: str, kind_name: str) -> Kind | None:

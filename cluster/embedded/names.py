@@ -172,3 +172,10 @@ def generated_prefix(text: str, check: Checker) -> Problems:
 def percentage(text: str) -> Problems:
     """A share such as `10%`."""
     return () if _PERCENT_RE.fullmatch(text) and text.isascii() else (_PERCENT_TEXT,)
+
+
+def path_segment(text: str) -> Problems:
+    """What can stand in a path: roles and their bindings may have colons (upstream: IsValidPathSegmentName)."""
+    if text in (".", ".."):
+        return (f"may not be '{text}'",)
+    return tuple(f"may not contain '{part}'" for part in ("/", "%") if part in text)

@@ -13,6 +13,7 @@ from cluster.embedded.columns import NONE, UNKNOWN, Cell, Printer, columns, name
 from cluster.embedded.durations import age, since
 from cluster.embedded.labeltext import labels_text
 from cluster.embedded.podsummary import pod_row
+from cluster.embedded.storedprinters import STORED_PRINTERS
 from cluster.embedded.workloadprinters import WORKLOAD_PRINTERS
 
 Obj = dict[str, Any]
@@ -147,6 +148,7 @@ PRINTERS: Final[Mapping[str, Printer]] = {
     ),
     "Pod": Printer(columns("Name|Ready|Status|Restarts|Age", "IP|Node|Nominated Node|Readiness Gates"), pod_row),
     **WORKLOAD_PRINTERS,
+    **STORED_PRINTERS,
     "Event": Printer(
         columns("Last Seen|Type|Reason|Object|Message", "Subobject|Source|First Seen|Count|Name", "Count"),
         _event,

@@ -14,6 +14,7 @@ Obj = dict[str, Any]
 
 ANNOTATION: Final = "deprecated.daemonset.template.generation"
 _INT64_MAX: Final = 2**63 - 1
+_DIGITS_MAX: Final = 19
 
 
 def first(obj: Obj) -> Obj:
@@ -37,7 +38,8 @@ def _said(obj: Obj) -> int:
     if text is None:
         return 0
     digits = text[1:] if text[:1] in ("-", "+") else text
-    if not (digits.isascii() and digits.isdigit()) or abs(int(text)) > _INT64_MAX:
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX
+    if not is_number or abs(int(text)) > _INT64_MAX:
         raise bad_request(f"annotation {ANNOTATION}: {quoted(text)} is not a 64-bit integer")
     return int(text)
 

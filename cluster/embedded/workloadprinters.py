@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster.embedded.columns import NONE, Cell, Printer, columns, name_of
-from cluster.embedded.durations import age
+from cluster.embedded.durations import age, between
 from cluster.embedded.labeltext import labels_text, selector_text
 
 Obj = dict[str, Any]
@@ -62,6 +62,42 @@ def _daemonset(obj: Obj, now_s: float) -> list[Cell]:
     ]
 
 
+def _deployment(obj: Obj, now_s: float) -> list[Cell]:
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    names, images = containers_and_images(spec.get("template"))
+    return [
+        name_of(obj),
+        f"{status.get('readyReplicas') or 0}/{spec.get('replicas') or 0}",
+        status.get("updatedReplicas") or 0,
+        status.get("availableReplicas") or 0,
+        age(obj, now_s),
+        names,
+        images,
+        selector_text(spec.get("selector")) or NONE,
+    ]
+
+
+def _job(obj: Obj, now_s: float) -> list[Cell]:
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    names, images = containers_and_images(spec.get("template"))
+    done, wanted, at_once = status.get("succeeded") or 0, spec.get("completions"), spec.get("parallelism") or 0
+    completions = f"{done}/{wanted}" if wanted is not None else f"{done}/1 of {at_once}" if at_once > 1 else f"{done}/1"
+    held = {c.get("type") for c in status.get("conditions") or () if c.get("status") == "True"}
+    shown = next((state for state in ("Complete", "Failed", "Suspended") if state in held), "Running")
+    started, ended = status.get("startTime"), status.get("completionTime")
+    duration = between(started, ended, now_s) if started else ""
+    return [
+        name_of(obj),
+        shown,
+        completions,
+        duration,
+        age(obj, now_s),
+        names,
+        images,
+        selector_text(spec.get("selector")) or NONE,
+    ]
+
+
 def _controllerrevision(obj: Obj, now_s: float) -> list[Cell]:
     owners = obj["metadata"].get("ownerReferences") or ()
     controller = next((owner for owner in owners if owner.get("controller")), None)
@@ -85,5 +121,10 @@ WORKLOAD_PRINTERS: Final[Mapping[str, Printer]] = {
         ),
         _daemonset,
     ),
+    "Deployment": Printer(
+        columns("Name|Ready|Up-to-date|Available|Age", "Containers|Images|Selector", "Up-to-date|Available"),
+        _deployment,
+    ),
+    "Job": Printer(columns("Name|Status|Completions|Duration|Age", "Containers|Images|Selector"), _job),
     "ControllerRevision": Printer(columns("Name|Controller|Revision|Age"), _controllerrevision),
 }

@@ -41,7 +41,7 @@ KUBECTL = [
 
 @dataclass
 class Kubectl:
-    """One client, and a namespace of its own."""
+    """One client, and a namespace of its own; with an empty one, objects go where they say themselves."""
 
     binary: str
     kubeconfig: Path
@@ -49,7 +49,8 @@ class Kubectl:
     namespace: str
 
     def command(self, *args: str) -> list[str]:
-        return [self.binary, "--kubeconfig", str(self.kubeconfig), "-n", self.namespace, *args]
+        where = ["-n", self.namespace] if self.namespace else []
+        return [self.binary, "--kubeconfig", str(self.kubeconfig), *where, *args]
 
     def env(self) -> dict[str, str]:
         return {"HOME": str(self.home), "PATH": os.environ["PATH"]}

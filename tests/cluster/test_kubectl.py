@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kubectl_harness import KUBECTL, MANIFESTS, WAIT_S, Kubectl, eventually, pod, replicaset
+from kubectl_harness import KUBECTL, WAIT_S, Kubectl, eventually, pod, replicaset
 
 pytestmark = KUBECTL
 
@@ -238,21 +238,6 @@ def test_tables_longer_than_a_page(kubectl: Kubectl) -> None:
     kubectl.run("create", "-f", "-", stdin=yaml.safe_dump_all([pod(f"p{number:02d}") for number in range(12)]))
     shown = kubectl.run("get", "pods", "--chunk-size=5", "--no-headers").splitlines()
     assert [line.split()[0] for line in shown] == [f"p{number:02d}" for number in range(12)]
-
-
-@pytest.mark.skipif(not MANIFESTS.is_dir(), reason="the collected manifests are not here")
-def test_manifests_of_others(kubectl: Kubectl) -> None:
-    """Whatever is of a kind served here applies, out of files as their authors wrote them."""
-    served = {"ReplicaSet", "ServiceAccount", "ConfigMap", "Secret", "Service"}
-    documents = []
-    for path in sorted(MANIFESTS.glob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text()):
-            if isinstance(document, dict) and document.get("kind") in served:
-                document["metadata"].pop("namespace", None)
-                documents.append(document)
-    assert {d["kind"] for d in documents} >= {"ReplicaSet", "ServiceAccount", "Service"}
-    shown = kubectl.apply(*documents)
-    assert shown.count("created") + shown.count("configured") + shown.count("unchanged") == len(documents)
 
 
 def test_pods_on_simulated_nodes(kubectl: Kubectl, server_with_nodes: Path) -> None:

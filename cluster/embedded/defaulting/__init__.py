@@ -109,6 +109,32 @@ def _daemonset_strategy(strategy: Obj) -> Obj:
     return _field(strategy, "rollingUpdate", lambda old: with_defaults(old, {"maxUnavailable": 1, "maxSurge": 0}))
 
 
+def _deployment(obj: Obj) -> Obj:
+    def spec(old: Obj) -> Obj:
+        old = with_defaults(old, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
+        return _field(_field(old, "template", default_template), "strategy", _deployment_strategy)
+
+    return _field(obj, "spec", spec)
+
+
+def _deployment_strategy(strategy: Obj) -> Obj:
+    strategy = with_defaults(strategy, {"type": "RollingUpdate"})
+    if strategy["type"] != "RollingUpdate":
+        return strategy
+    share = {"maxUnavailable": "25%", "maxSurge": "25%"}
+    return _field(strategy, "rollingUpdate", lambda old: with_defaults(old, share))
+
+
+def _job(obj: Obj) -> Obj:
+    def spec(old: Obj) -> Obj:
+        old = with_defaults(old, {"backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False})
+        if old.get("completions") is None and old.get("parallelism") is None:
+            old = {**old, "completions": 1}
+        return _field(with_defaults(old, {"parallelism": 1}), "template", default_template)
+
+    return _field(obj, "spec", spec)
+
+
 def _controllerrevision(obj: Obj) -> Obj:
     return with_defaults(obj, {"revision": 0})
 
@@ -134,6 +160,8 @@ _DEFAULTS: Final[Mapping[str, Callable[[Obj], Obj]]] = {
     "ReplicaSet": _replicaset,
     "ReplicationController": _replicationcontroller,
     "DaemonSet": _daemonset,
+    "Deployment": _deployment,
+    "Job": _job,
     "ControllerRevision": _controllerrevision,
     "Node": _node,
     "Secret": _secret,

@@ -14,6 +14,7 @@ import msgspec
 
 from cluster.embedded.errors import bad_request
 from cluster.embedded.shapes import kinds, pods, workloads
+from cluster.embedded.shapes.stored import STORED_SHAPES
 
 _SHAPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "Pod": pods.Pod,
@@ -32,6 +33,7 @@ _SHAPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "ServiceAccount": kinds.ServiceAccount,
     "Scale": kinds.Scale,
     "Binding": kinds.Binding,
+    **STORED_SHAPES,
 }
 
 

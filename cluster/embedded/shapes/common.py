@@ -10,6 +10,7 @@ Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Text = str | None
 Number = Int32 | None
+IntOrPercent = Number | str
 Flag = bool | None
 Strings = list[str] | None
 StringMap = dict[str, str] | None

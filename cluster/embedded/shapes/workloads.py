@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.embedded.shapes.common import Condition, Int64, LabelSelector, Metadata, Number, Shape, StringMap, Text
+from cluster.embedded.shapes.common import (
+    Condition,
+    Int64,
+    IntOrPercent,
+    LabelSelector,
+    Metadata,
+    Number,
+    Shape,
+    StringMap,
+    Text,
+)
 from cluster.embedded.shapes.pods import Template
-
-IntOrPercent = Number | str
 
 
 class ReplicaSetSpec(Shape):

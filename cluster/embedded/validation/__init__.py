@@ -17,7 +17,7 @@ from typing import Any, Final
 from cluster.embedded import names
 from cluster.embedded.errors import FieldError
 from cluster.embedded.kinds import KINDS
-from cluster.embedded.validation import controllerrevision, daemonset, otherkinds, pod, workload
+from cluster.embedded.validation import controllerrevision, daemonset, otherkinds, pod, stored, workload
 from cluster.embedded.validation.labelselector import selector_errors, selector_matches
 from cluster.embedded.validation.metadata import metadata_errors, metadata_update_errors
 from cluster.embedded.validation.workload import scale_errors
@@ -77,6 +77,14 @@ _RULES: Final[Mapping[str, Rules]] = {
     "Event": Rules(create=otherkinds.event_errors),
     "ResourceQuota": Rules(create=otherkinds.quota_errors),
     "Service": Rules(name=names.dns_label_1035),
+    "Deployment": Rules(create=workload.replicaset_errors, update=workload.replicaset_update_errors),
+    "Job": Rules(create=stored.job_errors),
+    "PodDisruptionBudget": Rules(create=stored.budget_errors),
+    "NetworkPolicy": Rules(create=stored.networkpolicy_errors),
+    **dict.fromkeys(
+        ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),
+        Rules(name=names.path_segment),
+    ),
 }
 _PLAIN: Final = Rules()
 

@@ -13,6 +13,7 @@ from cluster.embedded.errors import FieldError
 from cluster.embedded.validation.values import not_negative
 
 _PERCENT_MAX: Final = 100
+_DIGITS_MAX: Final = 18  # more is too much, whatever it is
 
 
 def int_or_percent_errors(value: int | str, path: str) -> list[FieldError]:
@@ -30,4 +31,6 @@ def int_or_percent_value(value: int | str) -> int:
     if isinstance(value, int):
         return value
     digits = value.removesuffix("%")
-    return int(digits) if digits.isascii() and digits.isdigit() else 0
+    if not (digits.isascii() and digits.isdigit()):
+        return 0
+    return int(digits) if len(digits) <= _DIGITS_MAX else _PERCENT_MAX + 1

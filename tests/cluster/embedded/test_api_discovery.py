@@ -10,7 +10,11 @@ from api_harness import Api
 def test_groups_and_versions(api: Api) -> None:
     assert api.get("/api")["versions"] == ["v1"]
     groups = {g["name"]: g["preferredVersion"]["groupVersion"] for g in api.get("/apis")["groups"]}
-    assert groups == {"apps": "apps/v1", "coordination.k8s.io": "coordination.k8s.io/v1"}
+    assert all(served == f"{group}/v1" for group, served in groups.items())
+    assert {"apps", "batch", "coordination.k8s.io", "policy", "rbac.authorization.k8s.io"} <= groups.keys()
+    for group in groups:
+        assert api.get(f"/apis/{group}")["name"] == group
+        assert api.get(f"/apis/{group}/v1")["resources"]
     assert api.get("/apis/apps")["kind"] == "APIGroup"
     assert api.get("/version")["gitVersion"] == "v1.32.0+oarlock"
 

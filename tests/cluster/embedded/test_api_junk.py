@@ -69,6 +69,71 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     (f"{CORE}/secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}, "data": {"c": "ZA=="}}),
     ("/api/v1/namespaces", {"metadata": {"name": "other"}, "spec": {"finalizers": ["kubernetes"]}}),
 ]
+APPS = "/apis/apps/v1/namespaces/default"
+TEMPLATE = {"metadata": {"labels": {"app": "w"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+LIMITS = {"maxUnavailable": "10%", "maxSurge": 0}
+REFERENCE = {"kind": "ServiceAccount", "name": "a", "namespace": "default", "apiGroup": "x.io"}
+OBJECTS += [
+    (
+        f"{CORE}/replicationcontrollers",
+        {"metadata": {"name": "w"}, "spec": {"replicas": 1, "selector": {"app": "w"}, "template": TEMPLATE}},
+    ),
+    (
+        f"{APPS}/daemonsets",
+        {
+            "metadata": {"name": "w", "annotations": {"deprecated.daemonset.template.generation": "3"}},
+            "spec": {
+                "selector": {"matchLabels": {"app": "w"}},
+                "template": TEMPLATE,
+                "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": LIMITS},
+            },
+            "status": {"numberReady": 1, "collisionCount": 1, "conditions": [{"type": "a", "status": "True"}]},
+        },
+    ),
+    (
+        f"{APPS}/controllerrevisions",
+        {"metadata": {"name": "w", "ownerReferences": [OWNER]}, "data": {"spec": {"a": None}}, "revision": 1},
+    ),
+    (
+        f"{APPS}/deployments",
+        {
+            "metadata": {"name": "w"},
+            "spec": {"selector": {"matchLabels": {"app": "w"}}, "template": TEMPLATE, "strategy": {"type": "Recreate"}},
+        },
+    ),
+    (
+        "/apis/batch/v1/namespaces/default/jobs",
+        {
+            "metadata": {"name": "w"},
+            "spec": {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}, "parallelism": 2},
+            "status": {"startTime": "2023-11-14T22:13:20Z", "completionTime": "2023-11-14T22:14:20Z", "succeeded": 1},
+        },
+    ),
+    (
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+        {"metadata": {"name": "a:b"}, "roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [REFERENCE]},
+    ),
+    (
+        "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+        {"metadata": {"name": "w"}, "spec": {"minAvailable": 1}, "status": {"disruptionsAllowed": 1}},
+    ),
+    (
+        "/apis/networking.k8s.io/v1/ingressclasses",
+        {"metadata": {"name": "w"}, "spec": {"controller": "x.io/y", "parameters": REFERENCE}},
+    ),
+    (
+        "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+        {
+            "metadata": {"name": "w"},
+            "spec": {"podSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}},
+        },
+    ),
+    (
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        {"metadata": {"name": "w"}, "webhooks": [{"name": "x.y.io"}]},
+    ),
+    ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "w"}, "value": 5, "globalDefault": True}),
+]
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 2}}
 BINDING = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}}
 OPTIONS = {"gracePeriodSeconds": 0, "propagationPolicy": "Foreground", "preconditions": {"uid": "x"}}

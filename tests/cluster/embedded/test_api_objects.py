@@ -104,7 +104,7 @@ REFUSED: list[Any] = [
     ),
     pytest.param(
         "GET",
-        "/apis/batch/v1/namespaces/default/jobs",
+        "/apis/batch/v1/namespaces/default/cronjobs",
         None,
         404,
         "NotFound",
