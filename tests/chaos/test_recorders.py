@@ -10,12 +10,18 @@ import aiohttp
 import orjson
 import pytest
 
+from cluster import resources
+from cluster.client import Client
+from cluster.config import ClusterConfig
 from cluster.embedded.server import EmbeddedCluster, Settings
 from workers.chaos.audit_log import read_requests
 from workers.chaos.journal import Journal
 from workers.chaos.live import Live
-from workers.chaos.plans import PLANS, Role, body
-from workers.chaos.sightings import NamespaceSeen, OwnerSeen, PodSeen
+from workers.chaos.objects import VERSION
+from workers.chaos.placing import place as place_of
+from workers.chaos.plans import DAEMON_PLANS, OURS, PLANS, ZONE, Plan, Role, body, daemon_body, node_body
+from workers.chaos.saved import _history
+from workers.chaos.sightings import DaemonSetSeen, NamespaceSeen, NodeSeen, OwnerSeen, PodSeen, RevisionSeen
 
 WORKER = {"User-Agent": "oarlock/0.1 (worker)"}
 PODS = "/api/v1/namespaces/default/pods"
@@ -183,3 +189,136 @@ def test_a_kind_that_is_not_judged_has_no_task() -> None:
     line = b'{"verb":"create","objectRef":{"resource":"pods","namespace":"n"},"requestObject":%s}' % body_of
     (request,) = read_requests([line])
     assert (request.owner, request.task, request.name) == ("u-1", "", "web-a")
+
+
+def test_daemon_sets_their_revisions_and_nodes(tmp_path: Path) -> None:
+    plan = next(each for each in DAEMON_PLANS if each.zone and each.limit)
+    place = f"/apis/apps/v1/namespaces/{plan.namespace}"
+    merge = {"Content-Type": "application/merge-patch+json"}
+
+    async def act() -> Journal:
+        async with EmbeddedCluster(Settings()) as cluster, aiohttp.ClientSession(cluster.url) as http:
+            journal = Journal(cluster.url, tmp_path / "journal")
+            await journal.listen()
+            watching = asyncio.create_task(journal.run())
+            listed = len(journal.history)
+
+            async def send(way: Any, path: str, data: Any, **more: Any) -> Any:
+                body = data if isinstance(data, bytes) else orjson.dumps(data)
+                headers = {"Content-Type": "application/json", **more.pop("headers", {})}
+                answer = await way(path, data=body, headers=headers)
+                assert answer.status in (200, 201), await answer.text()
+                return await answer.json()
+
+            await send(http.post, "/api/v1/namespaces", {"metadata": {"name": plan.namespace}})
+            await send(http.post, "/api/v1/nodes", node_body("chaos-node-0", plan.zone))
+            taints = {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}, "metadata": {"labels": {ZONE: None}}}
+            await send(http.patch, "/api/v1/nodes/chaos-node-0", taints, headers=merge)
+            made = await send(http.post, f"{place}/daemonsets", daemon_body(plan))
+            reference = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": plan.name}
+            held = {
+                "metadata": {
+                    "name": f"{plan.name}-x",
+                    "labels": {"controller-revision-hash": "x"},
+                    "ownerReferences": [{**reference, "uid": made["metadata"]["uid"], "controller": True}],
+                },
+                "revision": 3,
+                "data": {"spec": {"template": {"$patch": "replace", **made["spec"]["template"]}}},
+            }
+            await send(http.post, f"{place}/controllerrevisions", held)
+            version = {"spec": {"template": {"metadata": {"annotations": {VERSION: "1"}}}}}
+            await send(http.patch, f"{place}/daemonsets/{plan.name}", version, headers=merge)
+            status = {"desiredNumberScheduled": 3, "numberReady": 2, "observedGeneration": 1, "numberMisscheduled": 1}
+            status |= {"currentNumberScheduled": 3, "updatedNumberScheduled": 1, "numberAvailable": 2}
+            await send(http.patch, f"{place}/daemonsets/{plan.name}/status", {"status": status}, headers=merge)
+            pinned = pod("agent", made["metadata"]["uid"], kind="DaemonSet")  # it is collected: its owner is elsewhere
+            fields = [{"key": "metadata.name", "operator": "In", "values": ["chaos-node-0"]}]
+            required = {"nodeSelectorTerms": [{"matchFields": fields}]}
+            wanted = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+            pinned["spec"]["affinity"] = {"nodeAffinity": wanted}
+            pinned["metadata"]["labels"] = {"controller-revision-hash": "x"}
+            pinned["metadata"]["annotations"] = {VERSION: "1"}
+            await send(http.post, PODS, pinned)
+            await http.delete("/api/v1/nodes/chaos-node-0")
+            async with asyncio.timeout(10):
+                while not any(isinstance(each, NodeSeen) and each.gone for each in journal.history):
+                    await asyncio.sleep(0.01)
+            await noticed(journal, listed + 9)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            return journal
+
+    journal = asyncio.run(act())
+    nodes = [each for each in journal.history if isinstance(each, NodeSeen)]
+    assert [dict(each.labels).get(ZONE) for each in nodes] == [plan.zone, None, None]
+    assert [[taint.key for taint in each.taints] for each in nodes] == [[OURS], ["k"], ["k"]]
+    assert [each.gone for each in nodes] == [False, False, True]
+    first, second, third = (each for each in journal.history if isinstance(each, DaemonSetSeen))
+    assert (first.task, first.limit, first.surge) == (plan.task, str(plan.limit), "0")
+    assert (first.node_selector, first.tolerations[0].key) == (((ZONE, plan.zone),), OURS)
+    assert [(each.version, each.generation, each.observed) for each in (first, second, third)] == [
+        ("0", 1, 0),
+        ("1", 2, 0),
+        ("1", 2, 1),
+    ]
+    assert third[-7:] == (3, 3, 1, 2, 1, 2, 0)
+    (revision,) = (each for each in journal.history if isinstance(each, RevisionSeen))
+    assert (revision.task, revision.owner, revision.label, revision.number) == (plan.task, first.uid, "x", 3)
+    assert revision.digest == first.digest != second.digest == third.digest
+    seen, *_ = (each for each in journal.history if isinstance(each, PodSeen))
+    assert (seen.target, seen.node, seen.revision, seen.version) == ("chaos-node-0", "", "x", "1")
+    assert place_of(first, nodes[0]) == (True, True)
+    assert place_of(first, nodes[1]) == (False, False)
+    saved = list(_history(tmp_path / "journal"))
+    assert sorted(saved, key=lambda each: each.rv) == sorted(journal.history, key=lambda each: each.rv)
+    assert {type(each) for each in saved} == {type(each) for each in journal.history}
+
+
+def test_every_owner_of_the_load_is_taken_by_the_server() -> None:
+    async def act() -> None:
+        async with EmbeddedCluster(Settings()) as cluster, aiohttp.ClientSession(cluster.url) as http:
+            for name in {each.namespace for each in (*PLANS, *DAEMON_PLANS)}:
+                await http.post("/api/v1/namespaces", json={"metadata": {"name": name}})
+            for plan in (*PLANS, *DAEMON_PLANS):
+                replicated = isinstance(plan, Plan)
+                resource = plan.resource if replicated else resources.DAEMONSETS
+                data = body(plan, 3) if replicated else daemon_body(plan)
+                path = resource.collection(plan.namespace)
+                answer = await http.post(path, data=data, headers={"Content-Type": "application/json"})
+                assert answer.status == 201, (plan, await answer.text())
+
+    asyncio.run(act())
+
+
+def test_requests_of_a_second_fleet_are_told_apart() -> None:
+    def line(agent: str, timeout_ms: int) -> bytes:
+        event = {"verb": "create", "userAgent": f"oarlock/0.1 ({agent})", "requestURI": f"/x?timeout={timeout_ms}ms"}
+        return orjson.dumps({**event, "objectRef": {"resource": "pods", "namespace": "n", "name": "p"}})
+
+    lines = [line("worker", 1500), line("worker", 1501), line("ingestor", 1501)]
+    assert [(each.ours, each.second) for each in read_requests(lines, 1501)] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+    assert all(each.ours for each in read_requests(lines[:2]))
+
+
+def test_workers_ask_for_their_time_limit_with_each_write(tmp_path: Path) -> None:
+    """By it the requests of two fleets are told apart."""
+
+    async def act() -> None:
+        settings = Settings(audit_log=tmp_path / "audit")
+        async with EmbeddedCluster(settings) as cluster:
+            client = Client(ClusterConfig(cluster.url), role="worker", request_timeout_s=1.501)
+            async with client:
+                made = await client.create(resources.PODS, "default", orjson.dumps(pod("web-a")))
+                uid, rv = (made.object()["metadata"][name] for name in ("uid", "resourceVersion"))
+                await client.patch(resources.PODS, "default", "web-a", b'{"metadata":{"labels":{"x":"y"}}}')
+                await client.delete(resources.PODS, "default", "web-a", uid=uid)
+                assert rv
+
+    asyncio.run(act())
+    requests = list(read_requests((tmp_path / "audit").read_bytes().splitlines(), 1501))
+    assert [each.verb for each in requests] == ["create", "patch", "delete"]
+    assert all(each.second for each in requests)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from workers.chaos.evidence import (
 )
 from workers.chaos.fences import Fences
 from workers.chaos.monitor import END, Filter, MonitorRecorder
+from workers.chaos.sightings import DAEMONS, NODE_QUEUE
 from workers.chaos.trace import read_trace
 
 SPEC = LoadSpec("replicaset", "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "namespace")))
@@ -64,16 +65,16 @@ def recorded(server: EmbeddedRedis, path: Path, act: Any) -> list[Step]:
         return list(read_trace(lines))
 
 
-def begun(client: Any, number: int = 1) -> RedisBroker:
-    """An open epoch with one owner and nothing to do."""
+def begun(client: Any, number: int = 1, resources: Sequence[str] = ("replicasets", "pods")) -> RedisBroker:
+    """An open epoch with nothing to do."""
     epoch.mint(client, number)
     broker = RedisBroker(client, number)
-    for resource in ("replicasets", "pods"):
+    for resource in resources:
         broker.stage(resource, f"g-{resource}", [])
         broker.commit_list(resource, f"g-{resource}", "5")
     while broker.republish():
         pass
-    broker.open(["pods", "replicasets"])
+    broker.open(list(resources))
     broker.register("w-1", "s", ["replicaset"])
     broker.register("w-2", "s", ["replicaset"])
     return broker
@@ -263,8 +264,46 @@ def test_words_with_quotes_and_bytes() -> None:
     assert step == Claimed(1.0, 1, 'replicaset:a"\\bA', "h", "n")
 
 
+@pytest.mark.real
+def test_a_daemon_turn_with_hints_and_a_back_off_and_a_node_key(server: EmbeddedRedis, tmp_path: Path) -> None:
+    daemons, node = f"{DAEMONS}:shop/agent", f"{NODE_QUEUE}:n1"
+
+    def act(client: Any) -> None:
+        broker = begun(client, resources=("daemonsets", "nodes", "pods"))
+        broker.register("w-1", "s", [DAEMONS, NODE_QUEUE])
+        broker.ingest("daemonsets", "5", "6", [Event("shop/agent", "6", "u", b"x", (), (daemons,))])
+        broker.ingest("nodes", "5", "7", [Event("n1", "7", "un", b"x", ("mirror",), (node,))])
+        for queue, resource, nonce in ((DAEMONS, "daemonsets", "n1"), (NODE_QUEUE, "nodes", "n2")):
+            batch = broker.claim("w-1", nonce, [LoadSpec(queue, resource)], lease_ms=3_000, hold_ms=7_000)
+            (held,) = batch.claims  # type: ignore[union-attr]
+            if queue == DAEMONS:
+                entries = [
+                    Entry("create", "pods/agent-a", hint="node=n1"),
+                    Entry("backoff", "n2", hint="generation=1 delay_ms=1000 at_ms=5"),
+                    Entry("delete", "pods/agent-b", "u2", "7"),
+                ]
+                broker.record(held, "u", entries, lease_ms=3_000)
+                changes = (Change.drop("create pods/agent-a"), Change.drop("delete pods/agent-b"))
+            broker.finish([Finish(queue, held.key, nonce, Verdict.OK, None, changes if queue == DAEMONS else ())])
+
+    steps = bare(recorded(server, tmp_path / "log", act))
+    expected = [
+        Watermark(0.0, 1, "daemonsets", 6),
+        Watermark(0.0, 1, "nodes", 7),
+        Claimed(0.0, 1, daemons, "w-1", "n1"),
+        Recorded(0.0, 1, daemons, "n1", (("create pods/agent-a", ""), ("delete pods/agent-b", "u2"))),
+        Settled(0.0, 1, daemons, "create pods/agent-a"),
+        Settled(0.0, 1, daemons, "delete pods/agent-b"),
+        Unlocked(0.0, 1, daemons, "finish", nonce="n1"),
+        Claimed(0.0, 1, node, "w-1", "n2"),
+        Unlocked(0.0, 1, node, "finish", nonce="n2"),
+    ]
+    assert steps[steps.index(("Opened", 1)) + 1 :] == bare(expected)
+
+
 def test_what_the_filter_keeps() -> None:
     keep = Filter().keep
+    assert keep(b'+1.0 [0 lua] "HDEL" "oarlock:1:{0}:daemonset-node-updates:locks" "n1"')
     assert keep(b'+1.0 [0 lua] "HSET" "oarlock:1:{0}:replicaset:locks" "k" "v"')
     assert keep(b'+1.0 [0 lua] "HSET" "oarlock:1:{0}:watermark" "pods" "6"')
     assert keep(b'+1.0 [0 127.0.0.1:1] "flushall"')
