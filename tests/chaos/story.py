@@ -218,6 +218,11 @@ class Story:
             self.goes(name)
         return self.turn()
 
+    def takes_one(self, name: str) -> Story:
+        """A turn that deletes this one at once."""
+        self.claim().record(("delete", name)).deletes(name, graceful=False)
+        return self.finish(("delete", name))
+
     # -- the end
 
     def evidence(self, **more: Any) -> Evidence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.story import TASK, UID, Story, kinds
+from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
 from workers.chaos.sightings import PodSeen
 
 
@@ -177,3 +177,54 @@ def test_a_create_for_an_owner_that_was_never_seen_is_a_gap() -> None:
     story = Story(1).fill("web-a")
     story.history = [each for each in story.history if not hasattr(each, "generation")]
     assert any(UID in gap for gap in story.check().gaps)
+
+
+RC = "replicationmanager:shop/web"
+
+
+def test_the_rules_hold_for_replication_controllers() -> None:
+    findings = Story(2, task=RC).fill("web-a", "web-b").scale(1).shrink("web-b").check()
+    assert kinds(findings) == []
+    counts = findings.by_kind["replicationmanager"]
+    assert (counts["creates"], counts["deletes"]) == (2, 1)
+    assert counts["rests"] > 0
+    assert findings.by_kind["replicaset"]["creates"] == 0
+    story = Story(2, task=RC).fill("web-a", "web-b").claim().record(("create", "web-c")).creates("web-c")
+    assert kinds(story.finish(("create", "web-c")).runs("web-c").shrink("web-c").check()) == ["over_creation"]
+    story = Story(2, task=RC).fill("web-a", "web-b").takes_one("web-a")
+    assert kinds(story.fill("web-c").check()) == ["over_deletion"]
+    assert kinds(Story(1, task=RC).fill("web-a").becomes("web-a", labels="x=y").check()) == ["lost_key"]
+
+
+def beside(story: Story, name: str) -> Story:
+    """A create of the second fleet."""
+    pod = story.appears(name)
+    return story.asks("create", name, 201, committed=True, rv=pod.rv, uid=pod.uid, ours=False, second=True)
+
+
+def test_a_second_fleet_makes_more_of_an_owner_that_is_not_strict() -> None:
+    story = Story(2).fill("web-a")
+    story.facts = {"second_from_s": story.at_s, "second_to_s": story.at_s + 1.0}
+    beside(story, "web-b").claim().record(("create", "web-c")).creates("web-c").finish(("create", "web-c")).runs()
+    story.takes_one("web-b")
+    assert kinds(story.turn().check()) == []
+
+
+def test_what_a_second_fleet_made_excuses_nothing_later() -> None:
+    story = Story(2).fill("web-a")
+    story.facts = {"second_from_s": story.at_s, "second_to_s": story.at_s + 1.0}
+    beside(story, "web-b").runs().turn().wait(10.0)
+    story.claim().record(("create", "web-c")).creates("web-c").finish(("create", "web-c")).runs()
+    assert kinds(story.shrink("web-c").check()) == ["over_creation"]
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_strict_owner_gets_no_more_of_any_number_of_fleets(ours: bool) -> None:
+    story = Story(2, strict=True).fill("web-a", "web-b")
+    story.facts = {"second_from_s": story.at_s, "second_to_s": story.at_s + 1.0}
+    if ours:
+        story.claim().record(("create", "web-c")).creates("web-c").finish(("create", "web-c"))
+    else:
+        beside(story, "web-c")
+    story.runs("web-c").wait(DRAIN_S + 2.0)
+    assert kinds(story.shrink("web-c").check()) == ["over_creation"]

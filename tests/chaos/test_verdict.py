@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
+from tests.chaos.daemon_story import DaemonStory
 from tests.chaos.story import TASK, Story
-from workers.chaos.checker import KINDS, Findings
+from workers.chaos.checker import KINDS, Findings, check
 from workers.chaos.evidence import End, Violation
 from workers.chaos.recovery import percentile
 from workers.chaos.saved import NoEvidence, read_saved, write_notes
@@ -67,6 +70,47 @@ def test_too_few_opportunities_are_no_evidence(name: str) -> None:
     verdict = Verdict.of(run(), findings(**{name: least(run())[name] - 1}))
     assert verdict.word == "no evidence"
     assert list(verdict.as_json()["too_few"]) == [name]
+
+
+def test_a_second_fleet_has_to_have_written() -> None:
+    beside = run(second_fleet=True, blows={**run().blows, "second fleet": 1})
+    assert Verdict.of(beside, findings(second_fleet_creates=1, second_fleet_already_exists=1)).word == "pass"
+    short = Verdict.of(beside, findings(second_fleet_creates=1, second_fleet_already_exists=0))
+    assert short.too_few == {"second_fleet_already_exists": (0, 1)}
+    told = Verdict.of(beside, findings(second_fleet_creates=0, second_fleet_already_exists=0)).as_json()
+    assert told["verdict"] == "no evidence"
+    assert "nodes_down_by_us" in told["not_judged"]
+    assert told["faults"]["second_fleets"] == 1
+    assert told["faults"]["total"] == 300
+    assert Verdict.of(run(), findings()).as_json()["not_judged"] == ""
+
+
+def test_what_was_done_for_each_kind_is_told() -> None:
+    found = DaemonStory().covers().check()
+    verdict = Verdict.of(run(), found)
+    assert verdict.as_json()["by_kind"]["daemonset"]["creates"] == 4
+    console = Console(width=200, file=io.StringIO())
+    console.print(verdict.kinds_table())
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
+    assert rows["QUEUE"][:2] == ["CREATES", "DELETES"]
+    assert rows["daemonset"][:2] == ["4", "0"]
+    assert set(rows) == {"QUEUE", "replicaset", "replicationmanager", "daemonset", "daemonset-node-updates"}
+
+
+def test_a_timeline_of_a_daemon_set() -> None:
+    story = DaemonStory().covers().roll().takes("web-n1", "web-n2").node("n3", taint="NoExecute")
+    evidence = story.evidence()
+    (violation,) = (each for each in check(evidence).violations if each.kind == "node_down")
+    text = "\n".join(timeline(evidence, violation))
+    for word in (
+        "watch    rv=",
+        "owner version 1",
+        "pod web-n2 on n2 of version 0",
+        "node n3 labels none, taints held",
+    ):
+        assert word in text
+    assert "revision web-1 number 2" in text
 
 
 def test_too_few_faults_are_no_evidence() -> None:

@@ -95,7 +95,8 @@ def least(run: Run) -> dict[str, int]:
     if run.blows.get("pause host", 0) >= 3:
         needed["stale_nonce_refusals"] = 1
     if run.second_fleet:
-        needed["second_fleet_creates"] = needed["second_fleet_already_exists"] = 1
+        needed["second_fleet_creates"] = 1
+        needed["second_fleet_already_exists"] = 1 if kills >= 40 else 0
     return needed
 
 
