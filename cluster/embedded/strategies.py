@@ -48,7 +48,7 @@ _FIRST_STATUS: Final[Mapping[str, Obj]] = {
 def for_create(kind: Kind, obj: Obj) -> Obj:
     """`obj` as it may be stored the first time, before defaulting and validation."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _SERVER_OWNED}
-    _drop_empty(meta)
+    _tidy(kind, meta)
     obj = {**obj, "metadata": meta}
     if kind.name == "Pod":
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
@@ -69,7 +69,7 @@ def for_create(kind: Kind, obj: Obj) -> Obj:
 def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
     """`new` with everything that a write of this (sub)resource may not change taken from `old`."""
     meta, old_meta = dict(new["metadata"]), old["metadata"]
-    _drop_empty(meta)
+    _tidy(kind, meta)
     # A deletion, once asked for, cannot be taken back or put off by an update.
     if old_meta.get("deletionTimestamp"):
         meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
@@ -116,8 +116,13 @@ def _carry_own_name(namespace: Obj) -> None:
         namespace["metadata"] = {**meta, "labels": {**labels, _NAME_LABEL: name}}
 
 
-def _drop_empty(meta: Obj) -> None:
-    """Upstream's types leave out what is empty: a released pod has no ownerReferences, not none of them."""
+def _tidy(kind: Kind, meta: Obj) -> None:
+    """Take out a namespace where there can be none (upstream: EnsureObjectNamespaceMatchesRequestNamespace).
+
+    And what is empty, which upstream's types leave out: a released pod has no ownerReferences, not none of them.
+    """
+    if not kind.namespaced:
+        meta.pop("namespace", None)
     for key in _OMITTED_IF_EMPTY:
         if key in meta and not meta[key]:
             del meta[key]

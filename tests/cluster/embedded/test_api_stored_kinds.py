@@ -151,3 +151,10 @@ def test_what_may_not_be(api: Api, path: str, obj: Obj, message: str) -> None:
 def test_roles_may_have_colons(api: Api) -> None:
     api.create(f"{RBAC}/clusterroles", {"metadata": {"name": "system:node"}})
     assert api.get(f"{RBAC}/clusterroles/system:node")["metadata"]["name"] == "system:node"
+
+
+def test_a_namespace_where_there_is_none_is_left_out(api: Api) -> None:
+    """Files say it now and then."""
+    meta = {"name": "x", "namespace": "kube-system"}
+    assert "namespace" not in api.create(f"{RBAC}/clusterroles", {"metadata": meta})["metadata"]
+    assert "namespace" not in api.put(f"{RBAC}/clusterroles/x", {"metadata": meta, "rules": []})["metadata"]
