@@ -45,7 +45,8 @@ class Pod(msgspec.Struct, frozen=True, array_like=True):
 
     `restarts` is the largest count among regular containers, `sidecar_restarts` among restartable init
     containers. `pinned_node`, kept only while unassigned: the one node that the required node affinity names
-    by its metadata.name field.
+    by its metadata.name field. `hangs`: it is being deleted and finalizers hold it, so that it may stay
+    for ever even when it has finished.
     """
 
     namespace: str
@@ -63,6 +64,7 @@ class Pod(msgspec.Struct, frozen=True, array_like=True):
     sidecar_restarts: int = 0
     deletion_cost: int = 0
     pinned_node: str = ""
+    hangs: bool = False
 
     @property
     def target_node(self) -> str:

@@ -135,6 +135,7 @@ def pod_from_json(raw: bytes) -> tuple[str, Pod]:
         sidecar_restarts=_sidecar_restarts(spec, status) if spec.init_containers else 0,
         deletion_cost=deletion_cost.parse(meta.annotations.cost) if meta.annotations else 0,
         pinned_node="" if spec.node_name or spec.affinity is _NO_AFFINITY else pinned_node(spec.affinity),
+        hangs=bool(meta.deletion_timestamp and meta.finalizers),
     )
 
 

@@ -55,6 +55,7 @@ class Meta(msgspec.Struct, rename="camel"):
     owner_references: tuple[Owner, ...] | None = None
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
+    finalizers: tuple[str, ...] | None = None
 
 
 class WireCondition(msgspec.Struct, rename="camel"):

@@ -95,21 +95,23 @@ def _sorted_out(
 
 
 def _too_many(snapshot: DaemonSnapshot, running: list[Pod], now_ms: int) -> list[Pod]:
-    """What has to go from a node that surges: all but the first pod of the present revision and the first older one;
-    and that older one too, once it is of no use or the new one is available.
+    """What has to go from a node that surges: all but one pod of the present revision and one older; and that older
+    one too, once it is of no use or the new one is available.
+
+    Of several of a kind the first stays, unless a later one serves and the first does not: upstream would delete the
+    only pod that is available when a third revision comes while the first one is broken.
     """
-    new = old = None
-    surplus: list[Pod] = []
-    for pod in running:
-        if pod.labels.get(HASH_LABEL) == snapshot.revision:
-            if new is None:
-                new = pod
-                continue
-        elif old is None:
-            old = pod
-            continue
-        surplus.append(pod)
-    if new and old and (not old.ready or is_available(new, snapshot.owner.min_ready_seconds, now_ms)):
+    min_ready_seconds = snapshot.owner.min_ready_seconds
+
+    def best(pods: list[Pod]) -> Pod | None:
+        return min(
+            pods, key=lambda pod: (not is_available(pod, min_ready_seconds, now_ms), not pod.ready), default=None
+        )
+
+    new = best([pod for pod in running if pod.labels.get(HASH_LABEL) == snapshot.revision])
+    old = best([pod for pod in running if pod.labels.get(HASH_LABEL) != snapshot.revision])
+    surplus = [pod for pod in running if pod is not new and pod is not old]
+    if new and old and (not old.ready or is_available(new, min_ready_seconds, now_ms)):
         surplus.append(old)
     return surplus
 

@@ -86,7 +86,7 @@ class Taken:
         pod = self._bearers.get(name)
         if pod is None:
             return name in self.blocked
-        if pod.uid not in self._claimed or (pod.deleting_ms and pod.phase in FINISHED_PHASES):
+        if pod.uid not in self._claimed or (pod.hangs and pod.phase in FINISHED_PHASES):
             return True
         # One of ours that nothing ties to a node yet can only have been made for this one.
         return (pod.node_name or pod.pinned_node or node) != node

@@ -93,8 +93,9 @@ _LETTERS: dict[str, dict[str, Any]] = {
     "t": {"deleting_ms": NOW_MS - S},  # being deleted, running still
     "F": {"phase": "Failed", **_UNREADY},
     "S": {"phase": "Succeeded", **_UNREADY},
-    "f": {"phase": "Failed", "deleting_ms": NOW_MS - S, **_UNREADY},  # hangs on a finalizer
-    "s": {"phase": "Succeeded", "deleting_ms": NOW_MS - S, **_UNREADY},
+    "f": {"phase": "Failed", "deleting_ms": NOW_MS - S, "hangs": True, **_UNREADY},  # hangs on a finalizer
+    "s": {"phase": "Succeeded", "deleting_ms": NOW_MS - S, "hangs": True, **_UNREADY},
+    "e": {"phase": "Succeeded", "deleting_ms": NOW_MS - S, **_UNREADY},  # has ended, gone in a moment
     "O": {"labels": AGENT | {HASH_LABEL: OLD}},  # of an older revision, running and ready
     "o": {"labels": AGENT | {HASH_LABEL: OLD}, **_UNREADY},
     "m": {"labels": {"app": "else"}},  # ours, no longer selected

@@ -27,7 +27,7 @@ Request = tuple[str, str, str, Pod | None]  # verb, pod name, label of the revis
 
 
 class World:
-    """`finalizers`: a pod that has ended may hang while it is being deleted; otherwise it is gone at once."""
+    """`finalizers`: a pod that is being deleted may hang on them, also after it has ended."""
 
     def __init__(self, seed: int, owner: DaemonSet, *, fleet: bool, finalizers: bool) -> None:
         self.random = Random(seed)
@@ -123,7 +123,7 @@ class World:
             return
         pod = self.random.choice(list(self.pods.values()))
         if pod.deleting_ms:
-            if self.finalizers and pod.phase not in ENDED and self.random.random() < 0.5:
+            if pod.phase not in ENDED and self.random.random() < 0.5:  # a kubelet says so before it lets go
                 self._put(with_fields(pod, phase="Succeeded", ready=False))
             else:
                 self._remove(pod)
@@ -171,7 +171,7 @@ class World:
         if (pod.phase in ENDED and not hangs) or not pod.node_name:
             self._remove(pod)
         else:
-            self._put(with_fields(pod, deleting_ms=NOW_MS - S))
+            self._put(with_fields(pod, deleting_ms=NOW_MS - S, hangs=hangs))
 
     def _assign(self, pod: Pod) -> None:
         if pod.pinned_node in self.nodes:

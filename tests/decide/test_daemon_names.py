@@ -74,6 +74,7 @@ N0, N1, N2 = (slot("n1", k) for k in range(3))
         pytest.param({"pods": [unassigned("", name=N0)]}, 1, None, 0, id="borne by ours that nothing ties to a node"),
         pytest.param({"pods": dpods("n1", "f")}, 1, 1, 0, id="ours hangs on a finalizer: the next"),
         pytest.param({"pods": dpods("n1", "sf")}, 1, 2, 0, id="two hang on finalizers"),
+        pytest.param({"pods": dpods("n1", "e")}, 1, None, 0, id="ours has ended and is about to go: none yet"),
         pytest.param({"pods": dpods("n1", "f"), "held": [N0]}, 1, None, 1, id="it does, and its name is held: none"),
         pytest.param({"pods": dpods("n1", "f"), "held": [N1]}, 1, 1, 0, id="it does, and the next is held"),
         pytest.param({"pods": dpods("n1", "ff"), "held": [N1]}, 1, None, 1, id="the second hangs and is held: none"),

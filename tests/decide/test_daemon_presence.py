@@ -107,6 +107,7 @@ COLORED = numbered(4) | nodes("n5", "n6", "n7", labels={"color": "red"})
             numbered(1), {"n1": "RROO"}, surging(), "", "n1/1 n1/2 n1/3", id="surge: new is available, old go"
         ),
         pytest.param(numbered(1), {"n1": "OO"}, surging(), "", "n1/1", id="surge: the older of two old ones stays"),
+        pytest.param(numbered(1), {"n1": "oO"}, surging(), "", "n1/0", id="surge: of two old ones the one that serves"),
         pytest.param(numbered(1), {"n1": "op"}, surging(), "", "n1/0", id="surge: an old one of no use goes"),
         pytest.param(
             numbered(5), {"n2": "On", "n4": "OO"}, surging(), "n1 n3 n5", "n4/1", id="26.1.44 ready old pods are kept"

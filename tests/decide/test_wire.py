@@ -107,6 +107,11 @@ def test_pod():
         pytest.param("metadata.creationTimestamp", "0001-01-01T00:00:00Z", "created_ms", 0, id="Go's zero time"),
         pytest.param("metadata.creationTimestamp", "2024-05-01T10:00:00.25Z", "created_ms", AT_MS + 250, id="fraction"),
         pytest.param("metadata.deletionTimestamp", AT, "deleting_ms", AT_MS, id="being deleted"),
+        pytest.param("metadata.deletionTimestamp", AT, "hangs", False, id="being deleted, nothing holds it"),
+        pytest.param(
+            "metadata", META | {"deletionTimestamp": AT, "finalizers": ["a/b"]}, "hangs", True, id="finalizers hold it"
+        ),
+        pytest.param("metadata.finalizers", ["a/b"], "hangs", False, id="not being deleted"),
         pytest.param("spec", None, "node_name", "", id="null spec"),
         pytest.param("spec.nodeName", None, "node_name", "", id="unassigned"),
         pytest.param("spec.initContainers", None, "sidecar_restarts", 0, id="no sidecars in the spec"),
