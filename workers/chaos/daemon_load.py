@@ -71,11 +71,13 @@ class DaemonLoad:
         broken = {FAIL: "chaos"} if chance.random() < 0.6 else {NEVER_READY: "true"}
         if await self._roll(plan, owner, broken, "templates broken"):
             await asyncio.sleep(chance.uniform(*BROKEN_S))
-            now = self._live.daemon_sets.get(plan.task, owner)
-            await self._roll(plan, now, {FAIL: None, NEVER_READY: None}, "templates mended")
+            await self._roll(plan, owner, {FAIL: None, NEVER_READY: None}, "templates mended", steps=2)
 
-    async def _roll(self, plan: DaemonPlan, owner: DaemonSetSeen, more: dict[str, Any], what: str) -> bool:
-        version = str(int(owner.version or 0) + 1)
+    async def _roll(
+        self, plan: DaemonPlan, owner: DaemonSetSeen, more: dict[str, Any], what: str, steps: int = 1
+    ) -> bool:
+        """Another template: so many ``steps`` after that of ``owner``."""
+        version = str(int(owner.version or 0) + steps)
         change = {"spec": {"template": {"metadata": {"annotations": {VERSION: version, **more}}}}}
         return await self._hand.merge(_DAEMONSETS, plan.namespace, plan.name, change, what)
 

@@ -1,0 +1,171 @@
+"""Each thing the load does, once, against the embedded server; and that all of it is undone in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from cluster import resources
+from cluster.client import Client
+from cluster.config import ClusterConfig
+from cluster.embedded.server import EmbeddedCluster, Settings
+from workers.chaos import daemon_load, node_load
+from workers.chaos.daemon_load import DaemonLoad
+from workers.chaos.hand import Hand
+from workers.chaos.journal import Journal
+from workers.chaos.live import Live
+from workers.chaos.node_load import NodeLoad
+from workers.chaos.plans import AWAY, DAEMON_PLANS, FAIL, HOLD, NODES, OURS, REJECT, DaemonRole
+from workers.chaos.sightings import NodeSeen
+
+
+class Quick(random.Random):
+    """Never waits."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return 0.0
+
+
+@contextlib.asynccontextmanager
+async def cluster(path: Path) -> AsyncIterator[tuple[Hand, Callable[[Callable[[], bool]], object]]]:
+    live = Live()
+    async with EmbeddedCluster(Settings()) as embedded, Client(ClusterConfig(embedded.url)) as client:
+        journal = Journal(embedded.url, path / "journal", live.take)
+        await journal.listen()
+        watching = asyncio.create_task(journal.run())
+
+        async def until(true: Callable[[], bool]) -> None:
+            async with asyncio.timeout(10):
+                while not true():
+                    await asyncio.sleep(0.01)
+
+        try:
+            yield Hand(client, live), until
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+
+NAME = "chaos-node-3"
+
+
+def keys(node: NodeSeen) -> set[str]:
+    return {taint.key for taint in node.taints}
+
+
+@pytest.mark.parametrize("way", sorted(node_load._WAYS))
+def test_what_happens_to_nodes(way: str, tmp_path: Path) -> None:
+    async def act() -> None:
+        async with cluster(tmp_path) as (hand, until):
+            live, load = hand.live, NodeLoad(hand, 1)
+            await load.begin()
+            await until(lambda: len(live.nodes) >= NODES)
+            before = live.nodes[NAME]
+            assert keys(before) == {OURS}
+            task = asyncio.create_task(getattr(load, f"_{way}")(before, Quick(1)))
+            match way:
+                case "label":
+                    await until(lambda: live.nodes[NAME].labels != before.labels)
+                case "hold":
+                    await until(lambda: keys(live.nodes[NAME]) == {OURS, HOLD})
+                case "remove":
+                    await until(lambda: NAME in live.nodes and live.nodes[NAME].uid != before.uid)
+            await task
+            assert sum(hand.done.values()) >= 1, hand.done
+            if way == "hold":
+                await load._hold(live.nodes[NAME], Quick(1))
+                await until(lambda: keys(live.nodes[NAME]) == {OURS})
+            answer = await hand.client.get(resources.NODES, "", NAME)
+            node = answer.object()
+            assert not node["spec"].get("unschedulable")
+            assert AWAY not in {taint["key"] for taint in node["spec"]["taints"]}
+            assert REJECT not in node["metadata"].get("annotations", {})
+
+    asyncio.run(act())
+
+
+def test_nodes_in_the_end(tmp_path: Path) -> None:
+    async def act() -> None:
+        async with cluster(tmp_path) as (hand, until):
+            live, load = hand.live, NodeLoad(hand, 1)
+            await load.begin()
+            await hand.client.delete(resources.NODES, "", NAME)
+            emptied = {
+                "spec": {"taints": [{"key": AWAY, "effect": "NoExecute"}, {"key": HOLD, "effect": "NoSchedule"}]}
+            }
+            await hand.merge(resources.NODES, "", "chaos-node-0", emptied, "")
+            await until(lambda: NAME not in live.nodes and keys(live.nodes["chaos-node-0"]) == {AWAY, HOLD})
+            await load.finish()
+            await until(lambda: NAME in live.nodes and keys(live.nodes["chaos-node-0"]) == {HOLD})
+
+    asyncio.run(act())
+
+
+PLAN = {role: next(plan for plan in DAEMON_PLANS if plan.role is role) for role in DaemonRole}
+
+
+@pytest.mark.parametrize("way", sorted({way for ways in daemon_load._WAYS.values() for way in ways}))
+def test_what_happens_to_daemon_sets(way: str, tmp_path: Path) -> None:
+    plan = next(each for each in DAEMON_PLANS if way in daemon_load._WAYS[each.role])
+
+    async def act() -> None:
+        async with cluster(tmp_path) as (hand, until):
+            live, load = hand.live, DaemonLoad(hand, 1)
+            for namespace in {each.namespace for each in DAEMON_PLANS}:
+                await hand.make_namespace(namespace)
+            await load.begin()
+            await until(lambda: len(live.daemon_sets) == len(DAEMON_PLANS))
+            before = live.daemon_sets[plan.task]
+            owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": plan.name, "uid": before.uid}
+            meta = {"name": "agent", "ownerReferences": [{**owner, "controller": True}]}
+            body = {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+            await hand.create(resources.PODS, plan.namespace, orjson.dumps(body))
+            await until(lambda: bool(live.pods_of(before.uid)))
+            task = asyncio.create_task(getattr(load, f"_{way}")(plan, before, Quick(1)))
+            match way:
+                case "change":
+                    await until(lambda: live.daemon_sets[plan.task].version == "1")
+                case "break":
+                    await until(lambda: live.daemon_sets[plan.task].version == "2")
+                case "delete_pods":
+                    await until(lambda: not [pod for pod in live.pods_of(before.uid) if pod.active])
+                case "recreate":
+                    await until(lambda: plan.task in live.daemon_sets and live.daemon_sets[plan.task].uid != before.uid)
+            await task
+            assert sum(hand.done.values()) >= 1, hand.done
+            template = (await hand.client.get(resources.DAEMONSETS, plan.namespace, plan.name)).object()["spec"][
+                "template"
+            ]
+            assert FAIL not in template["metadata"]["annotations"]
+
+    asyncio.run(act())
+
+
+def test_daemon_sets_in_the_end(tmp_path: Path) -> None:
+    broken, gone = PLAN[DaemonRole.BROKEN], PLAN[DaemonRole.RECREATED]
+
+    async def act() -> None:
+        async with cluster(tmp_path) as (hand, until):
+            live, load = hand.live, DaemonLoad(hand, 1)
+            for namespace in {each.namespace for each in DAEMON_PLANS}:
+                await hand.make_namespace(namespace)
+            await load.begin()
+            await until(lambda: len(live.daemon_sets) == len(DAEMON_PLANS))
+            await load._roll(broken, live.daemon_sets[broken.task], {FAIL: "chaos"}, "")
+            await hand.client.delete(resources.DAEMONSETS, gone.namespace, gone.name)
+            await until(lambda: gone.task not in live.daemon_sets)
+            await until(lambda: live.daemon_sets[broken.task].version == "1")
+            await load.finish()
+            await until(lambda: gone.task in live.daemon_sets and live.daemon_sets[broken.task].version == "2")
+            found = (await hand.client.get(resources.DAEMONSETS, broken.namespace, broken.name)).object()
+            assert FAIL not in found["spec"]["template"]["metadata"]["annotations"]
+            others = [plan for plan in DAEMON_PLANS if plan.role is not DaemonRole.BROKEN and plan is not gone]
+            await until(lambda: all(live.daemon_sets[plan.task].generation == 2 for plan in others))
+
+    asyncio.run(act())
