@@ -89,7 +89,7 @@ def least(run: Run) -> dict[str, int]:
         "rests": max(10, kills // 5),
         "epochs": 1 + losses,
         "rollouts": max(2, kills // 20),
-        "rolling_deletes": max(5, kills // 4),
+        "rolling_deletes": max(3, kills // 6),
         "node_moves": max(20, kills // 4),
     }
     if run.blows.get("pause host", 0) >= 3:
