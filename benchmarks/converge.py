@@ -9,11 +9,9 @@ is timed as well. Each shape gets a fleet of its own.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +21,7 @@ from benchmarks import report
 from benchmarks.processes import CpuMeter, rss_kb
 from benchmarks.report import Unfit, median, say
 from benchmarks.tree import Tree
+from benchmarks.watching import until_settled
 from cluster.resources import REPLICASETS
 from controllers import wire
 
@@ -101,7 +100,7 @@ def measure(shape: Shape, workers: int, rest_s: float) -> Run:
     with Tree(workers=workers, nodes=nodes) as tree:
         time.sleep(rest_s)
         wanted = shape.wanted
-        memory, meter = _used_memory(tree), CpuMeter(tree.roles())
+        memory, meter = tree.used_memory(), CpuMeter(tree.roles())
         processes = tree.roles()
         began_s = time.time()
         ready_s = _converge(tree, wanted)
@@ -110,7 +109,7 @@ def measure(shape: Shape, workers: int, rest_s: float) -> Run:
         if tree.roles() != processes:
             raise Unfit("a process ended and was started again meanwhile")
         time.sleep(rest_s)
-        used = _used_memory(tree)
+        used = tree.used_memory()
         rss = [rss_kb(pid) for role, pid in tree.roles() if role == "worker"]
         created, last_s = creations(tree.state.audit_log, began_s)
         living = tree.count_pods()
@@ -129,35 +128,14 @@ def measure(shape: Shape, workers: int, rest_s: float) -> Run:
 
 def _converge(tree: Tree, wanted: Mapping[str, int]) -> float:
     """Create the sets and watch them until the last one has settled. Seconds it took."""
-    waiting = set(wanted)
 
-    async def watch(position: str) -> None:
-        async with aclosing(tree.client.watch_batches(REPLICASETS, position)) as batches:
-            async for batch in batches:
-                for event in batch:
-                    if event.type != "BOOKMARK":
-                        _note(event.object, wanted, waiting)
-                if not waiting:
-                    return
+    def settled(raw: bytes) -> tuple[str, bool]:
+        _, found = wire.replicaset_from_json(raw)
+        status = found.status
+        counts = {status.replicas, status.ready, status.available}
+        return found.name, counts == {wanted.get(found.name)} and status.observed_generation >= found.generation
 
-    position = tree.position(REPLICASETS)
-    watching = asyncio.run_coroutine_threadsafe(watch(position), tree.io.loop)
-    began = time.monotonic()
-    tree.apply(wanted)
-    try:
-        watching.result(LIMIT_S)
-    except TimeoutError:
-        watching.cancel()
-        raise Unfit(f"{len(waiting)} of {len(wanted)} ReplicaSets had not settled after {LIMIT_S:.0f} s") from None
-    return time.monotonic() - began
-
-
-def _note(raw: bytes, wanted: Mapping[str, int], waiting: set[str]) -> None:
-    _, found = wire.replicaset_from_json(raw)
-    status = found.status
-    counts = {status.replicas, status.ready, status.available}
-    if counts == {wanted.get(found.name)} and status.observed_generation >= found.generation:
-        waiting.discard(found.name)
+    return until_settled(tree, REPLICASETS, wanted, settled, lambda: tree.apply(wanted), LIMIT_S)
 
 
 def creations(audit_log: Path, since_s: float) -> tuple[int, float]:
@@ -172,10 +150,6 @@ def creations(audit_log: Path, since_s: float) -> tuple[int, float]:
                 count += 1
                 last_s = max(last_s, datetime.fromisoformat(event["stageTimestamp"]).timestamp())
     return count, last_s
-
-
-def _used_memory(tree: Tree) -> int:
-    return int(tree.redis.info("memory")["used_memory"])
 
 
 def _report(options: argparse.Namespace, runs: Mapping[Shape, list[Run]], shapes: Sequence[Shape]) -> None:

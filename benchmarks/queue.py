@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             fleet.let_go()
             _await(fleet.at_rest, "the first look at every owner")
             runs = _rounds(options, server, client, broker, fleet, groups)
-    trips = round_trips.measure(options.chunks)
+    trips = round_trips.of_replicaset(options.chunks)
     _report(options, runs, trips)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from cluster import config
 from cluster.answer import Answer
 from cluster.client import Client
 from cluster.listing import Page
-from cluster.resources import NAMESPACES, PODS, REPLICASETS, Resource
+from cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
 from controllers import wire
+from controllers.registry import QUEUES
 from workers.cli.run import Underneath
 from workers.io_loop import IoLoop
 from workers.up.state_dir import PREFIX, StateDir
@@ -77,24 +78,49 @@ class Tree:
         return {each.rq_worker: each.pid for each in self.state.read_processes() if each.rq_worker}
 
     def apply(self, sets: Mapping[str, int]) -> None:
-        """Create these ReplicaSets (name -> replicas) of a usual pod, ``IN_FLIGHT`` at once; the namespace too."""
+        """Create these ReplicaSets (name -> replicas) of a usual pod; the namespace too."""
+        self.create(REPLICASETS, [replicaset(name, count) for name, count in sets.items()])
 
-        async def create() -> list[Answer]:
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-            await self.client.create(NAMESPACES, "", orjson.dumps(namespace))
-            bodies = [orjson.dumps(replicaset(name, count)) for name, count in sets.items()]
-            return list(await asyncio.gather(*(self.client.create(REPLICASETS, NAMESPACE, body) for body in bodies)))
-
-        for answer in self.io.run(create()):
-            if not answer.ok:
-                raise Unfit(f"a ReplicaSet was refused: {answer.message}")
+    def create(self, resource: Resource, objects: Iterable[Mapping[str, Any]]) -> None:
+        """Create objects, ``IN_FLIGHT`` at once; first the namespace, where there is none."""
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        self.io.run(self.client.create(NAMESPACES, "", orjson.dumps(namespace)))
+        into = NAMESPACE if resource.namespaced else ""
+        bodies = [orjson.dumps(each) for each in objects]
+        self._all([self.client.create(resource, into, body) for body in bodies], f"create {resource.plural}")
 
     def scale(self, name: str, replicas: int) -> None:
         """As kubectl scale does it."""
-        body = orjson.dumps({"spec": {"replicas": replicas}})
-        answer: Answer = self.io.run(self.client.patch(REPLICASETS, NAMESPACE, name, body, subresource="scale"))
-        if not answer.ok:
-            raise Unfit(f"{name} could not be scaled: {answer.message}")
+        self._all([self._patch(REPLICASETS, name, {"spec": {"replicas": replicas}}, "scale")], f"scale {name}")
+
+    def roll(self, name: str, image: str) -> None:
+        """Give a DaemonSet's only container another image."""
+        containers = [daemonset(name, image)["spec"]["template"]["spec"]["containers"][0]]
+        self._all([self._patch(DAEMONSETS, name, {"spec": {"template": {"spec": {"containers": containers}}}})], "roll")
+
+    def change_nodes(self, names: Iterable[str], change: Mapping[str, Any], subresource: str = "") -> str:
+        """Patch each of these nodes, ``IN_FLIGHT`` at once. The last resourceVersion that came of it."""
+        patches = [self._patch(NODES, name, change, subresource) for name in names]
+        versions = [answer.resource_version for answer in self._all(patches, "change nodes")]
+        return max(versions, key=lambda rv: (len(rv), rv))
+
+    def _patch(
+        self, resource: Resource, name: str, change: Mapping[str, Any], subresource: str = ""
+    ) -> Coroutine[Any, Any, Answer]:
+        into = NAMESPACE if resource.namespaced else ""
+        return self.client.patch(resource, into, name, orjson.dumps(change), subresource=subresource)
+
+    def _all(self, requests: list[Coroutine[Any, Any, Answer]], what: str) -> list[Answer]:
+        """The answers, none of which may be a refusal."""
+
+        async def together() -> list[Answer]:
+            return list(await asyncio.gather(*requests))
+
+        answers: list[Answer] = self.io.run(together(), 300.0)
+        for answer in answers:
+            if not answer.ok:
+                raise Unfit(f"could not {what}: {answer.message}")
+        return answers
 
     def admin(self, fault: dict[str, Any] | None) -> None:
         """Put one fault in force, or end all."""
@@ -122,16 +148,21 @@ class Tree:
         return self.io.run(first()).rv
 
     def count_pods(self) -> int:
-        """Pods of the ReplicaSets that live now."""
+        """Pods that live now in the namespace."""
+        return len(self.names(PODS, NAMESPACE))
 
-        async def count() -> int:
-            found = 0
-            async with aclosing(self.client.list_pages(PODS, namespace=NAMESPACE)) as pages:
+    def names(self, resource: Resource, namespace: str = "") -> list[str]:
+        """Names of all there are."""
+
+        async def read() -> list[str]:
+            found: list[str] = []
+            async with aclosing(self.client.list_pages(resource, namespace=namespace)) as pages:
                 async for page in pages:
-                    found += len(page.items)
+                    found += [orjson.loads(item)["metadata"]["name"] for item in page.items]
             return found
 
-        return self.io.run(count())
+        names: list[str] = self.io.run(read(), 60.0)
+        return names
 
     def settled(self, sets: Mapping[str, int]) -> bool:
         """Whether the status of each says that all it asks for is there and available."""
@@ -147,31 +178,75 @@ class Tree:
         return True
 
     def quiet(self) -> bool:
-        """Whether no key is queued, in work or delayed, and at least one worker waits."""
+        """Whether no key of any queue is queued, in work or delayed."""
         with self.redis.pipeline(transaction=True) as pipe:
-            pipe.hlen(self.keys.state("replicaset"))
-            pipe.hlen(self.keys.locks("replicaset"))
-            pipe.zcard(self.keys.delayed("replicaset"))
+            for queue in QUEUES:
+                pipe.hlen(self.keys.state(queue))
+                pipe.hlen(self.keys.locks(queue))
+                pipe.zcard(self.keys.delayed(queue))
             return not any(pipe.execute())
+
+    def queued(self) -> dict[str, int]:
+        """How often a key has entered each queue so far: the turns there were, once all is quiet.
+
+        Redis counts the entries of a stream from version 7 on. Raises Unfit for an older one.
+        """
+        counts = {}
+        for queue in QUEUES:
+            stream = self.keys.stream(queue)
+            told: Any = self.redis.xinfo_stream(stream) if self.redis.exists(stream) else {"entries-added": 0}
+            if "entries-added" not in told:
+                raise Unfit("counting turns takes Redis 7 or later")
+            counts[queue] = int(told["entries-added"])
+        return counts
+
+    def used_memory(self) -> int:
+        """Bytes of Redis's own count."""
+        return int(self.redis.info("memory")["used_memory"])
+
+
+_IMAGE = "ghcr.io/example/web:1.27.3"
 
 
 def replicaset(name: str, replicas: int) -> dict[str, Any]:
     """A ReplicaSet of a usual web server."""
-    labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": NAMESPACE}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": _labels(name)},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": _labels(name)}, "template": _template(name, _IMAGE)},
+    }
+
+
+def daemonset(name: str, image: str = _IMAGE, node_label: str = "") -> dict[str, Any]:
+    """A DaemonSet of the same pod, updated on a tenth of its nodes at a time; ``node_label``: only where that is set
+    to "yes".
+    """
+    template = _template(name, image)
+    if node_label:
+        template["spec"]["nodeSelector"] = {node_label: "yes"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": _labels(name)},
+        "spec": {
+            "selector": {"matchLabels": _labels(name)},
+            "template": template,
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
+        },
+    }
+
+
+def _labels(name: str) -> dict[str, str]:
+    return {"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": NAMESPACE}
+
+
+def _template(name: str, image: str) -> dict[str, Any]:
     container = {
         "name": "web",
-        "image": "ghcr.io/example/web:1.27.3",
+        "image": image,
         "ports": [{"name": "http", "containerPort": 8080}],
         "env": [{"name": "LOG_LEVEL", "value": "info"}],
         "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }
+    return {"metadata": {"labels": _labels(name)}, "spec": {"containers": [container]}}
