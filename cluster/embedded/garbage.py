@@ -142,7 +142,7 @@ class GarbageCollector:
 
     def _is_blocked(self, uid: str) -> bool:
         """Whether a dependent insists on going before its owner."""
-        for dependent in self._store.dependents(uid):
+        for dependent in self._store.each_dependent(uid):
             obj = self._store.get(*dependent)
             if obj is not None and any(
                 ref["uid"] == uid and ref.get("blockOwnerDeletion")
@@ -153,13 +153,12 @@ class GarbageCollector:
 
     def _orphan_dependents(self, key: Key, owner: Obj) -> None:
         uid = owner["metadata"]["uid"]
-        dependents = self._store.dependents(uid)
-        for dependent in dependents[:_ORPHANS_MAX]:
+        for dependent in self._store.dependents(uid, _ORPHANS_MAX):
             obj = self._store.get(*dependent)
             if obj is not None:
                 refs = obj["metadata"].get("ownerReferences") or ()
                 self._store.update(dependent[0], _with_owners(obj, [r for r in refs if r["uid"] != uid]))
-        if len(dependents) > _ORPHANS_MAX:
+        if self._store.count_dependents(uid):
             self._work.add(key)
         else:
             self._drop_finalizer(key[0], owner, ORPHAN)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +19,7 @@ import orjson
 from cluster.embedded.errors import ApiError, FieldError, bad_request, expired, invalid
 from cluster.embedded.kinds import Kind
 from cluster.embedded.selectors import Selector
+from cluster.embedded.snapshots import Snapshots
 from cluster.embedded.store import Listing, Store, Stored
 
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"  # noqa: S105 - a format's name, not a secret
@@ -68,7 +70,12 @@ def state_at(store: Store, kind: Kind, namespace: str | None, rv: int) -> Listin
 
 
 def list_page(
-    store: Store, kind: Kind, namespace: str | None, selector: Selector | None, params: Mapping[str, str]
+    store: Store,
+    snapshots: Snapshots,
+    kind: Kind,
+    namespace: str | None,
+    selector: Selector | None,
+    params: Mapping[str, str],
 ) -> Page:
     """One page for the query parameters resourceVersion, resourceVersionMatch, limit and continue.
 
@@ -76,28 +83,58 @@ def list_page(
     """
     limit = _limit(params.get("limit", ""))
     token = params.get("continue", "")
-    after: tuple[str, str] | None = None
+    start = 0
     if token:
         if parse_rv(params.get("resourceVersion", "")):
             raise bad_request("specifying resource version is not allowed when using continue")
         rv, after = _read_token(token)
         if rv == _CURRENT:
             rv = store.rv
-        listing = state_at(store, kind, namespace, rv) if rv <= store.rv else None
+        listing = _continued(store, snapshots, kind, namespace, rv)
         if listing is None:
             raise expired(_TOO_OLD_TO_CONTINUE, _token(_CURRENT, after))
+        start = bisect_right(listing, after, key=_place)
     else:
         rv, listing = _first(store, kind, namespace, params)
-    if after is not None:
-        listing = [item for item in listing if item[0] > after]
-    matching = listing if selector is None else [i for i in listing if selector.matches(i[1].obj)]
+    items, end = _taken(listing, start, limit, selector)
     meta: dict[str, Any] = {"resourceVersion": str(rv)}
-    if limit and len(matching) > limit:
-        meta["continue"] = _token(rv, matching[limit - 1][0])
+    key = (kind.name, namespace, rv)
+    if end is not None:
+        snapshots.keep(key, listing)
+        meta["continue"] = _token(rv, _place(listing[end - 1]))
         if selector is None:
-            meta["remainingItemCount"] = len(matching) - limit
-        matching = matching[:limit]
-    return Page([stored for _, stored in matching], meta)
+            meta["remainingItemCount"] = len(listing) - end
+    elif token:
+        snapshots.drop(key)
+    return Page(items, meta)
+
+
+def _continued(store: Store, snapshots: Snapshots, kind: Kind, namespace: str | None, rv: int) -> Listing | None:
+    """The state of a list's first page; None if the history does not reach back to it."""
+    if rv > store.rv or store.logs[kind.name].position_after(rv) is None:
+        return None
+    return snapshots.get((kind.name, namespace, rv)) or state_at(store, kind, namespace, rv)
+
+
+def _place(item: tuple[tuple[str, str], Stored]) -> tuple[str, str]:
+    return item[0]
+
+
+def _taken(listing: Listing, start: int, limit: int, selector: Selector | None) -> tuple[list[Stored], int | None]:
+    """Up to `limit` (0: all) objects from position `start` on that match, and where the next page goes on, if any."""
+    if selector is None:
+        stop = start + limit if limit else len(listing)
+        return [stored for _, stored in listing[start:stop]], stop if stop < len(listing) else None
+    items: list[Stored] = []
+    end = start
+    for position in range(start, len(listing)):
+        stored = listing[position][1]
+        if selector.matches(stored.obj):
+            if limit and len(items) == limit:
+                return items, end
+            items.append(stored)
+            end = position + 1
+    return items, None
 
 
 def _first(store: Store, kind: Kind, namespace: str | None, params: Mapping[str, str]) -> tuple[int, Listing]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 Obj = dict[str, Any]
@@ -12,10 +14,19 @@ class OwnerIndex:
     """uid of an owner -> the objects with a reference to it."""
 
     def __init__(self) -> None:
-        self._dependents: dict[str, set[Key]] = {}
+        # A dict of keys alone is a set that remembers who came first.
+        self._dependents: dict[str, dict[Key, None]] = {}
 
-    def dependents(self, owner_uid: str) -> list[Key]:
-        return sorted(self._dependents.get(owner_uid, ()))
+    def dependents(self, owner_uid: str, count_max: int | None = None) -> list[Key]:
+        """Up to `count_max` (None: all) dependents, the one that has been one for longest first."""
+        return list(islice(self._dependents.get(owner_uid, ()), count_max))
+
+    def count(self, owner_uid: str) -> int:
+        return len(self._dependents.get(owner_uid, ()))
+
+    def each(self, owner_uid: str) -> Iterator[Key]:
+        """As `dependents`, one by one; nothing may be stored meanwhile."""
+        return iter(self._dependents.get(owner_uid, ()))
 
     def change(self, key: Key, old: Obj | None, new: Obj | None) -> None:
         """Note that the object of `key` was `old` (None: new) and is `new` (None: gone)."""
@@ -26,8 +37,8 @@ class OwnerIndex:
         for ref in old_refs or ():
             keys = self._dependents.get(ref["uid"])
             if keys is not None:
-                keys.discard(key)
+                keys.pop(key, None)
                 if not keys:
                     del self._dependents[ref["uid"]]
         for ref in new_refs or ():
-            self._dependents.setdefault(ref["uid"], set()).add(key)
+            self._dependents.setdefault(ref["uid"], {})[key] = None

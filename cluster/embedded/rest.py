@@ -30,6 +30,7 @@ from cluster.embedded.listing import Page, list_page
 from cluster.embedded.negotiation import check_types
 from cluster.embedded.paths import Target
 from cluster.embedded.selectors import Selector, selector_for
+from cluster.embedded.snapshots import Snapshots
 from cluster.embedded.store import Store, Stored
 from cluster.embedded.strategies import after_defaults, for_create, for_update
 from cluster.embedded.tables import AS_IS, View, many, one
@@ -72,6 +73,7 @@ class Rest:
     def __init__(self, store: Store, admission: Admission) -> None:
         self.store = store
         self.admission = admission
+        self._snapshots = Snapshots()
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -187,7 +189,7 @@ class Rest:
     def _page(self, target: Target, params: Params) -> Page:
         kind = target.kind
         namespace = target.namespace if kind.namespaced and target.namespace else None
-        return list_page(self.store, kind, namespace, selector_of(target, params), params)
+        return list_page(self.store, self._snapshots, kind, namespace, selector_of(target, params), params)
 
     def _fit_namespace(self, target: Target, meta: Obj) -> None:
         """Fill in the namespace of the URL. Raises ApiError 400 if the body names another."""

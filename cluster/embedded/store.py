@@ -147,9 +147,16 @@ class Store:
                 for name in list(spaces.get(namespace, ())):
                     yield kind, namespace, name
 
-    def dependents(self, owner_uid: str) -> Keys:
-        """Every object with an ownerReference to `owner_uid`."""
-        return self._owners.dependents(owner_uid)
+    def dependents(self, owner_uid: str, count_max: int | None = None) -> Keys:
+        """Every object with an ownerReference to `owner_uid`, or the first `count_max` of them."""
+        return self._owners.dependents(owner_uid, count_max)
+
+    def each_dependent(self, owner_uid: str) -> Iterator[Key]:
+        """As `dependents`, one by one; nothing may be stored meanwhile."""
+        return self._owners.each(owner_uid)
+
+    def count_dependents(self, owner_uid: str) -> int:
+        return self._owners.count(owner_uid)
 
     # -- writing ---------------------------------------------------------------------------------
 

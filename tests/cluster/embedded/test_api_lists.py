@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from api_harness import PODS, SETS, TABLE, Api, names, pod, quick, replicaset, running, with_params
 
+from cluster.embedded.snapshots import KEPT_MAX
+
 
 def pages(api: Api, between: Any, **params: Any) -> list[Any]:
     """Every page of a list; `between()` is called after each."""
@@ -40,6 +42,27 @@ def test_pages_show_the_moment_of_the_first_one(api: Api) -> None:
     assert [page["metadata"].get("remainingItemCount") for page in found] == [14, 8, 2, None]
     assert [item for page in found for item in page["items"]] == whole["items"]
     assert {page["metadata"]["resourceVersion"] for page in found} == {whole["metadata"]["resourceVersion"]}
+
+
+def test_more_lists_at_a_time_than_are_kept(api: Api) -> None:
+    """Each shows its own moment, in whatever order their pages are asked for, and a page can be asked for again."""
+    whole: list[list[str]] = []
+    tokens: list[str] = []
+    for number in range(KEPT_MAX + 4):
+        for part in "xyz":
+            api.create(PODS, pod(f"p{number:02d}{part}"))
+        if number:
+            api.delete(f"{PODS}/p{number - 1:02d}y")
+        whole.append(names(api.get(PODS)))
+        tokens.append(api.get(PODS, limit=1)["metadata"]["continue"])
+    for _ in range(2):
+        for expected, token in zip(whole, tokens, strict=True):
+            found, following = expected[:1], token
+            while following:
+                page = api.get(PODS, limit=7, **{"continue": following})
+                found += names(page)
+                following = page["metadata"].get("continue")
+            assert found == expected
 
 
 def test_pages_with_a_selector(api: Api) -> None:
