@@ -21,8 +21,8 @@ from controllers.flavour import Flavour
 from controllers.model import ReplicaSet
 from controllers.owner_table import OwnerTable
 from controllers.registry import RESOURCES
-from tests.simulation.checker import Checker
-from tests.simulation.world import NAMESPACE, Flight, World, as_json
+from tests.simulation.traffic import Flight
+from tests.simulation.world import NAMESPACE, World, as_json
 from workers.acting import TOO_LATE
 from workers.clock import ManualClock
 from workers.engine import Engine
@@ -42,7 +42,7 @@ def give_way() -> None:
 class SteppedBroker:
     """The worker's broker: each call is two points, before it and after it; accepted steps are told to the checker."""
 
-    def __init__(self, broker: Any, checker: Checker) -> None:
+    def __init__(self, broker: Any, checker: Any) -> None:
         self._broker, self._checker = broker, checker
 
     def register(self, *args: Any) -> None:
@@ -54,6 +54,7 @@ class SteppedBroker:
         if isinstance(batch, Batch):
             for claim in batch.claims:
                 self._checker.claimed(f"{claim.queue}:{claim.key}", nonce)
+            self._checker.viewed(holder, batch)
         give_way()
         return batch
 
@@ -61,8 +62,16 @@ class SteppedBroker:
         give_way()
         borne = self._broker.record(claim, *args, **kwargs)
         self._checker.accepted(f"{claim.queue}:{claim.key}", claim.nonce, "record")
+        if not borne:
+            self._checker.announced(args[1])
         give_way()
         return borne
+
+    def add(self, *args: Any, **kwargs: Any) -> int:
+        give_way()
+        added: int = self._broker.add(*args, **kwargs)
+        give_way()
+        return added
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
         give_way()
@@ -84,18 +93,23 @@ class SteppedBroker:
 class SimApi:
     """Requests that take as long as the scheduler likes, and are answered, or not."""
 
-    def __init__(self, world: World, clock: ManualClock, settings: Settings, sender: str) -> None:
+    def __init__(self, world: Any, clock: ManualClock, settings: Settings, sender: str) -> None:
         self._world, self._clock, self._settings, self._sender = world, clock, settings, sender
 
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
         if self._clock.mono_ms() >= deadline_ms:
             self._world.count("too late to send")
             return [Answer(NOT_SENT, error=TOO_LATE)] * len(writes)
-        flights = [self._world.send(write, self._sender) for write in writes]
+        flights = [self.fly(write) for write in writes]
         until = self._clock.mono_ms() + self._settings.request_timeout_ms
         while self._clock.mono_ms() < until and not all(flight.arrived for flight in flights):
             give_way()
         return [self._answer(flight) for flight in flights]
+
+    def fly(self, write: Write) -> Flight:
+        """The write is on its way."""
+        flight: Flight = self._world.send(write, self._sender)
+        return flight
 
     def _answer(self, flight: Flight) -> Answer:
         if flight.arrived and flight.answer is not None:
@@ -133,16 +147,20 @@ class Worker:
         self,
         name: str,
         broker: Any,
-        world: World,
+        world: Any,
         clock: ManualClock,
         settings: Settings,
-        checker: Checker,
+        checker: Any,
         keys_max: int,
+        *,
+        api: Any = None,
+        queues: Sequence[str] = ("replicaset",),
     ) -> None:
         self.name, self.task, self.alive, self.frozen_until = name, "", True, 0
         self.host_frozen = False
         self._keys_max = keys_max
-        self.engine = Engine(SteppedBroker(broker, checker), SimApi(world, clock, settings, name), settings, clock)
+        api = api or SimApi(world, clock, settings, name)
+        self.engine = Engine(SteppedBroker(broker, checker), api, settings, clock, queues)
         self.engine.register(name, "supervisor")
         self._life = greenlet(self._live)
 
@@ -241,6 +259,12 @@ class Ingestor:
             self.positions[resource] = int(result.watermark) if result.verdict == "OLD" else int(rv)
         while broker.republish():
             pass
+
+    def rewind(self, resource: str, by: int) -> None:
+        """Its watch shows events again that it has seen."""
+        known = self.positions.get(resource)
+        if known is not None:
+            self.positions[resource] = max(10, known - by)
 
     def forget(self) -> None:
         """kill -9 and a restart."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from broker.values import Batch, Entry
 from controllers.model import Pod, controller_of
 from tests.simulation.world import NAMESPACE, World, is_active
 from workers.steps import Write
@@ -88,6 +90,12 @@ class Checker:
         """A fenced step was accepted: only the newest claim may."""
         if self.nonces.get(key) != nonce:
             raise Violation(f"I4: {step} of an earlier holder of {key} was accepted")
+
+    def viewed(self, holder: str, batch: Batch) -> None:
+        """A worker was handed keys, with what a turn over them reads."""
+
+    def announced(self, entries: Sequence[Entry]) -> None:
+        """Writes were entered in a record."""
 
     def watermark_is(self, epoch: int, resource: str, mark: int) -> None:
         """It never goes back inside an epoch."""

@@ -11,6 +11,18 @@ class SimMemoryBroker(MemoryBroker):
     def busy(self, queue: str) -> int:
         return len(self.store.state.queue(queue).state)
 
+    def busy_keys(self, queue: str) -> set[str]:
+        """Keys that are queued, in work or parked."""
+        return set(self.store.state.queue(queue).state)
+
+    def delayed_keys(self, queue: str) -> set[str]:
+        return set(self.store.state.queue(queue).delayed)
+
+    def recorded(self, queue: str, key: str) -> dict[str, str]:
+        """The record of a key, as it is stored."""
+        record = self.store.state.queue(queue).record(key, self.store.clock())
+        return dict(record.fields) if record is not None else {}
+
     def cached(self, resource: str) -> dict[str, str]:
         """Name -> resourceVersion of everything cached."""
         state = self.store.state

@@ -24,6 +24,18 @@ class SimBroker(RedisBroker):
     def busy(self, queue: str) -> int:
         return int(self._client.hlen(self.keys.state(queue)))
 
+    def busy_keys(self, queue: str) -> set[str]:
+        """Keys that are queued, in work or parked."""
+        return {key.decode() for key in self._client.hkeys(self.keys.state(queue))}
+
+    def delayed_keys(self, queue: str) -> set[str]:
+        return {key.decode() for key in self._client.zrange(self.keys.delayed(queue), 0, -1)}
+
+    def recorded(self, queue: str, key: str) -> dict[str, str]:
+        """The record of a key, as it is stored."""
+        fields = self._client.hgetall(self.keys.expect(queue, key))
+        return {name.decode(): value.decode() for name, value in fields.items()}
+
     def cached(self, resource: str) -> dict[str, str]:
         """Name -> resourceVersion of everything cached."""
         generation = self._client.hget(self.keys.of("generation"), resource)

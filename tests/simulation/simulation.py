@@ -12,11 +12,10 @@ from typing import Any
 
 from tests.simulation.actors import Ingestor, Worker
 from tests.simulation.checker import Checker, Violation
-from tests.simulation.world import Flight, World, is_active
+from tests.simulation.traffic import Flight
+from tests.simulation.world import World, is_active
 from workers.clock import ManualClock
 from workers.settings import Settings
-
-RESOURCES = ("pods", "replicasets")
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Weights:
     freeze: int = 1
     lose_answer: int = 2
     ingestor: int = 1
-    redis: int = 0
+    redis: float = 0
     pace_ms: tuple[int, ...] = (0, 0, 1, 1, 5, 20, 100, 400)
     """How much time may pass between two steps."""
     wishes: tuple[int, ...] = (0, 1, 2, 4, 7)
@@ -52,6 +51,14 @@ class Simulation:
     ``residue_ms``: how long after it was sent a write may land.
     ``drain``: whether an epoch waits for the writes of the one before.
     """
+
+    resources: tuple[str, ...] = ("pods", "replicasets")
+    queues: tuple[str, ...] = ("replicaset",)
+    draws: tuple[str, ...] = ("worker", "land", "arrive", "ingest", "supervise", "kubelet", "user", "kill", "freeze")
+    draws += ("lose_answer", "ingestor", "redis")
+    world: Any
+    checker: Any
+    ingestors: list[Any]
 
     def __init__(
         self,
@@ -73,21 +80,24 @@ class Simulation:
         self.settings = settings or Settings()
         self.clock, self._on_clock, self._new_broker = ManualClock(), on_clock, new_broker
         self._on_clock(self.clock.wall_ms())
-        self.world = World(self.clock.mono_ms)
-        self.checker = Checker(self.world, view_ms=2 * self.settings.drain_ms)
-        self.world.on_create, self.world.on_delete = self.checker.created, self.checker.deleted
-        self.world.on_other = self.checker.other
         self.epoch, self.broker = 1, new_broker(1)
         self._drained_ms: int | None = 0
         self.workers: list[Worker] = []
         self._orphaned: list[Worker] = []
-        self._names = 0
+        self._names = self.steps = 0
+        self._found(owners, strict)
+
+    def _found(self, owners: int, strict: bool) -> None:
+        """The cluster as it is at first, who looks at it, and who watches over it."""
+        self.world = World(self.clock.mono_ms)
+        self.checker = Checker(self.world, view_ms=2 * self.settings.drain_ms)
+        self.world.on_create, self.world.on_delete = self.checker.created, self.checker.deleted
+        self.world.on_other = self.checker.other
         for number in range(owners):
             replicas = self._random.choice(self._weights.wishes)
             uid = self.world.add_owner(f"web{number}", replicas, strict=strict)
             self.checker.owner_changed(uid, replicas)
         self.ingestors = [Ingestor(self.world, lambda: self.broker, f"i{n}") for n in range(2)]
-        self.steps = 0
 
     # -- the run
 
@@ -108,10 +118,7 @@ class Simulation:
         """One step of somebody, then the look at the invariants."""
         self.steps += 1
         self._advance(self._random.choice(self._weights.pace_ms))
-        w = self._weights
-        names = ("worker", "land", "arrive", "ingest", "supervise", "kubelet", "user", "kill", "freeze")
-        names += ("lose_answer", "ingestor", "redis")
-        (name,) = self._random.choices(names, [getattr(w, name) for name in names])
+        (name,) = self._random.choices(self.draws, [getattr(self._weights, name) for name in self.draws])
         getattr(self, f"_{name}")()
         self.checker.at_rest()
         if self.steps % 20 == 0:
@@ -119,7 +126,7 @@ class Simulation:
 
     def _check_cache(self) -> None:
         """I6: the cache is what the API held at the watermark."""
-        for resource in RESOURCES:
+        for resource in self.resources:
             mark = self.broker.watermark(resource)
             if mark is not None:
                 self.checker.cache_is(resource, int(mark), self.broker.cached(resource))
@@ -168,21 +175,19 @@ class Simulation:
     def _ingest(self) -> None:
         ingestor = self._random.choice(self.ingestors)
         if self._drained_ms is None or self.clock.mono_ms() >= self._drained_ms:
-            ingestor.step(self._random.choice(RESOURCES), self._random.randint(1, 5))
+            ingestor.step(self._random.choice(self.resources), self._random.randint(1, 5))
             self._open()
 
     def _ingestor(self) -> None:
         """An ingestor dies, is shown an old position, or lists slowly."""
-        ingestor, resource = self._random.choice(self.ingestors), self._random.choice(RESOURCES)
+        ingestor, resource = self._random.choice(self.ingestors), self._random.choice(self.resources)
         if self._drained_ms is not None:
             return
         match self._random.choice(("kill", "rewind", "stage", "commit", "commit")):
             case "kill":
                 ingestor.forget()
             case "rewind":
-                known = ingestor.positions.get(resource)
-                if known is not None:
-                    ingestor.positions[resource] = max(10, known - self._random.randint(1, 10))
+                ingestor.rewind(resource, self._random.randint(1, 10))
             case "stage":
                 ingestor.stage(resource)
             case "commit":
@@ -194,10 +199,10 @@ class Simulation:
     def _open(self) -> None:
         if self._drained_ms is None or self.clock.mono_ms() < self._drained_ms:
             return
-        for resource in RESOURCES:
+        for resource in self.resources:
             if self.broker.watermark(resource) is None:
                 self.ingestors[0].list_stepwise(resource)
-        if self.broker.open(RESOURCES) == "":
+        if self.broker.open(self.resources) == "":
             self._drained_ms = None
 
     def _supervise(self) -> None:
@@ -216,9 +221,10 @@ class Simulation:
             self._names += 1
             keys_max = self._random.choice((1, 2))
             name = f"w{self._names}"
-            self.workers.append(
-                Worker(name, self.broker, self.world, self.clock, self.settings, self.checker, keys_max)
-            )
+            self.workers.append(self._hire(name, keys_max))
+
+    def _hire(self, name: str, keys_max: int) -> Worker:
+        return Worker(name, self.broker, self.world, self.clock, self.settings, self.checker, keys_max)
 
     def _kubelet(self) -> None:
         pods = list(self.world.pods.values())
@@ -299,21 +305,25 @@ class Simulation:
                 flight.arrived = True
             self._supervise()
             for ingestor in self.ingestors:
-                for resource in RESOURCES:
+                for resource in self.resources:
                     if self._drained_ms is None or self.clock.mono_ms() >= self._drained_ms:
                         ingestor.step(resource, 50)
             self._open()
             for worker in list(self.workers):
                 if worker.alive:
                     worker.step()
-            for _, pod in list(self.world.pods.values()):
-                if pod.deleting_ms or pod.phase == "Failed":
-                    self.world.remove_pod(pod.name)
+            self._calm()
             self._advance(50)
             self.checker.at_rest()
             if self._settled():
                 return
         raise Violation(f"I10: never at rest: {self.describe()}")
+
+    def _calm(self) -> None:
+        """What becomes of pods where nothing goes wrong."""
+        for _, pod in list(self.world.pods.values()):
+            if pod.deleting_ms or pod.phase == "Failed":
+                self.world.remove_pod(pod.name)
 
     def _settled(self) -> bool:
         if self.world.flights:
@@ -328,7 +338,7 @@ class Simulation:
 
     def busy(self) -> int:
         """Keys that are queued, in work or parked."""
-        return int(self.broker.busy("replicaset"))
+        return sum(int(self.broker.busy(queue)) for queue in self.queues)
 
     def describe(self) -> str:
         """For the message of a failure."""

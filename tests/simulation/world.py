@@ -14,22 +14,11 @@ import orjson
 
 from cluster.answer import Answer
 from controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, controller_of, label_selector
+from tests.simulation.traffic import Traffic, accepted, refusal
 from workers.steps import Write
 
 NAMESPACE = "default"
 TEMPLATE = b'{"metadata":{"labels":{"app":"%s"}},"spec":{"containers":[{"name":"c","image":"i"}]}}'
-
-
-@dataclass(slots=True)
-class Flight:
-    """One write on its way: sent when and by whom, committed or not, answered or not."""
-
-    write: Write
-    sender: str
-    sent_ms: int
-    answer: Answer | None = None
-    arrived: bool = False
-    lost: bool = False
 
 
 @dataclass(slots=True)
@@ -44,26 +33,19 @@ class Change:
 
 
 @dataclass
-class World:
-    """``on_create`` and ``on_delete`` are told of our own commits, ``on_loss`` of pods others took away or added."""
+class World(Traffic):
+    """``on_create`` and ``on_delete`` are told of our own commits, ``on_other`` of pods others took away or added."""
 
-    clock_ms: Callable[[], int]
     rv: int = 10
     pods: dict[str, tuple[int, Pod]] = field(default_factory=dict)
     owners: dict[str, tuple[int, ReplicaSet]] = field(default_factory=dict)
     journal: list[Change] = field(default_factory=list)
-    flights: list[Flight] = field(default_factory=list)
     serial: int = 0
     on_create: Callable[[Pod], None] = lambda pod: None
     on_delete: Callable[[Pod, Write], None] = lambda pod, write: None
     on_other: Callable[[str, int], None] = lambda uid, by: None
     quota: int | None = None
-    seen: dict[str, int] = field(default_factory=dict)
     checks_preconditions: ClassVar[bool] = True
-
-    def count(self, what: str) -> None:
-        """Opportunities: a run without them proves nothing."""
-        self.seen[what] = self.seen.get(what, 0) + 1
 
     # -- objects
 
@@ -125,19 +107,6 @@ class World:
         return False
 
     # -- requests
-
-    def send(self, write: Write, sender: str) -> Flight:
-        flight = Flight(write, sender, self.clock_ms())
-        self.flights.append(flight)
-        return flight
-
-    def land(self, flight: Flight, *, sender_lives: bool) -> None:
-        """The server commits a write, or refuses it. The answer still has to arrive."""
-        if not sender_lives:
-            self.count("late commits")
-        flight.answer = self.handle(flight.write)
-        if flight.answer.code == 409 and flight.write.verb == "create":
-            self.count("already exists")
 
     def handle(self, write: Write) -> Answer:
         match write.verb:
@@ -240,15 +209,6 @@ def is_active(pod: Pod) -> bool:
 def _controlled(pod: Pod, uid: str) -> bool:
     ref = controller_of(pod)
     return ref is not None and ref.uid == uid
-
-
-def accepted(code: int, uid: str, rv: int) -> Answer:
-    return Answer(code, orjson.dumps({"metadata": {"uid": uid, "resourceVersion": str(rv)}}))
-
-
-def refusal(code: int, reason: str) -> Answer:
-    status = {"kind": "Status", "status": "Failure", "reason": reason, "message": reason, "code": code}
-    return Answer(code, orjson.dumps(status))
 
 
 def as_json(rv: int, obj: Pod | ReplicaSet) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""What the runs over DaemonSets are about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tests.simulation.daemon_cluster import Habits
+from tests.simulation.daemon_simulation import DaemonWeights
+
+ROLLS = Habits(deeds=("image", "image", "image", "delete"), strategies=((1, 0), (2, 0), ("50%", 0)), fails=0.02)
+SURGES = replace(ROLLS, strategies=((0, 1), (0, 2), (0, "50%")))
+CHANGES = replace(
+    ROLLS,
+    deeds=("image", "image", "strategy", "delete"),
+    strategies=((1, 0), (2, 0), (0, 1), (0, "50%"), (None, 0)),
+)
+NODES = Habits(
+    deeds=("image", "image", "delete"),
+    places=("anywhere", "blue", "tolerant"),
+    changes=("taint", "label", "add", "remove", "beat"),
+)
+STRAYS = Habits(
+    deeds=("orphan", "upstream", "squat", "relabel", "image", "delete", "hang"),
+    finalizers=True,
+    strategies=((1, 0), (0, 1)),
+)
+HISTORY = Habits(deeds=("image", "image", "image", "duplicate", "collide", "delete"), limits=(2, 1, 0))
+FAILS = Habits(deeds=("image", "delete", "hang"), fails=0.4, finalizers=True)
+AGAIN = Habits(deeds=("recreate", "image", "delete", "strategy"), strategies=((1, 0), (0, 1)))
+
+ROUGH = DaemonWeights(user=3, kill=2, freeze=2, lose_answer=3, ingestor=2, supervise=8)
+"""A bit of everything."""
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "usual": {"weights": replace(ROUGH, kill=1, freeze=1, lose_answer=1)},
+    "rolling": {"weights": replace(ROUGH, habits=ROLLS, nodes=0, user=1, kubelet=50), "nodes": 4},
+    "surging": {"weights": replace(ROUGH, habits=SURGES, nodes=0, user=1, kubelet=50), "nodes": 4},
+    "strategies change": {"weights": replace(ROUGH, habits=CHANGES, user=2), "nodes": 4},
+    "nodes come and go": {"weights": replace(ROUGH, habits=NODES, nodes=5), "sets": 2},
+    "strays": {"weights": replace(ROUGH, habits=STRAYS)},
+    "history": {"weights": replace(ROUGH, habits=HISTORY, collect=2)},
+    "pods fail": {"weights": replace(ROUGH, habits=FAILS, kubelet=50)},
+    "made again": {"weights": replace(ROUGH, habits=AGAIN, user=4)},
+    "workers die": {"weights": replace(ROUGH, habits=CHANGES, kill=7, freeze=4, supervise=14, lose_answer=6)},
+    "ingestors stumble": {"weights": replace(ROUGH, habits=NODES, ingestor=10, ingest=80, nodes=6), "sets": 2},
+    "redis is lost": {"weights": replace(ROUGH, habits=CHANGES, redis=0.3, supervise=14, ingest=80, nodes=2)},
+    "the server errs": {"weights": replace(ROUGH, habits=CHANGES, faulty=0.3, poor=0.4)},
+    "no assumptions": {
+        "weights": replace(ROUGH, habits=CHANGES, redis=0.3, supervise=14, ingest=80, keeps_dead_writes=0.6, kill=6),
+        "residue_ms": 600_000,
+        "drain": False,
+        "rolls": False,
+    },
+    "two fleets": {"weights": replace(ROUGH, habits=CHANGES, nodes=2), "second": True},
+}
+"""By what they are about; ``second`` puts another fleet beside the first."""

@@ -1,0 +1,89 @@
+"""Requests on their way to the API server of a simulation: sent, committed at a moment of the scheduler's choosing, answered.
+
+Whatever cluster handles them: a write is committed also after its sender died, and its answer may be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import orjson
+
+from cluster.answer import Answer
+from workers.steps import Write
+
+
+@dataclass(slots=True)
+class Flight:
+    """One write on its way: sent when and by whom, committed or not, answered or not.
+
+    ``view_rv``: of the pods, as the sender was shown them last.
+    """
+
+    write: Write
+    sender: str
+    sent_ms: int
+    answer: Answer | None = None
+    arrived: bool = False
+    lost: bool = False
+    view_rv: int = 0
+
+
+@dataclass
+class Traffic:
+    """``seen`` counts opportunities. What a write does is for the subclass to say, in ``handle``."""
+
+    clock_ms: Callable[[], int]
+    flights: list[Flight] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+    landing_view: int = 0
+    """``view_rv`` of the write that is being committed."""
+
+    def count(self, what: str) -> None:
+        """Opportunities: a run without them proves nothing."""
+        self.seen[what] = self.seen.get(what, 0) + 1
+
+    def send(self, write: Write, sender: str) -> Flight:
+        flight = Flight(write, sender, self.clock_ms())
+        self.flights.append(flight)
+        return flight
+
+    def land(self, flight: Flight, *, sender_lives: bool, fault: str = "") -> None:
+        """The server commits a write, or refuses it. The answer still has to arrive.
+
+        ``fault``: "429", "500" or "409" where it does neither, "500 late" where it commits and then says 500.
+        """
+        if not sender_lives:
+            self.count("late commits")
+        self.landing_view = flight.view_rv
+        flight.answer = self.answer_to(flight.write, fault)
+        if flight.answer.code == 409 and flight.write.verb == "create":
+            self.count("already exists")
+
+    def answer_to(self, write: Write, fault: str) -> Answer:
+        """What the server says, once it has done what it says or, for "500 late", something else."""
+        if fault:
+            self.count(f"fault {fault}")
+        match fault:
+            case "429":
+                return refusal(429, "TooManyRequests")
+            case "500":
+                return refusal(500, "InternalError")
+            case "409":
+                return refusal(409, "Conflict")
+        answer = self.handle(write)
+        return refusal(500, "InternalError") if fault else answer
+
+    def handle(self, write: Write) -> Answer:
+        """Commit the write, or refuse it."""
+        raise NotImplementedError
+
+
+def accepted(code: int, uid: str, rv: int) -> Answer:
+    return Answer(code, orjson.dumps({"metadata": {"uid": uid, "resourceVersion": str(rv)}}))
+
+
+def refusal(code: int, reason: str) -> Answer:
+    status = {"kind": "Status", "status": "Failure", "reason": reason, "message": reason, "code": code}
+    return Answer(code, orjson.dumps(status))

@@ -1,0 +1,140 @@
+"""An ingestor of the simulation that runs the product's own way from a watch to the broker.
+
+It watches each resource from a position, as far as the scheduler lets it; it may be killed, and forget, be shown an old
+position, or list slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster.frames import WatchEvent
+from controllers.registry import RESOURCES
+from tests.simulation.daemon_world import DaemonWorld
+from workers.applying import Applied, Applier
+from workers.known_owners import EVERY_OWNER, KnownOwners
+from workers.projection import Projector
+
+_ADOPTABLE = tuple(resource for resource in RESOURCES.values() if resource.adoptable)
+
+
+class JournalStream:
+    """The events after a position, a few at a time, and a bookmark after the last."""
+
+    def __init__(self, world: DaemonWorld, resource: str, after: str, most: int) -> None:
+        self._world, self._resource, self._after, self._most = world, resource, int(after), most
+
+    def take(self, most: int) -> list[WatchEvent]:
+        world = self._world
+        news = [each for each in world.journal if each.rv > self._after and each.resource == self._resource]
+        events = [
+            WatchEvent("DELETED" if each.gone else "MODIFIED", str(each.rv), each.raw)
+            for each in news[: min(most, self._most)]
+        ]
+        if len(events) == len(news):
+            events.append(WatchEvent("BOOKMARK", str(max(world.rv, self._after)), b""))
+        return events
+
+    def end(self) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+class WatchingIngestor:
+    """``positions``: of what is watched, up to where it was applied."""
+
+    def __init__(self, world: DaemonWorld, broker: Callable[[], Any], name: str) -> None:
+        self._world, self._broker, self._name = world, broker, name
+        self._lists = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """kill -9 and a restart."""
+        self._owners = KnownOwners()
+        self._projectors: dict[str, Projector] = {}
+        self._appliers: dict[str, Applier] = {}
+        self._staged: dict[str, tuple[str, str]] = {}
+        self._watched: set[str] = set()
+
+    def rewind(self, resource: str, by: int) -> None:
+        """Its watch shows events again that it has seen."""
+        if resource in self._watched:
+            applier = self._applier(resource)
+            applier.start(str(max(10, int(applier.position) - by)))
+
+    def step(self, resource: str, size: int) -> None:
+        """Apply the next few events of a resource."""
+        broker = self._broker()
+        if self._owners.doubtful:
+            self._owners.settle(broker, _ADOPTABLE)
+        if resource not in self._watched:
+            mark = broker.watermark(resource)
+            if mark is not None:
+                self._watch_from(resource, mark)
+            return
+        applier = self._applier(resource)
+        match applier.step(broker, JournalStream(self._world, resource, applier.position, size)):
+            case Applied.GAP:
+                self._world.count("gaps")
+                self._watch_from(resource, applier.gap_at)
+            case Applied.NEEDLIST:
+                self._world.count("lists needed")  # a new epoch: whoever opens it lists
+                self._watched.discard(resource)
+            case Applied.REST:
+                mark = broker.watermark(resource)
+                if mark is not None:
+                    applier.mark = mark
+            case _:
+                pass
+
+    def list_stepwise(self, resource: str) -> None:
+        """The next half of a list."""
+        if resource in self._staged:
+            self.commit(resource)
+        else:
+            self.stage(resource)
+
+    def stage(self, resource: str) -> None:
+        """The first half of a list: what it shows is of now, whenever it is committed."""
+        self._lists += 1
+        generation, rv = f"{self._name}-{self._lists}-{self._world.rv}", str(self._world.rv)
+        events = self._projector(resource).listed(each.raw for each in self._world.tables[resource].values())
+        if self._broker().stage(resource, generation, events):
+            self._staged[resource] = generation, rv
+
+    def commit(self, resource: str) -> None:
+        """The second half, if there was a first."""
+        if resource not in self._staged:
+            return
+        broker = self._broker()
+        generation, rv = self._staged.pop(resource)
+        result = broker.commit_list(resource, generation, rv)
+        if result.verdict == "OLD":
+            self._world.count("old lists")
+        if result.verdict != "BUSY":
+            self._watch_from(resource, result.watermark if result.verdict == "OLD" else rv)
+        while broker.republish():
+            pass
+
+    def _watch_from(self, resource: str, rv: str) -> None:
+        """As the product's feeds do: what led there was not seen, so the owners known are read anew."""
+        kind = RESOURCES[resource]
+        if kind.owner_queue:
+            rv, cached = self._broker().look(resource, index=[EVERY_OWNER])
+            if not rv:
+                return
+            self._owners.replace(kind.owner_queue, (kind.decode(each.blob) for each in cached))
+        self._owners.doubt_all()
+        self._applier(resource).start(rv)
+        self._watched.add(resource)
+
+    def _applier(self, resource: str) -> Applier:
+        if resource not in self._appliers:
+            self._appliers[resource] = Applier(self._projector(resource), self._owners)
+        return self._appliers[resource]
+
+    def _projector(self, resource: str) -> Projector:
+        return self._projectors.setdefault(resource, Projector(RESOURCES[resource], self._owners))
