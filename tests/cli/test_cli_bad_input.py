@@ -29,8 +29,8 @@ CASES = [
     pytest.param(REPLICASET.replace("name: web", "name: 7"), "metadata.name: 7 is not text", id="a number as name"),
     pytest.param("- 1\n- 2\n", "document 1: not an object", id="a list"),
     pytest.param(
-        REPLICASET.replace("ReplicaSet", "Deployment"),
-        "f.yaml:2: document 1 (apps/v1 Deployment): this kind",
+        REPLICASET.replace("ReplicaSet", "StatefulSet"),
+        "f.yaml:2: document 1 (apps/v1 StatefulSet): this kind",
         id="unknown kind",
     ),
     pytest.param(
@@ -117,12 +117,15 @@ def test_run_checks_its_input_the_same_way(tmp_path: Path) -> None:
     assert len(problems(result)) == 1
 
 
-def test_run_without_a_replicaset_has_nothing_to_do(tmp_path: Path) -> None:
+def test_run_without_an_owner_of_pods_has_nothing_to_do(tmp_path: Path) -> None:
     path = tmp_path / "f.yaml"
     path.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
     result = call("run", "-f", str(path))
     assert result.exit_code == 2
-    assert "none of these objects is a ReplicaSet" in problems(result)[-1]
+    assert (
+        "no controller acts on any of these objects; add one of: ReplicaSet, ReplicationController, DaemonSet"
+        in problems(result)[-1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,9 @@ def test_run_without_a_replicaset_has_nothing_to_do(tmp_path: Path) -> None:
         pytest.param(["run", "--workers", "1"], "give 2 or more, or --no-chaos", id="a kill with one worker"),
         pytest.param(["worker", "--queues", "cronjob"], "there are: replicaset", id="unknown queue"),
         pytest.param(
-            ["get", "cronjobs"], "KIND 'cronjobs' is not in the cache; there are: pods, replicasets", id="unknown kind"
+            ["get", "cronjobs"],
+            "KIND 'cronjobs' is not in the cache; there are: pods, nodes, replicasets",
+            id="unknown kind",
         ),
         pytest.param(["explain", "a/b/c"], "'a/b/c' is no key; write namespace/name", id="no key"),
         pytest.param(["explain", "a/b", "-n", "c"], "is not in --namespace c", id="two namespaces"),

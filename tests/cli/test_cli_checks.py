@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from cli_helpers import REPLICASET
 
+from controllers.registry import QUEUE_OF_KIND
 from workers.up.checks import check
 from workers.up.documents import parse, read_all
+from workers.up.mends import SPEC_FIELDS
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT.parent / "shared" / "manifests"
@@ -37,11 +39,40 @@ def test_kinds_without_a_controller_are_said_in_one_line() -> None:
 
 
 def test_unknown_kinds_can_be_left_out() -> None:
-    text = REPLICASET + ("---\n" + REPLICASET.replace("ReplicaSet", "Deployment")) * 2
+    text = REPLICASET + ("---\n" + REPLICASET.replace("ReplicaSet", "StatefulSet")) * 2
     found = check(parse(text.encode(), "f"), skip_unknown=True)
     assert [item.title for item in found.items] == ["ReplicaSet default/web"]
-    assert found.notes == ["left out, because these kinds are not served here: apps/v1 Deployment (2)"]
+    assert found.notes == ["left out, because these kinds are not served here: apps/v1 StatefulSet (2)"]
     assert found.problems == []
+
+
+def test_every_kind_with_a_controller_has_its_fields_listed() -> None:
+    assert SPEC_FIELDS.keys() == QUEUE_OF_KIND.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "meant"),
+    [
+        ("DaemonSet", "updateStrtegy", "did you mean updateStrategy?"),
+        ("DaemonSet", "replicas", "known are selector, template, updateStrategy"),
+        ("ReplicationController", "minReadySecond", "did you mean minReadySeconds?"),
+    ],
+)
+def test_slips_of_the_pen(kind: str, field: str, meant: str) -> None:
+    version = "v1" if kind == "ReplicationController" else "apps/v1"
+    template = "{metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: i}]}}"
+    selector = "{app: x}" if version == "v1" else "{matchLabels: {app: x}}"
+    text = f"""\
+apiVersion: {version}
+kind: {kind}
+metadata: {{name: x}}
+spec:
+  selector: {selector}
+  template: {template}
+"""
+    assert check(parse(text.encode(), "f")).problems == []
+    (problem,) = check(parse(f"{text}  {field}: 1\n".encode(), "f")).problems
+    assert problem.startswith(f"f:7: document 1 ({kind} default/x): spec.{field}: unknown field; {meant}")
 
 
 def test_another_groups_kind_of_the_same_name_is_unknown_not_misspelt() -> None:
@@ -53,8 +84,13 @@ def test_the_examples_are_fit_and_real_looking() -> None:
     documents, problems = read_all([str(ROOT / "examples")])
     found = check(documents)
     assert problems == found.problems == found.notes == []
+    assert {item.kind.name for item in found.items} == {"Namespace", *QUEUE_OF_KIND}
     sets = [item for item in found.items if item.kind.name == "ReplicaSet"]
     assert len({item.namespace for item in sets}) == 2
+    limits = [
+        item.obj["spec"]["updateStrategy"]["rollingUpdate"] for item in found.items if item.kind.name == "DaemonSet"
+    ]
+    assert sorted(any(key == "maxSurge" for key in each) for each in limits) == [False, True]
     assert max(item.obj["spec"]["replicas"] for item in sets) == 200
 
 
@@ -62,7 +98,7 @@ def test_the_examples_are_fit_and_real_looking() -> None:
 @pytest.mark.parametrize("path", sorted(MANIFESTS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_manifests_of_other_projects(path: Path) -> None:
     documents, problems = read_all([str(path)])
-    found = check(documents, skip_unknown=True)
+    found = check(documents)
     assert problems == found.problems == []
     if path.name.startswith("rs-"):
         assert [item.kind.name for item in found.items] == ["ReplicaSet"]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from e2e_helpers import ROOT, all_gone, environment, oarlock, until
@@ -36,25 +37,52 @@ def test_with_a_kill(tmp_path: Path) -> None:
     done = oarlock("run", "-o", "json", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert (facts["replicasets"], facts["pods"], facts["pods_too_many"]) == (7, 245, 0)
+    counts = [facts[kind] for kind in ("replicasets", "replicationcontrollers", "daemonsets", "pods")]
+    assert counts == [7, 1, 2, 251 + 2 * 12]
+    assert (facts["pods_too_many"], facts["duplicate_daemon_pods"]) == (0, 0)
     assert facts["ready_s"] > 0
-    assert facts["events_counted"] > 3 * 245
+    assert facts["events_counted"] > 3 * 275
     chaos = facts["chaos"]
-    assert chaos["scaled"]["batch/crunch"] == [200, 400]
-    assert chaos["pods"] == 245 + sum(after - before for before, after in chaos["scaled"].values())
+    assert chaos["scaled"]["ReplicaSet batch/crunch"] == [200, 400]
+    assert chaos["pods"] == 275 + sum(after - before for before, after in chaos["scaled"].values())
     assert chaos["writes_in_flight"] >= 16
     assert "replicaset:batch/crunch" in chaos["keys_held"]
-    assert chaos["taken_over"]
-    assert chaos["takeover_ms"].keys() == set(chaos["keys_held"])
-    # A lease would take 1.5 s here: this was a release. The margin is for machines that are busy.
-    assert 0 < chaos["takeover_max_ms"] < 1_400
+    check_takeover(chaos)
     assert list(tmp_path.iterdir()) == []
+
+    rollout = facts["rollout"]
+    agent, shipper = (rollout["daemonsets"][f"DaemonSet platform/{name}"] for name in ("node-agent", "log-shipper"))
+    assert (agent["nodes"], agent["max_unavailable"], agent["max_surge"]) == (12, 3, 0)
+    assert 1 <= agent["most_nodes_down"] <= 3
+    assert (shipper["nodes"], shipper["max_surge"], shipper["most_nodes_down"]) == (12, 6, 0)
+    for each in (agent, shipper):
+        assert list(each["revisions"].values()) == [2, 3], "the first one has become the newest"
+    assert rollout["kill"]["writes_in_flight"] >= 1
+    assert "daemonset:platform/node-agent" in rollout["kill"]["keys_held"]
+    check_takeover(rollout["kill"])
+
+
+def check_takeover(kill: dict[str, Any]) -> None:
+    assert kill["taken_over"]
+    assert kill["takeover_ms"].keys() == set(kill["keys_held"])
+    # A lease would take 1.5 s here: this was a release. The margin is for machines that are busy.
+    assert 0 < kill["takeover_max_ms"] < 1_400
 
 
 def test_without_a_kill_for_people(tmp_path: Path) -> None:
-    done = oarlock("run", "--no-chaos", "--workers", "1", "-f", "examples/shop.yaml", TMPDIR=str(tmp_path))
+    files = ("-f", "examples/shop.yaml", "-f", "examples/platform.yaml")
+    done = oarlock("run", "--no-chaos", "--workers", "1", "--nodes", "3", *files, TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    for words in ("all are up", "25/25 pods ready; all settled", "25 pods of 4 ReplicaSets", "pods too many  0"):
+    for words in (
+        "all are up",
+        "37/37 pods ready; all settled",
+        "37 pods of 4 ReplicaSets, 1 ReplicationController, 2 DaemonSets",
+        "rolling platform/node-agent (3 nodes, 1 down at a time), platform/log-shipper (3 nodes, 2 with a second pod",
+        "DaemonSet platform/node-agent on 3 nodes, and back; at most 1 of them down at once, allowed 1",
+        "DaemonSet platform/log-shipper on 3 nodes, and back; at most 0 of them down at once, allowed 0",
+        "pods too many  0",
+        "two on a node  0",
+    ):
         assert words in done.stdout
     assert "killed" not in done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -66,10 +94,8 @@ def test_what_cannot_become_ready_is_explained(tmp_path: Path) -> None:
     done = oarlock("run", "-f", str(path), "--timeout", "6", "--no-chaos")
     assert done.returncode == 1
     lines = done.stderr.splitlines()
-    assert "oarlock: after applying: not ready in time: odd/nowhere; raise --timeout" in lines[0]
-    assert (
-        "odd/nowhere: 0 of 2 pods available; ReplicaSet odd/nowhere asks for 2 pods and has 2 in the cache" in lines[1]
-    )
+    assert "oarlock: after applying: not ready in time: ReplicaSet odd/nowhere; raise --timeout" in lines[0]
+    assert "odd/nowhere 0/2 pods available; ReplicaSet odd/nowhere asks for 2 pods and has 2 in the cache" in lines[1]
 
 
 def test_what_up_refuses_is_said(tmp_path: Path) -> None:

@@ -3,48 +3,41 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import click
-from rich.table import Table
 
 import workers
-from broker.death_signal import command_dying_with_this_process
+from controllers.registry import CONTROLLERS, QUEUE_OF_KIND
 from workers.cli.explain import sentences_of
 from workers.cli.options import verbose_option
 from workers.cli.problems import InputProblem, NotDone
-from workers.cli.tables import print_table, show_json
+from workers.cli.run_report import judge, report
+from workers.cli.tables import show_json
+from workers.cli.underneath import Underneath, UpEnded
 from workers.cli.up import checked_items, input_options, size_options
 from workers.up.applying import NotApplied
-from workers.up.demo import Demo, DidNotConverge, Summary
-from workers.up.state_dir import PREFIX, StateDir
+from workers.up.checks import Item
+from workers.up.demo import Demo, DidNotConverge
+from workers.up.progress import how_far
+from workers.up.state_dir import PREFIX
+from workers.up.summary import Summary
 
 EXAMPLES = Path(workers.__file__).parents[1] / "examples"
-UP_LIMIT_S = 60.0
-
-
-class UpEnded(Exception):
-    """The `oarlock up` underneath is gone; ``lines``: what it said, ``code``: its exit code."""
-
-    def __init__(self, lines: Sequence[str], code: int) -> None:
-        super().__init__(f"ended with exit code {code}")
-        self.lines, self.code = tuple(lines), code
+NODES = 12
+"""Enough for a rolling update to take several steps."""
 
 
 @click.command(
     epilog="\b\nExamples:\n  oarlock run\n  oarlock run --workers 4 --no-chaos\n"
     "  oarlock run -f my-replicasets.yaml -o json"
 )
-@size_options
+@size_options(NODES)
 @input_options
-@click.option("--no-chaos", is_flag=True, help="Do not scale and do not kill a worker.")
+@click.option("--no-chaos", is_flag=True, help="Do not scale, and do not kill workers.")
 @click.option(
     "--timeout",
     "timeout_s",
@@ -72,19 +65,26 @@ def run(
     output: str,
     verbose: int,
 ) -> None:
-    """Start everything, apply examples/ (or -f), wait until every pod is ready; then scale, kill a worker with SIGKILL
-    in the middle of its writes, and show who took its keys over, how fast, and with how many pods too many.
+    """Start everything, apply examples/ (or -f), wait until every pod is ready. Then scale, kill a worker with SIGKILL
+    in the middle of its writes, and show who took its keys over, and how fast. Then roll DaemonSets (one that may take
+    nodes down, one that surges) to another revision while another worker is killed, and back. In the end count from
+    the API's own watch what there was too much of.
 
-    Exit 0 if all became ready and no pod was ever one too many; 1 if not.
+    Exit 0 if all became ready, no pod was ever one too many, no node ever had two pods of a DaemonSet (three while it
+    surges), and never more nodes were down than maxUnavailable; 1 if not.
 
     \b
-    JSON: replicasets, pods, ready_s, pods_per_s, pods_too_many, pods_too_many_by_set, events_counted, start_s,
-    chaos: null or {scaled: {key: [from, to]}, killed_worker, killed_pid, writes_in_flight, keys_held,
-    takeover_ms: {"queue:key": ms}, takeover_max_ms, taken_over, ready_again_s, pods}
+    JSON: replicasets, replicationcontrollers, daemonsets, pods, ready_s, pods_per_s, pods_too_many,
+    pods_too_many_by_set, duplicate_daemon_pods, duplicate_daemon_pods_by_set, events_counted, start_s,
+    chaos: null or {scaled: {title: [from, to]}, ready_again_s, pods, and of the kill: killed_worker, killed_pid,
+    writes_in_flight, keys_held, takeover_ms: {"queue:key": ms}, takeover_max_ms, taken_over},
+    rollout: null or {daemonsets: {title: {nodes, max_unavailable, max_surge, most_nodes_down, revisions: {name:
+    number}}}, roll_s, back_s, kill: null or as above}; a title is like "ReplicaSet shop/cart"
     """
     items = checked_items(filenames or (str(_examples()),), namespace, skip_unknown)
-    if not any(item.kind.name == "ReplicaSet" for item in items):
-        raise InputProblem("-f: none of these objects is a ReplicaSet: there is nothing to be done; add one")
+    if not any(item.kind.name in QUEUE_OF_KIND for item in items):
+        kinds = ", ".join(controller.flavour.kind for controller in CONTROLLERS.values())
+        raise InputProblem(f"-f: no controller acts on any of these objects; add one of: {kinds}")
     quiet = output == "json"
     arguments = [
         *("--nodes", str(nodes), "--workers", str(workers), "--ingestors", str(ingestors)),
@@ -117,8 +117,8 @@ def run(
     if quiet:
         show_json(facts)
     else:
-        _print(summary, start_s)
-    _judge(summary)
+        report(summary, start_s)
+    judge(summary)
 
 
 def _examples() -> Path:
@@ -127,107 +127,27 @@ def _examples() -> Path:
     return EXAMPLES
 
 
-def _show(up: Underneath, items: Sequence[object], deadline: float, no_chaos: bool, quiet: bool) -> Summary:
+def _show(up: Underneath, items: Sequence[Item], deadline: float, no_chaos: bool, quiet: bool) -> Summary:
     demo = Demo(up.state, deadline, up.check, quiet=quiet)
     say = (lambda text: None) if quiet else click.echo
     try:
-        demo.apply(items)  # type: ignore[arg-type]
+        demo.apply(items)
         if not no_chaos:
             demo.kill_a_worker(say)
+        demo.roll(say, kill=not no_chaos)
         demo.count()
     except NotApplied as error:
         raise NotDone(f"the API server refused {error}") from None
     except DidNotConverge as error:
         lines = [f"{error}; raise --timeout if it was still going on, see `oarlock up` and its logs/ if it was not"]
-        for key in error.waiting[:5]:
-            seen = demo.history.sets().get(key)
-            counts = f"{seen.available} of {seen.replicas} pods available" if seen else "never seen"
-            lines.append(f"{key}: {counts}; {' '.join(sentences_of(up.state.read_redis_url(), key))}")
+        owners = demo.history.owners()
+        for title in error.waiting[:5]:
+            kind, _, key = title.partition(" ")
+            seen = owners.get(title)
+            counts = f"{how_far(seen)} pods available" if seen else f"{key} never seen"
+            told = " ".join(sentences_of(up.state.read_redis_url(), key, QUEUE_OF_KIND[kind]))
+            lines.append(f"{counts}; {told}")
         raise NotDone(*lines) from None
     finally:
         demo.close()
     return demo.summary
-
-
-def _judge(summary: Summary) -> None:
-    """Raises NotDone where the promise was not kept, or could not be looked at."""
-    if not summary.counted:
-        raise NotDone("a part of the watch history was lost: pods too many could not be counted; run it again")
-    if summary.too_many:
-        named = ", ".join(f"{key} {count}" for key, count in summary.too_many.items())
-        raise NotDone(f"there were pods too many: {named}; this must not happen, please report it")
-    if summary.scaled and summary.takeover is None:
-        raise NotDone("no worker was caught with writes in flight, so nothing was shown; run it again")
-    if summary.takeover is not None and not summary.takeover.complete:
-        raise NotDone("not all keys of the killed worker were claimed again within 20 s")
-
-
-def _print(summary: Summary, start_s: float) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column()
-    rate = f"{summary.pods / summary.ready_s:.0f} pods a second" if summary.ready_s else ""
-    table.add_row("ready", f"{summary.pods} pods of {summary.replicasets} ReplicaSets in {summary.ready_s} s ({rate})")
-    takeover = summary.takeover
-    if takeover is not None:
-        slowest = max(takeover.claimed_ms.values(), default=float("nan"))
-        keys = f"{len(takeover.held)} key{'s' if len(takeover.held) > 1 else ''}"
-        table.add_row("killed", f"1 worker with {keys} and {takeover.pending} writes in flight")
-        table.add_row(
-            "taken over", f"{len(takeover.claimed_ms)} of {len(takeover.held)} within {slowest:g} ms of the kill"
-        )
-        table.add_row("ready again", f"{summary.pods_after} pods in {summary.ready_again_s} s")
-    told = str(sum(summary.too_many.values())) if summary.counted else "not counted"
-    table.add_row("pods too many", f"{told} (from {summary.events} events of the API's own watch)")
-    table.add_row("start-up", f"{start_s} s")
-    click.echo()
-    print_table(table)
-
-
-class Underneath:
-    """The `oarlock up` that `run` shows: a child that stops in good order when we go, however we go."""
-
-    def __init__(self, root: Path, arguments: Sequence[str]) -> None:
-        self.state = StateDir(root.absolute())
-        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in stop
-        command = [sys.executable, "-m", "workers.cli", "up", "--state-dir", str(root), *arguments]
-        signal.signal(signal.SIGTERM, _interrupt)
-        self._process = subprocess.Popen(
-            command_dying_with_this_process(command, signal.SIGTERM),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._said,
-            start_new_session=True,
-        )
-
-    def await_ready(self) -> None:
-        """Raises UpEnded; NotDone after a minute."""
-        deadline = time.monotonic() + UP_LIMIT_S
-        while self.state.owner_pid() != self._process.pid or self.state.read_up().get("state") != "ready":
-            self.check()
-            if time.monotonic() > deadline:
-                raise NotDone(f"not everything was up within {UP_LIMIT_S:.0f} s; try `oarlock up -v`")
-            time.sleep(0.01)
-
-    def check(self) -> None:
-        """Raises UpEnded once it has ended."""
-        code = self._process.poll()
-        if code is not None:
-            self._said.seek(0)
-            lines = self._said.read().decode(errors="replace").splitlines()
-            told = [line.removeprefix("oarlock: ") for line in lines if line.startswith("oarlock: ")]
-            raise UpEnded(told or lines[-1:], code)
-
-    def stop(self) -> None:
-        if self._process.poll() is None:
-            self._process.terminate()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._said.close()
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

@@ -22,27 +22,34 @@ from workers.up.tree import ApiServerEnded, Stopped
 _PORT = click.IntRange(0, 65_535)
 
 
-def size_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How much of everything; `oarlock run` has the same."""
-    for option in reversed(
-        (
-            click.option(
-                "--nodes", type=click.IntRange(1, 5_000), default=5, show_default=True, help="Simulated nodes."
-            ),
-            click.option("--workers", type=click.IntRange(0, 256), default=2, show_default=True, help="RQ workers."),
-            click.option("--ingestors", type=click.IntRange(1, 16), default=2, show_default=True, help="Ingestors."),
-            click.option("--api-port", type=_PORT, default=0, help="Port of the API server; 0: any free one."),
-            click.option("--redis-port", type=_PORT, default=0, help="Port of the Redis; 0: any free one."),
-            click.option(
-                "--state-dir",
-                type=click.Path(path_type=Path),
-                envvar="OARLOCK_STATE_DIR",
-                help="Keep kubeconfig, redis-url, audit.log, processes.json and logs/ here. Default: a temporary one.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+def size_options(nodes: int = 5) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """How much of everything, with so many nodes where none are asked for; `oarlock run` has the same."""
+    options = (
+        click.option(
+            "--nodes",
+            type=click.IntRange(1, 5_000),
+            default=nodes,
+            show_default=True,
+            help="Simulated nodes with room for 110 pods each; 1,000 run on two cores. `oarlock nodes add` adds more.",
+        ),
+        click.option("--workers", type=click.IntRange(0, 256), default=2, show_default=True, help="RQ workers."),
+        click.option("--ingestors", type=click.IntRange(1, 16), default=2, show_default=True, help="Ingestors."),
+        click.option("--api-port", type=_PORT, default=0, help="Port of the API server; 0: any free one."),
+        click.option("--redis-port", type=_PORT, default=0, help="Port of the Redis; 0: any free one."),
+        click.option(
+            "--state-dir",
+            type=click.Path(path_type=Path),
+            envvar="OARLOCK_STATE_DIR",
+            help="Keep kubeconfig, redis-url, audit.log, processes.json and logs/ here. Default: a temporary one.",
+        ),
+    )
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options
 
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,10 +83,10 @@ def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) 
 
 
 @click.command(
-    epilog="\b\nExamples:\n  oarlock up\n  oarlock up -f shop.yaml -f more/ --workers 4\n"
+    epilog="\b\nExamples:\n  oarlock up\n  oarlock up -f shop.yaml -f more/ --workers 4 --nodes 100\n"
     "  oarlock up --state-dir /tmp/o &  ...  oarlock down --state-dir /tmp/o"
 )
-@size_options
+@size_options()
 @input_options
 @click.option("--faults", is_flag=True, help="Open the API server's endpoint for faults on demand (/_oarlock/).")
 @verbose_option
@@ -141,6 +148,7 @@ def _greeting(state: StateDir, running: Up, options: Options, objects: int) -> s
             f'  redis-cli -u "$(cat {redis_url})" --scan',
             f'  rq info -u "$(cat {redis_url})" --queue-class workers.rq_queue.KeyQueue',
             "  oarlock queue; oarlock locks; oarlock explain NAMESPACE/NAME",
+            "  oarlock nodes add --count 100; oarlock nodes taint node-3 maintenance:NoExecute",
             "",
             "Ctrl-C stops it and leaves nothing behind.",
         ]

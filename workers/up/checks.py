@@ -5,10 +5,8 @@ Every problem is one line: file and line, document, object, field, what is wrong
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,31 +19,12 @@ from cluster.embedded.shapes import check_shape
 from cluster.embedded.strategies import for_create
 from controllers.registry import CONTROLLERS
 from workers.up.documents import Document
+from workers.up.mends import mended, of_shape, unknown_fields
 
 Obj = dict[str, Any]
 
 SELF_ACTING = frozenset({"Namespace", "Node", "Pod", "ResourceQuota"})
 """Kinds that the API server and the simulated nodes act on themselves."""
-
-_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
-_FIELDS = {"ReplicaSet": ("replicas", "minReadySeconds", "selector", "template")}
-"""Fields of spec, for kinds whose spec is small enough to tell a slip of the pen from what we do not read."""
-
-_MENDS = (
-    (
-        re.compile(r"^spec\.template\.metadata\.labels$"),
-        re.compile("does not match template"),
-        "give the template every label that spec.selector asks for",
-    ),
-    (
-        re.compile(r"^spec\.selector$"),
-        re.compile("Required"),
-        "give spec.selector.matchLabels what the template's labels say",
-    ),
-    (re.compile(r"replicas$"), re.compile("Invalid value"), "give 0 or more"),
-    (re.compile(r"\.image$"), re.compile("Required"), "name the container's image"),
-    (re.compile(r"\.containers$"), re.compile("Required"), "give the pod at least one container"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +145,13 @@ def _item(kind: Kind, document: Document, namespace: str) -> Item:
 
 def _field_errors(item: Item) -> Iterator[FieldError]:
     """What the server would refuse, and fields that it would not know."""
-    yield from _unknown_fields(item)
+    yield from unknown_fields(item.kind.name, item.obj)
     kind = item.kind
     try:
         check_shape(kind.name, item.obj)
         obj = defaulting.apply(kind.name, for_create(kind, item.obj))
     except ApiError as error:
-        yield _of_shape(error.message)
+        yield of_shape(error.message)
         return
     seen: set[tuple[str, str]] = set()
     for problem in validation.validate_create(kind.name, obj):
@@ -181,63 +160,8 @@ def _field_errors(item: Item) -> Iterator[FieldError]:
             yield problem
 
 
-def _unknown_fields(item: Item) -> Iterator[FieldError]:
-    spec = item.obj.get("spec")
-    known = _FIELDS.get(item.kind.name)
-    if known is None:
-        return
-    yield from _unknown("", item.obj, _TOP)
-    if isinstance(spec, dict):
-        yield from _unknown("spec.", spec, known)
-
-
-def _unknown(prefix: str, given: Obj, known: Sequence[str]) -> Iterator[FieldError]:
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            mend = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-            yield FieldError(f"{prefix}{name}", "FieldValueInvalid", f"unknown field; {mend}")
-
-
-def _of_shape(message: str) -> FieldError:
-    """The field and the problem in the server's refusal of a value of the wrong type."""
-    told = message.rpartition("cannot unmarshal: ")[2].replace("`", "")
-    problem, _, path = told.partition(" - at $")
-    for words, plain in _PLAIN_TYPES:
-        problem = problem.replace(words, plain)
-    mend = next((mend for word, mend in _TYPE_MENDS if word in problem), "")
-    return FieldError(path.lstrip(".") or "metadata", "FieldValueInvalid", problem + mend)
-
-
-_PLAIN_TYPES = (
-    ("Expected", "expected"),
-    (" | null", ""),
-    ("expected int", "expected a whole number"),
-    ("expected str", "expected text"),
-    ("expected bool", "expected true or false"),
-    ("expected object", "expected a mapping"),
-    ("expected array", "expected a list"),
-    ("got str", "got text"),
-    ("got bool", "got true or false"),
-    ("got int", "got a number"),
-    ("got float", "got a number with a fraction"),
-    ("got object", "got a mapping"),
-    ("got array", "got a list"),
-    ("got null", "got nothing"),
-)
-_TYPE_MENDS = (
-    ("expected a whole number, got text", "; leave the quotes out"),
-    ("expected text", "; put the value in quotes"),
-)
-
-
 def _line(document: Document, item: Item, error: FieldError) -> str:
-    told = error.message
-    for on_field, on_message, mend in _MENDS:
-        if on_field.search(error.field) and on_message.search(told):
-            told += f"; {mend}"
-            break
-    return f"{_where(document, error.field)} ({item.title}): {error.field}: {told}"
+    return f"{_where(document, error.field)} ({item.title}): {error.field}: {mended(error)}"
 
 
 def _shown(value: Any) -> str:

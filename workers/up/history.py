@@ -1,66 +1,35 @@
-"""What happened to the pods of every ReplicaSet, seen from outside: from the API's watch, by its revisions.
+"""What happened to the owners of pods and to their pods, seen from outside: from the API's watch, by its revisions.
 
-It asks nothing of the fleet, so what it counts is not the fleet's word for it.
+It asks nothing of the fleet, so what is counted from it is not the fleet's word for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
+import time
 from contextlib import aclosing
-from dataclasses import dataclass
+from typing import Any
 
 from cluster.client import Client
-from cluster.resources import PODS, REPLICASETS, Resource
 from cluster.watch import Broken, Deaf, Expired
-from controllers import wire
+from controllers.daemonset.model import DaemonSet
 from controllers.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
+from controllers.registry import CONTROLLERS, RESOURCES, Resource
+from workers.api_source import cluster_resource
+from workers.up.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
 
 AGAIN_S = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class PodSeen:
-    """A pod at a revision. ``active``: it counts for its owner (not terminating, not finished)."""
-
-    rv: int
-    uid: str
-    owner_uid: str
-    active: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SetSeen:
-    """A ReplicaSet at a revision; ``replicas`` 0 once it is gone."""
-
-    rv: int
-    uid: str
-    key: str
-    replicas: int
-    generation: int = 0
-    observed: int = 0
-    ready: int = 0
-    available: int = 0
-    created: int = 0
-
-    @property
-    def settled(self) -> bool:
-        """Its status says that all that is asked for is there and available."""
-        full = self.created == self.ready == self.available == self.replicas
-        return full and self.observed >= self.generation
-
-
-Seen = PodSeen | SetSeen
+WATCHED = (RESOURCES["pods"], *(RESOURCES[controller.resource] for controller in CONTROLLERS.values()))
 
 
 class History:
-    """Records both resources from now on. ``run`` on an event loop; everything else from any thread."""
+    """Records pods and all owners from now on. ``run`` on an event loop; everything else from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._events: list[Seen] = []
-        self._sets: dict[str, SetSeen] = {}
+        self._owners: dict[str, OwnerSeen] = {}
         self._active: dict[str, set[str]] = {}
         self._owner_of: dict[str, str] = {}
         self.changed = threading.Event()
@@ -70,17 +39,16 @@ class History:
 
     async def run(self, client: Client) -> None:
         """Until cancelled. ``started`` is set once nothing after it can be missed."""
-        positions = [await _position(client, resource) for resource in (PODS, REPLICASETS)]
+        positions = [await _position(client, resource) for resource in WATCHED]
         self.started.set()
         await asyncio.gather(
-            self._follow(client, PODS, positions[0]),
-            self._follow(client, REPLICASETS, positions[1]),
+            *(self._follow(client, resource, rv) for resource, rv in zip(WATCHED, positions, strict=True))
         )
 
-    async def _follow(self, client: Client, resource: Resource, rv: str) -> None:
+    async def _follow(self, client: Client, resource: Resource[Any], rv: str) -> None:
         while True:
             try:
-                async with aclosing(client.watch_batches(resource, rv)) as batches:
+                async with aclosing(client.watch_batches(cluster_resource(resource), rv)) as batches:
                     async for batch in batches:
                         for event in batch:
                             rv = event.rv
@@ -93,47 +61,34 @@ class History:
             except (Deaf, Broken):
                 await asyncio.sleep(AGAIN_S)
 
-    def _note(self, resource: Resource, gone: bool, raw: bytes) -> None:
+    def _note(self, resource: Resource[Any], gone: bool, raw: bytes) -> None:
+        rv, obj = resource.from_json(raw)
         with self._lock:
-            if resource is PODS:
-                self._note_pod(gone, *wire.pod_from_json(raw))
+            if isinstance(obj, Pod):
+                self._note_pod(gone, int(rv), obj)
             else:
-                self._note_set(gone, *wire.replicaset_from_json(raw))
+                self._note_owner(gone, owner_seen(int(rv), obj, resource.kind, gone))
 
-    def _note_pod(self, gone: bool, rv: str, pod: Pod) -> None:
-        owner = controller_of(pod)
-        active = not gone and not pod.deleting_ms and pod.phase not in FINISHED_PHASES
-        seen = PodSeen(int(rv), pod.uid, owner.uid if owner is not None else "", active)
+    def _note_pod(self, gone: bool, rv: int, pod: Pod) -> None:
+        seen = pod_seen(rv, pod, gone, time.time_ns() // 1_000_000)
         before = self._owner_of.get(pod.uid, "")
         self._active.get(before, set()).discard(pod.uid)
-        if active and seen.owner_uid:
+        if seen.active and seen.owner_uid:
             self._active.setdefault(seen.owner_uid, set()).add(pod.uid)
         self._owner_of[pod.uid] = seen.owner_uid
         self._events.append(seen)
 
-    def _note_set(self, gone: bool, rv: str, owner: ReplicaSet) -> None:
-        status = owner.status
-        seen = SetSeen(
-            int(rv),
-            owner.uid,
-            owner.key,
-            0 if gone else owner.replicas,
-            owner.generation,
-            status.observed_generation,
-            status.ready,
-            status.available,
-            status.replicas,
-        )
+    def _note_owner(self, gone: bool, seen: OwnerSeen) -> None:
         if gone:
-            self._sets.pop(owner.uid, None)
+            self._owners.pop(seen.uid, None)
         else:
-            self._sets[owner.uid] = seen
+            self._owners[seen.uid] = seen
         self._events.append(seen)
 
-    def sets(self) -> dict[str, SetSeen]:
-        """The newest of each living ReplicaSet, by "namespace/name"."""
+    def owners(self) -> dict[str, OwnerSeen]:
+        """The newest of each living owner, by title ("ReplicaSet shop/cart")."""
         with self._lock:
-            return {seen.key: seen for seen in sorted(self._sets.values(), key=lambda each: each.key)}
+            return {seen.title: seen for seen in sorted(self._owners.values(), key=lambda each: (each.key, each.kind))}
 
     def active(self, owner_uid: str) -> int:
         """Active pods of an owner, now."""
@@ -146,43 +101,65 @@ class History:
             return sorted(self._events, key=lambda seen: seen.rv)
 
 
-def pods_too_many(events: Iterable[Seen]) -> dict[str, int]:
-    """Per ReplicaSet ("namespace/name"), by how many its active pods exceeded what was allowed; {} is the promise.
-
-    Allowed is the largest ``replicas`` since the set was last at rest: after a scale-down the pods above are on their
-    way out, and creates may still be under way. A set is at rest when it has as many active pods as it asks for and its
-    status says so. Counted are pods that became active above that bound. ``events`` in the order of revisions.
-    """
-    sets: dict[str, SetSeen] = {}
-    bound: dict[str, int] = {}
-    active: dict[str, set[str]] = {}
-    owner_of: dict[str, str] = {}
-    excess: dict[str, int] = {}
-
-    for seen in events:
-        if isinstance(seen, SetSeen):
-            sets[seen.uid] = seen
-            at_rest = seen.settled and len(active.get(seen.uid, ())) == seen.replicas
-            bound[seen.uid] = seen.replicas if at_rest else max(bound.get(seen.uid, 0), seen.replicas)
-            continue
-        before = owner_of.get(seen.uid, "")
-        was_active = seen.uid in active.get(before, ())
-        if was_active:
-            active[before].discard(seen.uid)
-        owner_of[seen.uid] = seen.owner_uid
-        if not seen.active or not seen.owner_uid:
-            continue
-        active.setdefault(seen.owner_uid, set()).add(seen.uid)
-        over = len(active[seen.owner_uid]) - bound.get(seen.owner_uid, 0)
-        if over > 0 and not (was_active and before == seen.owner_uid):
-            key = sets[seen.owner_uid].key if seen.owner_uid in sets else seen.owner_uid
-            excess[key] = max(excess.get(key, 0), over)
-    return excess
+def pod_seen(rv: int, pod: Pod, gone: bool, at_ms: int) -> PodSeen:
+    """What is counted of a pod."""
+    owner, present = controller_of(pod), not gone and not pod.deleting_ms
+    return PodSeen(
+        rv,
+        pod.uid,
+        owner.uid if owner is not None else "",
+        present and pod.phase not in FINISHED_PHASES,
+        pod.target_node,
+        present,
+        pod.ready,
+        pod.ready_since_ms,
+        at_ms,
+    )
 
 
-async def _position(client: Client, resource: Resource) -> str:
+def owner_seen(rv: int, obj: ReplicaSet | DaemonSet, kind: str, gone: bool) -> OwnerSeen:
+    """What is counted of an owner."""
+    if isinstance(obj, DaemonSet):
+        return _daemons_seen(rv, obj, gone)
+    status = obj.status
+    return SetSeen(
+        rv,
+        obj.uid,
+        obj.key,
+        0 if gone else obj.replicas,
+        obj.generation,
+        status.observed_generation,
+        status.ready,
+        status.available,
+        status.replicas,
+        kind,
+    )
+
+
+def _daemons_seen(rv: int, obj: DaemonSet, gone: bool) -> DaemonsSeen:
+    status = obj.status
+    return DaemonsSeen(
+        rv,
+        obj.uid,
+        obj.key,
+        0 if gone else status.desired,
+        obj.generation,
+        status.observed_generation,
+        status.current,
+        status.ready,
+        status.updated,
+        status.available,
+        status.misscheduled,
+        obj.strategy,
+        obj.max_unavailable,
+        obj.max_surge,
+        obj.min_ready_seconds,
+    )
+
+
+async def _position(client: Client, resource: Resource[Any]) -> str:
     """The resourceVersion of now."""
-    async with aclosing(client.list_pages(resource, limit=1)) as pages:
+    async with aclosing(client.list_pages(cluster_resource(resource), limit=1)) as pages:
         async for page in pages:
             return page.rv
     raise AssertionError("a list has at least one page")
