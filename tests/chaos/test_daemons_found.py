@@ -120,6 +120,15 @@ def test_a_pod_on_a_node_that_takes_no_new_ones_may_stay() -> None:
     assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == []
 
 
+def test_a_pod_that_was_made_just_before_its_node_took_no_more_may_wait() -> None:
+    story = DaemonStory().covers("n1", "n2", "n3").claim().record(("create", "web-n4")).creates("web-n4")
+    story.finish(("create", "web-n4")).node("n4", taint="NoSchedule").turn()
+    assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == []
+    story = DaemonStory().covers("n1", "n2", "n3").claim().record(("create", "web-n4")).creates("web-n4")
+    story.finish(("create", "web-n4")).turn()
+    assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == ["stuck_key"]
+
+
 def test_a_killed_worker_and_its_successor_make_the_same_pod() -> None:
     story = DaemonStory(names=("n1",)).claim("w-1").record(("create", "web-n1")).creates("web-n1").dies().release()
     story.claim("w-2").exists_already("web-n1").finish(("create", "web-n1"), state="queued").runs().turn()

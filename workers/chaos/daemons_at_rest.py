@@ -39,7 +39,7 @@ class Converged:
             by_node[pod.target].append(pod)
         return (
             _wrong_nodes(places, by_node)
-            or _wrong_pods(daemons, current[0].label, pods)
+            or _wrong_pods(daemons, current[0].label, places, pods)
             or _wrong_status(daemons, current[0].label, places, by_node)
         )
 
@@ -57,9 +57,11 @@ def _wrong_nodes(places: Mapping[str, Place], by_node: Mapping[str, list[PodSeen
     return ""
 
 
-def _wrong_pods(daemons: DaemonSetSeen, label: str, pods: Collection[PodSeen]) -> str:
+def _wrong_pods(daemons: DaemonSetSeen, label: str, places: Mapping[str, Place], pods: Collection[PodSeen]) -> str:
     for pod in pods:
-        if not (pod.active and pod.ready):
+        # Made for a node that took it no more when it was to be bound: it may stay, and will wait for ever.
+        waits = not pod.node and not places[pod.target].runs
+        if not (pod.active and (pod.ready or waits)):
             return f"pod {pod.name} on {pod.target} is not ready"
         if daemons.strategy == "RollingUpdate" and (pod.version != daemons.version or pod.revision != label):
             return f"pod {pod.name} is of version {pod.version}, not {daemons.version}"
