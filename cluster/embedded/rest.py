@@ -145,7 +145,7 @@ class Rest:
                 raise invalid(kind.name, kind.group, target.name, [error])
         elif expected_rv != old_meta["resourceVersion"]:
             raise conflict(kind.plural, kind.group, target.name, OBJECT_MODIFIED)
-        new = defaulting.apply(kind.name, for_update(kind, target.subresource, new, old))
+        new = defaulting.apply(kind.name, for_update(kind, target.subresource, new, old), old)
         new = after_defaults(kind, new, old)
         refuse_unless_valid(kind, target.name, validation.validate_update(kind.name, new, old))
         return self.store.update_stored(kind.name, new, expected_rv, dry_run=is_dry_run(params))

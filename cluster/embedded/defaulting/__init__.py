@@ -27,21 +27,32 @@ Obj = dict[str, Any]
 _TEMPLATE_SPECS: Final = SpecMemo()
 # Raw JSON of others, whose nulls mean something to its readers.
 _VERBATIM: Final[Mapping[str, str]] = {"ControllerRevision": "data"}
+# Their defaults depend on nothing but their spec.
+_OF_SPEC: Final = frozenset({"Pod", "ReplicaSet", "DaemonSet"})
 
 
-def apply(kind: str, obj: Obj) -> Obj:
-    """The object with its defaults. Its fields must have the right types (`check_shape`)."""
+def apply(kind: str, obj: Obj, old: Obj | None = None) -> Obj:
+    """The object with its defaults. Its fields must have the right types (`check_shape`).
+
+    `old`: the stored object that `obj` replaces; what the two share has its defaults.
+    """
     verbatim = _VERBATIM.get(kind)
     if verbatim is not None and verbatim in obj:
         kept = obj[verbatim]
-        obj = apply(kind, {field: value for field, value in obj.items() if field != verbatim})
+        obj = apply(kind, {field: value for field, value in obj.items() if field != verbatim}, old)
         return obj if kept is None else {**obj, verbatim: kept}
+    changed = obj
+    if old is not None:
+        changed = {field: value for field, value in obj.items() if value is None or value is not old.get(field)}
     # A null has to stand after a colon or in a list; the check costs a microsecond, a walk twenty.
-    text = orjson.dumps(obj)
+    text = orjson.dumps(changed)
     if b":null" in text or b"null," in text or b"null]" in text:
-        obj = drop_nulls(obj)
+        kept_fields = {field: value for field, value in obj.items() if field not in changed}
+        obj = {**kept_fields, **drop_nulls(changed)} if kept_fields else drop_nulls(obj)
     default = _DEFAULTS.get(kind)
-    return default(obj) if default is not None else obj
+    if default is None or (old is not None and kind in _OF_SPEC and obj.get("spec") is old.get("spec")):
+        return obj
+    return default(obj)
 
 
 def drop_nulls(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """Defaulting of pod specs, once for each content.
 
 Pods made from one template arrive with the same spec, parsed anew each time. Equal specs become one shared
-object: defaulting and validation are done once, and the store keeps it once.
+object: defaulting and validation are done once, and the store keeps it once. Specs that are equal but for the
+place where the pod is to run share their parts.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import orjson
 
 from cluster.embedded.defaulting.podspec import default_pod_spec
 from cluster.embedded.identitymemo import IdentityMemo
+from cluster.embedded.placementparts import parted
 
 Obj = dict[str, Any]
 
@@ -22,11 +24,12 @@ CONTENTS_MAX: Final = 512
 class SpecMemo:
     """Defaulted specs by content. `more` adds what a pod has beyond a template."""
 
-    __slots__ = ("_by_content", "_complete", "_more")
+    __slots__ = ("_by_content", "_common", "_complete", "_more")
 
     def __init__(self, more: Callable[[Obj], Obj] | None = None) -> None:
         self._more = more
         self._by_content: dict[bytes, Obj] = {}
+        self._common: dict[bytes, Obj] = {}  # without what is a pod's own
         self._complete: IdentityMemo[bool] = IdentityMemo()
 
     def defaulted(self, spec: Obj) -> Obj:
@@ -40,11 +43,24 @@ class SpecMemo:
         known = self._by_content.get(content)
         if known is not None:
             return known
-        filled = default_pod_spec(spec)
-        if self._more is not None:
-            filled = self._more(filled)
-        if len(self._by_content) >= CONTENTS_MAX:
-            self._by_content.clear()
-        self._by_content[content] = filled
+        common, own = parted(spec)
+        filled = {**self._filled(orjson.dumps(common), common), **own} if own else self._filled(content, spec)
+        _put(self._by_content, content, filled)
         self._complete.put(filled, True)
         return filled
+
+    def _filled(self, content: bytes, spec: Obj) -> Obj:
+        """`spec`, whose JSON is `content`, with its defaults."""
+        known = self._common.get(content)
+        if known is None:
+            known = default_pod_spec(spec)
+            if self._more is not None:
+                known = self._more(known)
+            _put(self._common, content, known)
+        return known
+
+
+def _put(memo: dict[bytes, Obj], content: bytes, filled: Obj) -> None:
+    if len(memo) >= CONTENTS_MAX:
+        memo.clear()
+    memo[content] = filled

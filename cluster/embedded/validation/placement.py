@@ -28,14 +28,15 @@ def placement_errors(spec: Obj, path: str) -> list[FieldError]:
     if node_selector := spec.get("nodeSelector"):
         errors += label_errors(node_selector, f"{path}.nodeSelector")
     if affinity := spec.get("affinity"):
-        errors += _affinity_errors(affinity, f"{path}.affinity")
+        errors += affinity_errors(affinity, f"{path}.affinity")
     errors += tolerations_errors(spec.get("tolerations") or [], f"{path}.tolerations")
     for position, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         errors += _spread_errors(constraint, f"{path}.topologySpreadConstraints[{position}]")
     return errors
 
 
-def _affinity_errors(affinity: Obj, path: str) -> list[FieldError]:
+def affinity_errors(affinity: Obj, path: str) -> list[FieldError]:
+    """Node affinity, and affinity to other pods."""
     errors: list[FieldError] = []
     node = affinity.get("nodeAffinity") or {}
     required = node.get(_REQUIRED)

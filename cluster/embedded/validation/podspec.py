@@ -10,7 +10,7 @@ from typing import Any, Final
 from cluster.embedded import names
 from cluster.embedded.errors import FieldError
 from cluster.embedded.validation.containers import containers_errors
-from cluster.embedded.validation.placement import placement_errors
+from cluster.embedded.validation.placement import affinity_errors, placement_errors
 from cluster.embedded.validation.values import INT32_MAX, named, one_of, optionally_named, unique, within
 
 Obj = dict[str, Any]
@@ -46,6 +46,12 @@ def pod_spec_errors(spec: Obj, path: str) -> list[FieldError]:
     for here, gate_name in gates:
         errors += named(gate_name, names.qualified_name, here)
     return errors + unique(gates)
+
+
+def own_placement_errors(own: Obj, path: str) -> list[FieldError]:
+    """What is wrong with the fields that `placementparts.OWN_FIELDS` names, which the rest has no part in."""
+    errors = optionally_named(own.get("nodeName"), names.dns_subdomain, f"{path}.nodeName")
+    return errors + affinity_errors(own.get("affinity") or {}, f"{path}.affinity")
 
 
 def _volume_errors(volumes: list[Obj], path: str) -> list[FieldError]:
