@@ -6,7 +6,7 @@ import json
 import subprocess
 from typing import Any
 
-from kubectl_harness import KUBECTL, WAIT_S, Kubectl
+from kubectl_harness import KUBECTL, WAIT_S, Kubectl, pod
 
 pytestmark = KUBECTL
 
@@ -200,3 +200,31 @@ def test_errors_as_users_know_them(kubectl: Kubectl) -> None:
     other["spec"]["selector"]["matchLabels"] = other["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
     assert "field is immutable" in kubectl.run("apply", "-f", "-", stdin=json.dumps(other), code=1)
     assert "could not find the requested resource" in kubectl.run("scale", "ds", "agent", "--replicas=2", code=1)
+
+
+def test_drain_spares_daemon_pods_only_when_told_to(kubectl: Kubectl) -> None:
+    node = f"node-{kubectl.namespace}"
+    kubectl.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}, daemonset())
+    daemon = pod("agent-1", kubectl.json("get", "ds", "agent"), app="agent")
+    daemon["spec"]["nodeName"] = node
+    kubectl.apply(daemon)
+    refused = kubectl.run("drain", node, code=1)
+    assert "cannot delete DaemonSet-managed Pods" in refused
+    assert "ignoring DaemonSet-managed Pods" in kubectl.run("drain", node, "--ignore-daemonsets")
+    assert kubectl.run("get", "pods", "-o", "name").split() == ["pod/agent-1"]
+    kubectl.run("delete", "node", node)
+
+
+def test_a_watch_tells_counts_as_they_change(kubectl: Kubectl) -> None:
+    kubectl.apply(daemonset())
+    watch = subprocess.Popen(
+        kubectl.command("get", "ds", "-w", "--no-headers"), stdout=subprocess.PIPE, text=True, env=kubectl.env()
+    )
+    try:
+        assert watch.stdout is not None
+        assert watch.stdout.readline().split()[:6] == ["agent", "0", "0", "0", "0", "0"]
+        report(kubectl, 4, 3, 2)
+        assert watch.stdout.readline().split()[:6] == ["agent", "4", "4", "2", "3", "2"]
+    finally:
+        watch.kill()
+        watch.wait(WAIT_S)
