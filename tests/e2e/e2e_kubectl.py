@@ -1,0 +1,93 @@
+"""A real kubectl at an `oarlock up`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from e2e_helpers import RunningUp
+
+Obj = dict[str, Any]
+WAIT_S = 60.0
+
+
+def need_kubectl() -> None:
+    """Skip where there is none, fail where CI is set."""
+    if shutil.which("kubectl") is None:
+        assert not os.environ.get("CI"), "CI is set, and there is no kubectl on PATH"
+        pytest.skip("kubectl is not installed")
+
+
+@dataclass(frozen=True)
+class Kubectl:
+    """``namespace``: where everything goes; "" where objects say so themselves."""
+
+    kubeconfig: Path
+    home: Path
+    namespace: str = ""
+
+    def inside(self, namespace: str) -> Kubectl:
+        """The same in a namespace, which is made."""
+        self.run("create", "namespace", namespace)
+        return replace(self, namespace=namespace)
+
+    def command(self, *arguments: str) -> list[str]:
+        where = ["-n", self.namespace] if self.namespace else []
+        return ["kubectl", *where, *arguments]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig)}
+
+    def run(self, *arguments: str, stdin: str | None = None, code: int = 0) -> str:
+        """What it prints on stdout; and on stderr, where it is to fail with ``code``."""
+        done = subprocess.run(
+            self.command(*arguments),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=WAIT_S,
+            check=False,
+        )
+        told = f"kubectl {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode == code, told
+        return done.stdout + (done.stderr if code else "")
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "-o", "json"))
+
+    def items(self, *arguments: str) -> list[Obj]:
+        found: list[Obj] = self.json("get", *arguments)["items"]
+        return found
+
+    def apply(self, *objects: Obj) -> str:
+        return self.run("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+
+def kubectl_of(up: RunningUp, home: Path) -> Kubectl:
+    return Kubectl(up.state.kubeconfig, home)
+
+
+def controlled_by(pod: Obj) -> str:
+    """uid of its controller, or ""."""
+    refs = pod["metadata"].get("ownerReferences") or ()
+    return next((ref["uid"] for ref in refs if ref.get("controller")), "")
+
+
+def node_of(pod: Obj) -> str:
+    """The node it is on, or the one it is made for."""
+    if pod["spec"].get("nodeName"):
+        return str(pod["spec"]["nodeName"])
+    required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (term,) = required["nodeSelectorTerms"]
+    (field,) = term["matchFields"]
+    (name,) = field["values"]
+    return str(name)
