@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 from api_harness import PODS, SETS, TABLE, Api, names, pod, quick, replicaset, running, with_params
+from embedded_world import add, store_with
 
-from cluster.embedded.snapshots import KEPT_MAX
+from cluster.embedded.kinds import KINDS
+from cluster.embedded.listing import list_page
+from cluster.embedded.snapshots import KEPT_MAX, Snapshots
+from cluster.embedded.store import Listing
 
 
 def pages(api: Api, between: Any, **params: Any) -> list[Any]:
@@ -164,3 +168,27 @@ def test_tables_are_paged_too(api: Api) -> None:
     first = table(api, PODS, limit=2)
     rest = table(api, PODS, limit=2, **{"continue": first["metadata"]["continue"]})
     assert [row["cells"][0] for row in first["rows"] + rest["rows"]] == ["a", "b", "c"]
+
+
+def test_later_pages_do_not_sort_everything_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, snapshots = store_with(), Snapshots()
+    for number in range(50):
+        add(store, "Pod", f"p{number:02d}")
+    asked = []
+    sorted_by_store = store.sorted
+
+    def counted(kind: str, namespace: str | None = None) -> Listing:
+        asked.append(kind)
+        return sorted_by_store(kind, namespace)
+
+    monkeypatch.setattr(store, "sorted", counted)
+    found: list[str] = []
+    params = {"limit": "3"}
+    while True:
+        page = list_page(store, snapshots, KINDS["Pod"], "default", None, params)
+        found += [stored.obj["metadata"]["name"] for stored in page.items]
+        if not page.meta.get("continue"):
+            break
+        params = {"limit": "3", "continue": page.meta["continue"]}
+        store.remove("Pod", "default", f"p{len(found):02d}")
+    assert (found, asked) == ([f"p{number:02d}" for number in range(50)], ["Pod"])
