@@ -48,7 +48,8 @@ class DaemonSets:
     """Fed the history once; ``finish`` says who is not as it should be.
 
     ``views``: of a task, what each claim had read. ``rolling_deletes``: those that were judged; ``most_down``: nodes
-    of a set that were ever down through us at a time; ``pairs``: creates beside another pod of the set.
+    of a set that were ever down through us at a time; ``pairs``: creates beside another pod of the set; ``moves``: of a
+    node into or out of a set.
     """
 
     by_rv: Mapping[int, Commit]
@@ -124,9 +125,9 @@ class DaemonSets:
         now = place(daemons.seen, node) if node is not None else NOWHERE
         if now == daemons.places.get(name, NOWHERE):
             return
+        self.moves += name in daemons.places
         daemons.places[name] = now
         daemons.moved[name, resource] = rv
-        self.moves += 1
         if not now.runs:
             daemons.down.pop(name, None)
 
