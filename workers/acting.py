@@ -6,7 +6,7 @@ its UID and resourceVersion, so each can be repeated by whomever.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
@@ -165,13 +165,24 @@ def delete_pods(owner: Owner, plan: Plan, versions: Mapping[str, str], ledger: L
     )
     if writes:
         entries = [Entry("delete", write.target, write.uid, write.rv) for write in writes]
-        entries += [Entry(BACK_OFF, node, hint=text) for node, text in plan.back_offs]
+        entries += [Entry(BACK_OFF, node, hint=text) for node, text in _back_offs(plan, writes)]
         yield Announce(owner.uid, tuple(entries))
         ledger.announced(writes)
         answers: list[Answer] = yield Send(writes, prepaid=True)
         yield from deleted(writes, answers, ledger)
     if grant.granted < len(victims):
         ledger.again_in(grant.wait_ms)
+
+
+def _back_offs(plan: Plan, deletes: Iterable[Write]) -> list[tuple[str, str]]:
+    """Those of the failed pods that go now. One that is put off keeps its node's back-off as it is, or it would have to
+    wait for the delay that its own end is to begin.
+    """
+    if not plan.back_offs:
+        return []
+    going = {write.uid for write in deletes}
+    nodes = {pod.target_node for pod in plan.claimed if pod.uid in going and pod.phase == "Failed"}
+    return [(node, text) for node, text in plan.back_offs if node in nodes]
 
 
 def deleted(writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger) -> Acting:
