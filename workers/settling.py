@@ -39,8 +39,12 @@ def settle(
         except TemplateError as error:
             raise ledger.failure(str(error)) from None
         for target in record.pending_creates:
-            name = target.partition("/")[2]
-            creates.append(Write("create", "pods", owner.namespace, name, bodies.body(name)))
+            write = Write("create", "pods", owner.namespace, target.partition("/")[2])
+            try:
+                creates.append(write._replace(body=bodies.body(write.name)))
+            except TemplateError:
+                # It does not say for which node it was. The claim holds its name, so the decision comes to it again.
+                ledger.settle(write)
     ledger.resending = True
     wanted = len(deletes) + len(creates)
     grant: Grant = yield Reserve(wanted)

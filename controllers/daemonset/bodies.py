@@ -49,9 +49,12 @@ class DaemonPodBodies:
         self._nodes = nodes
 
     def body(self, name: str) -> bytes:
-        """JSON of the pod of that name, one of those in `nodes`."""
+        """JSON of the pod of that name. Raises TemplateError for one that is not among `nodes`."""
+        node = self._nodes.get(name)
+        if node is None:
+            raise TemplateError(f"unable to create pod {name}: for which node is not known")
         body = self._bodies.body(name)
-        return body[: -len(_END)] + msgspec.json.encode(self._nodes[name]) + _END[len(_NO_NODE) :]
+        return body[: -len(_END)] + msgspec.json.encode(node) + _END[len(_NO_NODE) :]
 
 
 def pod_bodies(

@@ -18,16 +18,17 @@ KIND = "DaemonSet"
 def daemonsets_concerned(
     node_name: str, node: Node | None, pods: Sequence[Pod], daemonsets: Sequence[DaemonSet]
 ) -> list[str]:
-    """Keys of the DaemonSets to look at. `node` None: it has gone. `pods`: those on it or pinned to it; whose they
-    are is told by name, as that of a DaemonSet made anew serves as well.
+    """Keys of the DaemonSets to look at. `node` None: it has gone. `pods`: those on it or pinned to it.
+
+    Whose they are is told by UID: a pod of a predecessor, or of another API group's DaemonSet of that name, says
+    nothing of whether one is missing. Upstream goes by the name alone.
     """
-    owners = {
-        f"{pod.namespace}/{ref.name}" for pod in pods if (ref := controller_of(pod)) is not None and ref.kind == KIND
-    }
+    refs = [(pod.namespace, ref) for pod in pods if (ref := controller_of(pod)) is not None and ref.kind == KIND]
     if node is None:
-        return sorted(owners)
+        return sorted({f"{namespace}/{ref.name}" for namespace, ref in refs})
+    uids = {ref.uid for _, ref in refs}
     return [
         each.key
         for each in daemonsets
-        if concerned(node, each.status.misscheduled, eligibility_of(each.placement), each.key in owners)
+        if concerned(node, each.status.misscheduled, eligibility_of(each.placement), each.uid in uids)
     ]
