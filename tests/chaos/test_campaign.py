@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from workers.chaos.sightings import NODE_QUEUE, QUEUE_OF_KIND
+
 SETTINGS = {"OARLOCK_LEASE_MS": "2000", "OARLOCK_RENEW_EVERY_MS": "600", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}
 
 
@@ -36,6 +38,9 @@ def test_fifteen_faults(tmp_path: Path) -> None:
     assert told["faults"]["redis_losses"] == 1
     assert told["opportunities"]["epochs"] == 2
     assert told["settings"]["drain_ms"] == 5_000
+    assert all(told["by_kind"][queue]["claims"] > 0 for queue in (*QUEUE_OF_KIND.values(), NODE_QUEUE))
+    assert all(told["by_kind"][queue]["creates"] > 0 for queue in QUEUE_OF_KIND.values())
+    assert told["opportunities"]["rolling_deletes"] > 0
     assert "seed 11" in done.stdout.splitlines()[0]
     assert not _left(root), "processes are left over"
     assert json.loads((root / "verdict.json").read_text()) == told
