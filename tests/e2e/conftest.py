@@ -1,6 +1,40 @@
-"""What tests of several folders share stands beside these folders."""
+"""Fixtures of the tests with kubectl: one `oarlock up` a module, a namespace and, on demand, a node a test."""
 
+from __future__ import annotations
+
+import itertools
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))
+import pytest
+from e2e_helpers import RunningUp
+from e2e_kubectl import NODES, Kubectl, kubectl_of, need_kubectl, nodes
+
+sys.path.append(str(Path(__file__).parents[1]))  # what tests of several folders share stands beside these folders
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningUp]:
+    need_kubectl()
+    running = RunningUp(tmp_path_factory.mktemp("up") / "state", "--nodes", str(NODES))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def kubectl(up: RunningUp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    inside = kubectl_of(up, tmp_path_factory.mktemp("home")).inside(f"t{next(_numbers)}")
+    yield inside
+    inside.run("delete", "namespace", inside.namespace, "--wait=false")
+
+
+@pytest.fixture
+def node(up: RunningUp, kubectl: Kubectl) -> Iterator[str]:
+    """A node of the test's own, labelled own=<namespace>."""
+    name = f"own-{kubectl.namespace}"
+    nodes(up, "add", name, "--label", f"own={kubectl.namespace}")
+    yield name
+    kubectl.run("delete", "node", name, "--ignore-not-found")

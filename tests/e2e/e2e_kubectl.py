@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
-from e2e_helpers import RunningUp
+from e2e_helpers import RunningUp, oarlock
 
 Obj = dict[str, Any]
 WAIT_S = 60.0
+NODES = 4
+"""Of the `oarlock up` that tests of a module share."""
 
 
 def need_kubectl() -> None:
@@ -76,6 +78,12 @@ def kubectl_of(up: RunningUp, home: Path) -> Kubectl:
     return Kubectl(up.state.kubeconfig, home)
 
 
+def nodes(up: RunningUp, *arguments: str) -> None:
+    """`oarlock nodes ARGUMENTS`."""
+    done = oarlock("nodes", *arguments, "--state-dir", str(up.state.root))
+    assert done.returncode == 0, done.stderr
+
+
 def controlled_by(pod: Obj) -> str:
     """uid of its controller, or ""."""
     refs = pod["metadata"].get("ownerReferences") or ()
@@ -91,3 +99,50 @@ def node_of(pod: Obj) -> str:
     (field,) = term["matchFields"]
     (name,) = field["values"]
     return str(name)
+
+
+QUICKLY = {"oarlock.io/sim-ready-after-ms": "50"}
+NEVER_READY = {"oarlock.io/sim-never-ready": "true"}
+HASH = "controller-revision-hash"
+
+
+def template(name: str, image: str = "nginx:1", annotations: dict[str, str] | None = None, **spec: Any) -> Obj:
+    """Of a pod labelled app=name that is ready soon."""
+    container = {"name": "c", "image": image}
+    return {
+        "metadata": {"labels": {"app": name}, "annotations": QUICKLY if annotations is None else annotations},
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [container], **spec},
+    }
+
+
+def daemonset(name: str = "agent", image: str = "nginx:1", *, pod: Obj | None = None, **spec: Any) -> Obj:
+    """``pod``: more of the pod's spec; ``spec``: more of the DaemonSet's."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template(name, image, **(pod or {})), **spec},
+    }
+
+
+def rolling(**limits: Any) -> Obj:
+    return {"type": "RollingUpdate", "rollingUpdate": limits}
+
+
+def controller(name: str = "web", replicas: int = 2, **spec: Any) -> Obj:
+    """A ReplicationController."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ReplicationController",
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "selector": {"app": name}, "template": template(name), **spec},
+    }
+
+
+def hashes(pods: list[Obj]) -> set[str]:
+    return {pod["metadata"]["labels"][HASH] for pod in pods}
+
+
+def uids(pods: list[Obj]) -> dict[str, str]:
+    """Node -> uid of the pod there."""
+    return {node_of(pod): pod["metadata"]["uid"] for pod in pods}

@@ -1,0 +1,216 @@
+"""Real kubectl against `oarlock up`: what users do with DaemonSets, and the end-to-end cases of upstream.
+
+Numbers in names: upstream: test/integration/daemonset/daemonset_test.go (26_4) and test/e2e/apps/daemon_set.go,
+controller_revision.go (26_5). Every test has a namespace, and nodes that it changes are its own.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from e2e_helpers import RunningUp, until
+from e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, nodes, rolling, uids
+from e2e_states import on_own, pods_of, revisions, settled, status
+
+pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kinds")]
+
+
+def set_phase(kubectl: Kubectl, pod: Obj, phase: str) -> None:
+    body = json.dumps({"status": {"phase": phase}})
+    kubectl.run("patch", "pod", pod["metadata"]["name"], "--subresource=status", "-p", body)
+
+
+# -- where it runs ---------------------------------------------------------------------------------------------------
+
+
+def test_26_4_1_one_node(kubectl: Kubectl, node: str) -> None:
+    kubectl.apply(daemonset(pod=on_own(kubectl)))
+    (pod,) = settled(kubectl, 1)
+    assert pod["spec"]["nodeName"] == node
+
+
+def test_26_4_2_26_5_1_every_node_and_a_deleted_pod_comes_back(kubectl: Kubectl) -> None:
+    kubectl.apply(daemonset())
+    before = settled(kubectl, NODES)
+    assert set(uids(before)) == {f"node-{number}" for number in range(NODES)}
+    kubectl.run("delete", "pod", before[0]["metadata"]["name"], "--wait=false")
+    until(lambda: len(set(uids(pods_of(kubectl)).values()) - set(uids(before).values())) == 1, 15, "another pod")
+    settled(kubectl, NODES)
+
+
+@pytest.mark.parametrize("how", ["nodeSelector", "affinity"], ids=["26.5.2 nodeSelector", "26.5.3 affinity"])
+def test_labels_of_nodes_decide(kubectl: Kubectl, node: str, how: str) -> None:
+    """None at first; blue brings the pod, green takes it away, selecting green brings one again."""
+
+    def selecting(colour: str) -> Obj:
+        if how == "nodeSelector":
+            return on_own(kubectl, nodeSelector={"own": kubectl.namespace, "colour": colour})
+        term = {"matchExpressions": [{"key": "colour", "operator": "In", "values": [colour]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        return on_own(kubectl, affinity={"nodeAffinity": required})
+
+    kubectl.apply(daemonset(pod=selecting("blue")))
+    settled(kubectl, 0)
+    kubectl.run("label", "node", node, "colour=blue")
+    (pod,) = settled(kubectl, 1)
+    assert pod["spec"]["nodeName"] == node
+    kubectl.run("label", "node", node, "colour=green", "--overwrite")
+    settled(kubectl, 0)
+    until(lambda: not kubectl.items("pods"), 15, "the pod is gone")
+    kubectl.apply(daemonset(pod=selecting("green"), updateStrategy=rolling(maxUnavailable=1)))
+    settled(kubectl, 1)
+    kubectl.run("label", "node", node, "colour-")
+    settled(kubectl, 0)
+
+
+def test_26_4_9_a_tainted_node_waits_until_it_is_untainted(kubectl: Kubectl, node: str) -> None:
+    kubectl.run("taint", "node", node, "dedicated=x:NoSchedule")
+    kubectl.apply(daemonset())
+    assert node not in uids(settled(kubectl, NODES))
+    kubectl.run("taint", "node", node, "dedicated-")
+    assert node in uids(settled(kubectl, NODES + 1))
+
+
+def test_noexecute_takes_pods_away_and_noschedule_keeps_them(kubectl: Kubectl, node: str) -> None:
+    kubectl.apply(daemonset(pod=on_own(kubectl)))
+    (first,) = settled(kubectl, 1)
+    kubectl.run("taint", "node", node, "later=x:NoSchedule")
+    until(lambda: status(kubectl, "numberMisscheduled") == 1, 15, "a pod where none would be made")
+    assert [pod["metadata"]["uid"] for pod in pods_of(kubectl)] == [first["metadata"]["uid"]]
+    assert status(kubectl, "desiredNumberScheduled") == 0
+    kubectl.run("taint", "node", node, "later-")
+    settled(kubectl, 1)
+    kubectl.run("taint", "node", node, "now=x:NoExecute")
+    settled(kubectl, 0)
+    until(lambda: not kubectl.items("pods"), 15, "the pod is gone")
+    kubectl.run("taint", "node", node, "now-")
+    (second,) = settled(kubectl, 1)
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
+
+
+def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, up: RunningUp, node: str) -> None:
+    """It has a NoSchedule taint then, too: who tolerates that gets a pod, who is there stays, and nobody else comes."""
+    kubectl.apply(daemonset("early", pod=on_own(kubectl)))
+    (early,) = settled(kubectl, 1, "early")
+    nodes(up, "not-ready", node)
+    tolerant = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
+    kubectl.apply(daemonset("tolerant", pod=on_own(kubectl, tolerations=tolerant)))
+    kubectl.apply(daemonset("late", pod=on_own(kubectl)))
+    until(lambda: status(kubectl, "currentNumberScheduled", "tolerant") == 1, 15, "a pod on a node that is not ready")
+    until(lambda: status(kubectl, "observedGeneration", "late") == 1, 15, "it was looked at")
+    assert (pods_of(kubectl, "late"), status(kubectl, "desiredNumberScheduled", "late")) == ([], 0)
+    assert [pod["metadata"]["uid"] for pod in pods_of(kubectl, "early")] == [early["metadata"]["uid"]]
+    nodes(up, "ready", node)
+    for name in ("early", "tolerant", "late"):
+        settled(kubectl, 1, name)
+
+
+def test_26_4_10_cordoned_and_without_network(kubectl: Kubectl, node: str) -> None:
+    kubectl.run("cordon", node)
+    without = {"type": "NetworkUnavailable", "status": "True", "reason": "NoRouteCreated"}
+    body = json.dumps({"status": {"conditions": [without]}})
+    kubectl.run("patch", "node", node, "--subresource=status", "-p", body)
+    until(lambda: "network-unavailable" in kubectl.run("get", "node", node, "-o", "yaml"), 10, "the taint")
+    kubectl.apply(daemonset("own-network", pod=on_own(kubectl)))
+    kubectl.apply(daemonset("host-network", pod=on_own(kubectl, hostNetwork=True)))
+    settled(kubectl, 1, "host-network")
+    settled(kubectl, 0, "own-network")
+
+
+def test_a_hundred_nodes_more(kubectl: Kubectl, up: RunningUp) -> None:
+    kubectl.apply(daemonset())
+    settled(kubectl, NODES)
+    nodes(up, "add", "--count", "100", "--label", "pool=big")
+    try:
+        assert len(uids(settled(kubectl, NODES + 100))) == NODES + 100
+    finally:
+        nodes(up, "remove", "-l", "pool=big")
+    settled(kubectl, NODES)
+
+
+def test_a_node_that_is_deleted(kubectl: Kubectl, node: str) -> None:
+    kubectl.apply(daemonset(pod=on_own(kubectl)))
+    settled(kubectl, 1)
+    kubectl.run("delete", "node", node)
+    settled(kubectl, 0)
+    until(lambda: not kubectl.items("pods"), 15, "its pod is collected")
+
+
+# -- pods that end ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("phase", "finalizer"),
+    [("Failed", False), ("Succeeded", False), ("Succeeded", True)],
+    ids=["26.4.3 26.5.4 Failed", "26.4.3 Succeeded", "26.4.3 Succeeded with finalizer"],
+)
+def test_a_pod_that_has_ended_is_replaced(kubectl: Kubectl, node: str, phase: str, finalizer: bool) -> None:
+    kubectl.apply(daemonset(pod=on_own(kubectl)))
+    (pod,) = settled(kubectl, 1)
+    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+    if finalizer:
+        kubectl.run("patch", "pod", name, "-p", json.dumps({"metadata": {"finalizers": ["example.com/hold"]}}))
+    set_phase(kubectl, pod, phase)
+    until(lambda: [each for each in pods_of(kubectl) if each["metadata"]["uid"] != uid], 15, "another pod")
+    settled(kubectl, 1)
+    there = {each["metadata"]["uid"] for each in kubectl.items("pods")}
+    assert (uid in there) is finalizer, "what ended is deleted, as far as it may go"
+    if finalizer:
+        kubectl.run("patch", "pod", name, "-p", json.dumps({"metadata": {"finalizers": None}}))
+    told = "FailedDaemonPod" if phase == "Failed" else "SucceededDaemonPod"
+    until(lambda: told in kubectl.run("get", "events"), 10, f"the event {told}")
+
+
+def test_26_4_11_a_quota_and_the_status_tells(kubectl: Kubectl) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}
+    kubectl.apply(quota)
+    kubectl.apply(daemonset())
+    until(lambda: status(kubectl, "currentNumberScheduled") == 2, 15, "two pods")
+    assert status(kubectl, "desiredNumberScheduled") == NODES
+    until(lambda: "FailedCreate" in kubectl.run("get", "events"), 10, "the event")
+    assert len(pods_of(kubectl)) == 2
+    kubectl.run("delete", "resourcequota", "q")
+    settled(kubectl, NODES)
+
+
+# -- status and collections ------------------------------------------------------------------------------------------
+
+
+def test_26_5_9_list_and_delete_collection(kubectl: Kubectl) -> None:
+    kubectl.apply(daemonset())
+    settled(kubectl, NODES)
+    assert len(kubectl.items("ds", "-l", "app=agent")) == 1
+    kubectl.run("delete", "ds", "-l", "app=agent")
+    assert kubectl.items("ds") == []
+    until(lambda: not kubectl.items("pods") and not revisions(kubectl), 20, "pods and revisions go with it")
+
+
+def test_26_5_10_conditions_of_others_survive(kubectl: Kubectl, node: str) -> None:
+    kubectl.apply(daemonset(pod=on_own(kubectl)))
+    settled(kubectl, 1)
+    condition = {"type": "StatusUpdate", "status": "True", "reason": "E2E", "message": "set from a test"}
+    body = json.dumps({"status": {"conditions": [condition], "numberReady": 7}})
+    kubectl.run("patch", "ds", "agent", "--subresource=status", "--type=merge", "-p", body)
+    settled(kubectl, 1)
+    raw = f"/apis/apps/v1/namespaces/{kubectl.namespace}/daemonsets/agent/status"
+    found = json.loads(kubectl.run("get", "--raw", raw))
+    assert found["status"]["conditions"] == [condition]
+    found["status"]["conditions"] = [condition | {"type": "StatusPatched"}]
+    kubectl.run("replace", "--raw", raw, "-f", "-", stdin=json.dumps(found))
+    kubectl.run("label", "node", node, "own-")
+    settled(kubectl, 0)
+    assert kubectl.json("get", "ds", "agent")["status"]["conditions"][0]["type"] == "StatusPatched"
+
+
+def test_get_and_describe(kubectl: Kubectl, node: str) -> None:
+    kubectl.apply(daemonset(pod=on_own(kubectl)))
+    (pod,) = settled(kubectl, 1)
+    assert node_of(pod) == node
+    assert kubectl.run("get", "ds", "agent").splitlines()[1].split()[:6] == ["agent", "1", "1", "1", "1", "1"]
+    described = kubectl.run("describe", "ds", "agent")
+    assert "Desired Number of Nodes Scheduled: 1" in described
+    assert "SuccessfulCreate" in described
+    owner = kubectl.json("get", "ds", "agent")
+    assert controlled_by(pod) == owner["metadata"]["uid"]
+    assert pod["metadata"]["labels"][HASH] == revisions(kubectl)[0]["metadata"]["labels"][HASH]
