@@ -60,12 +60,16 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One size, once: two changes that concern nobody, and those that do, by name."""
+    """One size, once: what nodes say all the time, a label that concerns nobody, and changes that do, by name."""
 
     size: Size
     heartbeats: Phase
     other_label: Phase
     changes: Mapping[str, Phase]
+
+    def node_turn_us(self, role: str) -> float:
+        """CPU of a turn of a node that concerns nobody."""
+        return self.other_label.cpu_ms[role] * 1e3 / self.other_label.turns[NODE_UPDATES]
 
     def turns(self, name: str, queue: str) -> int:
         return self.changes[name].turns.get(queue, 0)
@@ -161,35 +165,49 @@ def _report(options: argparse.Namespace, sizes: Mapping[str, Size], runs: Mappin
                     f"{name}: {size.title}",
                     f"{size.pods:,}",
                     report.spread([run.changes[name].seconds for run in mine]),
-                    report.spread([run.turns(name, NODE_UPDATES) for run in mine], 0),
+                    f"{median(run.turns(name, NODE_UPDATES) for run in mine):,.0f}",
                     report.spread([run.turns(name, SETS) for run in mine], 0),
-                    f"{median(run.turns(name, SETS) / size.nodes for run in mine):.2f}",
                     *(f"{median(run.cpu_ms(name, role) for run in mine):.3f}" for role in ROLES),
                     f"{median(run.cpu_ms(name) for run in mine):.3f}",
                 )
             )
-    headings = ("label", "pods", "s", "node turns", "set turns", "set turns/node", *ROLES, "all")
+    headings = ("label", "pods", "s", "node turns", "set turns", *ROLES, "all")
     report.show(f"median of {options.rounds} rounds; CPU in ms a pod, by what the process does", headings, rows)
     growth = {which: _growth(runs["full"], runs[which]) for which in ("fewer_sets", "fewer_nodes")}
-    headings = ("", *(f"{name}, {sizes['full'].title} / {sizes[which].title}" for which in growth for name in CHANGES))
+    times = {
+        "fewer_sets": f"{sizes['full'].sets / sizes['fewer_sets'].sets:g} x sets",
+        "fewer_nodes": f"{sizes['full'].nodes / sizes['fewer_nodes'].nodes:g} x nodes",
+    }
+    compared = ("", *(f"{name}, {times[which]}" for which in growth for name in CHANGES))
     ratios = [
         (what.replace("_", " "), *(f"{growth[which][name][what]:.2f}" for which in growth for name in CHANGES))
         for what in growth["fewer_sets"]["set"]
     ]
-    report.show("growth, ratios of the same round; 1 is as much as was asked for", headings, ratios)
+    report.show("growth, ratios of the same round; 1 is as much as was asked for", compared, ratios)
     unheeded = {
         "heartbeats": max(sum(run.heartbeats.turns.values()) for mine in runs.values() for run in mine),
         "other_label": max(run.other_label.turns.get(SETS, 0) for mine in runs.values() for run in mine),
     }
-    rows = [
+    counted: list[tuple[str, ...]] = [
         ("annotation, capacity, allocatable of every node", str(unheeded["heartbeats"])),
         ("a label of every node that no DaemonSet asks for: DaemonSets", str(unheeded["other_label"])),
     ]
-    report.show("keys queued by what concerns nobody, most of any run", ("", "keys"), rows)
+    report.show("keys queued by what concerns nobody, most of any run", ("", "keys"), counted)
+    spent = [
+        (size.title, *(f"{median(run.node_turn_us(role) for run in runs[which]):.0f}" for role in ("worker", "redis")))
+        for which, size in sizes.items()
+    ]
+    report.show("CPU of a turn of a node whose change concerns nobody, us", ("", "workers", "redis"), spent)
     facts: dict[str, Any] = {"benchmark": "nodes"}
     for which, size in sizes.items():
         mine = runs[which]
-        facts[which] = {"nodes": size.nodes, "sets": size.sets, "pods": size.pods} | {
+        facts[which] = {
+            "nodes": size.nodes,
+            "sets": size.sets,
+            "pods": size.pods,
+            "worker_us_per_node_turn": round(median(run.node_turn_us("worker") for run in mine), 1),
+            "redis_us_per_node_turn": round(median(run.node_turn_us("redis") for run in mine), 1),
+        } | {
             name: {
                 "seconds": round(median(run.changes[name].seconds for run in mine), 2),
                 "node_turns": round(median(run.turns(name, NODE_UPDATES) for run in mine)),

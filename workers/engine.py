@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from broker.protocol import Broker
-from broker.values import Batch, Borne, Claim, Entry, Finish, Idle, LoadSpec
+from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from cluster.listing import ListError
 from controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
@@ -63,6 +63,8 @@ class Engine:
             for queue in self.queues
             if queue in CONTROLLERS
         }
+        self._looks: dict[Look, list[Cached]] = {}
+        """Answers that turns of the batch in hand may share."""
         self._deadline_ms = 0
         self._transport_errors = 0
 
@@ -77,6 +79,7 @@ class Engine:
                 return Idle.WAIT
             self._transport_errors = 0
         self._specs.append(self._specs.pop(0))
+        self._looks.clear()
         settings = self._settings
         asked_ms = self._clock.mono_ms()
         batch = self._broker.claim(
@@ -163,12 +166,20 @@ class Engine:
                 grant: Grant = self._api.reserve(step.wanted)
                 return grant, deadline_ms
             case Look():
-                return self._broker.look(step.resource, ids=step.ids, index=step.entries)[1], deadline_ms
+                return self._look(step), deadline_ms
             case ListLive():
                 return self._api.list_live(step.resource, step.namespace), deadline_ms
             case Wake():
                 self._broker.add(step.queue, step.keys)
                 return None, deadline_ms
+
+    def _look(self, step: Look) -> list[Cached]:
+        found = self._looks.get(step)
+        if found is None:
+            found = self._broker.look(step.resource, ids=step.ids, index=step.entries)[1]
+            if step.shared:
+                self._looks[step] = found
+        return found
 
     def _announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry]) -> tuple[list[Borne], int]:
         asked_ms, settings = self._clock.mono_ms(), self._settings

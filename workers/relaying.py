@@ -5,18 +5,21 @@ from __future__ import annotations
 from broker.values import Cached, Claim
 from controllers.codec import decode_pod
 from controllers.registry import RESOURCES, Relay
+from workers import blob_memo
 from workers.known_owners import EVERY_OWNER
 from workers.ledger import Ledger
 from workers.steps import Look, Turn, Wake
 
 
 def relay(claim: Claim, via: Relay, ledger: Ledger) -> Turn:
-    """Wake the keys of ``via.target`` whom the object of this key concerns, as it stands or now that it has gone."""
+    """Wake the keys of ``via.target`` whom the object of this key concerns, as it stands or now that it has gone.
+
+    The owners are looked at after the claim that brought the object; whoever changes later is queued by that itself.
+    """
     obj = None if claim.owner is None else RESOURCES[via.resource].decode(claim.owner.blob)
     pods = [decode_pod(child.blob) for child in claim.children]
-    cached: list[Cached] = yield Look(via.owners, entries=(EVERY_OWNER,))
-    decode = RESOURCES[via.owners].decode
-    keys = via.concerned(claim.key, obj, pods, [decode(each.blob) for each in cached])
+    cached: list[Cached] = yield Look(via.owners, entries=(EVERY_OWNER,), shared=True)
+    keys = via.concerned(claim.key, obj, pods, blob_memo.OWNERS[via.owners].decode(cached))
     if keys:
         yield Wake(via.target, tuple(keys))
     return ledger.finish()

@@ -7,6 +7,7 @@ under their locks, an execution runs their turns and ends them in one call.
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 from typing import Any, ClassVar, NamedTuple, NoReturn
@@ -82,6 +83,7 @@ class FleetWorker(RqShell):
         self._seat = seat
         self._broker = open_broker(self.settings, self._seat.seen)
         self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names())
+        gc.freeze()  # what is here now stays: a full collection in the middle of a turn would go through all of it
         try:
             worked: bool = super().work(
                 burst, logging_level, date_format, log_format, max_jobs, max_idle_time, False, dequeue_strategy

@@ -83,11 +83,15 @@ class Listed(NamedTuple):
 
 
 class Look(NamedTuple):
-    """Cached objects by id or index entry. Result: list[Cached]."""
+    """Cached objects by id or index entry. Result: list[Cached].
+
+    ``shared``: as they were at any moment since the batch was claimed will do, so its turns may share one answer.
+    """
 
     resource: str
     ids: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
+    shared: bool = False
 
 
 class Wake(NamedTuple):

@@ -12,12 +12,11 @@ from typing import Any
 from broker.values import BACK_OFF, Change, Claim, Verdict
 from cluster import outcome
 from cluster.outcome import Outcome
-from controllers.codec import decode_pod
 from controllers.model import Pod
 from controllers.plan import Plan, Surroundings
 from controllers.registry import RESOURCES, Controller
 from controllers.scheduling.model import Node
-from workers import acting, claiming, looking, revisions, settling
+from workers import acting, blob_memo, claiming, looking, revisions, settling
 from workers.ledger import Ledger
 from workers.steps import Send, Step, Turn, TurnContext, Write
 
@@ -48,7 +47,7 @@ def turn(
     if record is not None and record.owner_uid not in ("", owner.uid):
         ledger.again_in(0)
         return ledger.finish(Verdict.GONE)  # of a predecessor of the same name: its names and UIDs mean nothing here
-    pods = tuple([decode_pod(child.blob) for child in claim.children])
+    pods = blob_memo.PODS.decode(claim.children)
     current = _NO_HISTORY
     if controller.history:  # before settling, for a pod made again bears the label of its revision
         found = claim.others.get(revisions.RESOURCE, ())
@@ -76,7 +75,7 @@ def turn(
     if plan.held_back:
         ledger.again_in(ctx.hold_ms)
     if plan.again_ms is not None:
-        ledger.again_in(plan.again_ms)
+        ledger.due_in(plan.again_ms)
     yield from _write_status(claim, owner, plan, controller, ctx, ledger)
     if ledger.error:
         raise ledger.failure(ledger.error)

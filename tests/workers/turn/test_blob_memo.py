@@ -1,0 +1,62 @@
+"""Decoding blobs once gives what decoding them every time gives, and keeps a bounded number."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from broker.values import Cached
+from controllers.codec import CodecError, decode_pod, encode
+from controllers.model import Pod
+from workers.blob_memo import BlobMemo
+
+
+def cached(number: int, version: int = 0) -> Cached:
+    pod = Pod("default", f"pod-{number}", f"uid-{number}", {"app": "web"}, restarts=version)
+    return Cached(str(1_000 + version), pod.uid, encode(pod))
+
+
+def test_a_pod_that_has_not_changed_is_not_decoded_again() -> None:
+    memo = BlobMemo(decode_pod, 100, least=3)
+    first = memo.decode([cached(1), cached(2), cached(3)])
+    second = memo.decode([cached(1), cached(2, version=1), cached(3)])
+    assert second[0] is first[0]
+    assert second[2] is first[2]
+    assert (first[1].restarts, second[1].restarts) == (0, 1)
+
+
+def test_nothing_is_kept_where_few_are_asked_for() -> None:
+    memo = BlobMemo(decode_pod, 100, least=3)
+    one, two = memo.decode([cached(1), cached(2)]), memo.decode([cached(1), cached(2)])
+    assert one == two
+    assert one[0] is not two[0]
+    assert len(memo) == 0
+
+
+def test_it_equals_plain_decoding_and_is_bounded() -> None:
+    """Owners of many sizes, more pods than are kept; seed 7."""
+    chance = random.Random(7)
+    memo = BlobMemo(decode_pod, kept_max=40, least=5)
+    for _ in range(300):
+        start = chance.randrange(200)
+        asked = [cached(number, chance.randrange(2)) for number in range(start, start + chance.randrange(30))]
+        assert memo.decode(asked) == tuple(decode_pod(each.blob) for each in asked)
+        assert len(memo) <= 2 * (40 + 30)
+
+
+def test_what_is_met_again_outlives_what_is_not() -> None:
+    memo = BlobMemo(decode_pod, kept_max=10)
+    (known,) = memo.decode([cached(0)])
+    for number in range(1, 100):
+        memo.decode([cached(number)])
+        assert memo.decode([cached(0)])[0] is known
+
+
+@pytest.mark.parametrize("count", [1, 100], ids=["few", "many"])
+def test_a_broken_blob_is_an_error_every_time(count: int) -> None:
+    memo = BlobMemo(decode_pod, 1_000, least=64)
+    asked = [cached(number) for number in range(count)] + [Cached("1", "u", b"\xc1")]
+    for _ in range(2):
+        with pytest.raises(CodecError):
+            memo.decode(asked)

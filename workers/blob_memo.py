@@ -1,0 +1,61 @@
+"""Objects decoded once, though their blobs are read again and again: from one turn over a large owner to the next,
+nearly all of its pods are the same, and so are, from node to node, the DaemonSets that every node is compared with.
+
+A blob determines its object, so this is no copy of anything that could be out of date; it saves time, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from broker.values import Cached
+from controllers.codec import decode_pod
+from controllers.registry import RELAYS, RESOURCES
+
+T = TypeVar("T")
+
+LARGE = 64
+"""Pods from which on an owner counts as large. Smaller ones are many, and what is kept would hardly be met again."""
+PODS_MAX = 4_096
+"""One takes up about 1.5 kB."""
+OWNERS_MAX = 256
+
+
+class BlobMemo(Generic[T]):
+    """Two generations of at least ``kept_max`` objects: what was not met again while the younger one filled up is
+    forgotten with the older one. Where fewer than ``least`` are asked for, nothing is kept.
+    """
+
+    def __init__(self, decode: Callable[[bytes], T], kept_max: int, least: int = 1) -> None:
+        self._decode, self._kept_max, self._least = decode, kept_max, least
+        self._younger: dict[bytes, T] = {}
+        self._older: dict[bytes, T] = {}
+
+    def __len__(self) -> int:
+        """Objects kept; those met in both generations count twice."""
+        return len(self._younger) + len(self._older)
+
+    def decode(self, cached: Sequence[Cached]) -> tuple[T, ...]:
+        """The objects, in the same order. Raises CodecError."""
+        decode = self._decode
+        if len(cached) < self._least:
+            return tuple([decode(each.blob) for each in cached])
+        younger, older, found = self._younger, self._older, []
+        for each in cached:
+            blob = each.blob
+            one = younger.get(blob)
+            if one is None:
+                one = older.get(blob)
+                younger[blob] = one = decode(blob) if one is None else one
+            found.append(one)
+        if len(younger) >= self._kept_max:
+            self._younger, self._older = {}, younger
+        return tuple(found)
+
+
+PODS = BlobMemo(decode_pod, PODS_MAX, LARGE)
+OWNERS: dict[str, BlobMemo[Any]] = {
+    relay.owners: BlobMemo(RESOURCES[relay.owners].decode, OWNERS_MAX) for relay in RELAYS.values()
+}
+"""By resource. These are the process's own."""
