@@ -41,6 +41,9 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
             delay = turn.delay_ms
         if delay is not None:
             added += state.add_after(queue, key, delay, now)
+        again = [change.value for change in turn.changes if change.op == "again" and turn.verdict is not Verdict.GONE]
+        if again:
+            added += state.add_after(queue, key, int(again[-1]), now)
         state.keep_record(queue, key, delay or 0, now)
         reply.append(q.failures.get(key, 0))
     state.wake(added, now)

@@ -200,7 +200,9 @@ class Verdict(StrEnum):
 
 
 class Change(NamedTuple):
-    """A change to the record at finish: drop a field, set it, raise what the cache has to pass, or "settled"."""
+    """A change to the record at finish: drop a field, set it, raise what the cache has to pass, or "settled"; or
+    "again", a look at the key that no verdict puts off.
+    """
 
     op: str
     name: str
@@ -222,6 +224,11 @@ class Change(NamedTuple):
     def settled(cls) -> Change:
         """The turn acted on a live list: announcements whose record was lost no longer matter."""
         return cls("settled", "")
+
+    @classmethod
+    def again(cls, delay_ms: int) -> Change:
+        """Look again after ``delay_ms``, though the verdict may ask for a longer pause."""
+        return cls("again", "", str(delay_ms))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ class Ledger:
     """Filled while the turn goes on; ``finish`` turns it into the one call that ends the turn.
 
     ``error``: why creating or deleting failed, for the status; the first one counts. ``retry``: again with back-off
-    though nothing failed. ``again_ms``: again after so long, the earliest counts. ``resending``: the writes were sent
-    before, so that one which was not sent now, or put off, says nothing about the one that may be under way.
+    though nothing failed. ``again_ms``: again after so long, the earliest counts. ``due_ms``: the same for what time
+    alone will change, which is not put off by failures of something else. ``resending``: the writes were sent before, so
+    that one which was not sent now, or put off, says nothing about the one that may be under way.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -28,11 +29,16 @@ class Ledger:
         self.retry = False
         self.resending = False
         self.again_ms: int | None = None
+        self.due_ms: int | None = None
         self.least_wait_ms = 0
 
     def again_in(self, delay_ms: int) -> None:
         """Look again after ``delay_ms``; the earliest of several counts."""
         self.again_ms = delay_ms if self.again_ms is None else min(self.again_ms, delay_ms)
+
+    def due_in(self, delay_ms: int) -> None:
+        """As ``again_in``, but at that moment even if the turn is to be retried later."""
+        self.due_ms = delay_ms if self.due_ms is None else min(self.due_ms, delay_ms)
 
     def failed(self, error: str) -> None:
         """Creating or deleting failed: the turn is retried, the status says why."""
@@ -86,8 +92,13 @@ class Ledger:
         claim = self._claim
         if verdict is None:
             verdict = Verdict.RETRY if self.retry else Verdict.OK
-        delay_ms = self.least_wait_ms or None if verdict is Verdict.RETRY else self.again_ms
-        return Finish(claim.queue, claim.key, claim.nonce, verdict, delay_ms, tuple(self.changes))
+        changes, due_ms = tuple(self.changes), self.due_ms
+        if verdict is Verdict.RETRY:
+            if due_ms is not None:
+                changes += (Change.again(max(due_ms, self.least_wait_ms)),)
+            return Finish(claim.queue, claim.key, claim.nonce, verdict, self.least_wait_ms or None, changes)
+        waits_ms = [ms for ms in (self.again_ms, due_ms) if ms is not None]
+        return Finish(claim.queue, claim.key, claim.nonce, verdict, min(waits_ms, default=None), changes)
 
     def failure(self, reason: str) -> TurnFailed:
         """The turn ends here and is retried; what was settled so far stays settled."""

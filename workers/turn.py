@@ -73,7 +73,7 @@ def turn(
             versions = {uid: rv for uid, rv in versions.items() if uid not in adopted}
     yield from _act(owner, plan, versions, current, controller, ledger)
     if plan.held_back:
-        ledger.again_in(ctx.hold_ms)
+        ledger.due_in(ctx.hold_ms)
     if plan.again_ms is not None:
         ledger.due_in(plan.again_ms)
     yield from _write_status(claim, owner, plan, controller, ctx, ledger)

@@ -4,11 +4,12 @@
 -- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer watermark unread:resource
 -- ARGV[1] count; then a turn: queue  key  nonce  verdict ("ok" | "retry" | "gone")  delay ms ("" or a look again after it)
 --   n changes, then n triples: "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)
+--   |  "again" "" ms: a look again after it whatever the verdict, unless the verdict's own comes first
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write still unanswered never to idle.
 -- needs: cache queue locks reads
 local at, now, reply, added, plans, queues = 2, now_ms(), {'OK'}, 0, {}, {}
-local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true}
+local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true, again = true}
 for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write
   local plan = {queue = ARGV[at], key = ARGV[at + 1], nonce = ARGV[at + 2], verdict = ARGV[at + 3], changes = {}}
   plan.delay = ARGV[at + 4] ~= '' and whole(ARGV[at + 4]) or nil
@@ -16,7 +17,8 @@ for turn = 1, whole(ARGV[1]) do -- read and check every argument before the firs
   for c = 1, whole(ARGV[at + 5]) do
     local from = at + 6 + (c - 1) * 3
     plan.changes[c] = {ARGV[from], ARGV[from + 1], ARGV[from + 2]}
-    local bad = not OPS[ARGV[from]] or not ARGV[from + 2] or (ARGV[from] == 'need' and not string.match(ARGV[from + 2], '^%d+$'))
+    local counts = ARGV[from] == 'need' or ARGV[from] == 'again'
+    local bad = not OPS[ARGV[from]] or not ARGV[from + 2] or (counts and not string.match(ARGV[from + 2], '^%d+$'))
     if bad then error('finish: bad change of ' .. plan.key) end
   end
   at = at + 6 + 3 * #plan.changes
@@ -64,6 +66,7 @@ local function settle(plan)
     if change[1] == 'drop' then redis.call('HDEL', record, change[2])
     elseif change[1] == 'set' then redis.call('HSET', record, change[2], change[3])
     elseif change[1] == 'settled' then settled = true
+    elseif change[1] == 'again' then plan.again = whole(change[3])
     else
       local known = need[change[2]]
       if not known or newer(change[3], known) then need[change[2]] = change[3] end
@@ -124,6 +127,7 @@ for turn, plan in ipairs(plans) do
       redis.call('HDEL', base .. queue .. ':failures', key)
     end
     if delay then added = added + add_after(queue, key, delay, now) end
+    if plan.again then added = added + add_after(queue, key, plan.again, now) end
     if touched then keep_record(queue, key, delay or 0) end
     reply[turn + 1] = failures
   end

@@ -84,6 +84,7 @@ changes = st.lists(
         st.builds(Change.set, st.just("backoff n1"), st.sampled_from(BACK_OFFS)),
         st.builds(Change.need, resources, st.sampled_from(("9", "99", "101", "103", "110"))),
         st.just(Change.settled()),
+        st.builds(Change.again, st.sampled_from((0, 40, 2_000))),
     ),
     max_size=3,
 )

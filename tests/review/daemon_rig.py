@@ -1,4 +1,4 @@
-"""One worker and DaemonSets as JSON, from the wire to the requests, under a clock moved by hand. Nothing runs by itself."""
+"""One worker and DaemonSets as JSON, from the wire to the requests. Nothing runs by itself, nor does the clock."""
 
 from __future__ import annotations
 
