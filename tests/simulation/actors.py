@@ -63,7 +63,7 @@ class SteppedBroker:
         borne = self._broker.record(claim, *args, **kwargs)
         self._checker.accepted(f"{claim.queue}:{claim.key}", claim.nonce, "record")
         if not borne:
-            self._checker.announced(args[1])
+            self._checker.announced(claim, args[1])
         give_way()
         return borne
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from broker.values import Batch, Entry
+from broker.values import Batch, Claim, Entry
 from controllers.model import Pod, controller_of
 from tests.simulation.world import NAMESPACE, World, is_active
 from workers.steps import Write
@@ -94,7 +94,7 @@ class Checker:
     def viewed(self, holder: str, batch: Batch) -> None:
         """A worker was handed keys, with what a turn over them reads."""
 
-    def announced(self, entries: Sequence[Entry]) -> None:
+    def announced(self, claim: Claim, entries: Sequence[Entry]) -> None:
         """Writes were entered in a record."""
 
     def watermark_is(self, epoch: int, resource: str, mark: int) -> None:

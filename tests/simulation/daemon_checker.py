@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker.values import Batch, Entry
+from broker.values import Batch, Claim, Entry
 from controllers.daemonset.model import DaemonSet
 from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.model import Pod, controller_of
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_docs import Doc, fits
+from tests.simulation.daemon_failures import Failures
 from tests.simulation.daemon_world import FINISHED, Change, DaemonWorld
 from workers.steps import Write
 
@@ -62,6 +63,9 @@ class DaemonChecker:
     nonces: dict[str, str] = field(default_factory=dict)
     marks: dict[tuple[int, str], int] = field(default_factory=dict)
     _bore: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.failures = Failures(self.world)
 
     # -- what happens in the cluster
 
@@ -146,7 +150,10 @@ class DaemonChecker:
         if isinstance(obj, ControllerRevision):
             self._revision_deleted(obj, ref.uid, self.world.landing_view)
         elif self.rolls and ref.uid in self.sets:
-            self._pod_deleted(obj, ref.uid)
+            watched, since_ms = self.sets[ref.uid], self.world.clock_ms() - self.view_ms
+            if watched.unfit.get(obj.target_node, -1) < since_ms:
+                self._pod_deleted(obj, ref.uid, watched, since_ms)
+                self.failures.deleted(obj, ref.uid)
 
     def _revision_deleted(self, revision: ControllerRevision, uid: str, seen_rv: int) -> None:
         bearers = [
@@ -162,21 +169,19 @@ class DaemonChecker:
         if bearers and not twin:
             raise Violation(f"history: {revision.name} was deleted, whose hash {bearers} bear")
 
-    def _pod_deleted(self, pod: Pod, uid: str) -> None:
+    def _pod_deleted(self, pod: Pod, uid: str, watched: Watched, since_ms: int) -> None:
         """D2: a delete of a pod that is available."""
-        watched, node, now_ms = self.sets[uid], pod.node_name, self.world.clock_ms()
-        since_ms = now_ms - self.view_ms
+        node = pod.node_name
         owner = next((s.obj for s in self.world.tables["daemonsets"].values() if s.obj.uid == uid), None)
         if owner is None or not node or not pod.ready or pod.deleting_ms or pod.phase in FINISHED:
             return
         ready_ms = self.world.wall_ms() - pod.ready_since_ms
         if owner.min_ready_seconds and ready_ms < owner.min_ready_seconds * 1000 + self.view_ms:
             return
-        if watched.unfit.get(node, -1) >= since_ms or watched.crowded.get(node, -1) >= since_ms:
+        if watched.crowded.get(node, -1) >= since_ms:
             return
-        if any(
-            each.uid != pod.uid and not each.deleting_ms and each.uid in self.was_ready for each in self._on(uid, node)
-        ):
+        others = [each for each in self._on(uid, node) if each.uid != pod.uid and not each.deleting_ms]
+        if any(each.uid in self.was_ready for each in others):
             return
         watched.down[node] = pod.name
         limit = watched.limit(since_ms)
@@ -199,6 +204,7 @@ class DaemonChecker:
 
     def viewed(self, holder: str, batch: Batch) -> None:
         """A worker was handed keys, with what a turn over them reads."""
+        self.failures.viewed(batch)
         if "pods" in batch.watermarks:
             self.views[holder] = int(batch.watermarks["pods"].rv or 0)
 
@@ -207,9 +213,12 @@ class DaemonChecker:
         if self.nonces.get(key) != nonce:
             raise Violation(f"I4: {step} of an earlier holder of {key} was accepted")
 
-    def announced(self, entries: Sequence[Entry]) -> None:
+    def announced(self, claim: Claim, entries: Sequence[Entry]) -> None:
         """Writes were entered in a record."""
         self.names.update((entry.verb, entry.target, entry.uid) for entry in entries)
+        for entry in entries:
+            if entry.verb == "delete":
+                self.failures.announced(claim, entry)
 
     def sent(self, write: Write) -> None:
         """I5: what is sent was announced."""
@@ -221,6 +230,7 @@ class DaemonChecker:
     def new_epoch(self) -> None:
         """Nothing that was announced before counts any more."""
         self.names.clear()
+        self.failures.new_epoch()
 
     def watermark_is(self, epoch: int, resource: str, mark: int) -> None:
         """It never goes back inside an epoch."""

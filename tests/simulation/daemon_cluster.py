@@ -20,10 +20,11 @@ from tests.simulation.daemon_world import FINISHED, DaemonWorld
 
 @dataclass(frozen=True)
 class Habits:
-    """What users and clusters do, by how often each is named.
+    """What users and clusters do, by how often each is named; the numbers are chances.
 
-    ``deeds``: users', ``changes``: of nodes. ``fails``: how often a kubelet's step with a running pod fails it.
-    ``readies``: how often one with a pod that is not ready makes it so. ``finalizers``: pods may hang when they end.
+    ``deeds``: users', ``changes``: of nodes. ``fails``: a step of a kubelet with a running pod fails it. ``readies``: one
+    with a pod that is not ready makes it so; ``unreadies``: the reverse. ``hangs``: one with a pod that may not go yet
+    leaves it there.
     """
 
     deeds: tuple[str, ...] = ("image", "image", "delete", "strategy")
@@ -34,7 +35,7 @@ class Habits:
     fails: float = 0.05
     readies: float = 0.9
     unreadies: float = 0.1
-    finalizers: bool = False
+    hangs: float = 0.7
     limits: tuple[int, ...] = (10, 1, 0)
     min_ready_s: tuple[int, ...] = (0, 0, 0, 2)
 
@@ -293,7 +294,7 @@ class Cluster:
 
     def _leave(self, pod: Pod, doc: Doc, calm: bool) -> None:
         hangs = bool(doc["metadata"].get("finalizers"))
-        if hangs and not calm and self._random.random() < 0.7:
+        if hangs and not calm and self._random.random() < self.habits.hangs:
             if pod.phase not in FINISHED and pod.node_name:
                 doc["status"] = {"phase": self._random.choice(FINISHED)}
                 self.world.put("pods", doc)

@@ -22,11 +22,10 @@ NODES = Habits(
 )
 STRAYS = Habits(
     deeds=("orphan", "upstream", "squat", "relabel", "image", "delete", "hang"),
-    finalizers=True,
     strategies=((1, 0), (0, 1)),
 )
 HISTORY = Habits(deeds=("image", "image", "image", "duplicate", "collide", "delete"), limits=(2, 1, 0))
-FAILS = Habits(deeds=("image", "delete", "hang"), fails=0.4, finalizers=True)
+FAILS = Habits(deeds=("image", "delete", "hang"), fails=0.4)
 AGAIN = Habits(deeds=("recreate", "image", "delete", "strategy"), strategies=((1, 0), (0, 1)))
 
 ROUGH = DaemonWeights(user=3, kill=2, freeze=2, lose_answer=3, ingestor=2, supervise=8)

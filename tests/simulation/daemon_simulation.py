@@ -6,7 +6,7 @@ A second fleet, with a Redis of its own, may be at work on the same cluster.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.answer import NO_ANSWER, Answer
@@ -24,11 +24,15 @@ from tests.simulation.watching import WatchingIngestor
 from tests.simulation.world import NAMESPACE
 from workers.steps import Grant, Listed, Write
 
+QUIET_MS = 2_500
+"""How fast time passes at the end, while only a delayed key is left. A longer step would look like a jump."""
+
 
 @dataclass(frozen=True)
 class DaemonWeights(Weights):
     """``nodes``: how often a node changes. ``collect``: how often revisions of the dead are. ``faulty``: of requests
     and of looks, how many meet a fault of the server. ``poor``: how often the rate limit grants less than was asked.
+    ``lag``: how often the watch of pods has nothing yet. ``aimed``: only workers with a write under way are killed.
     """
 
     worker: int = 120
@@ -41,7 +45,9 @@ class DaemonWeights(Weights):
     collect: int = 1
     faulty: float = 0.04
     poor: float = 0.1
-    habits: Habits = Habits()
+    lag: float = 0.0
+    aimed: bool = False
+    habits: Habits = field(default_factory=Habits)
 
 
 class DaemonApi(SimApi):
@@ -201,8 +207,19 @@ class DaemonSimulation(Simulation):
         living = {worker.name for fleet in self._fleets() for worker in fleet.workers if worker.alive}
         self.world.land(flight, sender_lives=flight.sender in living, fault=fault)
 
+    def _ingest(self) -> None:
+        if self._drained_ms is not None or self.chance() >= self.weights.lag:
+            super()._ingest()
+        else:
+            self._random.choice(self.ingestors).step(self._random.choice(self.resources[1:]), 5)
+
     def _fleets(self) -> list[DaemonSimulation]:
         return [self] if self.second is None else [self, self.second]
+
+    def _kill(self) -> None:
+        busy = {flight.sender for flight in self.world.flights if flight.answer is None}
+        if not self.weights.aimed or any(worker.name in busy and worker.alive for worker in self.workers):
+            super()._kill()
 
     def _kubelet(self) -> None:
         if self._of is None:
@@ -248,8 +265,8 @@ class DaemonSimulation(Simulation):
     def _calm(self) -> None:
         self.cluster.calm()
         self.cluster.collect_revisions()
-        if self.broker.busy(daemon_rest.QUEUE) == 0:
-            self._advance(450)
+        if not self.busy() and not self.world.flights:
+            self._advance(QUIET_MS)
 
     def _settled(self) -> bool:
         return not daemon_rest.unrest(self.cluster, self.broker)

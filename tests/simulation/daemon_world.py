@@ -50,7 +50,7 @@ class Change(NamedTuple):
 
 @dataclass
 class DaemonWorld(Traffic):
-    """``on_change`` is told of every commit; ``on_create``, ``on_delete`` and ``on_status`` of requests to commit one."""
+    """``on_change`` is told of every commit, the others of requests of ours that are committed."""
 
     wall_ms: Callable[[], int] = int
     rv: int = 10

@@ -5,19 +5,20 @@ A mechanism whose absence no run notices is either not needed or not tested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
-from broker import memory_cache, script_texts
+from broker import memory_cache
 from broker.values import Change, Claim, Record
 from controllers import replicaset
 from controllers.slots import Slots
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
+from tests.simulation.mutants import Mutant, change_scripts
 from tests.simulation.redis_rig import RedisRig
 from tests.simulation.simulation import Simulation, Weights
 from tests.simulation.world import World
@@ -42,16 +43,6 @@ NO_ASSUMPTIONS: dict[str, Any] = {"strict": True, "residue_ms": 600_000, "drain"
 """Strict owners: writes land whenever they like, Redis is lost without a drain."""
 SEEDS_MAX = 3000
 STEPS = 400
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """``script``: texts to replace in the Lua files, for a real Redis. ``patch``: changes Python, for the twin."""
-
-    script: tuple[tuple[str, str, str], ...] = ()
-    patch: Callable[[pytest.MonkeyPatch], None] | None = None
-    weights: Weights = ROUGH
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 def _not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +139,7 @@ MUTANTS: dict[str, Mutant] = {
 def test_is_missed(name: str, redis_rig: RedisRig, memory_rig: MemoryRig, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant = MUTANTS[name]
     rig = redis_rig if mutant.script else memory_rig
-    _change_scripts(mutant, monkeypatch)
+    change_scripts(mutant, monkeypatch)
     if mutant.patch is not None:
         mutant.patch(monkeypatch)
     for seed in range(SEEDS_MAX):
@@ -160,7 +151,7 @@ def test_is_missed(name: str, redis_rig: RedisRig, memory_rig: MemoryRig, monkey
     pytest.fail(f"{SEEDS_MAX} runs without this mechanism broke nothing")
 
 
-@pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if mutant.weights is not ROUGH])
+@pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if mutant.weights is not None])
 def test_the_same_runs_pass_with_it(name: str, memory_rig: MemoryRig) -> None:
     """The conditions that show a mutant break nothing where nothing was taken out."""
     for seed in range(100):
@@ -169,18 +160,5 @@ def test_the_same_runs_pass_with_it(name: str, memory_rig: MemoryRig) -> None:
 
 def _run(rig: RedisRig | MemoryRig, mutant: Mutant, seed: int, mark: str = "") -> None:
     rig.reset(mark)
-    Simulation(seed, rig.broker, rig.clock, weights=mutant.weights, **{"owners": 1, **mutant.options}).run(STEPS)
-
-
-def _change_scripts(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = script_texts.source
-
-    def source(script: str) -> str:
-        text = real(script)
-        for file, old, new in mutant.script:
-            if file == script:
-                assert old in text, f"{file}.lua no longer says {old!r}"
-                text = text.replace(old, new)
-        return text
-
-    monkeypatch.setattr(script_texts, "source", source)
+    weights = mutant.weights or ROUGH
+    Simulation(seed, rig.broker, rig.clock, weights=weights, **{"owners": 1, **mutant.options}).run(STEPS)

@@ -1,6 +1,6 @@
-"""Requests on their way to the API server of a simulation: sent, committed at a moment of the scheduler's choosing, answered.
+"""Requests on their way to the API server of a simulation, whatever cluster handles them there.
 
-Whatever cluster handles them: a write is committed also after its sender died, and its answer may be lost.
+A write is committed at a moment of the scheduler's choosing, also after its sender died, and its answer may be lost.
 """
 
 from __future__ import annotations

@@ -1,0 +1,72 @@
+"""Failed pods of a node are deleted at growing intervals, whoever deletes them and whoever dies meanwhile."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from broker.values import Batch, Claim, Entry
+from controllers.codec import decode_daemonset
+from controllers.history.model import HASH_LABEL
+from controllers.model import Pod
+from tests.simulation.checker import Violation
+from tests.simulation.daemon_world import DaemonWorld
+
+FIRST_MS, MOST_MS = 1_000, 900_000
+
+
+class Decided(NamedTuple):
+    """When a delete may have been decided, at the earliest and at the latest, and the generation then observed."""
+
+    from_ms: int
+    until_ms: int
+    generation: int
+
+
+class Failures:
+    """What was deleted of each set on each node, within an epoch and a generation."""
+
+    def __init__(self, world: DaemonWorld) -> None:
+        self._world = world
+        self._claims: dict[tuple[str, str], tuple[int, int]] = {}
+        self._decided: dict[str, Decided] = {}
+        self._last: dict[tuple[str, str], tuple[Decided, int]] = {}
+
+    def viewed(self, batch: Batch) -> None:
+        """Keys were claimed."""
+        for claim in batch.claims:
+            if claim.queue == "daemonset" and claim.owner is not None:
+                observed = decode_daemonset(claim.owner.blob).status.observed_generation
+                self._claims[claim.key, claim.nonce] = self._world.clock_ms(), observed
+
+    def announced(self, claim: Claim, entry: Entry) -> None:
+        """A delete was entered in a record."""
+        since = self._claims.get((claim.key, claim.nonce))
+        if since is not None:
+            self._decided[entry.uid] = Decided(since[0], self._world.clock_ms(), since[1])
+
+    def new_epoch(self) -> None:
+        """What was kept in the record is lost."""
+        self._claims.clear()
+        self._decided.clear()
+        self._last.clear()
+
+    def deleted(self, pod: Pod, uid: str) -> None:
+        """A pod of ours is being deleted. One of an older revision is a matter of the rolling update."""
+        decided = self._decided.get(pod.uid)
+        if pod.phase != "Failed" or pod.deleting_ms or decided is None or not self._is_current(pod, uid):
+            return
+        last, delay_ms = self._last.get((uid, pod.target_node), (None, 0))
+        if last is None or last.generation != decided.generation:
+            self._last[uid, pod.target_node] = decided, FIRST_MS
+            return
+        self._world.count("failed again")
+        if decided.until_ms - last.from_ms < delay_ms:
+            passed_ms = decided.until_ms - last.from_ms
+            raise Violation(f"back-off: {pod.name} was deleted {passed_ms} ms after the last, {delay_ms} is due")
+        self._last[uid, pod.target_node] = decided, min(2 * delay_ms, MOST_MS)
+
+    def _is_current(self, pod: Pod, uid: str) -> bool:
+        owner = next((s.obj for s in self._world.tables["daemonsets"].values() if s.obj.uid == uid), None)
+        revisions = [stored.obj for stored in self._world.tables["controllerrevisions"].values()]
+        hashes = {each.hash for each in revisions if owner is not None and each.digest == owner.template_digest}
+        return pod.labels.get(HASH_LABEL) in hashes
