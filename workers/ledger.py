@@ -17,8 +17,8 @@ class Ledger:
 
     ``error``: why creating or deleting failed, for the status; the first one counts. ``retry``: again with back-off
     though nothing failed. ``again_ms``: again after so long, the earliest counts. ``due_ms``: the same for what time
-    alone will change, which is not put off by failures of something else. ``resending``: the writes were sent before, so
-    that one which was not sent now, or put off, says nothing about the one that may be under way.
+    alone will change, which is not put off by failures of something else. ``resending``: the writes were sent before,
+    so that one which was not sent now, or put off, says nothing about the one that may be under way.
     """
 
     def __init__(self, claim: Claim) -> None:
