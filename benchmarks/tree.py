@@ -24,7 +24,7 @@ from cluster.listing import Page
 from cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
 from controllers import wire
 from controllers.registry import QUEUES
-from workers.cli.run import Underneath
+from workers.cli.underneath import Underneath
 from workers.io_loop import IoLoop
 from workers.up.state_dir import PREFIX, StateDir
 
