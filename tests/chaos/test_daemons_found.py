@@ -7,7 +7,7 @@ import pytest
 from tests.chaos.daemon_story import TASK, DaemonStory
 from tests.chaos.story import DRAIN_S, kinds
 from workers.chaos.evidence import Claimed, Dirty
-from workers.chaos.sightings import NODE_QUEUE
+from workers.chaos.sightings import NODE_QUEUE, NodeSeen, TaintSeen
 
 SURGING = {"limit": "0", "surge": "1"}
 
@@ -318,6 +318,14 @@ def test_a_change_of_a_node_that_nobody_read() -> None:
     findings = story.check()
     assert kinds(findings) == ["lost_key"]
     assert findings.violations[0].task == f"{NODE_QUEUE}:n1"
+
+
+def test_what_was_there_before_the_recorders_is_no_change() -> None:
+    story = DaemonStory().covers()
+    story.history.append(NodeSeen(99, 990.0, False, "n0", "uid-n0", taints=(TaintSeen("k", "NoExecute"),)))
+    assert kinds(story.check()) == []
+    story.history[-1] = story.history[-1]._replace(rv=story.rv + 1, at_s=story.at_s)
+    assert kinds(story.check()) == ["lost_key"]
 
 
 def test_a_node_that_changed_while_its_key_was_worked_on() -> None:

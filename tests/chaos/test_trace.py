@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ from workers.chaos.evidence import (
 )
 from workers.chaos.fences import Fences
 from workers.chaos.monitor import END, Filter, MonitorRecorder
+from workers.chaos.prey import Prey
 from workers.chaos.sightings import DAEMONS, NODE_QUEUE
 from workers.chaos.trace import read_trace
 
@@ -224,6 +226,25 @@ def test_the_recorder_comes_back_with_the_server(server: EmbeddedRedis, tmp_path
         steps = list(read_trace(lines))
     kept = [type(step).__name__ for step in steps if isinstance(step, Attached | Minted | Opened | Lost)]
     assert kept == ["Attached", "Minted", "Opened", "Lost", "Attached", "Minted"]
+
+
+@pytest.mark.real
+def test_when_any_key_is_worked_on(server: EmbeddedRedis) -> None:
+    client = connect(server.url("admin"))
+    prey = Prey(lambda: server.url("admin"), Random(1))
+    broker = begun(client, resources=("nodes", "daemonsets", "pods"))
+    broker.register("w-1", "s", [DAEMONS, NODE_QUEUE])
+    assert not prey.at_work()
+    broker.ingest("nodes", "5", "7", [Event("n1", "7", "un", b"x", ("mirror",), (f"{NODE_QUEUE}:n1",))])
+    assert prey.at_work()
+    broker.claim("w-1", "n1", [LoadSpec(NODE_QUEUE, "nodes")], lease_ms=3_000, hold_ms=7_000)
+    assert prey.at_work()
+    assert [lock.task for lock in prey.locks()] == [f"{NODE_QUEUE}:n1"]
+    broker.finish([Finish(NODE_QUEUE, "n1", "n1", Verdict.OK)])
+    assert not prey.at_work()
+    server.kill()
+    assert prey.at_work()
+    prey.close()
 
 
 def test_attached_in_an_epoch_is_told() -> None:

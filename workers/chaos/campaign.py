@@ -35,6 +35,7 @@ from workers.settings import Settings
 SETTLE_LIMIT_S = 30.0
 QUIET_S = 2.5
 """How long nothing may change at the end, before it is taken for the end."""
+QUIET_BEFORE_S = 0.3
 FIRST_LIMIT_S = 40.0
 PROGRESS_S = 5.0
 API_FAULTS_FIRST_S = 0.5
@@ -131,6 +132,7 @@ class Campaign:
         api_faults = ApiFaults(rig.api_url, options.seed, options.settings.request_timeout_ms / 1000)
         load = Load(config.load(rig.state.kubeconfig), live, options.seed)
         second = SecondFleet(root, rig.state.kubeconfig, options.settings) if options.second_fleet else None
+        await _quiet(prey)
         async with contextlib.aclosing(load), _in_background(monitor.run()), _stopped_in_the_end(second):
             await asyncio.wait_for(monitor.attached.wait(), 10)
             await journal.listen()
@@ -246,6 +248,21 @@ async def _see_the_end(prey: Prey, monitor: MonitorRecorder) -> None:
         await asyncio.wait_for(monitor.seen_to_the_end.wait(), 20)
     except (RedisError, TimeoutError) as error:
         raise CampaignFailed(f"the trace of Redis was not read to its end: {type(error).__name__} {error}") from None
+
+
+async def _quiet(prey: Prey) -> None:
+    """Wait until no key of the nodes that came first is worked on: of a lock taken before the trace began nobody knows.
+
+    Raises CampaignFailed.
+    """
+    loop = asyncio.get_running_loop()
+    from_s = quiet_s = loop.time()
+    while loop.time() - quiet_s < QUIET_BEFORE_S:
+        if prey.at_work():
+            quiet_s = loop.time()
+        if loop.time() - from_s > FIRST_LIMIT_S:
+            raise CampaignFailed("the first keys of the nodes are still worked on")
+        await asyncio.sleep(0.02)
 
 
 async def _stop(second: SecondFleet | None) -> None:

@@ -82,7 +82,7 @@ def check(evidence: Evidence) -> Findings:
     owners = Owners(writes.by_rv, facts, writes.second_creates).read(history)
     owners.finish().compare(evidence.requests, evidence.from_rv)
     daemons = DaemonSets(writes.by_rv, fences.views, facts).read(history).finish()
-    keys = Keys(fences.views, fences.open_spans).read(history, facts)
+    keys = Keys(fences.views, fences.open_spans).read(history, facts, evidence.from_rv)
     recovery = Recovery(fences).read(evidence.blows)
     standing = [
         Violation("stuck_key", hold.task, hold.from_s, 0, f"still locked by {hold.holder} when the run ended")

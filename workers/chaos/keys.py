@@ -25,11 +25,11 @@ class Keys:
     waits_s: list[float] = field(default_factory=list)
     of_queue: Counter[str] = field(default_factory=Counter)
 
-    def read(self, history: Iterable[Seen], facts: Facts) -> Keys:
-        """All of a history."""
+    def read(self, history: Iterable[Seen], facts: Facts, from_rv: int = 0) -> Keys:
+        """All of a history. What was there at ``from_rv``, before anything was recorded, is no change."""
         for task, changes in changes_of(history).items():
             by_resource: dict[str, list[Change]] = defaultdict(list)
-            for each in changes:
+            for each in (each for each in changes if each.rv > from_rv):
                 by_resource[each.resource].append(each)
             for resource, of_resource in by_resource.items():
                 self._follow(task, resource, of_resource, facts)

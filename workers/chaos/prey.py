@@ -13,8 +13,9 @@ from redis.exceptions import RedisError
 
 from broker import keys
 from broker.connection import connect
-from workers.chaos.sightings import QUEUE_OF_KIND
+from workers.chaos.sightings import NODE_QUEUE, QUEUE_OF_KIND
 
+QUEUES = (*QUEUE_OF_KIND.values(), NODE_QUEUE)
 _HOLDER = re.compile(rb"holder=(\S+)")
 
 
@@ -52,6 +53,21 @@ class Prey:
             self.close()
             return []
 
+    def at_work(self) -> bool:
+        """Whether any key is queued, locked, or about to be queued; so too where Redis does not answer."""
+        try:
+            client, number = self._epoch()
+            of_epoch = keys.Keys(number)
+            with client.pipeline(transaction=False) as pipe:
+                pipe.llen(of_epoch.of("republish"))
+                for queue in QUEUES:
+                    pipe.hlen(of_epoch.locks(queue))
+                    pipe.xlen(of_epoch.stream(queue))
+                return any(pipe.execute())
+        except (RedisError, OSError):
+            self.close()
+            return True
+
     def phase(self) -> str:
         """OPEN or DRAIN; "" where there is no epoch or no answer."""
         try:
@@ -88,7 +104,7 @@ class Prey:
     def _locks(self) -> list[Lock]:
         client, number = self._epoch()
         of_epoch, found = keys.Keys(number), []
-        for queue in QUEUE_OF_KIND.values():
+        for queue in QUEUES:
             locks = cast(dict[bytes, bytes], client.hgetall(of_epoch.locks(queue)))
             if not locks:
                 continue
