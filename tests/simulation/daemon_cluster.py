@@ -22,9 +22,9 @@ from tests.simulation.daemon_world import FINISHED, DaemonWorld
 class Habits:
     """What users and clusters do, by how often each is named; the numbers are chances.
 
-    ``deeds``: users', ``changes``: of nodes. ``fails``: a step of a kubelet with a running pod fails it. ``readies``: one
-    with a pod that is not ready makes it so; ``unreadies``: the reverse. ``hangs``: one with a pod that may not go yet
-    leaves it there.
+    ``deeds``: users', ``changes``: of nodes. ``fails``: a step of a kubelet with a running pod fails it.
+    ``readies``: one with a pod that is not ready makes it so; ``unreadies``: the reverse. ``hangs``: one with a pod
+    that may not go yet leaves it there.
     """
 
     deeds: tuple[str, ...] = ("image", "image", "delete", "strategy")

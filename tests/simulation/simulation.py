@@ -257,8 +257,12 @@ class Simulation:
                 self.checker.other(owner.uid, -1)
                 self.world.change_pod(self._random.choice(mine).name, labels={"app": "other"})
 
+    def _prey(self) -> list[Worker]:
+        """Who may be killed."""
+        return [w for w in self.workers if w.alive]
+
     def _kill(self) -> None:
-        living = [w for w in self.workers if w.alive]
+        living = self._prey()
         if living:
             victim = self._random.choice(living)
             if any(f.sender == victim.name and f.answer is None for f in self.world.flights):

@@ -33,17 +33,8 @@ TWO_FLEETS: dict[str, Any] = {"second": True}
 BACK_AND_FORTH = replace(
     ROUGH,
     habits=Habits(deeds=("image",), images=("a", "b"), fails=0, unreadies=0, strategies=((1, 0),)),
-    **{
-        "nodes": 0,
-        "user": 5,
-        "kubelet": 60,
-        "ingest": 60,
-        "lag": 0.9,
-        "kill": 0,
-        "freeze": 0,
-        "faulty": 0.0,
-        "poor": 0.0,
-    },
+    **{"nodes": 0, "user": 8, "kubelet": 60, "ingest": 30, "lag": 0.3, "kill": 0, "freeze": 0},
+    **{"faulty": 0.0, "poor": 0.0},
 )
 """Rolled out and back while the cache is behind."""
 SHAKY = replace(
@@ -55,17 +46,8 @@ SHAKY = replace(
 HANGING = replace(
     ROUGH,
     habits=Habits(deeds=("hang", "delete"), fails=0, unreadies=0, hangs=0.97),
-    **{
-        "nodes": 0,
-        "user": 60,
-        "kubelet": 150,
-        "kill": 15,
-        "supervise": 40,
-        "ingest": 100,
-        "keeps_dead_writes": 0.99,
-        "freeze": 0,
-    },
-    **{"pace_ms": (0, 0, 0, 0, 0, 0, 1, 5), "faulty": 0.0, "poor": 0.0},
+    **{"nodes": 0, "user": 40, "kubelet": 150, "kill": 12, "aimed": True, "supervise": 30, "ingest": 100, "freeze": 0},
+    **{"pace_ms": (0, 0, 0, 0, 0, 0, 1, 5), "faulty": 0.0, "poor": 0.0, "keeps_dead_writes": 0.99},
 )
 """Pods end and hang while a write of a dead worker is still under way."""
 CALM_PODS = replace(
@@ -184,7 +166,7 @@ MUTANTS: dict[str, Mutant] = {
         patch=_surges_without_bound, weights=replace(ROUGH, habits=SURGES, nodes=0, kubelet=60), options=TWO_FLEETS
     ),
     "names are drawn": Mutant(patch=_names_drawn, weights=replace(ROUGH, habits=CHANGES), options=TWO_FLEETS),
-    "held names are ignored": Mutant(patch=_held_ignored, weights=HANGING, options={"steps": 4000, "nodes": 5}),
+    "held names are ignored": Mutant(patch=_held_ignored, weights=HANGING, options={"steps": 1200, "nodes": 5}),
     "nothing is awaited": Mutant(
         patch=_nothing_awaited, weights=BACK_AND_FORTH, options={"nodes": 4, "workers": 2, "steps": 2500}
     ),
