@@ -8,43 +8,45 @@ from typing import Any
 
 import click
 
-from controllers.model import Pod, controller_of
-from controllers.registry import CONTROLLERS, RESOURCES
+from controllers.registry import QUEUES, RESOURCES, resource_of
 from workers.cli.get import as_json
 from workers.cli.options import namespace_option
 from workers.cli.problems import InputProblem
-from workers.cli.sentences import Fleet, Owner
+from workers.cli.sentences import Fleet
 from workers.cli.sentences import explain as explain_key
+from workers.cli.subjects import subject_of
 from workers.cli.tables import show_json
-from workers.cli.view import View, full_key, looking, view_options
+from workers.cli.view import View, key_of, looking, queue_of_key, view_options
 
 SUSPENDED = "rq:suspended"
 
 
-@click.command(epilog="\b\nExamples:\n  oarlock explain shop/cart\n  oarlock explain cart -n shop -o json")
+@click.command(
+    epilog="\b\nExamples:\n  oarlock explain shop/cart\n  oarlock explain cart -n shop -o json\n"
+    "  oarlock explain kube-system/agent -c daemonset\n  oarlock explain node-3"
+)
 @click.argument("key")
 @click.option(
     "--controller",
     "-c",
-    type=click.Choice(list(CONTROLLERS)),
-    default="replicaset",
-    show_default=True,
-    help="Whose key.",
+    type=click.Choice(QUEUES),
+    help="Whose key. Default: of the kind that has an object of that name in the cache.",
 )
 @namespace_option
 @view_options
 def explain(
-    key: str, controller: str, namespace: str | None, redis_url: str | None, state_dir: Path | None, output: str
+    key: str, controller: str | None, namespace: str | None, redis_url: str | None, state_dir: Path | None, output: str
 ) -> None:
-    """Why has nothing happened to KEY (namespace/name)? All that Redis knows of it, in sentences.
+    """Why has nothing happened to KEY (namespace/name; of a node its name)? All that Redis knows of it, in sentences.
 
     \b
     JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
     unsettled_age_ms, record, phase, epoch, workers, object}; object is null or as `oarlock get` prints it
     """
-    wanted = full_key(key, namespace)
+    key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
     with looking(redis_url, state_dir) as view:
-        facts = look(view, controller, wanted)
+        queue = controller or queue_of_key(view, key, namespace)
+        facts = look(view, queue, key_of(resource_of(queue), key, namespace))
     if output == "json":
         show_json(facts)
         return
@@ -52,13 +54,13 @@ def explain(
         click.echo(sentence)
 
 
-def look(view: View, controller: str, key: str) -> dict[str, Any]:
+def look(view: View, queue: str, key: str) -> dict[str, Any]:
     """Everything about one key, as `-o json` prints it. Raises BrokerUnreachable and redis's errors."""
-    inspector, kind = view.inspector, CONTROLLERS[controller].flavour.kind
-    about = inspector.key(controller, key)
+    inspector, resource = view.inspector, resource_of(queue)
+    about = inspector.key(queue, key)
     ahead = 0
     if about.state == "queued":
-        queued = [line.key for line in inspector.keys_of(controller) if line.state == "queued"]
+        queued = [line.key for line in inspector.keys_of(queue) if line.state == "queued"]
         ahead = queued.index(key) if key in queued else 0
     fleet = Fleet(
         view.seen.phase,
@@ -68,40 +70,27 @@ def look(view: View, controller: str, key: str) -> dict[str, Any]:
         ahead,
         inspector.resources(),
     )
-    owner, cached = None, inspector.object(CONTROLLERS[controller].resource, key)
-    if cached is not None:
-        obj = RESOURCES[CONTROLLERS[controller].resource].decode(cached.blob)
-        pods = [
-            pod
-            for pod_key, each in inspector.objects("pods")
-            if pod_key.startswith(f"{obj.namespace}/") and _owned(pod := RESOURCES["pods"].decode(each.blob), obj.uid)
-        ]
-        leaving = sum(1 for pod in pods if pod.deleting_ms)
-        finished = sum(1 for pod in pods if not pod.deleting_ms and pod.phase in ("Succeeded", "Failed"))
-        owner = Owner(obj, cached.rv, len(pods) - leaving - finished, leaving)
+    cached = inspector.object(resource, key)
+    obj = RESOURCES[resource].decode(cached.blob) if cached is not None else None
+    subject = subject_of(inspector, about, cached.rv, obj) if cached is not None else None
     return {
         **asdict(about),
-        "sentences": explain_key(about, owner, fleet, kind),
+        "sentences": explain_key(about, subject, fleet, RESOURCES[resource].kind),
         "phase": fleet.phase,
         "epoch": view.seen.epoch,
         "workers": fleet.workers,
-        "object": as_json(cached, owner.obj) if cached is not None and owner is not None else None,
+        "object": as_json(cached, obj) if cached is not None else None,
     }
 
 
-def sentences_of(redis_url: str, key: str, controller: str = "replicaset") -> list[str]:
+def sentences_of(redis_url: str, key: str, queue: str = QUEUES[0]) -> list[str]:
     """The sentences alone; what hinders the look instead where there can be none."""
     try:
         with looking(redis_url, None) as view:
-            sentences: list[str] = look(view, controller, key)["sentences"]
+            sentences: list[str] = look(view, queue, key)["sentences"]
             return sentences
     except InputProblem as problem:
         return list(problem.lines)
-
-
-def _owned(pod: Pod, uid: str) -> bool:
-    ref = controller_of(pod)
-    return ref is not None and ref.uid == uid
 
 
 def _suspended(view: View) -> bool:

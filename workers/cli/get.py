@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,20 @@ import click
 import msgspec
 
 from broker.values import Cached
-from controllers.model import Pod, ReplicaSet, controller_of
 from controllers.registry import RESOURCES, Resource
+from workers.cli.get_rows import COLUMNS, row
 from workers.cli.options import namespace_option
 from workers.cli.problems import InputProblem, NotDone
-from workers.cli.tables import Row, show, show_json, span
-from workers.cli.view import View, full_key, looking, view_options
+from workers.cli.tables import show, show_json, span
+from workers.cli.view import View, is_namespaced, key_of, looking, view_options
 
-SHORT = {"po": "pods", "rs": "replicasets", "rc": "replicationcontrollers"}
+SHORT = {"po": "pods", "no": "nodes", "rs": "replicasets", "rc": "replicationcontrollers", "ds": "daemonsets"}
+"""As kubectl has them."""
 
 
 @click.command(
-    epilog="\b\nExamples:\n  oarlock get pods -n shop\n  oarlock get rs shop/cart -o json\n\n"
+    epilog="\b\nExamples:\n  oarlock get pods -n shop\n  oarlock get rs shop/cart -o json\n"
+    "  oarlock get ds -n kube-system\n  oarlock get controllerrevisions\n  oarlock get node node-3\n\n"
     "What is shown is what the workers decide on: only the fields they read."
 )
 @click.argument("kind")
@@ -38,27 +39,28 @@ def get(
     state_dir: Path | None,
     output: str,
 ) -> None:
-    """Objects of KIND (pods, replicasets, ...) from the cache, all or the one named NS/NAME.
+    """Objects of KIND from the cache, all or the one named NS/NAME (a node: NAME). KIND is pods (po), nodes (no),
+    replicasets (rs), replicationcontrollers (rc), daemonsets (ds) or controllerrevisions.
 
     \b
-    JSON: a list of objects, or the one object; each has rv, uid, namespace, name and the fields of controllers/model.py
+    JSON: a list of objects, or the one object; each has rv, uid, name and the fields of its class in controllers/
     """
     resource = _resource(kind)
     with looking(redis_url, state_dir) as view:
         if name is not None:
-            _one(view, resource, full_key(name, namespace), output)
+            _one(view, resource, key_of(resource.plural, name, namespace), output)
             return
         found = [
             (key, cached)
             for key, cached in dict(view.inspector.objects(resource.plural)).items()
-            if not namespace or key.startswith(f"{namespace}/")
+            if not namespace or not is_namespaced(resource.plural) or key.startswith(f"{namespace}/")
         ]
     objects = [(cached, resource.decode(cached.blob)) for _, cached in sorted(found)]
     if output == "json":
         show_json([as_json(cached, obj) for cached, obj in objects])
         return
     now_ms = time.time_ns() // 1_000_000
-    show([_row(cached, obj, now_ms) for cached, obj in objects], _COLUMNS[resource.plural], output, empty="none")
+    show([row(cached, obj, now_ms) for cached, obj in objects], COLUMNS[resource.plural], output, empty="none")
 
 
 def _resource(kind: str) -> Resource[Any]:
@@ -102,36 +104,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     return value
-
-
-def _row(cached: Cached, obj: Any, now_ms: int) -> Row:
-    row: dict[str, Any] = {"namespace": obj.namespace, "name": obj.name, "rv": cached.rv}
-    if isinstance(obj, Pod):
-        owner = controller_of(obj)
-        row |= {
-            "phase": "Terminating" if obj.deleting_ms else obj.phase,
-            "ready": obj.ready,
-            "node": obj.node_name,
-            "owner": f"{owner.kind}/{owner.name}" if owner is not None else "",
-            "age": span(now_ms - obj.created_ms),
-        }
-    elif isinstance(obj, ReplicaSet):
-        row |= {
-            "desired": obj.replicas,
-            "current": obj.status.replicas,
-            "ready": obj.status.ready,
-            "available": obj.status.available,
-            "age": span(now_ms - obj.created_ms),
-        }
-    return row
-
-
-_POD = {
-    **{"namespace": "NAMESPACE", "name": "NAME", "phase": "PHASE", "ready": "READY"},
-    **{"node": "NODE", "owner": "OWNER", "age": "AGE", "rv": "RV"},
-}
-_SET = {
-    **{"namespace": "NAMESPACE", "name": "NAME", "desired": "DESIRED", "current": "CURRENT", "ready": "READY"},
-    **{"available": "AVAILABLE", "age": "AGE", "rv": "RV"},
-}
-_COLUMNS: Mapping[str, Mapping[str, str]] = {"pods": _POD, "replicasets": _SET, "replicationcontrollers": _SET}

@@ -10,18 +10,19 @@ from broker.redis_broker import RedisBroker
 from controllers.registry import QUEUES, resource_of
 from workers.cli.options import namespace_option, redis_option, state_dir_option
 from workers.cli.problems import InputProblem
-from workers.cli.view import full_key, looking
+from workers.cli.view import View, key_of, looking, queue_of_key
 
 
-@click.command(epilog="\b\nExamples:\n  oarlock requeue shop/cart\n  oarlock requeue web -n default --force")
+@click.command(
+    epilog="\b\nExamples:\n  oarlock requeue shop/cart\n  oarlock requeue web -n default --force\n"
+    "  oarlock requeue -c daemonset-node-updates node-3"
+)
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @click.option(
     "--controller",
     "-c",
     type=click.Choice(QUEUES),
-    default="replicaset",
-    show_default=True,
-    help="Whose queue.",
+    help="Whose queue. Default: of the kind that has an object of that name in the cache.",
 )
 @click.option("--force", is_flag=True, help="Also for a key whose object is not in the cache.")
 @namespace_option
@@ -29,27 +30,36 @@ from workers.cli.view import full_key, looking
 @state_dir_option
 def requeue(
     keys: tuple[str, ...],
-    controller: str,
+    controller: str | None,
     force: bool,
     namespace: str | None,
     redis_url: str | None,
     state_dir: Path | None,
 ) -> None:
     """Have each KEY (namespace/name) looked at again, now: queued if it was idle or parked, once more if it is in work.
+    The key of a node is its name.
 
     Harmless at any time: a look at an object that is as it should be changes nothing.
     """
-    wanted = [full_key(key, namespace) for key in keys]
-    resource = resource_of(controller)
+    for key in keys:
+        key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
     with looking(redis_url, state_dir) as view:
+        wanted = [_task(view, controller, key, namespace) for key in keys]
         if not force:
-            missing = [key for key in wanted if view.inspector.object(resource, key) is None]
-            if missing:
+            missing = [task for task in wanted if view.inspector.object(resource_of(task[0]), task[1]) is None]
+            for queue in dict.fromkeys(queue for queue, _ in missing):
+                resource, named = resource_of(queue), ", ".join(key for each, key in missing if each == queue)
                 raise InputProblem(
-                    f"{', '.join(missing)}: not among the cached {resource}; see `oarlock get {resource}`, or --force"
+                    f"{named}: not among the cached {resource}; see `oarlock get {resource}`, or --force"
                 )
         broker = RedisBroker(view.client, view.seen.epoch)
-        for key in wanted:
-            added = broker.add(controller, [key], unpark=True)
-            state = view.inspector.key(controller, key).state
+        for queue, key in wanted:
+            added = broker.add(queue, [key], unpark=True)
+            state = view.inspector.key(queue, key).state
             click.echo(f"{key}: {'queued' if added else f'nothing to add, it is {state} already'}")
+
+
+def _task(view: View, controller: str | None, text: str, namespace: str | None) -> tuple[str, str]:
+    """Queue and key that are meant. Raises InputProblem."""
+    queue = controller or queue_of_key(view, text, namespace)
+    return queue, key_of(resource_of(queue), text, namespace)

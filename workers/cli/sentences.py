@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from broker.inspect import KeyView, ResourceView
+from broker.inspect import KeyView, RecordView, ResourceView
+from broker.values import BACK_OFF
 from controllers.model import ReplicaSet
 from workers.cli.tables import span
 
+NAMED_MAX = 5
 STALE_MS = 10_000
 """A watermark that nobody confirmed for so long says that no ingestor hears the API."""
 
@@ -25,25 +28,65 @@ class Fleet:
     resources: Sequence[ResourceView] = field(default_factory=tuple)
 
 
+class Subject(Protocol):
+    """The cached object of a key, whatever its kind."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether something is to be done about it."""
+        ...
+
+    def sentences(self, kind: str) -> list[str]:
+        """What is known of it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The cached object of the key, and how many of its pods the cache has, not terminating."""
+    """A ReplicaSet or ReplicationController, and how many of its pods the cache has, not terminating."""
 
     obj: ReplicaSet
     rv: str
     active: int
     terminating: int
 
+    @property
+    def differs(self) -> bool:
+        return self.active != self.obj.replicas or self.obj.status.observed_generation < self.obj.generation
 
-def explain(key: KeyView, owner: Owner | None, fleet: Fleet, kind: str = "ReplicaSet") -> list[str]:
+    def sentences(self, kind: str) -> list[str]:
+        obj, status = self.obj, self.obj.status
+        said = [
+            f"{kind} {obj.key} asks for {obj.replicas} pods and has {self.active} in the cache (revision {self.rv})"
+            + (f", and {self.terminating} terminating" if self.terminating else "")
+            + f"; its status says {status.replicas} created, {status.ready} ready, {status.available} available."
+        ]
+        if obj.deleting_ms:
+            said.append("It is being deleted: only its end is awaited.")
+        for condition in status.conditions:
+            if condition.type == "ReplicaFailure" and condition.status == "True":
+                said.append(f"Its last writes failed: {condition.reason}: {condition.message.rstrip('.')}.")
+        return said
+
+
+def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "ReplicaSet") -> list[str]:
     """Sentences, the most telling first."""
-    said = [*_fleet(fleet), *_object(key, owner, kind), *_state(key, fleet), *_writes(key, fleet), *_troubles(key)]
-    at_rest = key.state == "idle" and key.delayed_in_ms is None and key.record is None and not key.needs
-    if owner is not None and at_rest and not _differs(owner):
+    about = [f"No {kind} {key.key} is in the cache: it does not exist, or no ingestor has seen it yet."]
+    if subject is not None:
+        about = subject.sentences(kind)
+    said = [*_fleet(fleet), *about, *_state(key, fleet), *_writes(key, fleet), *_troubles(key)]
+    at_rest = key.state == "idle" and key.delayed_in_ms is None and not _expects(key) and not key.needs
+    if subject is not None and at_rest and not subject.differs:
         said.append("All is as it should be: there is nothing to do.")
-    elif owner is not None and at_rest and fleet.workers and fleet.phase == "OPEN":
+    elif subject is not None and at_rest and fleet.workers and fleet.phase == "OPEN":
         said.append("Nothing is planned although something differs: `oarlock requeue` asks for another look.")
     return said
+
+
+def _expects(key: KeyView) -> bool:
+    """Whether the record holds more than back-offs, which stay for as long as they may matter."""
+    fields = key.record.fields if key.record is not None else ()
+    return any(name.partition(" ")[0] not in ("owner", BACK_OFF) for name in fields)
 
 
 def _fleet(fleet: Fleet) -> list[str]:
@@ -67,23 +110,6 @@ def _fleet(fleet: Fleet) -> list[str]:
                 f"The cache of {each.resource} was last confirmed {span(each.age_ms)} ago: no ingestor hears the API;"
                 " start one with `oarlock ingest`."
             )
-    return said
-
-
-def _object(key: KeyView, owner: Owner | None, kind: str) -> list[str]:
-    if owner is None:
-        return [f"No {kind} {key.key} is in the cache: it does not exist, or no ingestor has seen it yet."]
-    obj, status = owner.obj, owner.obj.status
-    said = [
-        f"{kind} {obj.key} asks for {obj.replicas} pods and has {owner.active} in the cache (revision {owner.rv})"
-        + (f", and {owner.terminating} terminating" if owner.terminating else "")
-        + f"; its status says {status.replicas} created, {status.ready} ready, {status.available} available."
-    ]
-    if obj.deleting_ms:
-        said.append("It is being deleted: only its end is awaited.")
-    for condition in status.conditions:
-        if condition.type == "ReplicaFailure" and condition.status == "True":
-            said.append(f"Its last writes failed: {condition.reason}: {condition.message.rstrip('.')}.")
     return said
 
 
@@ -138,7 +164,7 @@ def _record(key: KeyView) -> list[str]:
     counts: dict[str, int] = {}
     for name, text in key.record.fields.items():
         verb = name.partition(" ")[0]
-        if verb == "owner":
+        if verb in ("owner", BACK_OFF):
             continue
         word = (
             verb if verb in ("hold", "blocked") else f"{verb} {'pending' if text.startswith('pending') else 'answered'}"
@@ -150,6 +176,7 @@ def _record(key: KeyView) -> list[str]:
         if state == "pending":
             said.append(
                 f"{count} {verb}s are announced and not answered"
+                + (_places(key.record) if verb == "create" else "")
                 + ("; its next holder repeats them." if key.lock is None else ".")
             )
         elif state == "answered":
@@ -159,6 +186,19 @@ def _record(key: KeyView) -> list[str]:
         else:
             said.append(f"{count} names are blocked by pods that are not its own.")
     return said
+
+
+def _places(record: RecordView) -> str:
+    """The nodes that pending creates are for, where it was said beside them."""
+    read = record.record
+    hints = sorted(hint.removeprefix("node=") for hint in read.hints.values()) if read is not None else []
+    return f" (for {listed(hints)})" if hints else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """``n1, n2, n3, n4, n5 and 7 more``."""
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return ", ".join(names[:NAMED_MAX]) + more
 
 
 def _troubles(key: KeyView) -> list[str]:
@@ -171,7 +211,3 @@ def _troubles(key: KeyView) -> list[str]:
     if key.crashes:
         said.append(f"It killed its last {key.crashes} workers.")
     return said
-
-
-def _differs(owner: Owner) -> bool:
-    return owner.active != owner.obj.replicas or owner.obj.status.observed_generation < owner.obj.generation

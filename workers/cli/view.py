@@ -16,7 +16,8 @@ from broker import epoch
 from broker.epoch import Seen
 from broker.inspect import Inspector
 from broker.values import BrokerUnreachable, EpochOver
-from controllers.registry import QUEUES
+from cluster.resources import NODES
+from controllers.registry import QUEUES, resource_of
 from workers.cli import logs
 from workers.cli.options import (
     Source,
@@ -96,6 +97,34 @@ def looking(redis_url: str | None, state_dir: Path | None) -> Iterator[View]:
 def queues_of(view: View, controller: str | None) -> list[str]:
     """The queue asked for, or all that are known here or there."""
     return [controller] if controller else sorted({*QUEUES, *view.inspector.queues()})
+
+
+def is_namespaced(resource: str) -> bool:
+    """Whether the keys of a cached resource are ``namespace/name``; those of nodes are bare names."""
+    return resource != NODES.plural
+
+
+def key_of(resource: str, text: str, namespace: str | None) -> str:
+    """The key that a person means by ``text``. Raises InputProblem."""
+    if is_namespaced(resource):
+        return full_key(text, namespace)
+    if "/" in text or not text:
+        raise InputProblem(f"{text!r} is no name of a node: nodes have no namespace; write the bare name")
+    return text
+
+
+def queue_of_key(view: View, text: str, namespace: str | None) -> str:
+    """The queue of the object that a person means by ``text``: the first that has it in the cache, else the first.
+
+    Raises InputProblem.
+    """
+    for queue in QUEUES:
+        resource = resource_of(queue)
+        if not is_namespaced(resource) and ("/" in text or namespace):
+            continue
+        if view.inspector.object(resource, key_of(resource, text, namespace)) is not None:
+            return queue
+    return QUEUES[0]
 
 
 def full_key(text: str, namespace: str | None) -> str:
