@@ -226,3 +226,12 @@ def test_a_supervisor_that_ends_by_itself() -> None:
     assert kinds(story.check(ends=[End(1_001.1, "ingestor", 7)])) == []
     assert kinds(story.check(ends=[End(1_001.1, "supervisor", 9)])) == ["crash"]
     assert kinds(story.check(ends=[End(1_001.1, "supervisor", 8)])) == ["crash"]
+
+
+def test_a_process_that_finds_no_redis_when_it_starts_has_not_crashed() -> None:
+    story = Story(1).fill("web-a")
+    story.blows.append(Blow(1_010.0, "redis", 5))
+    assert kinds(story.check(ends=[End(1_010.4, "ingestor", 9, 1_008.7)])) == []
+    assert kinds(story.check(ends=[End(1_010.4, "ingestor", 9, 1_000.0)])) == ["crash"]  # it had held out before
+    assert kinds(story.check(ends=[End(1_020.0, "ingestor", 9, 1_009.5)])) == ["crash"]
+    assert kinds(story.check(ends=[End(1_009.9, "ingestor", 9, 1_009.5)])) == ["crash"]

@@ -213,11 +213,12 @@ class Blow(NamedTuple):
 
 
 class End(NamedTuple):
-    """A process that was there and is no more, noticed a little later."""
+    """A process that was there and is no more, noticed a little later. ``began_s``: when it was first seen."""
 
     at_s: float
     role: str
     pid: int
+    began_s: float = 0.0
 
 
 class Facts(NamedTuple):

@@ -19,6 +19,7 @@ class Roster:
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
         self._known: dict[int, Target] = {}
+        self._began_s: dict[int, float] = {}
         self.ends: list[End] = []
 
     async def run(self) -> None:
@@ -31,5 +32,7 @@ class Roster:
         now = {each.pid: each for role in ROLES for each in self._rig.targets(role)}
         for pid, target in self._known.items():
             if pid not in now:
-                self.ends.append(End(time.time(), target.role, pid))
+                self.ends.append(End(time.time(), target.role, pid, self._began_s.pop(pid)))
+        for pid in now:
+            self._began_s.setdefault(pid, time.time())
         self._known = now

@@ -76,7 +76,8 @@ def _requests(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
 def _history(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
     of_daemons = task.startswith(f"{DAEMONS}:")
     for seen in evidence.history:
-        text = _told(seen) if getattr(seen, "task", "") == task or (of_daemons and isinstance(seen, NodeSeen)) else ""
+        concerned = task and getattr(seen, "task", "") == task
+        text = _told(seen) if concerned or (of_daemons and isinstance(seen, NodeSeen)) else ""
         if text:
             yield seen.at_s, f"watch    rv={seen.rv} {text}{', gone' if seen.gone else ''}"
 
