@@ -252,6 +252,29 @@ def test_an_unanswered_write_is_never_left_idle(case: Case) -> None:
     assert "unsettled" in case.state()
 
 
+@pytest.mark.parametrize(
+    ("verdict", "delay_ms", "again_ms", "due_ms"),
+    [
+        pytest.param(Verdict.RETRY, 60_000, 40, 40, id="sooner than the back-off"),
+        pytest.param(Verdict.RETRY, 40, 60_000, 40, id="later than it"),
+        pytest.param(Verdict.RETRY, None, 60_000, 5, id="later than the least there is"),
+        pytest.param(Verdict.OK, None, 40, 40, id="a good turn"),
+    ],
+)
+def test_a_look_that_no_verdict_puts_off(
+    case: Case, verdict: Verdict, delay_ms: int | None, again_ms: int, due_ms: int
+) -> None:
+    one = begun(case)
+    finish(case, one, verdict, delay_ms, Change.again(again_ms))
+    assert case.worker.due() == (0, due_ms)
+
+
+def test_a_vanished_owner_is_not_looked_at_again(case: Case) -> None:
+    one = begun(case)
+    finish(case, one, Verdict.GONE, None, Change.again(40))
+    assert case.worker.due() == (0, None)
+
+
 def test_answered_writes_leave_nothing_but_what_the_cache_must_pass(case: Case) -> None:
     one = begun(case)
     record(case, one, Entry("create", "pods/a"))
