@@ -14,10 +14,12 @@ from typing import Any
 
 import click
 
+from cluster.embedded.nodes.settings import SIMULATED
 from workers.cli.node_api import Nodes, Written, refuse, write_each
 from workers.cli.node_edits import EDITS
 from workers.cli.node_options import connection_options, names_argument, run, selector_option, show_nodes, tell
 from workers.cli.node_text import as_row, check_name, chosen, numbered, parse_label, parse_taint, ready_of, with_taints
+from workers.cli.nodes_run import nodes_run
 from workers.cli.problems import InputProblem, NotDone
 
 Obj = dict[str, Any]
@@ -42,6 +44,7 @@ def nodes() -> None:
 
 for _edit in EDITS:
     nodes.add_command(_edit)
+nodes.add_command(nodes_run)
 
 
 @nodes.command(
@@ -133,7 +136,7 @@ def add(
 def _node(name: str, labels: Obj, spec: Obj, status: Obj) -> Obj:
     """With the labels a kubelet gives its node, so that nobody ever sees it without."""
     given = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-    metadata = {"name": name, "labels": {**given, **labels}}
+    metadata = {"name": name, "labels": {**given, **labels}, "annotations": {SIMULATED: "true"}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
 
 

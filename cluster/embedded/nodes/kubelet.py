@@ -60,7 +60,7 @@ class Kubelet:
 
     def node_gone(self, name: str, now_ms: float) -> None:
         self._held.pop(name, None)
-        if self._nodes.pop(name, None) is not None:
+        if self._nodes.pop(name, None) is not None and self._settings.lifecycle:
             for uid in self._on_node.get(name, ()):
                 self._timers.add(now_ms + self._settings.gone_node_ms, (Do.LOSE, uid))
 
@@ -158,7 +158,8 @@ class Kubelet:
 
     def _begin(self, uid: str, known: KnownPod, node: str, now_ms: float) -> None:
         if node not in self._nodes:
-            self._timers.add(now_ms + self._settings.gone_node_ms, (Do.LOSE, uid))
+            if self._settings.lifecycle:
+                self._timers.add(now_ms + self._settings.gone_node_ms, (Do.LOSE, uid))
         elif not known.started:
             self._timers.add(now_ms, (Do.START, uid))
 

@@ -21,9 +21,9 @@ _CONDITIONS: Final = (
 _DEFAULT_LABELS: Final = (("kubernetes.io/os", "linux"), ("kubernetes.io/arch", "amd64"))
 
 
-def node_object(index: int, pods_max: int, at: str) -> Obj:
-    """`node-<index>`, ready since `at` (RFC 3339), with room for `pods_max` pods."""
-    name = f"node-{index}"
+def node_object(index: int, pods_max: int, at: str, prefix: str = "node-") -> Obj:
+    """`<prefix><index>`, ready since `at` (RFC 3339), with room for `pods_max` pods."""
+    name = f"{prefix}{index}"
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"providerID": f"sim://{name}"}}
     return registered(node, index, pods_max, at)
 

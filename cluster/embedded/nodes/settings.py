@@ -11,6 +11,7 @@ FAIL: Final = "oarlock.io/sim-fail"  # the pod fails; the value is the reason
 NEVER_READY: Final = "oarlock.io/sim-never-ready"  # "true": the pod runs and is not ready
 READY_AFTER: Final = "oarlock.io/sim-ready-after-ms"  # instead of the nodes' delay
 REJECT: Final = "oarlock.io/sim-reject"  # on a node: its kubelet fails every pod that comes; the value is the reason
+SIMULATED: Final = "oarlock.io/simulated"  # on a node: "true": simulated nodes of a server elsewhere serve it
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,10 @@ class NodeSettings:
 
     `ready_jitter_ms` adds up to that much to the delay until ready, drawn with `seed`.
     `gone_node_ms` is how long a pod on a node that does not exist is left alone. `heartbeat_ms` is how often each
-    node's status is repeated, 0 for never.
+    node's status is repeated, 0 for never. `prefix` stands before the number of a node.
+
+    `schedules`: pods without a node are given one. `lifecycle`: taints follow from the state of nodes, NoExecute taints
+    evict, pods of nodes that are gone are given up. Switch off what somebody else does on this server.
     """
 
     nodes: int = 5
@@ -30,6 +34,9 @@ class NodeSettings:
     gone_node_ms: float = 1_000.0
     heartbeat_ms: float = 300_000.0
     seed: int = 0
+    prefix: str = "node-"
+    schedules: bool = True
+    lifecycle: bool = True
 
 
 def annotation(obj: Obj, name: str) -> str | None:

@@ -74,8 +74,8 @@ class Simulator:
     async def begin(self) -> None:
         """Register the nodes and watch, without a task: `turn` is then to be called by hand."""
         at = rfc3339(self._clock())
-        count, room = self.settings.nodes, self.settings.pods_per_node
-        await self._api.add_nodes([node_object(index, room, at) for index in range(count)])
+        count, room, prefix = self.settings.nodes, self.settings.pods_per_node, self.settings.prefix
+        await self._api.add_nodes([node_object(index, room, at, prefix) for index in range(count)])
         self._unwatch = self._api.watch(self._seen)
 
     async def stop(self) -> None:
@@ -173,7 +173,8 @@ class Simulator:
                 self._kubelet.pod_gone(uid)
                 self._evictions.pod_gone(uid)
                 return
-            self._scheduler.pod_changed(obj)
+            if self.settings.schedules:
+                self._scheduler.pod_changed(obj)
             self._kubelet.pod_changed(obj, now_ms)
             self._evictions.pod_changed(obj, now_ms)
             return
@@ -188,11 +189,12 @@ class Simulator:
             return
         self._scheduler.node_changed(obj)
         self._kubelet.node_changed(obj, now_ms)
-        self._evictions.node_changed(obj, self._kubelet.pods_on(name), now_ms)
+        if self.settings.lifecycle:
+            self._evictions.node_changed(obj, self._kubelet.pods_on(name), now_ms)
         self._heartbeats.node_changed(obj, now_ms)
         if needs_registering(obj):
             self._unreported[name] = None
-        elif wants_taints(obj):
+        elif self.settings.lifecycle and wants_taints(obj):
             self._untainted[name] = None
 
 

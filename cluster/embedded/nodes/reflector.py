@@ -1,0 +1,101 @@
+"""A copy of one collection, kept up to date over HTTP, and what changes in it told in order.
+
+Upstream: client-go/tools/cache/reflector.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any, Final
+
+import orjson
+
+from cluster.client import Client
+from cluster.listing import ListError, list_all
+from cluster.resources import Resource
+from cluster.watch import Expired, WatchError
+
+Obj = dict[str, Any]
+Key = tuple[str, str]
+
+_FIRST_WAIT_S: Final = 0.05  # between two tries; doubles as long as nothing is heard
+_LONGEST_WAIT_S: Final = 5.0
+
+_log = logging.getLogger("oarlock.nodes")
+
+
+class Reflector:
+    """`told(object, gone)` is called, within `run`, for everything that exists and then for every change.
+
+    An object that was replaced by another of its name is told gone first. What vanished while nothing was heard is
+    told gone, as it was last known, after the next list. `objects` is by namespace and name; `listed` is set by the
+    first complete list.
+    """
+
+    def __init__(self, client: Client, resource: Resource, told: Callable[[Obj, bool], None]) -> None:
+        self._client, self._resource, self._told = client, resource, told
+        self._rv = ""  # up to which everything was told; empty: a list is needed
+        self.objects: dict[Key, Obj] = {}
+        self.listed = asyncio.Event()
+
+    async def run(self) -> None:
+        """List and watch until cancelled. What goes wrong is logged and tried again."""
+        wait_s = _FIRST_WAIT_S
+        while True:
+            before = self._rv
+            try:
+                if not self._rv:
+                    await self._list()
+                await self._watch()
+            except Expired:
+                self._rv = ""
+            except (ListError, WatchError) as error:
+                reason = json.dumps(str(error))
+                _log.warning("event=interrupted resource=%s reason=%s", self._resource.plural, reason)
+            if self._rv and self._rv != before:
+                wait_s = _FIRST_WAIT_S
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    async def _list(self) -> None:
+        rv, items = await list_all(self._client.list_pages(self._resource))
+        found = {_key(obj): obj for obj in map(orjson.loads, items)}
+        for key in [key for key in self.objects if key not in found]:
+            self._told(self.objects.pop(key), True)
+        for obj in found.values():
+            self._changed(obj)
+        self._rv = rv
+        self.listed.set()
+
+    async def _watch(self) -> None:
+        batches = self._client.watch_batches(self._resource, self._rv)
+        async with aclosing(batches):
+            async for batch in batches:
+                for event in batch:
+                    if event.type == "DELETED":
+                        obj = orjson.loads(event.object)
+                        self.objects.pop(_key(obj), None)
+                        self._told(obj, True)
+                    elif event.type != "BOOKMARK":
+                        self._changed(orjson.loads(event.object))
+                    self._rv = event.rv
+
+    def _changed(self, obj: Obj) -> None:
+        key, meta = _key(obj), obj["metadata"]
+        known = self.objects.get(key)
+        if known is not None:
+            if known["metadata"]["resourceVersion"] == meta["resourceVersion"]:
+                return
+            if known["metadata"]["uid"] != meta["uid"]:
+                self._told(known, True)
+        self.objects[key] = obj
+        self._told(obj, False)
+
+
+def _key(obj: Obj) -> Key:
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]

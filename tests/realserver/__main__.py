@@ -1,0 +1,33 @@
+"""`python -m realserver [PROGRAM...]`: obtain programs of a real control plane and print where they are.
+
+Without PROGRAM: what the acceptance suite needs. Exit 2 with one line when something is missing.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from realserver.programs import PROGRAMS, obtain
+from realserver.telling import CannotObtain
+
+NEEDED = ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager")
+
+
+def main(names: list[str]) -> int:
+    if unknown := [name for name in names if name not in PROGRAMS]:
+        print(f"realserver: {', '.join(unknown)}: unknown; there are: {', '.join(PROGRAMS)}", file=sys.stderr)
+        return 2
+    try:
+        for name, path in obtain(*(names or NEEDED)).items():
+            print(f"{name}\t{path}")
+    except CannotObtain as error:
+        print(f"realserver: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("realserver: stopped; what was begun is thrown away", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

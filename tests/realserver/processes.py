@@ -1,0 +1,54 @@
+"""Programs that run beside a test and end with it, also when it is killed."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from broker.death_signal import command_dying_with_this_process
+
+
+class Running:
+    """One program with its output in a file. It is killed with SIGKILL when the process that started it ends.
+
+    Only a main thread may start one: the kernel ends it with the thread that forked.
+    """
+
+    def __init__(self, command: Sequence[str | Path], log: Path) -> None:
+        self.name, self.log = Path(command[0]).name, log
+        with log.open("ab") as out:
+            self.process = subprocess.Popen(
+                command_dying_with_this_process([str(part) for part in command]),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=log.parent,
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs. Reaps it when it does not."""
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """SIGKILL: a draining API server whose etcd is gone would keep its port for a minute."""
+        self.process.kill()
+        self.process.wait()
+
+    def told(self, lines: int = 5) -> str:
+        """The end of what it printed."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listened on a moment ago, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
