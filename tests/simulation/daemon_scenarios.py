@@ -28,6 +28,13 @@ HISTORY = Habits(deeds=("image", "image", "image", "duplicate", "collide", "dele
 FAILS = Habits(deeds=("image", "delete", "hang"), fails=0.4)
 AGAIN = Habits(deeds=("recreate", "image", "delete", "strategy"), strategies=((1, 0), (0, 1)))
 
+HANGS = Habits(
+    deeds=("hang", "hang", "delete", "image", "strategy"),
+    strategies=((1, 0), (0, 1), (None, 0)),
+    fails=0.1,
+    hangs=0.95,
+)
+
 ROUGH = DaemonWeights(user=3, kill=2, freeze=2, lose_answer=3, ingestor=2, supervise=8)
 """A bit of everything."""
 
@@ -44,6 +51,18 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "workers die": {"weights": replace(ROUGH, habits=CHANGES, kill=7, freeze=4, supervise=14, lose_answer=6)},
     "ingestors stumble": {"weights": replace(ROUGH, habits=NODES, ingestor=10, ingest=80, nodes=6), "sets": 2},
     "redis is lost": {"weights": replace(ROUGH, habits=CHANGES, redis=0.3, supervise=14, ingest=80, nodes=2)},
+    "pods hang, redis is lost": {
+        "weights": replace(ROUGH, habits=HANGS, redis=0.3, supervise=14, ingest=80, user=10, keeps_dead_writes=0.9)
+    },
+    "writes come late": {
+        "weights": replace(
+            ROUGH,
+            habits=HANGS,
+            **{"user": 20, "kubelet": 120, "kill": 6, "aimed": True, "keeps_dead_writes": 0.97, "supervise": 20},
+            pace_ms=(0, 0, 0, 0, 0, 1, 5, 10),
+        ),
+        "nodes": 4,
+    },
     "the server errs": {"weights": replace(ROUGH, habits=CHANGES, faulty=0.3, poor=0.4)},
     "no assumptions": {
         "weights": replace(ROUGH, habits=CHANGES, redis=0.3, supervise=14, ingest=80, keeps_dead_writes=0.6, kill=6),

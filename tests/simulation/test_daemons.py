@@ -51,21 +51,21 @@ def campaign(rig: Any, scenario: str, seeds: int, steps: int = STEPS) -> Counter
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_twin(memory_rig: MemoryRig, scenario: str) -> None:
     """Over the twin, whose runs are quick."""
-    seen = campaign(memory_rig, scenario, 12)
+    seen = campaign(memory_rig, scenario, 6)
     assert seen["already exists"] > 0, f"no opportunity: {seen}"
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_real_scripts(redis_rig: RedisRig, scenario: str) -> None:
     """Over the released scripts on a real Redis."""
-    campaign(redis_rig, scenario, 2)
+    campaign(redis_rig, scenario, 1)
 
 
 def test_opportunities(memory_rig: MemoryRig) -> None:
     """What the protocol is built against does happen in these runs."""
     seen: Counter[str] = Counter()
     for scenario in SCENARIOS:
-        seen += campaign(memory_rig, scenario, 4)
+        seen += campaign(memory_rig, scenario, 2)
     wanted = ("already exists", "late commits", "killed with a write under way", "unanswered", "precondition refused")
     wanted += ("status conflicts", "old lists", "redis losses", "grants cut", "faulty looks", "available pods deleted")
     wanted += ("fault 429", "fault 500", "fault 500 late", "fault 409", "failed again")
