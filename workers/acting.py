@@ -106,7 +106,7 @@ def created(
             ledger.need("pods", answer.resource_version)
             ledger.events.append(events.created(write.name))
         elif result is Outcome.NAMESPACE_TERMINATING:
-            failures += 1  # nothing is wrong, for the owner goes too; but every pod that goes asks for all of them again
+            failures += 1  # nothing is wrong, the owner goes too; but each pod that goes asks for all of them again
         elif result is Outcome.NOT_SENT and answer.error == TOO_LATE:
             failures, ledger.retry = failures + 1, True
         else:
