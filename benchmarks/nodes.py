@@ -254,7 +254,7 @@ def _growth(full: Sequence[Run], smaller: Sequence[Run]) -> dict[str, dict[str, 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nodes", description=__doc__)
     add = parser.add_argument
-    add("--rounds", type=int, default=1)
+    add("--rounds", type=int, default=3)
     add("--workers", type=int, default=2)
     add("--nodes", type=int, default=1_000)
     add("--sets", type=int, default=20, help="DaemonSets; half of them belong where the label is set")

@@ -18,7 +18,7 @@ T = TypeVar("T")
 LARGE = 64
 """Pods from which on an owner counts as large. Smaller ones are many, and what is kept would hardly be met again."""
 PODS_MAX = 4_096
-"""One takes up about 1.5 kB."""
+"""One takes up about 1.6 kB."""
 OWNERS_MAX = 256
 
 

@@ -16,7 +16,8 @@ import pytest
 
 from benchmarks.processes import CpuMeter, cpu_ns, rss_kb
 from benchmarks.report import percentile, spread
-from benchmarks.round_trips import turns
+from benchmarks.round_trips import Call, turns
+from benchmarks.worker_writes import WorkerWrites
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 110
@@ -85,6 +86,34 @@ def test_failover() -> None:
     assert facts["over_creations"] == 0
 
 
+@pytest.mark.slow
+def test_daemonset() -> None:
+    facts = run("daemonset", "--rounds", "1", "--nodes", "6", "--fewer-nodes", "3", "--rest-s", "0.1", "--chunks", "2")
+    assert set(facts) == documented("daemonset")
+    assert (facts["nodes"], facts["nodes_fewer"]) == (6, 3)
+    assert facts["turns_create"] >= 1
+    assert facts["turns_update"] >= 6, "a tenth of six nodes is one at a time"
+    assert facts["api_writes_per_pod_create"] >= 1
+    assert facts["api_writes_per_pod_update"] >= 2
+    assert facts["redis_round_trips_noop"] <= 3
+    assert facts["redis_round_trips_one_chunk"] <= 3
+    assert set(facts["cpu_ms_per_pod_update"]) == {"api", "redis", "ingestor", "worker", "supervisor"}
+    assert set(facts["growth_create"]) == set(facts["growth_update"])
+
+
+@pytest.mark.slow
+def test_nodes() -> None:
+    facts = run("nodes", "--rounds", "1", "--nodes", "4", "--fewer-nodes", "2", "--sets", "4", "--fewer-sets", "2")
+    assert set(facts) == documented("nodes")
+    assert facts["keys_by_heartbeats"] == 0
+    assert facts["set_keys_by_other_label"] == 0
+    assert facts["full"]["pods"] == 8
+    for which, nodes in (("full", 4), ("fewer_sets", 4), ("fewer_nodes", 2)):
+        for change in ("set", "unset"):
+            assert 1 <= facts[which][change]["node_turns"] <= nodes
+            assert facts[which][change]["set_turns"] >= facts[which]["sets"] // 2
+
+
 def test_a_percentile_is_a_value_that_was_measured() -> None:
     values = [float(number) for number in range(200, 0, -1)]
     assert percentile(values, 0.5) == 100.0
@@ -98,8 +127,38 @@ def test_a_spread_names_the_median_and_the_ends() -> None:
 
 
 def test_a_turn_reaches_from_its_claim_to_its_finish() -> None:
-    calls = ["claim", "blpop", "claim", "finish", "claim", "record", "record", "finish", "claim"]
-    assert turns(calls) == [["claim", "finish"], ["claim", "record", "record", "finish"]]
+    calls = [
+        *(Call("claim"), Call("blpop"), Call("claim"), Call("finish", (1, "q:a")), Call("claim")),
+        *(Call("record"), Call("record"), Call("finish", (1, "q:a")), Call("hgetall"), Call("claim")),
+    ]
+    assert turns(calls, "q:a") == [["claim", "finish"], ["claim", "record", "record", "finish"]]
+    assert turns(calls, "q:b") == []
+
+
+def test_a_turn_that_shares_its_claim_is_not_counted() -> None:
+    together = [Call("claim"), Call("finish", (2, "q:a"))]
+    one_by_one = [Call("claim"), Call("finish", (1, "q:a")), Call("record"), Call("finish", (1, "q:b"))]
+    alone = [Call("claim"), Call("look"), Call("finish", (1, "q:a"))]
+    assert turns([*together, *one_by_one, *alone], "q:a") == [["claim", "look", "finish"]]
+
+
+def test_a_turn_without_its_end_is_not_counted() -> None:
+    assert turns([Call("claim"), Call("record")], "q:a") == []
+
+
+def test_writes_of_workers_are_counted_from_where_the_log_stood(tmp_path: Path) -> None:
+    def line(verb: str, resource: str, agent: str, **more: str) -> str:
+        event = {"verb": verb, "userAgent": f"oarlock/1 ({agent})", "objectRef": {"resource": resource, **more}}
+        return json.dumps(event, separators=(",", ":")) + "\n"
+
+    log = tmp_path / "audit.log"
+    log.write_text(line("create", "pods", "worker"))
+    counted = WorkerWrites(log)
+    assert counted.since() == {}
+    with log.open("a") as more:
+        more.write(line("create", "pods", "worker") * 2 + line("create", "pods", "bench"))
+        more.write(line("patch", "daemonsets", "worker", subresource="status"))
+    assert counted.since() == {"create pods": 2, "patch daemonsets/status": 1}
 
 
 def test_time_on_the_cpu_is_counted() -> None:
