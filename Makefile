@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check chaos bench clean
+.PHONY: help setup run test test-cluster check chaos bench clean
 
 help: ## list the commands
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "oarlock needs Python >= 3.11: make PYTHON=/path/to/python3.11"; exit 2; }
@@ -25,6 +25,10 @@ run: $(READY) ## the main job on the embedded default, shown working; FLAGS="--w
 
 test: $(READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narrows it
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+
+test-cluster: $(READY) ## the acceptance suite on a real kube-apiserver, built once; or OARLOCK_TEST_KUBECONFIG=FILE
+	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)
+	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q tests/cluster/acceptance $(ARGS)
 
 check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 	@$(BIN)/ruff check .

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from broker.death_signal import command_dying_with_this_process
@@ -16,15 +16,23 @@ class Running:
     Only a main thread may start one: the kernel ends it with the thread that forked.
     """
 
-    def __init__(self, command: Sequence[str | Path], log: Path) -> None:
-        self.name, self.log = Path(command[0]).name, log
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name, self.log = log.stem, log
         with log.open("ab") as out:
             self.process = subprocess.Popen(
                 command_dying_with_this_process([str(part) for part in command]),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                cwd=log.parent,
+                cwd=cwd or log.parent,
+                env=env,
             )
 
     @property

@@ -1,0 +1,54 @@
+"""Fixtures of the acceptance suite: one stage a run, a namespace a test, and on demand a node of its own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[2]
+sys.path += [str(TESTS), str(TESTS / "e2e")]  # `realserver`, and what these tests share with those of a whole `up`
+
+from e2e_helpers import until  # noqa: E402
+from e2e_kubectl import Kubectl, need_kubectl  # noqa: E402
+from stages import Stage, stage  # noqa: E402
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    need_kubectl()
+    with stage(tmp_path_factory.mktemp("stage")) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def everywhere(cluster: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    """kubectl without a namespace. In the end, every namespace of the suite is gone."""
+    client = Kubectl(cluster.kubeconfig, tmp_path_factory.mktemp("home"))
+    yield client
+    if os.environ.get("OARLOCK_TEST_KUBECONFIG"):
+        client.run("delete", "namespace", "-l", "oarlock-test", "--wait=false")
+        until(lambda: not client.items("namespaces", "-l", "oarlock-test"), 120, "the namespaces of the suite are gone")
+
+
+@pytest.fixture
+def kubectl(everywhere: Kubectl) -> Iterator[Kubectl]:
+    inside = everywhere.inside(f"oarlock-{os.getpid()}-{next(_numbers)}")
+    everywhere.run("label", "namespace", inside.namespace, "oarlock-test=yes")
+    yield inside
+    everywhere.run("delete", "namespace", inside.namespace, "--wait=false")
+
+
+@pytest.fixture
+def node(cluster: Stage, kubectl: Kubectl) -> Iterator[str]:
+    """A node of the test's own, labelled own=<namespace>."""
+    name = f"own-{kubectl.namespace}"
+    cluster.change_nodes("add", name, "--label", f"own={kubectl.namespace}")
+    yield name
+    kubectl.run("delete", "node", name, "--ignore-not-found")

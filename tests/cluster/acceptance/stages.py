@@ -1,0 +1,129 @@
+"""Where the acceptance suite plays: an API server, simulated nodes and a fleet, all in processes of their own.
+
+OARLOCK_TEST_SERVER says which server: `embedded` (the default), or `real`: etcd and upstream's kube-apiserver, and of
+upstream's kube-controller-manager what is no business of the fleet. OARLOCK_TEST_KUBECONFIG names a cluster that
+exists instead; its own controllers of these kinds have to be switched off, and it is given nodes if it has none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from e2e_helpers import QUICK, ROOT, environment, oarlock, until
+from e2e_kubectl import Kubectl
+from realserver.processes import Running
+from realserver.server import RealServer
+
+from broker.embedded_redis import EmbeddedRedis
+
+NODES = 4
+OTHERS = ("namespace", "garbagecollector", "resourcequota")
+"""Of upstream's controllers: what the embedded server does by itself."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`nodes`: names of the nodes every DaemonSet runs on; `version`: (major, minor) of the server."""
+
+    kubeconfig: Path
+    nodes: tuple[str, ...]
+    version: tuple[int, int]
+
+    def change_nodes(self, *arguments: str) -> None:
+        """`oarlock nodes ARGUMENTS`."""
+        done = oarlock("nodes", *arguments, "--kubeconfig", str(self.kubeconfig))
+        assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def stage(folder: Path) -> Iterator[Stage]:
+    """Everything, running and ready; ended on the way out."""
+    with ExitStack() as ending:
+        kubeconfig = ending.enter_context(_server(folder))
+        client = Kubectl(kubeconfig, folder)
+        nodes = _nodes(client)
+        if not nodes:
+            ending.callback(_run_nodes(kubeconfig, folder).kill)
+            nodes = _nodes(client)
+        redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
+        for each in _fleet(redis, kubeconfig, folder):
+            ending.callback(each.kill)
+        yield Stage(kubeconfig, nodes, _version(client))
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[Path]:
+    named = os.environ.get("OARLOCK_TEST_KUBECONFIG")
+    which = os.environ.get("OARLOCK_TEST_SERVER", "embedded")
+    if named:
+        yield Path(named)
+    elif which == "real":
+        with RealServer(folder / "server") as server:
+            server.run_controllers(*OTHERS)
+            yield server.kubeconfig
+    elif which == "embedded":
+        command = [sys.executable, "-m", "cluster.embedded", "--state-dir", str(folder / "server")]
+        running = _ours(command, folder / "server.log")
+        try:
+            ready = json.loads(_first_line(running, "{"))
+            yield Path(ready["kubeconfig"])
+        finally:
+            running.kill()
+    else:
+        raise ValueError(f"OARLOCK_TEST_SERVER={which}: embedded or real")
+
+
+def _run_nodes(kubeconfig: Path, folder: Path) -> Running:
+    running = _oarlock(
+        ["nodes", "run", "--count", str(NODES), "--schedule", "--gone-node-ms", "1000", "--terminate-ms", "100"],
+        folder / "nodes.log",
+        kubeconfig,
+    )
+    _first_line(running, "ready: ")
+    return running
+
+
+def _fleet(redis: EmbeddedRedis, kubeconfig: Path, folder: Path) -> Iterator[Running]:
+    for number in (1, 2):
+        command = ["ingest", "--embedded", "--redis", redis.url("ingestor")]
+        ingestor = _oarlock(command, folder / f"ingestor-{number}.log", kubeconfig)
+        yield ingestor
+        _first_line(ingestor, "{")
+    yield _oarlock(["worker", "--workers", "2", "--redis", redis.url("worker")], folder / "workers.log", kubeconfig)
+
+
+def _oarlock(arguments: list[str], log: Path, kubeconfig: Path) -> Running:
+    command = [sys.executable, "-m", "workers.cli", *arguments, "--kubeconfig", str(kubeconfig)]
+    return _ours(command, log)
+
+
+def _ours(command: list[str], log: Path) -> Running:
+    return Running(command, log, cwd=ROOT, env=environment(**QUICK, OARLOCK_API_QPS="0"))
+
+
+def _first_line(running: Running, beginning: str) -> str:
+    """The first line in its log that begins so."""
+
+    def found() -> str:
+        assert running.alive, f"{running.name} ended:\n{running.told()}"
+        lines = running.log.read_text(errors="replace").splitlines()
+        return next((line for line in lines if line.startswith(beginning)), "")
+
+    line: str = until(found, 60, f"{running.name} is ready")
+    return line
+
+
+def _nodes(client: Kubectl) -> tuple[str, ...]:
+    return tuple(sorted(node["metadata"]["name"] for node in client.items("nodes")))
+
+
+def _version(client: Kubectl) -> tuple[int, int]:
+    said: dict[str, Any] = json.loads(client.run("get", "--raw", "/version"))
+    return int(said["major"]), int(said["minor"].rstrip("+"))
