@@ -36,12 +36,12 @@ def oarlock(*arguments: str, timeout_s: float = 60, **more: str) -> subprocess.C
     )
 
 
-def until(happened: Callable[[], Any], limit_s: float, what: str) -> Any:
+def until(happened: Callable[[], Any], limit_s: float, what: str, *, pause_s: float = 0.02) -> Any:
     """The first true answer. Fails the test after ``limit_s``."""
     deadline = time.monotonic() + limit_s
     while not (answer := happened()):
         assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
-        time.sleep(0.02)
+        time.sleep(pause_s)
     return answer
 
 

@@ -7,15 +7,19 @@ import os
 import shutil
 import subprocess
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import e2e_helpers
 import pytest
 import yaml
 from e2e_helpers import RunningUp, oarlock
 
 Obj = dict[str, Any]
 WAIT_S = 60.0
+until = partial(e2e_helpers.until, pause_s=0.15)
+"""For what kubectl is asked: each question costs a tenth of a second of the CPU that the answer is waiting for."""
 NODES = 4
 """Of the `oarlock up` that tests of a module share."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from e2e_helpers import until
-from e2e_kubectl import Kubectl, Obj
+from e2e_kubectl import Kubectl, Obj, until
 
 
 def on_own(kubectl: Kubectl, **more: object) -> Obj:

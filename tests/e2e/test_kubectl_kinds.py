@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from e2e_helpers import RunningUp, until
-from e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, nodes, rolling, uids
+from e2e_helpers import RunningUp
+from e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, nodes, rolling, uids, until
 from e2e_states import on_own, pods_of, revisions, settled, status
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kinds")]

@@ -10,10 +10,9 @@ import json
 from typing import Any
 
 import pytest
-from e2e_helpers import until
-from e2e_kubectl import NEVER_READY, Kubectl, Obj, controlled_by, controller, template
+from e2e_kubectl import NEVER_READY, Kubectl, Obj, controlled_by, controller, template, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kinds")]
+pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("replicationcontrollers")]
 
 SLEEPY = template("web", annotations=NEVER_READY)
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from e2e_helpers import RunningUp, until
+from e2e_helpers import RunningUp
+from e2e_kubectl import until
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl")]
 
