@@ -58,7 +58,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "weights": replace(
             ROUGH,
             habits=HANGS,
-            **{"user": 20, "kubelet": 120, "kill": 6, "aimed": True, "keeps_dead_writes": 0.97, "supervise": 20},
+            **{"user": 20, "kubelet": 120, "kill": 6, "aimed": "create", "keeps_dead_writes": 0.97, "supervise": 20},
             pace_ms=(0, 0, 0, 0, 0, 1, 5, 10),
         ),
         "nodes": 4,

@@ -32,7 +32,7 @@ QUIET_MS = 2_500
 class DaemonWeights(Weights):
     """``nodes``: how often a node changes. ``collect``: how often revisions of the dead are. ``faulty``: of requests
     and of looks, how many meet a fault of the server. ``poor``: how often the rate limit grants less than was asked.
-    ``lag``: how often the watch of pods has nothing yet. ``aimed``: only workers with a create under way are killed.
+    ``lag``: how often the watch of pods has nothing yet.
     """
 
     worker: int = 120
@@ -46,7 +46,6 @@ class DaemonWeights(Weights):
     faulty: float = 0.04
     poor: float = 0.1
     lag: float = 0.0
-    aimed: bool = False
     habits: Habits = field(default_factory=Habits)
 
 
@@ -215,11 +214,6 @@ class DaemonSimulation(Simulation):
 
     def _fleets(self) -> list[DaemonSimulation]:
         return [self] if self.second is None else [self, self.second]
-
-    def _prey(self) -> list[Worker]:
-        flights = [f for f in self.world.flights if f.answer is None and f.write.verb == "create"]
-        busy = {flight.sender for flight in flights}
-        return [each for each in super()._prey() if each.name in busy or not self.weights.aimed]
 
     def _kubelet(self) -> None:
         if self._of is None:

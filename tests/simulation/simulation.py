@@ -40,6 +40,8 @@ class Weights:
     """What users scale to."""
     deeds: tuple[str, ...] = ("scale", "scale", "delete", "fail", "relabel")
     """What users do."""
+    aimed: str = ""
+    """Only workers are killed that have a write of this verb under way."""
     keeps_dead_writes: float = 0.0
     """How often a write of a dead sender is passed over when one is chosen to land: it lands late."""
 
@@ -259,7 +261,9 @@ class Simulation:
 
     def _prey(self) -> list[Worker]:
         """Who may be killed."""
-        return [w for w in self.workers if w.alive]
+        verb = self._weights.aimed
+        busy = {f.sender for f in self.world.flights if f.answer is None and f.write.verb == verb}
+        return [w for w in self.workers if w.alive and (w.name in busy or not verb)]
 
     def _kill(self) -> None:
         living = self._prey()

@@ -46,7 +46,16 @@ SHAKY = replace(
 HANGING = replace(
     ROUGH,
     habits=Habits(deeds=("hang", "delete"), fails=0, unreadies=0, hangs=0.97),
-    **{"nodes": 0, "user": 40, "kubelet": 150, "kill": 12, "aimed": True, "supervise": 30, "ingest": 100, "freeze": 0},
+    **{
+        "nodes": 0,
+        "user": 40,
+        "kubelet": 150,
+        "kill": 12,
+        "aimed": "create",
+        "supervise": 30,
+        "ingest": 100,
+        "freeze": 0,
+    },
     **{"pace_ms": (0, 0, 0, 0, 0, 0, 1, 5), "faulty": 0.0, "poor": 0.0, "keeps_dead_writes": 0.99},
 )
 """Pods end and hang while a write of a dead worker is still under way."""

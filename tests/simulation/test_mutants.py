@@ -35,6 +35,12 @@ TURNOVER = Weights(
 )
 """Pods come and go while a write of a dead worker is still under way."""
 SCALING = replace(TURNOVER, wishes=(1, 2, 4), deeds=("scale",))
+GRAVES = replace(
+    SCALING,
+    **{"aimed": "delete", "kill": 4, "wishes": (0, 1), "user": 8, "kubelet": 40, "ingest": 40, "land": 12},
+    **{"keeps_dead_writes": 0.97, "pace_ms": (0, 0, 0, 1, 5)},
+)
+"""Names are used again while a delete of a dead worker is still under way."""
 LAGGING = replace(TURNOVER, land=14, ingest=5, kill=1, keeps_dead_writes=0.0)
 """The cache is far behind."""
 LISTING = replace(ROUGH, ingestor=12, ingest=30)
@@ -123,7 +129,7 @@ MUTANTS: dict[str, Mutant] = {
     "unanswered writes are not written again": Mutant(patch=_not_written_again),
     "unanswered writes are settled by looking": Mutant(patch=_lookup_instead, weights=TURNOVER),
     "held names are ignored": Mutant(patch=_held_names_ignored, weights=TURNOVER),
-    "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=SCALING),
+    "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=GRAVES),
     "own writes need not be read": Mutant(patch=_needs_ignored, weights=LAGGING),
     "names are drawn": Mutant(patch=_any_name, weights=LOSSES, options=NO_ASSUMPTIONS),
     "the passing of a need wakes nobody": Mutant(patch=_nobody_woken, weights=Weights(), options={"owners": 2}),
