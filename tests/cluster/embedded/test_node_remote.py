@@ -144,7 +144,7 @@ def test_a_node_that_is_handed_over(api: Api) -> None:
 
 def test_a_name_that_is_taken(api: Api) -> None:
     api.create(NODES, node("node-1"))
-    with pytest.raises(CannotRegister, match="node-1.*not simulated"), simulated(api):
+    with pytest.raises(CannotRegister, match=r"node-1.*not simulated"), simulated(api):
         pass
 
 
