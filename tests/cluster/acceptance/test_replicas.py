@@ -28,6 +28,7 @@ from replicas import (
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 
+COST = "controller.kubernetes.io/pod-deletion-cost"
 SLEEPY = template("web", annotations=NEVER_READY)
 QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}
 
@@ -140,9 +141,8 @@ def test_deleting_and_failed_pods_are_replaced(kubectl: Kubectl, kind: Kind) -> 
 @both("11.5.5", "as 11.5.5")
 def test_deletion_cost(kubectl: Kubectl, kind: Kind, dear: dict[str, str], stable: str, kept: str) -> None:
     """Two to one. The cost counts on every server: it is an annotation, and who decides is ours."""
-    cost = "controller.kubernetes.io/pod-deletion-cost"
     names = ("oarlock-0", "oarlock-1")
-    kubectl.apply(*(bare_pod(name, annotations={cost: dear[name]} if name in dear else {}) for name in names))
+    kubectl.apply(*(bare_pod(name, annotations={COST: dear[name]} if name in dear else {}) for name in names))
     kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=20s")
     kubectl.apply(kind.make(replicas=2))
     ready(kubectl, kind, 2)
@@ -216,34 +216,27 @@ def test_a_bare_pod_is_adopted_and_released(kubectl: Kubectl, kind: Kind) -> Non
 @pytest.mark.parametrize("before", ["plain", "none", "controlled", "by another"])
 @both("11.5.1", "11.6.1")
 def test_adoption(kubectl: Kubectl, kind: Kind, before: str) -> None:
-    """A pod that matches, and the references it has; the owner is made first and wants one pod of its own then."""
-    kubectl.apply(kind.make(replicas=0))
-    ready(kubectl, kind, 0)
+    """A pod that comes to match, with references of four sorts. Ready and dear, it stays, and the one there goes."""
+    kubectl.apply(bare_pod("known", "other", annotations={COST: "100"}), kind.make(replicas=1))
+    ready(kubectl, kind, 1)
+    kubectl.run("wait", "--for=condition=Ready", "pod/known", "--timeout=20s")
     uid = owner_uid(kubectl, kind)
-    flags = {"controller": True, "blockOwnerDeletion": True}
     references = {
         "plain": [reference(kind, uid)],
         "none": [],
         "controlled": [reference(kind, uid, controller=True)],
         "by another": [config_map_reference(kubectl, controller=True), reference(kind, uid)],
     }[before]
-    patch(kubectl, kind.short, "web", {"spec": {"replicas": 1}})
-    (first,) = ready(kubectl, kind, 1)
-    kubectl.apply(bare_pod("known", "web", *references, annotations={COST: "100"}))
+    patch(kubectl, "pod", "known", {"metadata": {"labels": {"app": "web"}, "ownerReferences": references}})
     if before == "by another":
-        until(lambda: status(kubectl, kind).get("replicas") == 1, 15, "one pod counts")
-        kubectl.run("wait", "--for=condition=Ready", "pod/known", "--timeout=20s")
-        ready(kubectl, kind, 1)
+        kubectl.run("scale", kind.short, "web", "--replicas=2")
+        assert len(ready(kubectl, kind, 2)) == 3, "it counts for nobody but its own"
         assert kubectl.json("get", "pod", "known")["metadata"]["ownerReferences"] == references
         return
-    after = references if before == "controlled" else [reference(kind, uid, **flags)]
-    until(lambda: kubectl.json("get", "pod", "known")["metadata"].get("ownerReferences") == after, 15, "it is claimed")
-    until(lambda: len(pods_of(kubectl)) == 1, 15, "one was too many")
-    ready(kubectl, kind, 1)
-    assert first
-
-
-COST = "controller.kubernetes.io/pod-deletion-cost"
+    until(lambda: [each["metadata"]["name"] for each in pods_of(kubectl)] == ["known"], 20, "the other one goes")
+    (kept,) = ready(kubectl, kind, 1)
+    both_flags = [reference(kind, uid, controller=True, blockOwnerDeletion=True)]
+    assert kept["metadata"]["ownerReferences"] == (references if before == "controlled" else both_flags)
 
 
 @both("11.5.8", "11.6.6")
