@@ -24,7 +24,7 @@ run: $(READY) ## the main job on the embedded default, shown working; FLAGS="--w
 	@$(BIN)/oarlock run $(FLAGS)
 
 test: $(READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narrows it
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 test-cluster: $(READY) ## the acceptance suite on a real kube-apiserver, built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)

@@ -22,13 +22,13 @@ import redis
 from broker.connection import connect
 from broker.redis_broker import RedisBroker
 from broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
+from controllers.registry import QUEUES
 from workers.fleet import Supervisor
 from workers.io_loop import IoLoop
 from workers.process_list import file_writer
 from workers.rq_worker import FleetWorker
 from workers.settings import Settings
 from workers.supervised import run_supervised
-from controllers.registry import QUEUES
 
 QUEUE = "replicaset"
 BEGUN, ENDED, CANCELLED, BATCHES = "rq:test:begun", "rq:test:ended", "rq:test:cancelled", "rq:test:batches"
