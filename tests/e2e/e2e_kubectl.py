@@ -133,16 +133,6 @@ def rolling(**limits: Any) -> Obj:
     return {"type": "RollingUpdate", "rollingUpdate": limits}
 
 
-def controller(name: str = "web", replicas: int = 2, **spec: Any) -> Obj:
-    """A ReplicationController."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ReplicationController",
-        "metadata": {"name": name},
-        "spec": {"replicas": replicas, "selector": {"app": name}, "template": template(name), **spec},
-    }
-
-
 def hashes(pods: list[Obj]) -> set[str]:
     return {pod["metadata"]["labels"][HASH] for pod in pods}
 

@@ -1,4 +1,4 @@
-"""Real kubectl against `oarlock up`: DaemonSets rolled from revision to revision and back.
+"""DaemonSets rolled from revision to revision and back, with kubectl.
 
 Numbers in names: upstream: test/integration/daemonset/daemonset_test.go (26_4) and test/e2e/apps/daemon_set.go,
 controller_revision.go (26_5).
@@ -14,8 +14,9 @@ from collections.abc import Callable
 import pytest
 from e2e_kubectl import HASH, NEVER_READY, NODES, WAIT_S, Kubectl, Obj, daemonset, hashes, node_of, rolling, uids, until
 from e2e_states import on_own, pods_of, revisions, settled, status
+from stages import Stage
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("rollouts")]
+pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 
 FAST = rolling(maxUnavailable="100%")
 
@@ -64,8 +65,10 @@ def test_26_5_6_rolling_update_one_node_after_the_other(kubectl: Kubectl) -> Non
     assert hashes(after) == {revisions(kubectl)[1]["metadata"]["labels"][HASH]} != hashes(before)
 
 
-def test_26_5_8_surge_never_leaves_a_node_without(kubectl: Kubectl) -> None:
+def test_26_5_8_surge_never_leaves_a_node_without(kubectl: Kubectl, cluster: Stage) -> None:
     """The part without failures: one pod a node and version, no node without a ready one, two versions at most."""
+    if cluster.version < (1, 22):
+        pytest.skip(f"a server {cluster.version[0]}.{cluster.version[1]} has no maxSurge for DaemonSets: 1.22 has")
     kubectl.apply(daemonset(updateStrategy=rolling(maxSurge="20%", maxUnavailable=0)))
     settled(kubectl, NODES)
     seen: Counter[str] = Counter()
@@ -223,7 +226,7 @@ def test_26_5_11_the_life_of_revisions(kubectl: Kubectl, node: str) -> None:
         **{"apiVersion": "apps/v1", "kind": "ControllerRevision", "data": first["data"], "revision": 3},
         "metadata": {"name": "loose", "labels": {"mine": "yes"}},
     }
-    kubectl.apply(loose)
+    kubectl.run("create", "-f", "-", stdin=json.dumps(loose))  # apply leaves out what is null: it would be other data
     kubectl.run("replace", "-f", "-", stdin=json.dumps({**loose, "revision": 4}))
     assert kubectl.json("get", "controllerrevision", "loose")["revision"] == 4
     kubectl.run("delete", "controllerrevisions", "-l", "mine=yes")

@@ -1,4 +1,4 @@
-"""Real kubectl against `oarlock up`: what users do with DaemonSets, and the end-to-end cases of upstream.
+"""DaemonSets: what users do with them, and the integration and end-to-end cases of upstream, with kubectl.
 
 Numbers in names: upstream: test/integration/daemonset/daemonset_test.go (26_4) and test/e2e/apps/daemon_set.go,
 controller_revision.go (26_5). Every test has a namespace, and nodes that it changes are its own.
@@ -9,16 +9,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from e2e_helpers import RunningUp
-from e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, nodes, rolling, uids, until
+from e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, rolling, uids, until
 from e2e_states import on_own, pods_of, revisions, settled, status
+from replicas import change_status, pod_path
+from stages import Stage
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kinds")]
+pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 
 
 def set_phase(kubectl: Kubectl, pod: Obj, phase: str) -> None:
-    body = json.dumps({"status": {"phase": phase}})
-    kubectl.run("patch", "pod", pod["metadata"]["name"], "--subresource=status", "-p", body)
+    change_status(kubectl, pod_path(kubectl, pod), lambda said: {**said, "phase": phase})
 
 
 # -- where it runs ---------------------------------------------------------------------------------------------------
@@ -89,11 +89,11 @@ def test_noexecute_takes_pods_away_and_noschedule_keeps_them(kubectl: Kubectl, n
     assert second["metadata"]["uid"] != first["metadata"]["uid"]
 
 
-def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, up: RunningUp, node: str) -> None:
+def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, cluster: Stage, node: str) -> None:
     """It has a NoSchedule taint then, too: who tolerates that gets a pod, who is there stays, and nobody else comes."""
     kubectl.apply(daemonset("early", pod=on_own(kubectl)))
     (early,) = settled(kubectl, 1, "early")
-    nodes(up, "not-ready", node)
+    cluster.change_nodes("not-ready", node)
     tolerant = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
     kubectl.apply(daemonset("tolerant", pod=on_own(kubectl, tolerations=tolerant)))
     kubectl.apply(daemonset("late", pod=on_own(kubectl)))
@@ -101,7 +101,7 @@ def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, up: RunningUp, node: 
     until(lambda: status(kubectl, "observedGeneration", "late") == 1, 15, "it was looked at")
     assert (pods_of(kubectl, "late"), status(kubectl, "desiredNumberScheduled", "late")) == ([], 0)
     assert [pod["metadata"]["uid"] for pod in pods_of(kubectl, "early")] == [early["metadata"]["uid"]]
-    nodes(up, "ready", node)
+    cluster.change_nodes("ready", node)
     for name in ("early", "tolerant", "late"):
         settled(kubectl, 1, name)
 
@@ -109,8 +109,7 @@ def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, up: RunningUp, node: 
 def test_26_4_10_cordoned_and_without_network(kubectl: Kubectl, node: str) -> None:
     kubectl.run("cordon", node)
     without = {"type": "NetworkUnavailable", "status": "True", "reason": "NoRouteCreated"}
-    body = json.dumps({"status": {"conditions": [without]}})
-    kubectl.run("patch", "node", node, "--subresource=status", "-p", body)
+    change_status(kubectl, f"/api/v1/nodes/{node}", lambda said: {**said, "conditions": [*said["conditions"], without]})
     until(lambda: "network-unavailable" in kubectl.run("get", "node", node, "-o", "yaml"), 10, "the taint")
     kubectl.apply(daemonset("own-network", pod=on_own(kubectl)))
     kubectl.apply(daemonset("host-network", pod=on_own(kubectl, hostNetwork=True)))
@@ -118,14 +117,14 @@ def test_26_4_10_cordoned_and_without_network(kubectl: Kubectl, node: str) -> No
     settled(kubectl, 0, "own-network")
 
 
-def test_a_hundred_nodes_more(kubectl: Kubectl, up: RunningUp) -> None:
+def test_a_hundred_nodes_more(kubectl: Kubectl, cluster: Stage) -> None:
     kubectl.apply(daemonset())
     settled(kubectl, NODES)
-    nodes(up, "add", "--count", "100", "--label", "pool=big")
+    cluster.change_nodes("add", "--count", "100", "--label", "pool=big")
     try:
         assert len(uids(settled(kubectl, NODES + 100))) == NODES + 100
     finally:
-        nodes(up, "remove", "-l", "pool=big")
+        cluster.change_nodes("remove", "-l", "pool=big")
     settled(kubectl, NODES)
 
 
@@ -165,6 +164,7 @@ def test_a_pod_that_has_ended_is_replaced(kubectl: Kubectl, node: str, phase: st
 def test_26_4_11_a_quota_and_the_status_tells(kubectl: Kubectl) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}
     kubectl.apply(quota)
+    until(lambda: kubectl.json("get", "quota", "q").get("status", {}).get("hard"), 30, "the quota is known")
     kubectl.apply(daemonset())
     until(lambda: status(kubectl, "currentNumberScheduled") == 2, 15, "two pods")
     assert status(kubectl, "desiredNumberScheduled") == NODES
@@ -190,14 +190,12 @@ def test_26_5_10_conditions_of_others_survive(kubectl: Kubectl, node: str) -> No
     kubectl.apply(daemonset(pod=on_own(kubectl)))
     settled(kubectl, 1)
     condition = {"type": "StatusUpdate", "status": "True", "reason": "E2E", "message": "set from a test"}
-    body = json.dumps({"status": {"conditions": [condition], "numberReady": 7}})
-    kubectl.run("patch", "ds", "agent", "--subresource=status", "--type=merge", "-p", body)
+    raw = f"/apis/apps/v1/namespaces/{kubectl.namespace}/daemonsets/agent"
+    change_status(kubectl, raw, lambda said: {**said, "conditions": [condition], "numberReady": 7})
     settled(kubectl, 1)
-    raw = f"/apis/apps/v1/namespaces/{kubectl.namespace}/daemonsets/agent/status"
-    found = json.loads(kubectl.run("get", "--raw", raw))
-    assert found["status"]["conditions"] == [condition]
-    found["status"]["conditions"] = [condition | {"type": "StatusPatched"}]
-    kubectl.run("replace", "--raw", raw, "-f", "-", stdin=json.dumps(found))
+    (kept,) = kubectl.json("get", "ds", "agent")["status"]["conditions"]
+    assert kept == kept | condition, "and perhaps times that are null"
+    change_status(kubectl, raw, lambda said: {**said, "conditions": [condition | {"type": "StatusPatched"}]})
     kubectl.run("label", "node", node, "own-")
     settled(kubectl, 0)
     assert kubectl.json("get", "ds", "agent")["status"]["conditions"][0]["type"] == "StatusPatched"
