@@ -102,6 +102,8 @@ class RemotePodApi:
             answer = written
             if written.code == 409:
                 answer = await self._client.get(NODES, "", name)
+            if answer.code == 404:
+                return
             if not answer.ok:
                 break
             node = answer.object()

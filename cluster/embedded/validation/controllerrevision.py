@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from cluster.embedded.errors import FieldError
 from cluster.embedded.validation.metadata import IMMUTABLE
 from cluster.embedded.validation.values import not_negative
@@ -21,8 +23,8 @@ def controllerrevision_errors(revision: Obj) -> list[FieldError]:
 
 
 def controllerrevision_update_errors(new: Obj, old: Obj) -> list[FieldError]:
-    """The number may change, the data may not."""
+    """The number may change, the data may not: not even the order of its keys, for it is compared as text."""
     errors = controllerrevision_errors(new)
-    if new.get("data") != old.get("data"):
+    if orjson.dumps(new.get("data")) != orjson.dumps(old.get("data")):
         errors.append(FieldError.invalid("data", new.get("data"), IMMUTABLE))
     return errors

@@ -3,6 +3,9 @@
 OARLOCK_TEST_SERVER says which server: `embedded` (the default), or `real`: etcd and upstream's kube-apiserver, and of
 upstream's kube-controller-manager what is no business of the fleet. OARLOCK_TEST_KUBECONFIG names a cluster that
 exists instead; its own controllers of these kinds have to be switched off, and it is given nodes if it has none.
+
+With OARLOCK_TEST_CONTROLLERS=upstream the real server is given upstream's own controllers of these kinds and no fleet:
+what fails then is a test that asks for more, or for something else, than upstream does.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from broker.embedded_redis import EmbeddedRedis
 NODES = 4
 OTHERS = ("namespace", "garbagecollector", "resourcequota")
 """Of upstream's controllers: what the embedded server does by itself."""
+OURS = ("replicaset", "replicationcontroller", "daemonset")
+"""Of upstream's controllers: those whose work the fleet does."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,11 @@ class Stage:
         assert done.returncode == 0, done.stderr
 
 
+def by_upstream() -> bool:
+    """Whether upstream's controllers play instead of the fleet."""
+    return os.environ.get("OARLOCK_TEST_CONTROLLERS") == "upstream"
+
+
 @contextmanager
 def stage(folder: Path) -> Iterator[Stage]:
     """Everything, running and ready; ended on the way out."""
@@ -52,9 +62,10 @@ def stage(folder: Path) -> Iterator[Stage]:
         if not nodes:
             ending.callback(_run_nodes(kubeconfig, folder).kill)
             nodes = _nodes(client)
-        redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
-        for each in _fleet(redis, kubeconfig, folder):
-            ending.callback(each.kill)
+        if not by_upstream():
+            redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
+            for each in _fleet(redis, kubeconfig, folder):
+                ending.callback(each.kill)
         yield Stage(kubeconfig, nodes, _version(client))
 
 
@@ -66,7 +77,7 @@ def _server(folder: Path) -> Iterator[Path]:
         yield Path(named)
     elif which == "real":
         with RealServer(folder / "server") as server:
-            server.run_controllers(*OTHERS)
+            server.run_controllers(*OTHERS, *(OURS if by_upstream() else ()))
             yield server.kubeconfig
     elif which == "embedded":
         command = [sys.executable, "-m", "cluster.embedded", "--state-dir", str(folder / "server")]

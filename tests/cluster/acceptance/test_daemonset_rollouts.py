@@ -246,3 +246,17 @@ def test_deleted_with_orphans_and_taken_over_by_the_next(kubectl: Kubectl) -> No
     kubectl.apply(daemonset())
     assert uids(settled(kubectl, NODES)) == uids(before)
     assert numbers(kubectl) == [1], "its revision was taken over, too"
+
+
+def test_marks_that_json_may_escape_survive_a_rollback(kubectl: Kubectl) -> None:
+    """A server compares the data of a revision byte by byte, and writes &, < and > as escapes wherever it patches."""
+    command = ["sh", "-c", "a && b < c > d \u2028 \u00e9"]
+    kubectl.apply(daemonset(updateStrategy=FAST, pod={"containers": [{"name": "c", "image": "i", "command": command}]}))
+    settled(kubectl, NODES)
+    kubectl.run("set", "image", "ds/agent", "c=nginx:2")
+    settled(kubectl, NODES)
+    kubectl.run("rollout", "undo", "ds/agent")
+    after = settled(kubectl, NODES)
+    assert {pod["spec"]["containers"][0]["image"] for pod in after} == {"i"}
+    assert all(pod["spec"]["containers"][0]["command"] == command for pod in after)
+    until(lambda: numbers(kubectl) == [2, 3], 15, "the first revision is the newest now")

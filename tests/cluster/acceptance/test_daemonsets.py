@@ -89,6 +89,32 @@ def test_noexecute_takes_pods_away_and_noschedule_keeps_them(kubectl: Kubectl, n
     assert second["metadata"]["uid"] != first["metadata"]["uid"]
 
 
+def test_26_4_4_two_terms_of_which_one_has_to_hold(kubectl: Kubectl, node: str) -> None:
+    """A label that one node bears, or the name of another."""
+    by_label = {"matchExpressions": [{"key": "own", "operator": "In", "values": [kubectl.namespace]}]}
+    by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [by_label, by_name]}}
+    kubectl.apply(daemonset(pod={"affinity": {"nodeAffinity": required}}))
+    assert set(uids(settled(kubectl, 2))) == {node, "node-1"}
+
+
+def test_26_4_6_no_room_for_the_second(kubectl: Kubectl, cluster: Stage) -> None:
+    """Both pods are made; that one of them finds no room is a matter of the node."""
+    cluster.change_nodes("add", f"full-{kubectl.namespace}", "--room", "1", "--label", f"own={kubectl.namespace}")
+    try:
+        kubectl.apply(daemonset("first", pod=on_own(kubectl)))
+        settled(kubectl, 1, "first")
+        kubectl.apply(daemonset("second", pod=on_own(kubectl)))
+        until(lambda: status(kubectl, "currentNumberScheduled", "second") == 1, 15, "a pod is made")
+        (waits,) = pods_of(kubectl, "second")
+        until(lambda: kubectl.json("get", "pod", waits["metadata"]["name"])["status"].get("conditions"), 15, "it waits")
+        assert status(kubectl, "numberReady", "second") == 0
+        kubectl.run("delete", "ds", "first")
+        settled(kubectl, 1, "second")
+    finally:
+        kubectl.run("delete", "node", f"full-{kubectl.namespace}")
+
+
 def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, cluster: Stage, node: str) -> None:
     """It has a NoSchedule taint then, too: who tolerates that gets a pod, who is there stays, and nobody else comes."""
     kubectl.apply(daemonset("early", pod=on_own(kubectl)))

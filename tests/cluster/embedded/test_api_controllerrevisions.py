@@ -72,6 +72,14 @@ def test_data_never_changes(api: Api) -> None:
     assert api.get(PATH)["data"] == revision()["data"]
 
 
+@pytest.mark.parametrize("other", [{"b": 1, "a": 2}, {"a": 2.0, "b": 1}, {"a": 2, "b": True}], ids=str)
+def test_data_is_compared_as_text(api: Api, other: Obj) -> None:
+    made = api.create(REVISIONS, revision({"a": 2, "b": 1}))
+    code, status = api.call("PUT", PATH, {**made, "data": other, "revision": 2})
+    assert (code, "data" in status["message"]) == (422, True)
+    assert api.put(PATH, {**made, "data": {"a": 2, "b": 1}, "revision": 2})["revision"] == 2
+
+
 def test_it_has_neither_status_nor_generation(api: Api) -> None:
     made = api.create(REVISIONS, revision())
     assert "generation" not in made["metadata"]
