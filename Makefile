@@ -28,7 +28,7 @@ test: $(READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narro
 
 test-cluster: $(READY) ## the acceptance suite on a real kube-apiserver, built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)
-	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q tests/cluster/acceptance $(ARGS)
+	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q tests/realserver tests/cluster/acceptance $(ARGS)
 
 check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 	@$(BIN)/ruff check .

@@ -54,6 +54,7 @@ class RealServer:
         self._users = (ADMIN, *users)
         self._rbac = rbac
         self._running: list[Running] = []
+        self._serving: list[str | Path] = []  # command line of the API server
 
     def __enter__(self) -> RealServer:
         return self.start()
@@ -117,6 +118,18 @@ class RealServer:
         program = obtain("kube-scheduler")["kube-scheduler"]
         return self._beside(program, "--leader-elect=false", "--port=0", "--secure-port=0")
 
+    def restart(self, *, down_s: float = 0.0) -> None:
+        """Kill the API server and start it again at the same address, with all it has stored. Raises NotStarted."""
+        program, *flags = self._serving
+        for each in self._running:
+            if each.name == Path(program).name:
+                each.kill()
+                self._running.remove(each)
+                break
+        time.sleep(down_s)
+        self._run(Path(program), *map(str, flags))
+        self._wait_until_ready()
+
     def stop(self) -> None:
         """Kill all of it; the folder stays, with the logs."""
         while self._running:
@@ -155,7 +168,7 @@ class RealServer:
             f"--initial-cluster=default={peers}",
         )
         self.url = f"https://127.0.0.1:{secure}"
-        self._run(
+        self._serving = [
             apiserver,
             f"--etcd-servers={store}",
             f"--secure-port={secure}",
@@ -169,7 +182,8 @@ class RealServer:
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--disable-admission-plugins=ServiceAccount",
             "--allow-privileged=true",
-        )
+        ]
+        self._run(apiserver, *map(str, self._serving[1:]))
         self._wait_until_ready()
 
     def _beside(self, program: Path, *flags: str) -> Running:
