@@ -35,11 +35,13 @@ OURS = ("replicaset", "replicationcontroller", "daemonset")
 
 @dataclass(frozen=True)
 class Stage:
-    """`nodes`: names of the nodes every DaemonSet runs on; `version`: (major, minor) of the server."""
+    """`nodes`: names of the nodes every DaemonSet runs on; `version`: (major, minor) of the server; `server`: the
+    real one that was started for the suite, if it was."""
 
     kubeconfig: Path
     nodes: tuple[str, ...]
     version: tuple[int, int]
+    server: RealServer | None
 
     def change_nodes(self, *arguments: str) -> None:
         """`oarlock nodes ARGUMENTS`."""
@@ -56,7 +58,7 @@ def by_upstream() -> bool:
 def stage(folder: Path) -> Iterator[Stage]:
     """Everything, running and ready; ended on the way out."""
     with ExitStack() as ending:
-        kubeconfig = ending.enter_context(_server(folder))
+        kubeconfig, server = ending.enter_context(_server(folder))
         client = Kubectl(kubeconfig, folder)
         nodes = _nodes(client)
         if not nodes:
@@ -66,25 +68,25 @@ def stage(folder: Path) -> Iterator[Stage]:
             redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
             for each in _fleet(redis, kubeconfig, folder):
                 ending.callback(each.kill)
-        yield Stage(kubeconfig, nodes, _version(client))
+        yield Stage(kubeconfig, nodes, _version(client), server)
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[Path]:
+def _server(folder: Path) -> Iterator[tuple[Path, RealServer | None]]:
     named = os.environ.get("OARLOCK_TEST_KUBECONFIG")
     which = os.environ.get("OARLOCK_TEST_SERVER", "embedded")
     if named:
-        yield Path(named)
+        yield Path(named), None
     elif which == "real":
         with RealServer(folder / "server") as server:
             server.run_controllers(*OTHERS, *(OURS if by_upstream() else ()))
-            yield server.kubeconfig
+            yield server.kubeconfig, server
     elif which == "embedded":
         command = [sys.executable, "-m", "cluster.embedded", "--state-dir", str(folder / "server")]
         running = _ours(command, folder / "server.log")
         try:
             ready = json.loads(_first_line(running, "{"))
-            yield Path(ready["kubeconfig"])
+            yield Path(ready["kubeconfig"]), None
         finally:
             running.kill()
     else:
