@@ -40,6 +40,14 @@ class Running:
         """Whether it runs. Reaps it when it does not."""
         return self.process.poll() is None
 
+    def end(self, limit_s: float = 20.0) -> None:
+        """SIGTERM, and SIGKILL if that is not enough."""
+        self.process.terminate()
+        try:
+            self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
     def kill(self) -> None:
         """SIGKILL: a draining API server whose etcd is gone would keep its port for a minute."""
         self.process.kill()

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from e2e_helpers import QUICK, ROOT, environment, oarlock, until
 from e2e_kubectl import Kubectl
 from realserver.processes import Running
@@ -54,6 +55,12 @@ def by_upstream() -> bool:
     return os.environ.get("OARLOCK_TEST_CONTROLLERS") == "upstream"
 
 
+def beyond_upstream(why: str, since: tuple[int, int] = (99, 0), version: tuple[int, int] = (0, 0)) -> None:
+    """Skip where upstream's controllers play, of a `version` before the one `since` which they do this too."""
+    if by_upstream() and version < since:
+        pytest.skip(f"upstream's controllers do not: {why}")
+
+
 @contextmanager
 def stage(folder: Path) -> Iterator[Stage]:
     """Everything, running and ready; ended on the way out."""
@@ -62,7 +69,7 @@ def stage(folder: Path) -> Iterator[Stage]:
         client = Kubectl(kubeconfig, folder)
         nodes = _nodes(client)
         if not nodes:
-            ending.callback(_run_nodes(kubeconfig, folder).kill)
+            ending.callback(_run_nodes(kubeconfig, folder).end)
             nodes = _nodes(client)
         if not by_upstream():
             redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
@@ -95,7 +102,7 @@ def _server(folder: Path) -> Iterator[tuple[Path, RealServer | None]]:
 
 def _run_nodes(kubeconfig: Path, folder: Path) -> Running:
     running = _oarlock(
-        ["nodes", "run", "--count", str(NODES), "--schedule", "--gone-node-ms", "1000", "--terminate-ms", "100"],
+        f"nodes run --count {NODES} --schedule --remove --gone-node-ms 1000 --terminate-ms 100".split(),
         folder / "nodes.log",
         kubeconfig,
     )

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from e2e_kubectl import HASH, NEVER_READY, NODES, WAIT_S, Kubectl, Obj, daemonset, hashes, node_of, rolling, uids, until
 from e2e_states import on_own, pods_of, revisions, settled, status
-from stages import Stage
+from stages import Stage, beyond_upstream
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 
@@ -193,6 +193,7 @@ def test_26_4_7_a_foreign_revision_of_that_name(kubectl: Kubectl, node: str) -> 
 
 
 def test_26_4_8_a_second_revision_of_the_same_data(kubectl: Kubectl) -> None:
+    beyond_upstream("they look at the revisions with the next event of something else")
     kubectl.apply(daemonset())
     before = settled(kubectl, NODES)
     (first,) = revisions(kubectl)

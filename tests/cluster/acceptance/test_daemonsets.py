@@ -12,7 +12,7 @@ import pytest
 from e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, rolling, uids, until
 from e2e_states import on_own, pods_of, revisions, settled, status
 from replicas import change_status, pod_path
-from stages import Stage
+from stages import Stage, beyond_upstream
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 
@@ -170,7 +170,11 @@ def test_a_node_that_is_deleted(kubectl: Kubectl, node: str) -> None:
     [("Failed", False), ("Succeeded", False), ("Succeeded", True)],
     ids=["26.4.3 26.5.4 Failed", "26.4.3 Succeeded", "26.4.3 Succeeded with finalizer"],
 )
-def test_a_pod_that_has_ended_is_replaced(kubectl: Kubectl, node: str, phase: str, finalizer: bool) -> None:
+def test_a_pod_that_has_ended_is_replaced(
+    kubectl: Kubectl, cluster: Stage, node: str, phase: str, finalizer: bool
+) -> None:
+    if phase == "Succeeded":
+        beyond_upstream("replacing a pod that has succeeded came about 1.26", (1, 26), cluster.version)
     kubectl.apply(daemonset(pod=on_own(kubectl)))
     (pod,) = settled(kubectl, 1)
     name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
@@ -187,7 +191,8 @@ def test_a_pod_that_has_ended_is_replaced(kubectl: Kubectl, node: str, phase: st
     until(lambda: told in kubectl.run("get", "events"), 10, f"the event {told}")
 
 
-def test_26_4_11_a_quota_and_the_status_tells(kubectl: Kubectl) -> None:
+def test_26_4_11_a_quota_and_the_status_tells(kubectl: Kubectl, cluster: Stage) -> None:
+    beyond_upstream("a status after a failed create came about 1.31", (1, 31), cluster.version)
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}
     kubectl.apply(quota)
     until(lambda: kubectl.json("get", "quota", "q").get("status", {}).get("hard"), 30, "the quota is known")

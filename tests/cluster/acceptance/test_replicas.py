@@ -25,6 +25,7 @@ from replicas import (
     status,
     uids,
 )
+from stages import Stage, beyond_upstream
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 
@@ -139,8 +140,11 @@ def test_deleting_and_failed_pods_are_replaced(kubectl: Kubectl, kind: Kind) -> 
     ids=["the dear first one", "the dear second one", "equal costs: restarts decide", "no costs: restarts decide"],
 )
 @both("11.5.5", "as 11.5.5")
-def test_deletion_cost(kubectl: Kubectl, kind: Kind, dear: dict[str, str], stable: str, kept: str) -> None:
+def test_deletion_cost(
+    kubectl: Kubectl, kind: Kind, cluster: Stage, dear: dict[str, str], stable: str, kept: str
+) -> None:
     """Two to one. The cost counts on every server: it is an annotation, and who decides is ours."""
+    beyond_upstream("the deletion cost counts since 1.22", (1, 22), cluster.version)
     names = ("oarlock-0", "oarlock-1")
     kubectl.apply(*(bare_pod(name, annotations={COST: dear[name]} if name in dear else {}) for name in names))
     kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=20s")
@@ -215,8 +219,9 @@ def test_a_bare_pod_is_adopted_and_released(kubectl: Kubectl, kind: Kind) -> Non
 
 @pytest.mark.parametrize("before", ["plain", "none", "controlled", "by another"])
 @both("11.5.1", "11.6.1")
-def test_adoption(kubectl: Kubectl, kind: Kind, before: str) -> None:
+def test_adoption(kubectl: Kubectl, kind: Kind, cluster: Stage, before: str) -> None:
     """A pod that comes to match, with references of four sorts. Ready and dear, it stays, and the one there goes."""
+    beyond_upstream("the deletion cost counts since 1.22", (1, 22), cluster.version)
     kubectl.apply(bare_pod("known", "other", annotations={COST: "100"}), kind.make(replicas=1))
     ready(kubectl, kind, 1)
     kubectl.run("wait", "--for=condition=Ready", "pod/known", "--timeout=20s")
@@ -241,8 +246,11 @@ def test_adoption(kubectl: Kubectl, kind: Kind, before: str) -> None:
 
 @both("11.5.8", "11.6.6")
 @pytest.mark.parametrize("others", [0, 1], ids=["one reference", "two references"])
-def test_a_reference_that_does_not_control_becomes_one_that_does(kubectl: Kubectl, kind: Kind, others: int) -> None:
+def test_a_reference_that_does_not_control_becomes_one_that_does(
+    kubectl: Kubectl, kind: Kind, cluster: Stage, others: int
+) -> None:
     """Two pods then, and one is too many: the other, because this one is dear."""
+    beyond_upstream("the deletion cost counts since 1.22", (1, 22), cluster.version)
     kubectl.apply(bare_pod("known", "other", annotations={COST: "100"}), kind.make(replicas=1))
     ready(kubectl, kind, 1)
     kubectl.run("wait", "--for=condition=Ready", "pod/known", "--timeout=20s")
