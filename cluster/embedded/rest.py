@@ -34,6 +34,7 @@ from cluster.embedded.snapshots import Snapshots
 from cluster.embedded.store import Store, Stored
 from cluster.embedded.strategies import after_defaults, for_create, for_update
 from cluster.embedded.tables import AS_IS, View, many, one
+from cluster.embedded.validation.metadata import IMMUTABLE
 
 Obj = dict[str, Any]
 Params = Mapping[str, str]
@@ -128,15 +129,20 @@ class Rest:
         new = {**new, "metadata": dict(new["metadata"])} if isinstance(new.get("metadata"), dict) else new
         check_types(kind, new)
         self._fit_name(target, new["metadata"])
-        return self._answer(200, kind, self.replace(target, new, params), view)
+        return self._answer(200, kind, self.replace(target, new, params, patched=True), view)
 
-    def replace(self, target: Target, new: Obj, params: Params) -> Stored:
-        """The common end of PUT and PATCH, and of the subresources that change their parent."""
+    def replace(self, target: Target, new: Obj, params: Params, *, patched: bool = False) -> Stored:
+        """The common end of PUT and PATCH, and of the subresources that change their parent.
+
+        Another uid than the object's is a precondition that fails in a PUT, and a change of what cannot be changed in
+        a patch, where only the resourceVersion is looked at before.
+        """
         kind = target.kind
         old = self.store.require(kind.name, target.namespace, target.name).obj
         meta, old_meta = new["metadata"], old["metadata"]
-        if wrong := patches.uid_conflict(old, new):
-            raise conflict(kind.plural, kind.group, target.name, wrong)
+        wrong_uid = patches.uid_conflict(old, new)
+        if wrong_uid and not patched:
+            raise conflict(kind.plural, kind.group, target.name, wrong_uid)
         expected_rv = meta.get("resourceVersion") or None
         if expected_rv in (None, "0"):
             expected_rv = None
@@ -145,6 +151,9 @@ class Rest:
                 raise invalid(kind.name, kind.group, target.name, [error])
         elif expected_rv != old_meta["resourceVersion"]:
             raise conflict(kind.plural, kind.group, target.name, OBJECT_MODIFIED)
+        if wrong_uid:
+            error = FieldError.invalid("metadata.uid", meta["uid"], IMMUTABLE)
+            raise invalid(kind.name, kind.group, target.name, [error])
         new = defaulting.apply(kind.name, for_update(kind, target.subresource, new, old), old)
         new = after_defaults(kind, new, old)
         refuse_unless_valid(kind, target.name, validation.validate_update(kind.name, new, old))

@@ -65,11 +65,10 @@ def apply(content_type: str, kind: str, document: Mapping[str, Any], patch: Any)
 
 
 def uid_conflict(current: Mapping[str, Any], patched: Mapping[str, Any]) -> str | None:
-    """Why the patch does not mean this object, or None when it may.
+    """Why a body with a `metadata.uid` does not mean this object, or None when it may.
 
-    A patch that names a `metadata.uid` means exactly that object: the caller answers 409 Conflict
-    with this text when an object of the same name and another uid stands there (upstream:
-    registry/rest/update.go, where a uid on the new object is a precondition).
+    A PUT is then answered 409 Conflict with this text (upstream: registry/rest/update.go, where the uid of the new
+    object is a precondition), a PATCH 422 Invalid: patches have no such precondition, and the uid is immutable.
     """
     have = current["metadata"].get("uid")
     metadata = patched.get("metadata")

@@ -114,7 +114,7 @@ def test_adoption_and_release(api: Api) -> None:
     assert api.patch(f"{PODS}/p", patch, STRATEGIC)["metadata"]["ownerReferences"] == [reference]
 
     code, answer = api.call("PATCH", f"{PODS}/p", {"metadata": {**patch["metadata"], "uid": "x"}}, STRATEGIC)
-    assert (code, answer["reason"]) == (409, "Conflict")
+    assert (code, answer["reason"]) == (422, "Invalid")
 
     rival = {**reference, "uid": "y", "name": "rival"}
     code, answer = api.call("PATCH", f"{PODS}/p", {"metadata": {"ownerReferences": [rival]}}, STRATEGIC)

@@ -282,7 +282,7 @@ def test_release_of_a_pod_without_references() -> None:
     assert result["metadata"].get("ownerReferences", []) == []
 
 
-def test_uid_of_another_pod_is_a_conflict() -> None:
+def test_uid_of_another_pod_is_noticed() -> None:
     patch = {"metadata": {"uid": "other", "ownerReferences": [ADOPTED]}}
     why = uid_conflict(pod(), patched("Pod", pod(), patch))
     assert why == "Precondition failed: UID in precondition: other, UID in object meta: p"
