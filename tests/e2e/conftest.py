@@ -1,4 +1,4 @@
-"""Fixtures of the tests with kubectl: one `oarlock up` a module, a namespace and, on demand, a node a test."""
+"""Fixtures of the tests with kubectl: one `oarlock up` a module, a namespace a test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from e2e_helpers import RunningUp
-from e2e_kubectl import NODES, Kubectl, kubectl_of, need_kubectl, nodes
+from e2e_kubectl import NODES, Kubectl, kubectl_of, need_kubectl
 
 sys.path.append(str(Path(__file__).parents[1]))  # what tests of several folders share stands beside these folders
 
@@ -29,12 +29,3 @@ def kubectl(up: RunningUp, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     inside = kubectl_of(up, tmp_path_factory.mktemp("home")).inside(f"t{next(_numbers)}")
     yield inside
     inside.run("delete", "namespace", inside.namespace, "--wait=false")
-
-
-@pytest.fixture
-def node(up: RunningUp, kubectl: Kubectl) -> Iterator[str]:
-    """A node of the test's own, labelled own=<namespace>."""
-    name = f"own-{kubectl.namespace}"
-    nodes(up, "add", name, "--label", f"own={kubectl.namespace}")
-    yield name
-    kubectl.run("delete", "node", name, "--ignore-not-found")
