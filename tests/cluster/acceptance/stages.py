@@ -69,11 +69,11 @@ def stage(folder: Path) -> Iterator[Stage]:
         client = Kubectl(kubeconfig, folder)
         nodes = _nodes(client)
         if not nodes:
-            ending.callback(_run_nodes(kubeconfig, folder).end)
+            ending.callback(run_nodes(kubeconfig, folder).end)
             nodes = _nodes(client)
         if not by_upstream():
             redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
-            for each in _fleet(redis, kubeconfig, folder):
+            for each in run_fleet(redis, kubeconfig, folder):
                 ending.callback(each.kill)
         yield Stage(kubeconfig, nodes, _version(client), server)
 
@@ -100,7 +100,7 @@ def _server(folder: Path) -> Iterator[tuple[Path, RealServer | None]]:
         raise ValueError(f"OARLOCK_TEST_SERVER={which}: embedded or real")
 
 
-def _run_nodes(kubeconfig: Path, folder: Path) -> Running:
+def run_nodes(kubeconfig: Path, folder: Path) -> Running:
     running = _oarlock(
         f"nodes run --count {NODES} --schedule --remove --gone-node-ms 1000 --terminate-ms 100".split(),
         folder / "nodes.log",
@@ -110,7 +110,7 @@ def _run_nodes(kubeconfig: Path, folder: Path) -> Running:
     return running
 
 
-def _fleet(redis: EmbeddedRedis, kubeconfig: Path, folder: Path) -> Iterator[Running]:
+def run_fleet(redis: EmbeddedRedis, kubeconfig: Path, folder: Path) -> Iterator[Running]:
     for number in (1, 2):
         command = ["ingest", "--embedded", "--redis", redis.url("ingestor")]
         ingestor = _oarlock(command, folder / f"ingestor-{number}.log", kubeconfig)

@@ -1,0 +1,238 @@
+"""docs/take-over.md, played on a real server: upstream's controllers hand over to a fleet, and the fleet hands back.
+
+The server is this file's own, for upstream's kube-controller-manager comes and goes on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from e2e_helpers import oarlock
+from e2e_kubectl import HASH, WAIT_S, Kubectl, Obj, daemonset, need_kubectl, node_of, template, until
+from realserver.server import RealServer
+from stages import NODES, OTHERS, OURS, run_fleet, run_nodes
+
+from broker.embedded_redis import EmbeddedRedis
+
+pytestmark = [
+    pytest.mark.kubectl,
+    pytest.mark.xdist_group("acceptance"),
+    pytest.mark.skipif(os.environ.get("OARLOCK_TEST_SERVER") != "real", reason="make test-cluster has a real server"),
+]
+
+KINDS = {"rs": "web", "rc": "old", "ds": "agent"}
+REPLICAS = 3
+RICH: Obj = {
+    "hostNetwork": False,
+    "nodeSelector": {},
+    "priority": 0,
+    "securityContext": {"runAsUser": 65534, "fsGroup": 2000, "sysctls": []},
+    "tolerations": [
+        {"operator": "Exists", "effect": "NoSchedule"},
+        {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+    ],
+    "affinity": {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "podAffinityTerm": {"topologyKey": "host", "labelSelector": {}}}
+            ]
+        }
+    },
+    "volumes": [
+        {"name": "scratch", "emptyDir": {}},
+        {"name": "limited", "emptyDir": {"medium": "Memory", "sizeLimit": "1.5Gi"}},
+        {"name": "host", "hostPath": {"path": "/var/log"}},
+        {"name": "info", "downwardAPI": {"items": [{"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
+    ],
+    "initContainers": [
+        {"name": "first", "image": "busybox", "command": ["sh", "-c", "echo '<&>' \u2028 \u00fc \\ \" \t"]}
+    ],
+    "containers": [
+        {
+            "name": "c",
+            "image": "nginx:1",
+            "args": [],
+            "env": [
+                {"name": "EMPTY", "value": ""},
+                {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}},
+            ],
+            "ports": [{"containerPort": 80}],
+            "resources": {"limits": {"cpu": "0.5", "memory": "128Mi"}, "requests": {"cpu": "100m", "memory": "1e6"}},
+            "livenessProbe": {"httpGet": {"path": "/?a=1&b=<2>", "port": 80}, "periodSeconds": 30},
+            "lifecycle": {"preStop": {"exec": {"command": ["true"]}}},
+            "securityContext": {"capabilities": {"drop": ["ALL"], "add": []}, "privileged": False},
+            "volumeMounts": [{"name": "scratch", "mountPath": "/s"}],
+        }
+    ],
+}
+"""Much of what can be spelled in more than one way: text that Go escapes, empty maps and lists, quantities, numbers."""
+
+
+@dataclass
+class Place:
+    """The server, and who works on it at the moment: upstream's controllers, a fleet, or none."""
+
+    server: RealServer
+    kubectl: Kubectl
+    folder: Path
+
+    @contextmanager
+    def upstream(self, *controllers: str) -> Iterator[None]:
+        running = self.server.run_controllers(*controllers)
+        try:
+            yield
+        finally:
+            running.kill()
+
+    @contextmanager
+    def fleet(self) -> Iterator[str]:
+        """The URL of its Redis, for `oarlock queue`."""
+        with ExitStack() as ending, EmbeddedRedis(self.folder / "redis") as redis:
+            for each in run_fleet(redis, self.server.kubeconfig, self.folder):
+                ending.callback(each.kill)
+            yield redis.url("admin")
+
+    def look(self) -> Obj:
+        """Everything that the change may not touch."""
+        pods = {
+            each["metadata"]["uid"]: (
+                each["metadata"]["name"],
+                each["metadata"].get("deletionTimestamp"),
+                each["metadata"]["labels"],
+                sum(one["restartCount"] for one in each["status"].get("containerStatuses") or ()),
+            )
+            for each in self.kubectl.items("pods")
+        }
+        revisions = {
+            each["metadata"]["uid"]: (each["metadata"]["name"], each["revision"], json.dumps(each["data"]))
+            for each in self.kubectl.items("controllerrevisions")
+        }
+        return {"pods": pods, "revisions": revisions}
+
+    def pods(self, name: str) -> list[Obj]:
+        return [
+            pod for pod in self.kubectl.items("pods", "-l", f"app={name}") if "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    def settle(self) -> None:
+        """Until whoever works has looked at every owner anew: their specs change, and nothing in what they ask for."""
+        for kind, name in self.owners():
+            changed = str(self.kubectl.json("get", kind, name)["metadata"]["generation"])
+            self.kubectl.run("patch", kind, name, "-p", json.dumps({"spec": {"minReadySeconds": int(changed) % 2}}))
+        until(self._settled, WAIT_S, "every owner has been looked at")
+
+    def owners(self) -> list[tuple[str, str]]:
+        return [(kind, each["metadata"]["name"]) for kind in KINDS for each in self.kubectl.items(kind)]
+
+    def _settled(self) -> bool:
+        return all(_at_rest(each) for kind in KINDS for each in self.kubectl.items(kind))
+
+
+def _at_rest(owner: Obj) -> bool:
+    status, spec = owner["status"], owner["spec"]
+    if status.get("observedGeneration") != owner["metadata"]["generation"]:
+        return False
+    if owner["kind"] == "DaemonSet":
+        counts = ("currentNumberScheduled", "updatedNumberScheduled", "numberAvailable")
+        return [status.get(name, 0) for name in counts] == [status["desiredNumberScheduled"]] * 3
+    return bool(status["replicas"] == status.get("availableReplicas", 0) == spec["replicas"])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    need_kubectl()
+    folder = tmp_path_factory.mktemp("take-over")
+    with ExitStack() as ending:
+        server = ending.enter_context(RealServer(folder / "server"))
+        server.run_controllers(*OTHERS)
+        ending.callback(run_nodes(server.kubeconfig, folder).end)
+        yield Place(server, Kubectl(server.kubeconfig, folder).inside("take-over"), folder)
+
+
+def replicas(kind: str, name: str) -> Obj:
+    old = kind == "ReplicationController"
+    return {
+        "apiVersion": "v1" if old else "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": REPLICAS,
+            "selector": {"app": name} if old else {"matchLabels": {"app": name}},
+            "template": template(name),
+        },
+    }
+
+
+def rolled(place: Place, name: str) -> None:
+    """A DaemonSet with a rich template and two revisions."""
+    place.kubectl.apply(
+        daemonset(name, pod=RICH, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}})
+    )
+    place.settle()
+    place.kubectl.run("set", "image", f"ds/{name}", "c=nginx:2")
+    place.settle()
+
+
+def test_over_and_back(place: Place) -> None:
+    """One story, for each part begins where the one before it ended."""
+    kubectl = place.kubectl
+    with place.upstream(*OURS):
+        kubectl.apply(replicas("ReplicaSet", "web"), replicas("ReplicationController", "old"))
+        rolled(place, "agent")
+        before = place.look()
+        assert len(before["pods"]) == 2 * REPLICAS + NODES
+        assert len(before["revisions"]) == 2
+    with place.fleet() as redis_url:
+        place.settle()
+        until(lambda: _idle(redis_url), WAIT_S, "the fleet has nothing to do")
+        assert place.look() == before
+
+        cheap = place.pods("web")[-1]["metadata"]["name"]
+        kubectl.run("annotate", "pod", cheap, "controller.kubernetes.io/pod-deletion-cost=-1")
+        kubectl.run("scale", "rs/web", f"--replicas={REPLICAS - 1}")
+        place.settle()
+        assert cheap not in {pod["metadata"]["name"] for pod in place.pods("web")}
+        lost = place.pods("old")[0]["metadata"]["uid"]
+        kubectl.run("delete", "pod", place.pods("old")[0]["metadata"]["name"])
+        until(lambda: len(place.pods("old")) == REPLICAS, WAIT_S, "the pod that upstream named was replaced")
+        assert lost not in {pod["metadata"]["uid"] for pod in place.pods("old")}
+
+        kubectl.run("set", "image", "ds/agent", "c=nginx:3")
+        place.settle()
+        pods = place.pods("agent")
+        assert {pod["spec"]["containers"][0]["image"] for pod in pods} == {"nginx:3"}
+        assert len({node_of(pod) for pod in pods}) == NODES
+        kubectl.run("rollout", "undo", "ds/agent", "--to-revision=2")  # to one that upstream wrote
+        place.settle()
+        assert {pod["metadata"]["labels"][HASH] for pod in place.pods("agent")} == {_hash_of(before, "agent", 2)}
+
+        rolled(place, "fresh")
+        until(lambda: _idle(redis_url), WAIT_S, "the fleet has nothing to do")
+        before = place.look()
+        assert len(before["revisions"]) == 3 + 2
+    with place.upstream(*OURS):
+        place.settle()
+        assert place.look() == before
+        kubectl.run("rollout", "undo", "ds/fresh", "--to-revision=1")  # to one that the fleet wrote
+        place.settle()
+        assert len(place.look()["revisions"]) == 5
+        assert {pod["spec"]["containers"][0]["image"] for pod in place.pods("fresh")} == {"nginx:1"}
+        kubectl.run("scale", "rs/web", f"--replicas={REPLICAS + 1}")
+        place.settle()
+
+
+def _hash_of(looked: Obj, name: str, number: int) -> str:
+    return next(found[0] for found in looked["revisions"].values() if found[1] == number).removeprefix(f"{name}-")
+
+
+def _idle(redis_url: str) -> bool:
+    done = oarlock("queue", "--redis", redis_url, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    return not any(each["queued"] + each["in_work"] + each["delayed"] for each in json.loads(done.stdout))
