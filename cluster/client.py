@@ -12,6 +12,7 @@ import orjson
 
 from cluster.answer import Answer
 from cluster.config import ClusterConfig
+from cluster.forbidden import OnForbidden, log_missing
 from cluster.frames import WatchEvent
 from cluster.lease import LeaseCell
 from cluster.listing import PAGE_LIMIT, Page, list_pages
@@ -46,10 +47,16 @@ class Client:
         request_timeout_s: float = REQUEST_TIMEOUT_S,
         writes_max: int = WRITES_MAX,
         clock: Callable[[], float] = boottime_s,
+        on_forbidden: OnForbidden = log_missing,
     ) -> None:
         self.limiter: Limiter = limiter or Unlimited()
         self.transport = Transport(
-            config, role=role, request_timeout_s=request_timeout_s, writes_max=writes_max, clock=clock
+            config,
+            role=role,
+            request_timeout_s=request_timeout_s,
+            writes_max=writes_max,
+            clock=clock,
+            on_forbidden=on_forbidden,
         )
         self.clock = clock
 

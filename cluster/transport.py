@@ -21,6 +21,7 @@ from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from cluster.config import ClusterConfig
 from cluster.credentials import Auth
 from cluster.errors import ConfigError
+from cluster.forbidden import OnForbidden, log_missing, missing_permission
 from cluster.session import Flight, TooLateError, current_flight, open_session
 from cluster.tls import tls_context
 
@@ -49,7 +50,8 @@ class Transport:
     """Requests over one connection pool. Use inside one event loop, as `async with Transport(...)`.
 
     config: server and credentials; role: part of the user agent; request_timeout_s: T_req;
-    writes_max: writes on the wire at once, further ones wait; clock: seconds, the clock of deadlines.
+    writes_max: writes on the wire at once, further ones wait; clock: seconds, the clock of deadlines;
+    on_forbidden: told of every answer that says we lack a permission.
     Raises ConfigError from the constructor if a certificate cannot be used.
     """
 
@@ -61,8 +63,10 @@ class Transport:
         request_timeout_s: float = REQUEST_TIMEOUT_S,
         writes_max: int = WRITES_MAX,
         clock: Callable[[], float] = boottime_s,
+        on_forbidden: OnForbidden = log_missing,
     ) -> None:
         self.config = config
+        self._on_forbidden = on_forbidden
         self.clock = clock
         self.request_timeout_s = request_timeout_s
         self._timeout_query = f"timeout={round(request_timeout_s * 1000)}ms"
@@ -173,7 +177,7 @@ class Transport:
             current_flight.reset(token)
             if response is not None and not keep:
                 response.close()
-        self._note(answer, auth)
+        self._note(flight, answer, auth)
         return answer
 
     async def _read_again(self, flight: Flight, answer: Answer, auth: Auth) -> Auth | None:
@@ -199,7 +203,7 @@ class Transport:
             return _unanswered(flight, error)
         finally:
             current_flight.reset(token)
-        self._note(answer, auth)
+        self._note(flight, answer, auth)
         return answer
 
     async def _authenticate(self) -> tuple[Answer, Auth | None]:
@@ -248,9 +252,13 @@ class Transport:
             )
         return made
 
-    def _note(self, answer: Answer, auth: Auth) -> None:
+    def _note(self, flight: Flight, answer: Answer, auth: Auth) -> None:
         if answer.code == 401:
             self.config.credentials.suspect(auth)
+        elif answer.code == 403:
+            missing = missing_permission(answer, flight.path, flight.body)
+            if missing is not None:
+                self._on_forbidden(missing)
 
 
 _NOTHING = Answer(NOT_SENT)

@@ -16,6 +16,7 @@ from cluster.client import Client, PatchType
 from cluster.config import ClusterConfig
 from cluster.event_correlator import Note, ObjectRef
 from cluster.events import EventRecorder
+from cluster.forbidden import OnForbidden, log_missing
 from cluster.listing import list_all
 from cluster.resources import Resource
 from cluster.throttle import limiter
@@ -68,10 +69,20 @@ class TurnApi(Protocol):
 
 
 class KubeApi:
-    """One process's way to the cluster. Make it after a fork. Raises ConfigError for unusable credentials."""
+    """One process's way to the cluster. Make it after a fork. Raises ConfigError for unusable credentials.
 
-    def __init__(self, config: ClusterConfig, settings: Settings, role: str = "worker") -> None:
+    ``on_forbidden`` is told, on the I/O thread, of every answer that says we lack a permission.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        settings: Settings,
+        role: str = "worker",
+        on_forbidden: OnForbidden = log_missing,
+    ) -> None:
         self.io = IoLoop()
+        self._on_forbidden = on_forbidden
         qps = settings.api_qps or None
         self._limiter = limiter(qps, settings.api_burst)
         request_timeout_s = settings.request_timeout_ms / 1000
@@ -92,9 +103,15 @@ class KubeApi:
             limiter=self._limiter,
             request_timeout_s=request_timeout_s,
             writes_max=settings.writes_in_flight,
+            on_forbidden=self._on_forbidden,
         )
         # Events go through a client of their own, so that they never hold up a pod.
-        teller = Client(config, role=f"{role} events", limiter=limiter(settings.api_qps or None, settings.api_burst))
+        teller = Client(
+            config,
+            role=f"{role} events",
+            limiter=limiter(settings.api_qps or None, settings.api_burst),
+            on_forbidden=self._on_forbidden,
+        )
         recorder = EventRecorder(teller)
         recorder.start()
         return client, teller, recorder
@@ -169,8 +186,9 @@ class KubeApi:
             self._events.tell(Note(about, event.type, event.reason, event.message, flavour.component, self._host))
 
     def probe(self) -> bool:
-        """Whether the server answers at all."""
-        return self.io.run(self._client.probe()).ok
+        """Whether the server answers at all. That we may not ask for its version is an answer too."""
+        answer = self.io.run(self._client.probe())
+        return answer.ok or answer.code == 403
 
     def close(self) -> None:
         """Send what events are queued, for a second at most, and close."""

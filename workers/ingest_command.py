@@ -23,18 +23,21 @@ from broker.connection import BadRedisUrl, RunGuard, connect
 from cluster import config
 from cluster.client import Client
 from cluster.errors import ConfigError
-from controllers.registry import RESOURCES
+from controllers.registry import PODS, RESOURCES
 from workers.api_source import ApiSource
 from workers.bell import Bell
 from workers.clock import Clock, SystemClock
 from workers.feed import Feed
 from workers.fleet_lease import LEASE_NAME, ApiLease
+from workers.hands_off import HandsOff
 from workers.ingestor import Ingestor
 from workers.io_loop import IoLoop
 from workers.known_owners import KnownOwners
 from workers.log_line import line
 from workers.mint import EpochKeeper, FleetRefused
 from workers.redis_side import RedisSide
+from workers.rights import INGESTOR, MissingRights
+from workers.rivals import Rivals
 from workers.settings import Settings
 
 RESIGN_S = 0.3
@@ -84,9 +87,15 @@ class IngestProcess:
         guard = RunGuard()
         self._redis: redis.Redis = connect(settings.redis_url, guard=guard)
         cluster = config.load(settings.kubeconfig or None)
-        self._client = Client(cluster, role="ingestor", request_timeout_s=settings.request_timeout_ms / 1000)
+        self._client = Client(
+            cluster,
+            role="ingestor",
+            request_timeout_s=settings.request_timeout_ms / 1000,
+            on_forbidden=MissingRights(INGESTOR, self._clock.mono_ms),
+        )
         self._io = IoLoop()
         owners = KnownOwners()
+        rivals = Rivals(self._clock.wall_ms)
         self.feeds = [
             Feed(
                 resource,
@@ -94,6 +103,7 @@ class IngestProcess:
                 owners,
                 nonce=lambda: secrets.token_hex(8),
                 random=random.Random(),
+                rivals=rivals if resource is PODS else None,
             )
             for resource in RESOURCES.values()
         ]
@@ -101,7 +111,9 @@ class IngestProcess:
         name = f"ingestor-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         side = RedisSide(self._redis, guard)
         self._keeper = EpochKeeper(side, lease, settings, self._clock, name, ring=self._bell.ring)
-        self.ingestor = Ingestor(self._keeper, self.feeds, owners, self._opened)
+        self.ingestor = Ingestor(
+            self._keeper, self.feeds, owners, self._opened, HandsOff(rivals, settings.alongside_upstream)
+        )
 
     def check_redis(self, embedded: bool, wait_s: float) -> None:
         """Whether this Redis will do. Raises Unusable and UnfitServer."""

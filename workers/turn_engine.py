@@ -41,6 +41,9 @@ def open_engine(settings: Settings, broker: RedisBroker, queues: Sequence[str]) 
     from workers.api import KubeApi  # noqa: PLC0415
     from workers.clock import SystemClock  # noqa: PLC0415
     from workers.engine import Engine  # noqa: PLC0415
+    from workers.rights import MissingRights, worker_roles  # noqa: PLC0415
 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
-    return Engine(broker, KubeApi(cluster, settings), settings, SystemClock(), queues)
+    clock = SystemClock()
+    rights = MissingRights(worker_roles(queues), clock.mono_ms)
+    return Engine(broker, KubeApi(cluster, settings, on_forbidden=rights), settings, clock, queues)

@@ -184,6 +184,13 @@ def forbidden(resource: str, group: str, name: str, why: str, causes: Iterable[d
     return ApiError(403, "Forbidden", f"{subject}: {why}", details)
 
 
+def not_permitted(verb: str, resource: str, group: str, name: str, namespace: str) -> ApiError:
+    """403 from an authorizer. `resource` is `pods` or `pods/status`."""
+    where = f"in the namespace {quoted(namespace)}" if namespace else "at the cluster scope"
+    what = f"cannot {verb} resource {quoted(resource)} in API group {quoted(group)} {where}"
+    return forbidden(resource.partition("/")[0], group, name, f"User {quoted('embedded')} {what}")
+
+
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422 with one cause for each field."""
     details = _details(kind, group, name)

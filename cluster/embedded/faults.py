@@ -22,6 +22,7 @@ class Action(StrEnum):
     DELAY_AFTER = "delayAfterCommit"  # act, wait, then answer
     DROP_ANSWER = "dropAnswer"  # act, then close the connection without a word
     REFUSE = "refuse429"  # do nothing, answer 429 with Retry-After
+    FORBID = "forbid403"  # do nothing, answer 403 as an authorizer does whose rules lack this verb
     FAIL_BEFORE = "fail500BeforeCommit"  # do nothing, answer 500
     FAIL_AFTER = "fail500AfterCommit"  # act, then answer 500
     STALL_WATCH = "stallWatch"  # at once, for durationS: watches stay open and say nothing
@@ -77,6 +78,7 @@ class Chosen:
     after_s: float = 0.0
     drop: bool = False
     refuse_s: int | None = None
+    forbid: bool = False
     fail_before: bool = False
     fail_after: bool = False
     names: list[str] = field(default_factory=list)
@@ -137,6 +139,8 @@ class Faults:
                 chosen.drop = True
             case Action.REFUSE:
                 chosen.refuse_s = fault.retry_after_s
+            case Action.FORBID:
+                chosen.forbid = True
             case Action.FAIL_BEFORE:
                 chosen.fail_before = True
             case Action.FAIL_AFTER:

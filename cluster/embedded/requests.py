@@ -20,6 +20,7 @@ from cluster.embedded.errors import (
     ApiError,
     internal_error,
     no_such_resource,
+    not_permitted,
     timed_out,
     too_many_requests,
 )
@@ -185,13 +186,8 @@ class Requests:
         chosen: Chosen,
     ) -> web.StreamResponse:
         call.annotations[ANSWER] = ",".join(chosen.names)
-        if chosen.refuse_s is not None or chosen.fail_before:
-            error = (
-                too_many_requests(chosen.refuse_s)
-                if chosen.refuse_s is not None
-                else internal_error("an injected fault")
-            )
-            outcome = Outcome.refusal(error)
+        if (refusal := _refusal(chosen, call.verb, call.target)) is not None:
+            outcome = Outcome.refusal(refusal)
             self._note(call, outcome)
             return _response(outcome)
         timeout_s = duration_s(params.get("timeout", ""))
@@ -232,9 +228,9 @@ class Requests:
         faults, resource = self._faults, _resource(call.target)
         if faults is not None and (chosen := faults.choose("watch", resource, call.user_agent)):
             await asyncio.sleep(chosen.before_s)
-            if chosen.refuse_s is not None:
-                raise too_many_requests(chosen.refuse_s)
-            if chosen.fail_before or chosen.fail_after:
+            if (refusal := _refusal(chosen, "watch", call.target)) is not None:
+                raise refusal
+            if chosen.fail_after:
                 raise internal_error("an injected fault")
 
         def stalled() -> bool:
@@ -256,6 +252,15 @@ class Requests:
         except ConnectionError:
             log.debug("a watch of %s was left by its client", resource)
         return response
+
+
+def _refusal(chosen: Chosen, verb: str, target: Target) -> ApiError | None:
+    """What a fault answers in the place of the server, doing nothing."""
+    if chosen.refuse_s is not None:
+        return too_many_requests(chosen.refuse_s)
+    if chosen.forbid:
+        return not_permitted(verb, _resource(target), target.kind.group, target.name, target.namespace)
+    return internal_error("an injected fault") if chosen.fail_before else None
 
 
 def _resource(target: Target) -> str:

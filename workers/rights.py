@@ -1,0 +1,83 @@
+"""Permissions: which role of the fleet grants what, and one line for each that a process turns out to lack.
+
+The roles are the files helm/oarlock/rbac/*.yaml, which tests/workers/test_rights.py holds against this; docs/rbac.md
+tells which request needs what.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+
+from cluster.forbidden import Permission
+from controllers.registry import CONTROLLERS, RESOURCES, Controller
+from workers.log_line import line
+
+ROLES = "helm/oarlock/rbac"
+SAID_AGAIN_MS = 600_000
+INGESTOR = ("ingestor.yaml", "lease.yaml")
+
+log = logging.getLogger("oarlock.rights")
+
+Right = tuple[str, str, str]
+"""verb, API group, resource."""
+
+
+def worker_roles(queues: Sequence[str]) -> tuple[str, ...]:
+    """Files of the roles that a worker of these queues needs."""
+    return tuple(_file(CONTROLLERS[queue]) for queue in queues if queue in CONTROLLERS)
+
+
+def _file(controller: Controller) -> str:
+    return f"worker-{controller.flavour.kind.lower()}.yaml"
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def _of_worker(controller: Controller) -> Iterator[Right]:
+    group, owners = _group(controller.flavour.api_version), controller.resource
+    yield from ((verb, "", "pods") for verb in ("get", "list", "create", "patch", "delete"))
+    yield from (("get", group, owners), ("patch", group, f"{owners}/status"), ("update", group, f"{owners}/finalizers"))
+    if controller.history:
+        yield from ((verb, "apps", "controllerrevisions") for verb in ("get", "create", "patch", "delete"))
+    yield from ((verb, "", "events") for verb in ("create", "patch"))
+
+
+GRANTS: dict[str, frozenset[Right]] = {
+    "ingestor.yaml": frozenset(
+        (verb, _group(each.group_version), each.plural) for each in RESOURCES.values() for verb in ("list", "watch")
+    ),
+    "lease.yaml": frozenset((verb, "coordination.k8s.io", "leases") for verb in ("create", "get", "update")),
+    **{_file(each): frozenset(_of_worker(each)) for each in CONTROLLERS.values()},
+}
+"""What each role grants."""
+
+
+class MissingRights:
+    """Told of every refusal. Each permission makes one line, and another where it is still missing ten minutes later.
+
+    ``files``: of the roles that the process is meant to have.
+    """
+
+    def __init__(self, files: Sequence[str], mono_ms: Callable[[], int]) -> None:
+        self._files, self._mono_ms = tuple(files), mono_ms
+        self._said_ms: dict[Right, int] = {}
+
+    def __call__(self, permission: Permission) -> None:
+        right, now_ms = (permission.verb, permission.group, permission.resource), self._mono_ms()
+        said_ms = self._said_ms.get(right)
+        if said_ms is not None and now_ms - said_ms < SAID_AGAIN_MS:
+            return
+        self._said_ms[right] = now_ms
+        granting = [f"{ROLES}/{file}" for file in self._files if right in GRANTS[file]]
+        facts = {
+            "verb": permission.verb,
+            "resource": permission.resource,
+            "api_group": permission.group,
+            "namespace": permission.namespace or "-",
+            "user": permission.user or "-",
+            "granted_by": " or ".join(granting) or "-",
+        }
+        log.error(line("permission missing", **facts))
