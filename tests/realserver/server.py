@@ -43,16 +43,18 @@ ADMIN = User("admin", ("system:masters",))
 class RealServer:
     """A server in a folder of its own, ready when `start` returns. May be used as a context manager.
 
-    `users` may speak besides ADMIN; with `rbac` each of them needs rights, ADMIN has all. `stop` ends everything;
-    so does the end of this process. Only the main thread may start it. The programs are obtained where they are
-    missing, which takes minutes. Raises CannotObtain, NotStarted.
+    `users` may speak besides ADMIN; with `rbac` each of them needs rights, ADMIN has all. `flags`: more of the API
+    server's. `stop` ends everything; so does the end of this process. Only the main thread may start it. The programs
+    are obtained where they are missing, which takes minutes. Raises CannotObtain, NotStarted.
     """
 
-    def __init__(self, folder: Path, *, users: Sequence[User] = (), rbac: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, users: Sequence[User] = (), rbac: bool = False, flags: Sequence[str] = ()
+    ) -> None:
         self.folder = folder
         self.url = ""
         self._users = (ADMIN, *users)
-        self._rbac = rbac
+        self._rbac, self._flags = rbac, tuple(flags)
         self._running: list[Running] = []
         self._serving: list[str | Path] = []  # command line of the API server
 
@@ -182,6 +184,7 @@ class RealServer:
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--disable-admission-plugins=ServiceAccount",
             "--allow-privileged=true",
+            *self._flags,
         ]
         self._run(apiserver, *map(str, self._serving[1:]))
         self._wait_until_ready()
