@@ -34,6 +34,11 @@ class Seen:
         """The data are of the server that runs now: nothing was lost, rolled back or failed over."""
         return self.epoch > 0 and self.run == self.minted_on
 
+    @property
+    def opened(self) -> bool:
+        """Whether the cache is complete: turns may begin, or would but for a hold."""
+        return self.phase in ("OPEN", "HELD")
+
 
 def current(client: redis.Redis, shard: str = "0") -> Seen:
     """Look. Raises BrokerUnreachable."""

@@ -110,6 +110,11 @@ class Inspector:
         (names,) = self._ask(("SMEMBERS", self.keys.of("queues")))
         return sorted(name.decode() for name in names)
 
+    def held(self) -> str:
+        """Why no turn begins; "" where there is no hold."""
+        (reason,) = self._ask(("GET", self.keys.of("hold")))
+        return reason.decode() if reason is not None else ""
+
     def queue(self, name: str) -> QueueView:
         """One queue in numbers."""
         now, k = self._now_ms(), self.keys

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Version of the scripts' meaning. It is part of their text: another version is another epoch."""
 
 
@@ -34,7 +34,8 @@ class KeySpec:
 
 
 TABLE: tuple[KeySpec, ...] = (
-    KeySpec("phase", "string", "epoch", "OPEN, or DRAIN while writes of the last epoch may still land"),
+    KeySpec("phase", "string", "epoch", "OPEN, DRAIN while writes of the last epoch may still land, HELD: hands off"),
+    KeySpec("hold", "string", "until ended", "why no turn begins: who else works on our kinds"),
     KeySpec("run", "string", "epoch", "run id of the server the epoch was minted on"),
     KeySpec("queues", "set", "epoch", "names of the queues"),
     KeySpec("<queue>:stream", "stream", "epoch", "the work queue: one entry a queued key, group 'workers'"),

@@ -242,9 +242,19 @@ class MemoryBroker:
         for resource in resources:
             if resource not in state.watermark:
                 return resource
-        state.phase = "OPEN"
+        state.phase = "HELD" if state.hold else "OPEN"
         state.wake(64, now)
         return ""
+
+    def hold(self, reason: str) -> str:
+        state, now = self._enter("hold")
+        state.hold = reason
+        if reason and state.phase == "OPEN":
+            state.phase = "HELD"
+        elif not reason and state.phase == "HELD":
+            state.phase = "OPEN"
+            state.wake(64, now)
+        return state.phase
 
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
         return memory_cache.look(self._enter("look")[0], resource, ids, index)

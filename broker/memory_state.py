@@ -119,6 +119,8 @@ class EpochState:
     """One life of the data."""
 
     phase: str = "DRAIN"
+    hold: str = ""
+    """Why no turn begins."""
     registered: set[str] = field(default_factory=set)
     queues: dict[str, QueueState] = field(default_factory=dict)
     leases: dict[str, int] = field(default_factory=dict)

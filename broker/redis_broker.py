@@ -249,6 +249,11 @@ class RedisBroker:
         reply = self._run("open", *resources)
         return "" if reply[0] == b"OK" else reply[1].decode()
 
+    def hold(self, reason: str) -> str:
+        """Let no turn begin from here on, for this reason; with none, let them begin again. Returns the phase."""
+        phase: str = self._run("hold", reason)[1].decode()
+        return phase
+
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
         """Cached objects by id or by index entry, and the watermark they were read at."""
         reply = self._run("look", resource, "ids" if ids else "index", *(ids or index))

@@ -16,6 +16,7 @@ from workers.known_owners import EVERY_OWNER, KnownOwners
 from workers.log_line import line
 from workers.projection import OutOfOrder, Projector
 from workers.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
+from workers.rivals import Rivals
 from workers.source import End, Ending, Source, Stream
 from workers.versions import newer
 
@@ -56,10 +57,11 @@ class Feed:
         *,
         nonce: Callable[[], str],
         random: random.Random,
+        rivals: Rivals | None = None,
     ) -> None:
         self.resource, self.name, self.source = resource, resource.plural, source
         self._owners, self._nonce, self._random = owners, nonce, random
-        self.projector = Projector(resource, owners)
+        self.projector = Projector(resource, owners, rivals)
         self.applier = Applier(self.projector, owners)
         self._broker: FeedBroker | None = None
         self._stream: Stream[WatchEvent] | None = None

@@ -16,6 +16,8 @@ from workers.io_loop import IoLoop
 LEASE_NAME = "oarlock"
 _PREFIX = "oarlock.io/"
 DRAIN, OPEN = "DRAIN", "OPEN"
+HELD = "HELD"
+"""A phase of Redis alone: open, but no turn begins."""
 
 Swapped = tuple[Swap, HeldLease | None, Answer]
 

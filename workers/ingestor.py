@@ -15,6 +15,7 @@ from broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from controllers.registry import RESOURCES
 from workers.feed import Feed
 from workers.fleet_lease import OPEN
+from workers.hands_off import HandsOff
 from workers.known_owners import KnownOwners
 from workers.log_line import line
 from workers.mint import EpochKeeper
@@ -64,8 +65,10 @@ class Ingestor:
         feeds: Sequence[Feed],
         owners: KnownOwners,
         on_open: Callable[[int], None] = lambda epoch: None,
+        hands_off: HandsOff | None = None,
     ) -> None:
         self._keeper, self._feeds, self._owners, self._on_open = keeper, feeds, owners, on_open
+        self._hands_off = hands_off
         self._broker: Broker | None = None
         self._listing_for = self._told_open = 0
         self._publish_due_ms = self._status_due_ms = self._pause_until_ms = 0
@@ -137,6 +140,8 @@ class Ingestor:
             self._owners.settle(broker, _ADOPTABLE)
         may_list = keeper.may_list(now_ms)
         due_ms = min([due_ms, *[feed.step(now_ms, may_list) for feed in self._feeds]])
+        if self._hands_off is not None:
+            self._hands_off.step(broker, keeper.held, now_ms)  # before the next round may open the epoch
         lists = sum(feed.lists for feed in self._feeds)
         if lists != self._lists or now_ms >= self._publish_due_ms:
             self._lists = lists

@@ -13,7 +13,7 @@ from broker.epoch import Seen
 from broker.keys import PROTOCOL
 from broker.protocol import Broker
 from workers.clock import Clock
-from workers.fleet_lease import DRAIN, OPEN, FleetLease, LeaseStore, Swapped
+from workers.fleet_lease import DRAIN, HELD, OPEN, FleetLease, LeaseStore, Swapped
 from workers.lease_watch import Heard, LeaseWatch, News
 from workers.log_line import line
 from workers.minting import Minting, Stage
@@ -56,6 +56,8 @@ class EpochKeeper:
         self._watch = LeaseWatch(leases, settings.lease_ms, ring)
         self.broker: Broker | None = None
         self.phase = ""
+        self.held = False
+        """Whether the epoch is open but no turn begins."""
         self.minting: Minting | None = None
         """The attempt of this process, while it holds the Lease for it."""
         self._attempt: tuple[int, int] = 0, 0
@@ -190,8 +192,9 @@ class EpochKeeper:
         self._set_phase(seen.phase, now_ms)
 
     def _set_phase(self, phase: str, now_ms: int) -> None:
-        self.phase = phase
-        self._look_due_ms = now_ms + (LOOK_EVERY_MS if phase == OPEN else LOOK_DRAINING_MS)
+        self.held = phase == HELD
+        self.phase = OPEN if self.held else phase
+        self._look_due_ms = now_ms + (LOOK_EVERY_MS if self.phase == OPEN else LOOK_DRAINING_MS)
 
     def _look_again(self, now_ms: int) -> None:
         seen = self._redis.look()
@@ -205,7 +208,7 @@ class EpochKeeper:
             log.warning(line("left", epoch=self.epoch or self._attempt[0], why=why))
             self._read_due_ms = 0
         self.minting, self._attempt = None, (0, 0)
-        self.broker, self.phase = None, ""
+        self.broker, self.phase, self.held = None, "", False
         self._redis.distrust()
 
     # -- a new one -------------------------------------------------------------------------------------------------

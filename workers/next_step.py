@@ -118,7 +118,7 @@ def _while_draining(lease: FleetLease, view: View, me: Me, mint_epoch: int) -> S
         if agree:
             return Step(Move.JOIN, f"{lease.holder} is draining")
         return Step(Move.WAIT, f"{lease.holder} is minting epoch {lease.epoch}")
-    if agree and view.seen.phase == OPEN:
+    if agree and view.seen.opened:
         return Step(Move.CONFIRM, "its minter is gone, but it is open")
     return Step(Move.MINT, f"the minter of epoch {lease.epoch} is gone", mint_epoch)
 
@@ -128,7 +128,7 @@ def _while_open(lease: FleetLease, view: View, me: Me, mint_epoch: int) -> Step:
     if _agree(lease, seen):
         if me.refused == seen.epoch:
             return Step(Move.MINT, f"epoch {seen.epoch} cannot be used any more", mint_epoch)
-        if seen.phase != OPEN:
+        if not seen.opened:
             return Step(Move.MINT, "the phase went back", mint_epoch)
         return Step(Move.JOIN, "Lease and Redis agree")
     shows = f"Redis shows epoch {seen.epoch} of run {seen.run[:8]}, the Lease {lease.epoch} of {lease.run[:8]}"

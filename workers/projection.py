@@ -14,6 +14,7 @@ from controllers.routing import WakeKey
 from controllers.wire import WireError
 from workers.known_owners import EVERY_OWNER, KnownOwners
 from workers.log_line import line
+from workers.rivals import Rivals
 from workers.versions import newer
 
 log = logging.getLogger("oarlock.ingest")
@@ -42,10 +43,13 @@ class EventBatch:
 
 
 class Projector:
-    """Prepares the events and lists of one resource, and keeps the owners known."""
+    """Prepares the events and lists of one resource, and keeps the owners known.
 
-    def __init__(self, resource: Resource[Any], owners: KnownOwners) -> None:
-        self.resource, self._owners = resource, owners
+    ``rivals``, where the resource is pods: is shown each that is new.
+    """
+
+    def __init__(self, resource: Resource[Any], owners: KnownOwners, rivals: Rivals | None = None) -> None:
+        self.resource, self._owners, self._rivals = resource, owners, rivals
         self.unreadable = 0
         """Objects that could not be decoded; each was logged and left out."""
 
@@ -86,6 +90,8 @@ class Projector:
             except WireError as error:
                 self._skip(raw, error)
                 continue
+            if self._rivals is not None:
+                self._rivals.listed(raw, obj)
             found.append(self._event(rv, obj, False, self._routes(obj, False)))
         return found
 
@@ -96,6 +102,8 @@ class Projector:
             self._skip(event.object, error)
             return None
         gone = event.type == "DELETED"
+        if self._rivals is not None and event.type == "ADDED":
+            self._rivals.added(event.object, obj)
         queue = self.resource.owner_queue
         if queue and self._owners.note(queue, obj, gone):
             batch.owners.append((event.rv, obj.namespace))

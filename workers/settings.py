@@ -27,6 +27,8 @@ class Settings:
     """Writes and reads a second of one process against the API; 0: no limit."""
     api_burst: int = 30
     terminating_replicas: bool = True
+    alongside_upstream: bool = False
+    """Work on although upstream's controllers are seen at work on the same kinds. It is said in the log either way."""
     lease_ms: int = 5_000
     renew_every_ms: int = 1_000
     request_timeout_ms: int = 4_000

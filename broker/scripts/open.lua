@@ -1,6 +1,6 @@
--- open: turns may begin, now that every resource was listed after the drain.
+-- open: turns may begin, now that every resource was listed after the drain; while there is a hold, once it ends.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED phase watermark waiters wake
+-- DERIVED phase hold watermark waiters wake
 -- ARGV[1..] resources that must have a watermark
 -- Returns: {"OK"} | {"NEEDLIST", resource} | {"STALE"}
 -- Invariant: no key is claimed in an epoch before its cache is complete.
@@ -8,6 +8,6 @@
 for i = 1, #ARGV do
   if redis.call('HEXISTS', base .. 'watermark', ARGV[i]) == 0 then return {'NEEDLIST', ARGV[i]} end
 end
-redis.call('SET', base .. 'phase', 'OPEN')
+redis.call('SET', base .. 'phase', redis.call('EXISTS', base .. 'hold') == 1 and 'HELD' or 'OPEN')
 wake(64, now_ms())
 return {'OK'}

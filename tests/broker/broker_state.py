@@ -110,7 +110,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("unread", {})[words[0]] = list(_pairs(value))
         case "republish":
             state["republish"] = [" ".join(job.decode().split()[:3]) for job in value]
-        case "phase" | "tick" | "no_reclaim_until":
+        case "phase" | "hold" | "tick" | "no_reclaim_until":
             state[pattern] = value.decode()
         case "run":
             pass
@@ -123,6 +123,7 @@ def of_memory(store: MemoryStore) -> State:
     s, now = store.state, store.clock()
     state: State = {
         "phase": s.phase,
+        "hold": s.hold,
         "queues": sorted(s.registered),
         "leases": dict(s.leases),
         "waiters": dict(s.waiters),

@@ -57,6 +57,7 @@ GOOD: dict[str, list[Any]] = {
     "commit_list": ["pods", "staged", "130"],
     "republish": [500],
     "open": ["pods", "replicasets"],
+    "hold": ["why"],
     "look": ["pods", "index", "owner=uid-ns/a", "orphan=ns"],
 }
 SPOILED = ("", "x", "-1", "0", "1e999", "nan", "99999999999999999999", "a b", "a:b", "\n", "\xff\n\n", 2.5)
@@ -141,5 +142,5 @@ def test_a_script_killed_by_its_arguments_changes_nothing(name: str, real: Redis
             assert record_free(real.state()) == before, (arguments, refused)
         else:
             restore()
-    takes_any_text = ("add", "forget", "register", "open", "look", "release", "commit_list")
+    takes_any_text = ("add", "forget", "register", "open", "hold", "look", "release", "commit_list")
     assert failed > 0 or name in takes_any_text, "nothing was spoiled enough"

@@ -37,6 +37,7 @@ STEPS: dict[str, Callable[[Broker], object]] = {
     "commit_list": lambda broker: broker.commit_list("pods", "g", "1"),
     "republish": lambda broker: broker.republish(),
     "open": lambda broker: broker.open([]),
+    "hold": lambda broker: broker.hold("why"),
     "look": lambda broker: broker.look("pods", ids=["ns/p"]),
 }
 every_step = pytest.mark.parametrize("step", STEPS)

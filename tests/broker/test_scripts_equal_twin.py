@@ -437,6 +437,10 @@ class Twins(RuleBasedStateMachine):
     def open(self) -> None:
         self.both(lambda broker: broker.open(RESOURCES))
 
+    @rule(reason=st.sampled_from(("why", "another reason", "")))
+    def hold(self, reason: str) -> None:
+        self.both(lambda broker: broker.hold(reason))
+
     @rule(resource=resources, ids=st.lists(keys, max_size=3), entry=st.sampled_from(("owner=u1", "orphan=ns")))
     def look(self, resource: str, ids: list[str], entry: str) -> None:
         self.both(lambda broker: broker.look(resource, ids=ids))

@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": ("workers.cli.explain:explain", "Why has nothing happened to default/web?"),
     "nodes": ("workers.cli.nodes:nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
     "requeue": ("workers.cli.requeue:requeue", "Have a key looked at again, now."),
+    "resume": ("workers.cli.resume:resume", "End a hold: let the fleet work again."),
     "epoch": ("workers.cli.epoch:epoch", "The life of the Redis data: epoch, phase, how far the cache is."),
     "chaos": ("workers.cli.chaos:chaos", "A seeded campaign of faults with a verdict."),
 }

@@ -69,6 +69,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         _suspended(view),
         ahead,
         inspector.resources(),
+        inspector.held(),
     )
     cached = inspector.object(resource, key)
     obj = RESOURCES[resource].decode(cached.blob) if cached is not None else None

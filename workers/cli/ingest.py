@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from workers.cli import logs
@@ -23,15 +25,29 @@ from workers.cli.options import (
 )
 @redis_option
 @kubeconfig_option
+@click.option(
+    "--alongside-upstream",
+    is_flag=True,
+    envvar="OARLOCK_ALONGSIDE_UPSTREAM",
+    help="Work on although kube-controller-manager is seen at work on the same kinds.",
+)
 @click.option("--embedded", is_flag=True, envvar="OARLOCK_EMBEDDED", hidden=True, help="Redis 6.2 will do.")
 @verbose_option
 @log_format_option
-def ingest(redis_url: str | None, kubeconfig: str | None, embedded: bool, verbose: int, log_format: str) -> int:
+def ingest(
+    redis_url: str | None,
+    kubeconfig: str | None,
+    alongside_upstream: bool,
+    embedded: bool,
+    verbose: int,
+    log_format: str,
+) -> int:
     """Run an ingestor: it lists and watches the cluster, keeps the cache in Redis and queues the keys that changed."""
     from workers.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
 
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig)
+    settings = replace(settings, alongside_upstream=alongside_upstream)
     check_kubeconfig(settings.kubeconfig)
     open_redis(source).close()
     logs.set_up(verbose, log_format)

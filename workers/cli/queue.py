@@ -9,7 +9,7 @@ import click
 
 from workers.cli.options import namespace_option
 from workers.cli.tables import show, span
-from workers.cli.view import controller_option, looking, queues_of, view_options
+from workers.cli.view import controller_option, held_line, looking, queues_of, view_options
 
 
 @click.command(
@@ -34,6 +34,8 @@ def queue(
     with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms}]
     """
     with looking(redis_url, state_dir) as view:
+        if held := view.inspector.held():
+            click.echo(held_line(held), err=True)
         queues = queues_of(view, controller)
         if list_keys or namespace:
             lines = [asdict(each) for name in queues for each in view.inspector.keys_of(name)]

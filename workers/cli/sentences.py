@@ -18,7 +18,9 @@ STALE_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What concerns every key. ``workers``: registered to claim; ``ahead``: queued keys in front of this one."""
+    """What concerns every key. ``workers``: registered to claim; ``ahead``: queued keys in front of this one;
+    ``held``: why no turn begins, in phase HELD.
+    """
 
     phase: str
     intact: bool
@@ -26,6 +28,7 @@ class Fleet:
     suspended: bool = False
     ahead: int = 0
     resources: Sequence[ResourceView] = field(default_factory=tuple)
+    held: str = ""
 
 
 class Subject(Protocol):
@@ -94,6 +97,11 @@ def _fleet(fleet: Fleet) -> list[str]:
     if not fleet.intact:
         said.append(
             "Redis lost or changed its data; an ingestor has yet to begin a new epoch, and until then nobody works."
+        )
+    elif fleet.phase == "HELD":
+        said.append(
+            f"The fleet keeps its hands off, for upstream's controllers are at work on the same kinds: {fleet.held}."
+            " Switch these off (docs/take-over.md), then `oarlock resume`."
         )
     elif fleet.phase != "OPEN":
         said.append(

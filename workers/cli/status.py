@@ -10,10 +10,12 @@ import click
 
 from broker import epoch
 from broker.connection import connect
+from broker.inspect import Inspector
 from broker.values import BrokerUnreachable
 from workers.cli.options import output_option, state_dir_option
 from workers.cli.problems import InputProblem, NotDone
 from workers.cli.tables import show, show_json, span
+from workers.cli.view import held_line
 from workers.up.state_dir import StateDir, is_alive, temporary_dirs
 
 
@@ -43,7 +45,8 @@ def status(state_dir: Path | None, output: str) -> None:
 
     \b
     JSON: state_dir, running, ready, state (starting | ready | stopping | down), pid, api_url, kubeconfig, redis_url,
-    epoch, phase (OPEN | DRAIN | ""), started_ms, processes: [{role, pid, name, rq_worker, started_ms, alive}]
+    epoch, phase (OPEN | DRAIN | HELD | ""), held (why it is), started_ms,
+    processes: [{role, pid, name, rq_worker, started_ms, alive}]
     """
     state = find(state_dir)
     facts = describe(state)
@@ -60,11 +63,12 @@ def describe(state: StateDir) -> dict[str, Any]:
     pid, told = state.owner_pid(), state.read_up()
     running = bool(pid)
     word = str(told.get("state", "starting")) if running else "down"
-    seen, url = None, state.redis_url.read_text().strip() if state.redis_url.exists() else ""
+    seen, held, url = None, "", state.redis_url.read_text().strip() if state.redis_url.exists() else ""
     if running and url:
         client = connect(url, timeout_s=2.0)
         try:
             seen = epoch.current(client)
+            held = Inspector(client, seen.epoch).held() if seen.phase == "HELD" else ""
         except BrokerUnreachable:
             pass  # it is being restarted: no phase then
         finally:
@@ -91,6 +95,7 @@ def describe(state: StateDir) -> dict[str, Any]:
         "redis_url": url if running else "",
         "epoch": seen.epoch if seen is not None else 0,
         "phase": seen.phase if seen is not None else "",
+        "held": held,
         "started_ms": told.get("started_ms", 0),
         "processes": processes,
     }
@@ -102,6 +107,8 @@ def _print(facts: dict[str, Any]) -> None:
         return
     now_ms = time.time_ns() // 1_000_000
     click.echo(f"{facts['state']}, epoch {facts['epoch']} {facts['phase']}, pid {facts['pid']}, {facts['state_dir']}")
+    if facts["held"]:
+        click.echo(held_line(facts["held"]))
     click.echo(f"kubeconfig {facts['kubeconfig']}")
     rows = [{**each, "age": span(now_ms - each["started_ms"])} for each in facts["processes"]]
     show(rows, {"role": "ROLE", "name": "NAME", "pid": "PID", "age": "AGE", "alive": "ALIVE"}, "table")

@@ -139,6 +139,11 @@ def full_key(text: str, namespace: str | None) -> str:
     return text
 
 
+def held_line(reason: str) -> str:
+    """For a person: that there is a hold, why, and how it ends."""
+    return f"HELD, nobody works: {reason}; switch upstream's controllers off (docs/take-over.md), then `oarlock resume`"
+
+
 def in_namespace(keys: Sequence[str], namespace: str | None) -> list[str]:
     """Those of the namespace; all without one."""
     return [key for key in keys if not namespace or key.startswith(f"{namespace}/")]

@@ -18,10 +18,12 @@ from controllers.model import controller_of
 from controllers.registry import RESOURCES
 from workers.clock import ManualClock
 from workers.feed import Feed
+from workers.hands_off import HandsOff
 from workers.ingestor import Ingestor
 from workers.known_owners import KnownOwners
 from workers.mint import EpochKeeper
 from workers.redis_side import RedisSide
+from workers.rivals import Rivals
 from workers.settings import Settings
 
 CLOCK_KEY = "oarlock:test-clock"
@@ -115,6 +117,7 @@ class Process:
         self.client = rig.server.client()
         self.sources = {each: ScriptedSource(rig.api, each) for each in (PODS, REPLICASETS)}
         self.owners = KnownOwners()
+        self.rivals = Rivals(rig.clock.wall_ms)
         self.feeds = {
             each: Feed(
                 RESOURCES[each],
@@ -122,6 +125,7 @@ class Process:
                 self.owners,
                 nonce=lambda: f"g{rig.rng.getrandbits(48):x}",
                 random=rig.rng,
+                rivals=self.rivals if each == PODS else None,
             )
             for each in self.sources
         }
@@ -129,7 +133,8 @@ class Process:
         settings = keeper.pop("settings", rig.settings)
         self.keeper = EpochKeeper(self.side, rig.lease, settings, rig.clock, name, **keeper)
         self.opened: list[int] = []
-        self.ingestor = Ingestor(self.keeper, list(self.feeds.values()), self.owners, self.opened.append)
+        hands_off = HandsOff(self.rivals, settings.alongside_upstream)
+        self.ingestor = Ingestor(self.keeper, list(self.feeds.values()), self.owners, self.opened.append, hands_off)
 
     def round(self) -> int:
         return self.ingestor.round(self.rig.clock.mono_ms())

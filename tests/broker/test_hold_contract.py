@@ -1,0 +1,28 @@
+"""A hold: no turn begins while there is one."""
+
+from __future__ import annotations
+
+from broker_cases import QUEUE, Case, claim_reply, opened
+
+from broker.values import Batch, Idle
+
+
+def test_while_there_is_a_hold_no_turn_begins(case: Case) -> None:
+    opened(case, "ns/web")
+    case.worker.add(QUEUE, ["ns/web"])
+    assert case.ingestor.hold("upstream") == "HELD"
+    assert case.ingestor.hold("upstream again") == "HELD"
+    assert claim_reply(case) is Idle.WAIT
+    assert case.ingestor.open([]) == ""
+    assert claim_reply(case) is Idle.WAIT
+    assert case.worker.hold("") == "OPEN"
+    assert isinstance(claim_reply(case), Batch)
+
+
+def test_a_hold_of_a_young_epoch_outlives_its_drain(case: Case) -> None:
+    assert case.ingestor.hold("upstream") == "DRAIN"
+    assert case.ingestor.open([]) == ""
+    assert case.state()["phase"] == "HELD"
+    case.mint()
+    assert case.ingestor.open([]) == ""
+    assert case.state()["phase"] == "OPEN", "a hold is of its epoch"

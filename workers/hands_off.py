@@ -1,0 +1,46 @@
+"""What an ingestor does about upstream's controllers at work on our kinds: it says so, and lets no turn begin."""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from workers.log_line import line
+from workers.rivals import MEND, Rivals
+
+SAY_EVERY_MS = 60_000
+
+log = logging.getLogger("oarlock.ingest")
+
+
+class Holds(Protocol):
+    """What this needs of a broker."""
+
+    def hold(self, reason: str) -> str: ...
+
+
+class HandsOff:
+    """``alongside``: say it and work on."""
+
+    def __init__(self, rivals: Rivals, alongside: bool) -> None:
+        self._rivals, self._alongside = rivals, alongside
+        self._why = ""
+        self._say_due_ms: int | None = None
+
+    def step(self, broker: Holds, held: bool, now_ms: int) -> None:
+        """Act on what was seen. ``held``: no turn begins already. Raises EpochOver and BrokerUnreachable."""
+        latest = self._rivals.latest
+        if latest is not None:
+            if not self._alongside:
+                broker.hold(str(latest))
+            self._rivals.take()  # only now: a call that got no answer is made again
+            self._why = str(latest)
+        if (latest is None and not held) or (self._say_due_ms is not None and now_ms < self._say_due_ms):
+            return
+        self._say_due_ms = now_ms + SAY_EVERY_MS
+        evidence = self._why or "another ingestor saw it; `oarlock epoch` names it"
+        if self._alongside:
+            log.warning(line("upstream is active", evidence=evidence, mend=MEND))
+        else:
+            mend = f"{MEND}, then `oarlock resume`"
+            log.critical(line("upstream is active, hands off", evidence=evidence, mend=mend))

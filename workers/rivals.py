@@ -1,0 +1,100 @@
+"""Whether upstream's controllers are at work on our kinds, by the one trace that says so: the pods they create.
+
+A pod is theirs if an owner of our kinds controls it, its name was generated (ours are the names of slots), and its
+managedFields name upstream's manager. Evidence is one that came into being since the epoch was listed, or shortly
+before. That a pod was named by upstream at some time says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from controllers.model import Pod, controller_of
+from controllers.registry import CONTROLLERS, QUEUE_OF_KIND
+
+RECENT_MS = 10_000
+"""Of a pod that is listed: as long as whoever hands over waits between the two."""
+MANAGERS = ("kube-controller-manager", "hyperkube", "k3s")
+"""What upstream's controllers call themselves: the name of the program they run in, cut at the first slash."""
+
+_SIGNS = tuple(f'"manager":"{name}"'.encode() for name in MANAGERS)  # as API servers write it: compact
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A pod that a manager of upstream's created for an owner of ours; ``at`` is the API server's time."""
+
+    pod: str
+    owner: str
+    manager: str
+    at: str
+
+    def __str__(self) -> str:
+        return f"{self.manager} created pod {self.pod} of {self.owner} at {self.at}"
+
+
+MEND = "start it with --controllers=*," + ",".join(
+    f"-{each.name.removesuffix('-controller')}" for each in CONTROLLERS.values()
+)
+"""Upstream: cmd/kube-controller-manager/app/controllermanager.go; the names until 1.27, which are still taken."""
+
+
+class _Entry(msgspec.Struct):
+    manager: str = ""
+    operation: str = ""
+    time: str = ""
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    generate_name: str | None = None
+    creation_timestamp: str | None = None
+    managed_fields: tuple[_Entry, ...] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta
+
+
+_OBJECT = msgspec.json.Decoder(_Object)
+
+
+class Rivals:
+    """Is shown pods as they are read; costs a search in the bytes of each that is new. ``wall_ms``: the present."""
+
+    def __init__(self, wall_ms: Callable[[], int]) -> None:
+        self._wall_ms = wall_ms
+        self.latest: Evidence | None = None
+
+    def added(self, raw: bytes, pod: Pod) -> None:
+        """A watch says that it is new."""
+        if found := evidence(raw, pod):
+            self.latest = found
+
+    def listed(self, raw: bytes, pod: Pod) -> None:
+        """It was there when the cluster was listed."""
+        if pod.created_ms and self._wall_ms() - pod.created_ms <= RECENT_MS:
+            self.added(raw, pod)
+
+    def take(self) -> Evidence | None:
+        """What was seen since the last call."""
+        found, self.latest = self.latest, None
+        return found
+
+
+def evidence(raw: bytes, pod: Pod) -> Evidence | None:
+    """What the JSON of a pod proves, if anything."""
+    if not any(sign in raw for sign in _SIGNS):
+        return None
+    ref = controller_of(pod)
+    if ref is None or ref.kind not in QUEUE_OF_KIND:
+        return None
+    meta = _OBJECT.decode(raw).metadata
+    if not meta.generate_name:
+        return None
+    manager = next((each.manager for each in meta.managed_fields or () if each.manager in MANAGERS), "")
+    if not manager:
+        return None  # the text stood elsewhere
+    return Evidence(pod.key, f"{ref.kind} {ref.name}", manager, meta.creation_timestamp or "")
