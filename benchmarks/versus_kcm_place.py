@@ -24,7 +24,7 @@ from cluster import config
 from cluster.answer import Answer
 from cluster.client import Client
 from cluster.listing import Page
-from cluster.resources import DAEMONSETS, NAMESPACES, PODS, REPLICASETS, Resource
+from cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
 from workers.io_loop import IoLoop
 
 ROOT = Path(__file__).parents[1]
@@ -66,10 +66,22 @@ class Place:
 
     def run_nodes(self, count: int) -> None:
         """Simulated nodes that neither schedule nor report again: the pods stay pending on both sides alike."""
-        flags = ["--count", str(count), "--no-schedule", "--no-lifecycle", "--heartbeat-s", "0"]
+        flags = ["--count", str(count), "--no-schedule", "--heartbeat-s", "0"]
         nodes = self.run_beside([sys.executable, "-m", "workers.cli", "nodes", "run", *flags], "nodes", {})
-        await_true(lambda: "ready: " in nodes.log.read_text(), "the nodes", 90.0)
+        await_true(lambda: self._untainted() == count, "the nodes", 90.0, 0.5)
         nodes.kill()
+
+    def _untainted(self) -> int:
+        """Nodes that pods may go to: a server taints each new one until its node controller has seen it ready."""
+
+        async def count() -> int:
+            found = 0
+            async with aclosing(self.client.list_pages(NODES)) as pages:
+                async for page in pages:
+                    found += sum("taints" not in orjson.loads(item)["spec"] for item in page.items)
+            return found
+
+        return int(self.io.run(count(), 60.0))
 
     def run_beside(self, command: list[str], name: str, env: Mapping[str, str]) -> Any:
         """A program with this server's kubeconfig; its output goes to a file, and it ends when we do."""
