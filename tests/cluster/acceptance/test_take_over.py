@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from realserver.server import RealServer
 from stages import NODES, OTHERS, OURS, run_fleet, run_nodes
 
 from broker.embedded_redis import EmbeddedRedis
+from workers.rivals import RECENT_MS
 
 pytestmark = [
     pytest.mark.kubectl,
@@ -94,8 +97,9 @@ class Place:
     @contextmanager
     def fleet(self) -> Iterator[str]:
         """The URL of its Redis, for `oarlock queue`."""
-        with ExitStack() as ending, EmbeddedRedis(self.folder / "redis") as redis:
-            for each in run_fleet(redis, self.server.kubeconfig, self.folder):
+        folder = Path(tempfile.mkdtemp(prefix="fleet-", dir=self.folder))
+        with ExitStack() as ending, EmbeddedRedis(folder / "redis") as redis:
+            for each in run_fleet(redis, self.server.kubeconfig, folder):
                 ending.callback(each.kill)
             yield redis.url("admin")
 
@@ -116,6 +120,10 @@ class Place:
         }
         return {"pods": pods, "revisions": revisions}
 
+    def wait_until_quiet(self) -> None:
+        """As the runbook says: until no pod is so young that it speaks of upstream at work."""
+        until(lambda: all(_age_ms(pod) > RECENT_MS for pod in self.kubectl.items("pods")), WAIT_S, "pods are older")
+
     def pods(self, name: str) -> list[Obj]:
         return [
             pod for pod in self.kubectl.items("pods", "-l", f"app={name}") if "deletionTimestamp" not in pod["metadata"]
@@ -133,6 +141,11 @@ class Place:
 
     def _settled(self) -> bool:
         return all(_at_rest(each) for kind in KINDS for each in self.kubectl.items(kind))
+
+
+def _age_ms(pod: Obj) -> float:
+    made = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+    return (datetime.now(UTC) - made).total_seconds() * 1000
 
 
 def _at_rest(owner: Obj) -> bool:
@@ -189,6 +202,7 @@ def test_over_and_back(place: Place) -> None:
         before = place.look()
         assert len(before["pods"]) == 2 * REPLICAS + NODES
         assert len(before["revisions"]) == 2
+        place.wait_until_quiet()
     with place.fleet() as redis_url:
         place.settle()
         until(lambda: _idle(redis_url), WAIT_S, "the fleet has nothing to do")
@@ -226,6 +240,47 @@ def test_over_and_back(place: Place) -> None:
         assert {pod["spec"]["containers"][0]["image"] for pod in place.pods("fresh")} == {"nginx:1"}
         kubectl.run("scale", "rs/web", f"--replicas={REPLICAS + 1}")
         place.settle()
+
+
+def test_hands_off_while_upstream_is_at_work(place: Place) -> None:
+    """Upstream was forgotten: the fleet sees it by a pod, stops, and goes on when it is told to."""
+    kubectl = place.kubectl
+    with ExitStack() as ending:
+        with place.upstream(*OURS):
+            kubectl.apply(replicas("ReplicaSet", "both"))
+            place.settle()
+            place.wait_until_quiet()
+            redis_url = ending.enter_context(place.fleet())
+            assert _epoch(redis_url)["phase"] == "OPEN", "nothing tells of a manager that has nothing to do"
+            for count in range(REPLICAS + 1, 30):  # where the fleet is first, upstream has no pod to create
+                kubectl.run("scale", "rs/both", f"--replicas={count}")
+                place.settle()
+                if _epoch(redis_url)["phase"] == "HELD":
+                    break
+            told = _epoch(redis_url)
+            assert told["phase"] == "HELD"
+            assert told["held"].startswith("kube-controller-manager created pod take-over/both-")
+            logs = [path.read_text() for path in place.folder.glob("fleet-*/ingestor-*.log")]
+            assert any("hands off" in log and "--controllers=*,-replicaset," in log for log in logs)
+            kubectl.run("scale", "rs/both", "--replicas=3")
+            place.settle()
+            kubectl.run("scale", "rs/both", "--replicas=6")
+            place.settle()
+            names = [pod["metadata"].get("generateName") for pod in place.pods("both")]
+            assert names.count("both-") >= 3, "upstream alone was at work"
+        kubectl.run("scale", "rs/both", "--replicas=8")
+        done = oarlock("resume", "--redis", redis_url)
+        assert "it was: kube-controller-manager created pod" in done.stdout, done.stderr
+        place.settle()
+        assert len(place.pods("both")) == 8
+        assert _epoch(redis_url)["phase"] == "OPEN"
+
+
+def _epoch(redis_url: str) -> Obj:
+    done = oarlock("epoch", "--redis", redis_url, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    found: Obj = json.loads(done.stdout)
+    return found
 
 
 def _hash_of(looked: Obj, name: str, number: int) -> str:
