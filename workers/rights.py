@@ -14,6 +14,8 @@ from controllers.registry import CONTROLLERS, RESOURCES, Controller
 from workers.log_line import line
 
 ROLES = "helm/oarlock/rbac"
+SURE_AFTER_MS = 2_000
+"""A server that has just started refuses everything until it has read its roles."""
 SAID_AGAIN_MS = 600_000
 INGESTOR = ("ingestor.yaml", "lease.yaml")
 
@@ -56,21 +58,21 @@ GRANTS: dict[str, frozenset[Right]] = {
 
 
 class MissingRights:
-    """Told of every refusal. Each permission makes one line, and another where it is still missing ten minutes later.
+    """Told of every refusal. Each permission makes one line once it has been refused for two seconds, and another where
+    it is still missing ten minutes later.
 
     ``files``: of the roles that the process is meant to have.
     """
 
     def __init__(self, files: Sequence[str], mono_ms: Callable[[], int]) -> None:
         self._files, self._mono_ms = tuple(files), mono_ms
-        self._said_ms: dict[Right, int] = {}
+        self._due_ms: dict[Right, int] = {}
 
     def __call__(self, permission: Permission) -> None:
         right, now_ms = (permission.verb, permission.group, permission.resource), self._mono_ms()
-        said_ms = self._said_ms.get(right)
-        if said_ms is not None and now_ms - said_ms < SAID_AGAIN_MS:
+        if now_ms < self._due_ms.setdefault(right, now_ms + SURE_AFTER_MS):
             return
-        self._said_ms[right] = now_ms
+        self._due_ms[right] = now_ms + SAID_AGAIN_MS
         granting = [f"{ROLES}/{file}" for file in self._files if right in GRANTS[file]]
         facts = {
             "verb": permission.verb,

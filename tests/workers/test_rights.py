@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from cluster.forbidden import Permission
 from cluster.resources import DAEMONSETS, PODS
 from cluster.watch import Broken
 from controllers.registry import QUEUES
-from workers.rights import GRANTS, INGESTOR, ROLES, SAID_AGAIN_MS, MissingRights, worker_roles
+from workers.rights import GRANTS, INGESTOR, ROLES, SAID_AGAIN_MS, SURE_AFTER_MS, MissingRights, worker_roles
 
 FOLDER = Path(__file__).parents[2] / ROLES
 CREATE_PODS = Permission("create", "", "pods", "ns", "me")
@@ -55,41 +56,64 @@ def test_every_role_is_bound_to_an_account() -> None:
         assert {subject["name"] for subject in binding["subjects"]} <= accounts
 
 
-def said(rights: MissingRights, caplog: pytest.LogCaptureFixture, *permissions: Permission) -> list[str]:
-    caplog.clear()
-    with caplog.at_level(logging.ERROR, "oarlock.rights"):
-        for each in permissions:
-            rights(each)
-    return [record.message for record in caplog.records]
+class Said:
+    """A process with some roles, and the lines it logs."""
+
+    def __init__(self, files: Sequence[str], caplog: pytest.LogCaptureFixture) -> None:
+        self.now_ms = 0
+        self._rights, self._caplog = MissingRights(files, lambda: self.now_ms), caplog
+
+    def of(self, *permissions: Permission) -> list[str]:
+        """What is said of refusals that come now."""
+        self._caplog.clear()
+        with self._caplog.at_level(logging.ERROR, "oarlock.rights"):
+            for each in permissions:
+                self._rights(each)
+        return [record.message for record in self._caplog.records]
+
+    def of_lasting(self, permission: Permission) -> list[str]:
+        """What is said of a refusal that is no passing one."""
+        assert self.of(permission) == []
+        self.now_ms += SURE_AFTER_MS
+        return self.of(permission)
 
 
 def test_one_line_with_the_file_that_grants_it(caplog: pytest.LogCaptureFixture) -> None:
-    rights = MissingRights(worker_roles(["replicaset"]), lambda: 0)
-    assert said(rights, caplog, CREATE_PODS) == [
+    assert Said(worker_roles(["replicaset"]), caplog).of_lasting(CREATE_PODS) == [
         'event="permission missing" verb=create resource=pods api_group="" namespace=ns user=me '
         "granted_by=helm/oarlock/rbac/worker-replicaset.yaml"
     ]
 
 
 def test_a_worker_of_all_kinds_names_every_role_that_would_do(caplog: pytest.LogCaptureFixture) -> None:
-    rights = MissingRights(worker_roles(QUEUES), lambda: 0)
-    (line,) = said(rights, caplog, CREATE_PODS)
+    said = Said(worker_roles(QUEUES), caplog)
+    (line,) = said.of_lasting(CREATE_PODS)
     assert line.count(".yaml") == 3
-    (line,) = said(rights, caplog, Permission("create", "apps", "controllerrevisions"))
+    (line,) = said.of_lasting(Permission("create", "apps", "controllerrevisions"))
     assert line.endswith("granted_by=helm/oarlock/rbac/worker-daemonset.yaml")
-    (line,) = said(rights, caplog, Permission("get", "", "/version"))
+    (line,) = said.of_lasting(Permission("get", "", "/version"))
     assert line.endswith("granted_by=-")
 
 
+def test_a_server_that_has_just_started_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    said = Said(INGESTOR, caplog)
+    assert said.of(*[CREATE_PODS] * 3) == []
+    said.now_ms = SURE_AFTER_MS - 1
+    assert said.of(CREATE_PODS) == []
+    said.now_ms = SURE_AFTER_MS
+    assert len(said.of(CREATE_PODS)) == 1
+
+
 def test_the_same_is_said_again_after_a_while_only(caplog: pytest.LogCaptureFixture) -> None:
-    now_ms = [0]
-    rights = MissingRights(INGESTOR, lambda: now_ms[0])
-    elsewhere = CREATE_PODS._replace(namespace="other")
-    assert len(said(rights, caplog, CREATE_PODS, elsewhere, CREATE_PODS._replace(verb="list"))) == 2
-    now_ms[0] = SAID_AGAIN_MS - 1
-    assert said(rights, caplog, CREATE_PODS) == []
-    now_ms[0] = SAID_AGAIN_MS
-    assert len(said(rights, caplog, CREATE_PODS)) == 1
+    said = Said(INGESTOR, caplog)
+    assert len(said.of_lasting(CREATE_PODS)) == 1
+    elsewhere, another = CREATE_PODS._replace(namespace="other"), CREATE_PODS._replace(verb="list")
+    assert said.of(elsewhere) == []
+    assert len(said.of_lasting(another)) == 1
+    said.now_ms = SURE_AFTER_MS + SAID_AGAIN_MS - 1
+    assert said.of(CREATE_PODS) == []
+    said.now_ms += 1
+    assert len(said.of(CREATE_PODS)) == 1
 
 
 def test_the_embedded_server_refuses_as_an_authorizer_does() -> None:
