@@ -4,6 +4,7 @@
     2xx                     DONE                   DONE               DONE
     404 (Status)            REFUSED                GONE               GONE
     409 AlreadyExists       EXISTS                 -                  -
+    500 generated name      EXISTS                 -                  -
     409 (Status), other     CONFLICT               CONFLICT, look     CONFLICT
     403 + cause             NAMESPACE_TERMINATING  REFUSED            REFUSED
     403, 422                REFUSED                REFUSED            REFUSED
@@ -16,6 +17,11 @@
 Only UNKNOWN leaves open whether the write took or will take effect. A 4xx that carries no Status did not come
 from the API server (a proxy, a wrong path), hence proves nothing; 429 is the exception, because the server's
 own overload filter answers in plain text (upstream: apiserver/pkg/server/filters/maxinflight.go).
+
+"Generated name": an object that has a generateName beside its name, as our pods have, is refused by older servers
+(seen: 1.20.2) with 500 ServerTimeout where its name exists, so that clients with generated names try again (upstream:
+apiserver/pkg/registry/rest/create.go, CheckGeneratedNameError). No other answer has its wording; what else is told as
+a ServerTimeout names the verb in lower case and the resource in plural.
 """
 
 from enum import StrEnum
@@ -23,6 +29,7 @@ from enum import StrEnum
 from cluster.answer import NOT_SENT, Answer, Status
 
 NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
+GENERATED_NAME_EXISTS = "The POST operation against "
 THROTTLED_DEFAULT_S = 1.0
 
 
@@ -50,6 +57,8 @@ def of_create(answer: Answer) -> Outcome:
     """Sort the answer to a POST of an object with a fixed name."""
     status = answer.status
     if answer.code == 409 and status is not None and status.reason == "AlreadyExists":
+        return Outcome.EXISTS
+    if answer.code == 500 and status is not None and _generated_name_exists(status):
         return Outcome.EXISTS
     if answer.code == 403 and status is not None and status.has_cause(NAMESPACE_TERMINATING_CAUSE):
         return Outcome.NAMESPACE_TERMINATING
@@ -84,6 +93,10 @@ def delay_s(answer: Answer) -> float:
     status = answer.status
     named_s = status.details.retry_after_seconds if status is not None and status.details is not None else 0
     return max(answer.retry_after_s or 0.0, float(named_s)) or THROTTLED_DEFAULT_S
+
+
+def _generated_name_exists(status: Status) -> bool:
+    return status.reason == "ServerTimeout" and status.message.startswith(GENERATED_NAME_EXISTS)
 
 
 def _of_existing(answer: Answer) -> Outcome:

@@ -1,5 +1,7 @@
 """What an answer to a write means, line by line of the table in cluster/outcome.py."""
 
+import json
+
 import pytest
 from client_helpers import status_json
 
@@ -66,6 +68,25 @@ def said(code, reason="", **details):
 )
 def test_answers_to_writes(answer, create, delete, change):
     assert (of_create(answer), of_delete(answer), of_change(answer)) == (create, delete, change)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "expected"),
+    [
+        (
+            "The POST operation against Pod could not be completed at this time, please try again.",
+            "ServerTimeout",
+            O.EXISTS,
+        ),
+        ("The create operation against pods could not be completed at this time, ...", "ServerTimeout", O.UNKNOWN),
+        ("The POST operation against Pod could not be completed at this time, please try again.", "", O.UNKNOWN),
+    ],
+)
+def test_a_name_beside_a_generate_name_that_exists(message, reason, expected):
+    """Seen with 1.20.2, for a pod with both whose name was taken."""
+    status = {"kind": "Status", "status": "Failure", "code": 500, "reason": reason, "message": message}
+    answer = Answer(500, json.dumps(status).encode())
+    assert (of_create(answer), of_change(answer)) == (expected, O.UNKNOWN)
 
 
 def test_only_unknown_is_open():
