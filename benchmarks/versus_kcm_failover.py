@@ -58,7 +58,7 @@ def of_fleet(place: Place, kills: int, workers: int, ingestors: int) -> list[flo
                 for number in range(2 * kills + 5):
                     name = f"web-{number:04d}"
                     pids = {
-                        each["name"]: each["pid"]
+                        each["rq_worker"]: each["pid"]
                         for each in json.loads((fleet.state / "workers.json").read_text())
                         if each["role"] == "worker"
                     }

@@ -1,0 +1,72 @@
+"""The arithmetic of the benchmark beside upstream's manager, with figures made up here instead of a real server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks import versus_kcm
+from benchmarks.versus_kcm import Run, Shape
+from benchmarks.versus_kcm_goals import GOALS, cost, speed
+from cluster.resources import DAEMONSETS, REPLICASETS
+
+LARGE = Shape("one", REPLICASETS, 1, 4)
+
+
+def run(side: str, pods_s: float, cpu_ms: float, load: float = 1.0) -> Run:
+    return Run(side, LARGE, pods_s, pods_s + 1, {"a": cpu_ms, "b": cpu_ms}, 50.0, load)
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> tuple[str, dict[str, Any]]:
+    text = capsys.readouterr().out
+    return text, json.loads(text.splitlines()[-1])
+
+
+def test_the_fleet_is_compared_within_a_round(capsys: pytest.CaptureFixture[str]) -> None:
+    """Medians of each side alone would give another ratio: 4 s over 2 s."""
+    upstream = [run("upstream", 1.0, 4.0), run("upstream", 4.0, 4.0), run("upstream", 8.0, 4.0)]
+    fleet = [run("fleet", 2.0, 8.0), run("fleet", 2.0, 12.0), run("fleet", 8.0, 4.0)]
+    versus_kcm._report({"large": {"upstream": upstream, "fleet": fleet}}, {"benchmark": "versus_kcm"})
+    text, facts = told(capsys)
+    assert facts["speed_large"] == 1.0
+    assert facts["cpu_large"] == 2.0
+    assert facts["large_upstream"]["cpu_ms_per_pod"] == 2.0, "two roles of 4 ms for 4 pods"
+    assert facts["large_fleet"]["pods_s"] == 2.0
+    assert facts["large_fleet"]["status_s"] == 3.0
+    assert text.count("reached") == 1 + 2, "the heading, and both figures on their bounds or within"
+    assert text.count("not measured") == len(GOALS) - 2
+
+
+def test_a_missed_goal_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = {"upstream": [run("upstream", 1.0, 4.0)], "fleet": [run("fleet", 2.0, 11.0)]}
+    versus_kcm._report({"large": sides}, {"idle_p50_ms": 5.0, "idle_p99_ms": 20.1})
+    text, facts = told(capsys)
+    assert (facts["speed_large"], facts["cpu_large"]) == (0.5, 2.75)
+    assert text.count("MISSED") == 3
+
+
+def test_twice_as_fast_and_twice_as_dear_is_two() -> None:
+    assert speed(upstream_s=4.0, fleet_s=2.0) == 2.0
+    assert cost(upstream_ms=2.0, fleet_ms=4.0) == 2.0
+
+
+def test_every_goal_has_a_figure_of_its_own() -> None:
+    assert len({goal.fact for goal in GOALS}) == len(GOALS)
+
+
+def test_shapes_scale_and_ask_for_what_they_say() -> None:
+    options = versus_kcm._parser().parse_args(["--scale", "0.01"])
+    shapes = versus_kcm._shapes(options)
+    assert {name: shape.total for name, shape in shapes.items()} == {
+        "large": 30,
+        "many": 100,
+        "daemonset": 5,
+        "limited": 300,
+    }
+    many = shapes["many"].objects()
+    assert len({each["metadata"]["name"] for each in many}) == 10
+    assert {each["spec"]["replicas"] for each in many} == {10}
+    assert shapes["daemonset"].kind == DAEMONSETS
+    assert shapes["daemonset"].controller == "daemonset"
