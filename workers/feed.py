@@ -69,6 +69,7 @@ class Feed:
         self._relist: Relist | None = None
         self._due_ms = self._check_ms = self._failures = 0
         self._must_list, self._expired = False, ""
+        self._complained = ("", "")
         self.state = FeedState.AWAY
         self.listed = False
         """Whether a list asked for by ``relist`` has been committed."""
@@ -140,6 +141,12 @@ class Feed:
         longest_ms = min(most_ms, least_ms * 2 ** min(self._failures, 10))
         return self._wait(now_ms, round(longest_ms * self._random.uniform(0.5, 1)))
 
+    def _complain(self, event: str, why: str) -> None:
+        """Once, while nothing else comes in between: what is asked for in vain is asked for every ten seconds."""
+        level = logging.DEBUG if (event, why) == self._complained else logging.WARNING
+        self._complained = event, why
+        log.log(level, line(event, resource=self.name, why=why))
+
     # -- where to start --------------------------------------------------------------------------------------------
 
     def _seek(self, broker: FeedBroker, now_ms: int, may_list: bool) -> int:
@@ -173,7 +180,7 @@ class Feed:
         match outcome:
             case Listed(rv):
                 log.info(line("listed", resource=self.name, objects=self._relist.objects, rv=rv))
-                self.listed, self._failures = True, 0
+                self.listed, self._failures, self._complained = True, 0, ("", "")
                 self.lists += 1
                 self._watch_from(broker, rv)
                 return 0
@@ -182,7 +189,7 @@ class Feed:
                 self.state = FeedState.SEEKING
                 if elsewhere:
                     return self._wait(now_ms, ASK_AGAIN_MS)
-                log.warning(line("list failed", resource=self.name, why=why))
+                self._complain("list failed", why)
                 return self._back_off(now_ms)
             case None:
                 return 0 if busy else CHECK_EVERY_MS
@@ -202,7 +209,7 @@ class Feed:
             return self._failed(End(Ending.BROKEN, f"out of order: {error}"), now_ms)
         match applied:
             case Applied.DONE:
-                self._failures = 0
+                self._failures, self._complained = 0, ("", "")
             case Applied.NOTHING:
                 end = self._stream.end()
                 return CHECK_EVERY_MS if end is None else self._failed(end, now_ms)
@@ -259,6 +266,6 @@ class Feed:
             return 0
         if (end := self._probe.end()) is not None:
             self._drop_streams()
-            log.warning(line("no answer", resource=self.name, why=end.text))
+            self._complain("no answer", end.text)
             return self._back_off(now_ms)
         return CHECK_EVERY_MS

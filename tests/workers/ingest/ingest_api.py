@@ -195,6 +195,8 @@ class ScriptedSource:
         self.lists = 0
         self.watching: ScriptedWatch | None = None
         self.listing: ScriptedPages | None = None
+        self.refusal: End | None = None
+        """How every list ends, where one is set."""
 
     def heard_ms(self) -> int:
         return self.heard
@@ -207,6 +209,7 @@ class ScriptedSource:
     def pages(self, limit: int) -> ScriptedPages:
         self.lists += limit > 1
         self.listing = ScriptedPages(self, limit)
+        self.listing.cut = self.refusal
         return self.listing
 
     def catch_up(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 import redis
 from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
@@ -336,6 +338,26 @@ def test_a_watch_that_failed_is_replaced_after_a_probe_from_where_it_was(opened:
     process.catch_up()
     opened.settle()
     assert opened.server.mark(1, PODS) == str(changed)
+
+
+def test_a_list_refused_again_and_again_is_said_once(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    source, feed = opened.processes[0].sources[PODS], opened.processes[0].feeds[PODS]
+
+    def said() -> list[str]:
+        told = [record for record in caplog.records if "list failed" in record.message]
+        caplog.clear()
+        return [record.message for record in told if record.levelno >= logging.WARNING]
+
+    for _ in range(2):
+        source.refusal, lists = End(Ending.BROKEN, "forbidden"), source.lists
+        feed.relist()
+        opened.run_for(60_000)
+        assert source.lists > lists + 4, "asked again"
+        assert said() == ['event="list failed" resource=pods why=forbidden']
+        source.refusal = None
+        opened.run_for(11_000)
+        assert feed.listed
+        assert said() == []
 
 
 def test_a_server_that_closes_at_once_is_asked_less_and_less_often(opened: Rig) -> None:
