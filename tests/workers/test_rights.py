@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -20,7 +22,9 @@ from cluster.forbidden import Permission
 from cluster.resources import DAEMONSETS, PODS
 from cluster.watch import Broken
 from controllers.registry import QUEUES
+from workers.api import KubeApi
 from workers.rights import GRANTS, INGESTOR, ROLES, SAID_AGAIN_MS, SURE_AFTER_MS, MissingRights, worker_roles
+from workers.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / ROLES
 CREATE_PODS = Permission("create", "", "pods", "ns", "me")
@@ -139,3 +143,24 @@ def test_the_embedded_server_refuses_as_an_authorizer_does() -> None:
         Permission("patch", "apps", "daemonsets/status", "default", "embedded"),
         Permission("watch", "apps", "daemonsets", "", "embedded"),
     ]
+
+
+@pytest.mark.parametrize(("code", "answers"), [(200, True), (403, True), (401, False), (500, False)])
+def test_a_server_that_will_not_tell_its_version_answers_all_the_same(code: int, answers: bool) -> None:
+    class Version(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(code)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing on stderr."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Version) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        api = KubeApi(ClusterConfig(f"http://127.0.0.1:{server.server_port}"), Settings())
+        try:
+            assert api.probe() is answers
+        finally:
+            api.close()
+            server.shutdown()
