@@ -198,6 +198,19 @@ def test_epoch(planted: EmbeddedRedis) -> None:
     }
 
 
+def test_a_hold_is_shown_and_ended(planted: EmbeddedRedis) -> None:
+    url = planted.url("admin")
+    client = connect(url)
+    RedisBroker(client, 3).hold("k created pod x/y")
+    client.close()
+    facts = json.loads(call("epoch", "--redis", url, "-o", "json").output)
+    assert (facts["phase"], facts["held"]) == ("HELD", "k created pod x/y")
+    for command in (["epoch"], ["queue"], ["explain", "shop/idle"]):
+        assert "k created pod x/y" in call(*command, "--redis", url).output, command
+    assert call("resume", "--redis", url).output == "the hold is over, phase OPEN; it was: k created pod x/y\n"
+    assert call("resume", "--redis", url).output == "there is no hold, phase OPEN\n"
+
+
 def test_requeue(planted: EmbeddedRedis) -> None:
     admin = planted.url("admin")
     assert call("requeue", "shop/idle", "--redis", admin).stdout == "shop/idle: queued\n"

@@ -31,6 +31,9 @@ def record(**fields: str) -> RecordView:
         pytest.param({}, {"workers": 0}, {}, "No worker is registered", id="no workers"),
         pytest.param({}, {"suspended": True}, {}, "RQ is suspended: workers wait until `rq resume`.", id="suspended"),
         pytest.param({}, {"phase": "DRAIN"}, {}, "The fleet is in phase DRAIN", id="drain"),
+        pytest.param(
+            {}, {"phase": "HELD", "held": "k created pod x"}, {}, "at work on the same kinds: k created", id="held"
+        ),
         pytest.param({}, {"intact": False}, {}, "Redis lost or changed its data", id="lost"),
         pytest.param(
             {},

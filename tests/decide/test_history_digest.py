@@ -179,3 +179,29 @@ def test_no_spelling_makes_a_revision(template: Any, chance: random.Random) -> N
     assert template_digest(raw) == template_digest(other)
     assert data_digest(revision_data(other)) == template_digest(raw)
     assert json.loads(revision_data(raw)) == {"spec": {"template": template | {"$patch": "replace"}}}
+
+
+# A template as kube-apiserver 1.20.2 served it, and the data that kube-controller-manager 1.20.2 stored, both cut short.
+SERVED = (
+    b'{"metadata":{"creationTimestamp":null,"labels":{"a":"a"}},"spec":{"containers":[{"name":"c","image":"i",'
+    b'"command":["\\u0008\\u000c\x7f\\u0001\\u003c"],"resources":{},"imagePullPolicy":"Always"}],'
+    b'"securityContext":{},"tolerations":[{"key":"k","operator":"Exists","tolerationSeconds":9223372036854775807}]}}'
+)
+STORED = (
+    b'{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null,"labels":{"a":"a"}},"spec":'
+    b'{"containers":[{"command":["\\u0008\\u000c\x7f\\u0001\\u003c"],"image":"i","imagePullPolicy":"Always",'
+    b'"name":"c","resources":{}}],"securityContext":{},"tolerations":[{"key":"k","operator":"Exists",'
+    b'"tolerationSeconds":9223372036854775807}]}}}}'
+)
+
+
+def test_the_bytes_are_those_that_upstream_stored() -> None:
+    assert revision_data(SERVED) == STORED
+    assert data_digest(STORED) == template_digest(SERVED)
+
+
+@pytest.mark.parametrize(("short", "long"), [(rb"\b", rb"\u0008"), (rb"\f", rb"\u000c")])
+def test_control_characters_are_spelled_as_the_server_does(short: bytes, long: bytes) -> None:
+    for spelled in (short, long):
+        assert spelled in revision_data(b'{"spec":{"text":"' + spelled + b'"}}')
+    assert rb"\\b " + long in revision_data(rb'{"spec":{"text":"\\b ' + long + b'"}}'), "an escaped backslash and a b"

@@ -38,7 +38,7 @@ RICH: Obj = {
     "securityContext": {"runAsUser": 65534, "fsGroup": 2000, "sysctls": []},
     "tolerations": [
         {"operator": "Exists", "effect": "NoSchedule"},
-        {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+        {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 9223372036854775807},
     ],
     "affinity": {
         "podAntiAffinity": {
@@ -54,7 +54,7 @@ RICH: Obj = {
         {"name": "info", "downwardAPI": {"items": [{"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
     ],
     "initContainers": [
-        {"name": "first", "image": "busybox", "command": ["sh", "-c", "echo '<&>' \u2028 \u00fc \\ \" \t"]}
+        {"name": "first", "image": "busybox", "command": ["sh", "-c", "echo '<&>' \u2028 \u00fc \\ \\b \" \t \b \f"]}
     ],
     "containers": [
         {
