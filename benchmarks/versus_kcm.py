@@ -281,7 +281,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--limited", type=int, default=300, help="pods of a ReplicaSet under upstream's default limit of requests")
     add("--idle", type=int, default=100, help="owners made one by one while idle")
     add("--kills", type=int, default=30, help="of workers with a key in hand")
-    add("--upstream-kills", type=int, default=2, help="of leading managers, some 17 s each")
+    add(
+        "--upstream-kills",
+        type=int,
+        default=2,
+        choices=range(1, 21),
+        metavar="N",
+        help="of leading managers, some 17 s each",
+    )
     add("--workers", type=int, default=2)
     add("--ingestors", type=int, default=2)
     add("--limit-s", type=float, default=300.0, help="given up after so long, a shape each")

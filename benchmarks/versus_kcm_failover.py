@@ -58,7 +58,7 @@ def of_fleet(place: Place, kills: int, workers: int, ingestors: int) -> list[flo
                 for number in range(2 * kills + 5):
                     name = f"web-{number:04d}"
                     pids = {
-                        each["rq_worker"]: each["pid"]
+                        each["name"]: each["pid"]
                         for each in json.loads((fleet.state / "workers.json").read_text())
                         if each["role"] == "worker"
                     }
@@ -68,6 +68,7 @@ def of_fleet(place: Place, kills: int, workers: int, ingestors: int) -> list[flo
                     await_true(lambda name=name: name in seen.complete, f"{PODS} pods of {name}", 60.0)
                     if takeover is not None and takeover.complete:
                         claimed_ms += takeover.claimed_ms.values()
+                        say(f"failover, fleet: {', '.join(f'{ms:.1f}' for ms in takeover.claimed_ms.values())} ms")
                     elif takeover is not None:
                         raise Unfit(f"not all that {takeover.worker} held was claimed again")
                     if len(claimed_ms) >= kills:
