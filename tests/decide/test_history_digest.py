@@ -181,7 +181,7 @@ def test_no_spelling_makes_a_revision(template: Any, chance: random.Random) -> N
     assert json.loads(revision_data(raw)) == {"spec": {"template": template | {"$patch": "replace"}}}
 
 
-# A template as kube-apiserver 1.20.2 served it, and the data that kube-controller-manager 1.20.2 stored, both cut short.
+# A template as kube-apiserver 1.20.2 served it, and the data that kube-controller-manager 1.20.2 stored, cut short.
 SERVED = (
     b'{"metadata":{"creationTimestamp":null,"labels":{"a":"a"}},"spec":{"containers":[{"name":"c","image":"i",'
     b'"command":["\\u0008\\u000c\x7f\\u0001\\u003c"],"resources":{},"imagePullPolicy":"Always"}],'
