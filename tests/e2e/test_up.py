@@ -73,14 +73,17 @@ def test_processes_and_status_agree(up: RunningUp) -> None:
 def test_rq_info_shows_the_workers_and_the_queue(up: RunningUp) -> None:
     command = [str(Path(sys.executable).with_name("rq")), "info", "-u", up.state.read_redis_url()]
     command += ["--queue-class", "workers.rq_queue.KeyQueue"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(PYTHONPATH=str(ROOT)), timeout=30, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    env = environment(PYTHONPATH=str(ROOT))
+
+    def shown() -> str:
+        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=30, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout if "2 workers" in done.stdout else ""
+
+    said = until(shown, 20, "both workers in rq info")  # they enter themselves with their first breath, not before
     for each in up.processes("worker"):
-        assert each.rq_worker in done.stdout
-    assert "replicaset" in done.stdout
-    assert "2 workers" in done.stdout
+        assert each.rq_worker in said
+    assert "replicaset" in said
 
 
 def test_the_files_are_private(up: RunningUp) -> None:

@@ -186,7 +186,7 @@ def test_adoption_and_release(server: Server, api: KubeApi) -> None:
         (answer,) = send(api, Write("patch", "pods", "default", "p", body, uid), prepaid=False)
         return of_change(answer)
 
-    assert patch(claims.adopt_patch(owner, REPLICASET, "another")) is Outcome.CONFLICT
+    assert patch(claims.adopt_patch(owner, REPLICASET, "another")) is Outcome.REFUSED
     assert patch(claims.adopt_patch(owner, REPLICASET, uid)) is Outcome.DONE
     (reference,) = server.objects("Pod")["p"]["metadata"]["ownerReferences"]
     assert (reference["uid"], reference["controller"], reference["blockOwnerDeletion"]) == (owner.uid, True, True)
