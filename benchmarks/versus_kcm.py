@@ -280,7 +280,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--nodes", type=int, default=500, help="simulated nodes for the DaemonSet")
     add("--limited", type=int, default=300, help="pods of a ReplicaSet under upstream's default limit of requests")
     add("--idle", type=int, default=100, help="owners made one by one while idle")
-    add("--kills", type=int, default=30, help="of workers with a key in hand")
+    add("--kills", type=int, default=100, help="of workers with a key in hand")
     add(
         "--upstream-kills",
         type=int,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,17 @@ def test_a_missed_goal_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     text, facts = told(capsys)
     assert (facts["speed_large"], facts["cpu_large"]) == (0.5, 2.75)
     assert text.count("MISSED") == 3
+
+
+def test_every_key_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = {"upstream": [run("upstream", 1.0, 4.0)], "fleet": [run("fleet", 2.0, 11.0)]}
+    shapes = versus_kcm._shapes(versus_kcm._parser().parse_args([]))
+    versus_kcm._report({name: sides for name in shapes}, {"benchmark": "versus_kcm"})
+    _, facts = told(capsys)
+    text = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text()
+    listed = re.findall(r"^\| `([^`]+)`", text.partition("## versus_kcm")[2], flags=re.MULTILINE)
+    assert set(facts) <= set(listed)
+    assert {goal.fact for goal in GOALS} <= set(listed)
 
 
 def test_twice_as_fast_and_twice_as_dear_is_two() -> None:
