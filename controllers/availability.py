@@ -46,8 +46,8 @@ def look_again_ms(
     """Delay after which the owner wants another turn, counted from `later_ms`; None if no time will change
     it.
 
-    `pods` are those claimed, `status` is the one just computed, at `now_ms`. Not to be asked after a turn
-    in which a create or delete failed: that is repeated with back-off anyway.
+    `pods` are those claimed, `status` is the one just computed, at `now_ms`. A turn in which a create or
+    delete failed wants it too: upstream's handler of pods sets a timer of its own for each that gets ready.
     """
     if owner.min_ready_seconds <= 0 or status.ready == status.available:
         return None

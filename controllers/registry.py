@@ -72,7 +72,8 @@ class Controller(msgspec.Struct, frozen=True):
     `name` is what --controllers of kube-controller-manager calls it, `queue` names its stream. The
     functions have the signatures of those of the ReplicaSet, each with its own kind of owner and snapshot;
     those that need the flavour have it bound. `children` are read with each key, pods first; `mirrors` are
-    the resources of which a worker has a copy. `history`: the owner keeps revisions of its template.
+    the resources of which a worker has a copy. `look_again_ms` is None where the plan itself says when to
+    look again. `history`: the owner keeps revisions of its template.
     """
 
     name: str
@@ -83,7 +84,7 @@ class Controller(msgspec.Struct, frozen=True):
     decide: Callable[[Any, int], Any]
     status: Callable[..., Any]
     status_patch: Callable[..., bytes]
-    look_again_ms: Callable[..., int | None]
+    look_again_ms: Callable[..., int | None] | None
     pod_bodies: Callable[..., Any]
     children: Children = _OWN_PODS
     mirrors: tuple[str, ...] = ()
@@ -137,7 +138,7 @@ CONTROLLERS: dict[str, Controller] = {
             decide=daemon_decide.decide,
             status=daemon_status.status,
             status_patch=daemon_status.status_patch,
-            look_again_ms=daemon_status.look_again_ms,
+            look_again_ms=None,
             pod_bodies=daemon_bodies.pod_bodies,
             children=(*_OWN_PODS, *_OWN_REVISIONS),
             mirrors=("nodes",),

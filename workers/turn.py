@@ -151,8 +151,8 @@ def _write_status(
                 ledger.retry = True
             case _:
                 raise ledger.failure(ledger.error or f"status of {owner.key}: {answer.message}")
-    if not ledger.error:
+    if controller.look_again_ms is not None:
         again_ms = controller.look_again_ms(owner, plan.claimed, new or owner.status, now_ms, ctx.wall_ms())
         if again_ms is not None:
-            ledger.again_in(again_ms)
+            ledger.due_in(again_ms)
     return ledger.finish()

@@ -154,7 +154,8 @@ def test_looks_again_though_the_status_says_so_already() -> None:
     plays(claimed(owner, [pod(slot_names(0)[0], ready_since_ms=NOW_MS - S)]), "ok in 4000 ms")
 
 
-def test_a_failure_comes_again_with_back_off_and_not_sooner() -> None:
+def test_a_failure_comes_again_with_back_off_and_a_pod_is_looked_at_when_it_becomes_available() -> None:
+    """The pod's moment is known, and no back-off of the failure puts it off."""
     plays(
         claimed(rs(2, min_ready_seconds=5), [pod(slot_names(0)[0], ready_since_ms=NOW_MS - 4_900)]),
         """
@@ -162,7 +163,7 @@ def test_a_failure_comes_again_with_back_off_and_not_sooner() -> None:
         announce create 1 -> recorded
         send create 1     -> quota
         send status 1, full 1, ready 1, FailedCreate (exceeded quota: pods=2) @5 -> 200@30
-        fails (exceeded quota: pods=2), retry: drop create 1; need replicasets 30
+        fails (exceeded quota: pods=2), retry: drop create 1; need replicasets 30; again in 100 ms
         """,
     )
 

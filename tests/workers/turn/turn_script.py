@@ -215,6 +215,8 @@ def _say_change(change: Change) -> str:
             return f"need {change.name} {change.value}"
         case "settled":
             return "settled"
+        case "again":
+            return f"again in {change.value} ms"
         case "drop":
             return f"drop {verb} {slot(name)}"
     facts = dict(word.split("=") for word in change.value.split() if "=" in word)
