@@ -91,7 +91,10 @@ def evidence(raw: bytes, pod: Pod) -> Evidence | None:
     ref = controller_of(pod)
     if ref is None or ref.kind not in QUEUE_OF_KIND:
         return None
-    meta = _OBJECT.decode(raw).metadata
+    try:
+        meta = _OBJECT.decode(raw).metadata
+    except msgspec.MsgspecError:
+        return None  # fields that nothing else reads must not stop the reading of pods
     if not meta.generate_name:
         return None
     manager = next((each.manager for each in meta.managed_fields or () if each.manager in MANAGERS), "")

@@ -33,7 +33,7 @@ def upstream_pod(
     manager: str = MANAGER,
     generated: bool = True,
     at_ms: int = 0,
-    **more: str,
+    **more: Any,
 ) -> dict[str, Any]:
     """A pod as upstream creates it; ``at_ms``: when."""
     at = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -75,6 +75,7 @@ def test_pods_of_each_of_our_kinds_are_evidence(kind: str) -> None:
         upstream_pod(manager="kubectl-create"),
         upstream_pod(manager="other", annotations={"note": '"manager":"kube-controller-manager"'}),  # type: ignore[arg-type]
         pod_json("x", "orphan", "u", labels={}) | {"note": '{"manager":"kube-controller-manager"}'},
+        upstream_pod(kind="ReplicaSet", managedFields=[{"manager": MANAGER, "time": 7}]),  # no server writes this
     ],
 )
 def test_what_is_no_evidence(pod: dict[str, Any]) -> None:
