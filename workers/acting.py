@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from broker.values import BACK_OFF, Borne, Change, Entry, Record
 from cluster import outcome
 from cluster.answer import Answer
 from cluster.outcome import Outcome
 from controllers import events, wire
+from controllers.claim import Claimer
 from controllers.codec import decode_pod
 from controllers.model import Pod, controller_of
 from controllers.plan import Plan
@@ -27,16 +28,7 @@ from workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
 Acting = Generator[Step, Any, None]
 
 
-class Owner(Protocol):
-    """What is read of the owner of pods, whatever its kind."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def uid(self) -> str: ...
-
-
-def create_pods(owner: Owner, plan: Plan, controller: Controller, ledger: Ledger) -> Acting:
+def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledger) -> Acting:
     """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last."""
     try:
         bodies = controller.pod_bodies(owner, plan.revision, plan.nodes)
@@ -78,7 +70,7 @@ def hinted_nodes(record: Record) -> dict[str, str]:
     }
 
 
-def block(owner: Owner, borne: Sequence[Borne], ledger: Ledger) -> None:
+def block(owner: Claimer, borne: Sequence[Borne], ledger: Ledger) -> None:
     """Names that cached pods bear, though the decision did not see them. The next turn, at once, knows better.
 
     One of ours came late, or an orphan appeared: it will be read, or adopted. A foreign pod blocks its name while it
@@ -92,7 +84,7 @@ def block(owner: Owner, borne: Sequence[Borne], ledger: Ledger) -> None:
 
 
 def created(
-    owner: Owner, writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger
+    owner: Claimer, writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger
 ) -> Generator[Step, Any, int]:
     """Enter the answers to creates. Returns how many of them end the slow start."""
     failures, taken = 0, []
@@ -121,7 +113,7 @@ def created(
 TOO_LATE = "its deadline passed before it could be sent"
 
 
-def _sort_taken(owner: Owner, taken: Sequence[Write], ledger: Ledger) -> Acting:
+def _sort_taken(owner: Claimer, taken: Sequence[Write], ledger: Ledger) -> Acting:
     """AlreadyExists: by whom? Ours: the create is done. An orphan: wait to read it. Foreign: the name is blocked."""
     answers: list[Answer] = yield Read("pods", owner.namespace, tuple(write.name for write in taken))
     for write, answer in zip(taken, answers, strict=True):
@@ -150,7 +142,7 @@ def _pod(answer: Answer) -> Pod | None:
         return None
 
 
-def delete_pods(owner: Owner, plan: Plan, versions: Mapping[str, str], ledger: Ledger) -> Acting:
+def delete_pods(owner: Claimer, plan: Plan, versions: Mapping[str, str], ledger: Ledger) -> Acting:
     """Delete the plan's victims all at once, each only if it is still the pod that was ranked.
 
     One without a version was changed by its adoption in this very turn: it waits until the cache has read that.

@@ -20,6 +20,7 @@ from cluster.forbidden import OnForbidden, log_missing
 from cluster.listing import list_all
 from cluster.resources import Resource
 from cluster.throttle import limiter
+from controllers.claim import Claimer
 from controllers.events import Event
 from controllers.flavour import Flavour
 from workers.io_loop import IoLoop
@@ -39,17 +40,6 @@ RESOURCES: dict[str, Resource] = {
 }
 
 
-class NamedOwner(Protocol):
-    """What an event says of the owner it is about."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def uid(self) -> str: ...
-
-
 class TurnApi(Protocol):
     """What the engine needs; the simulation has another."""
 
@@ -61,7 +51,7 @@ class TurnApi(Protocol):
 
     def reserve(self, count: int) -> Grant: ...
 
-    def tell(self, owner: NamedOwner, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None: ...
+    def tell(self, owner: Claimer, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None: ...
 
     def probe(self) -> bool: ...
 
@@ -179,7 +169,7 @@ class KubeApi:
         missing = count - granted
         return Grant(granted, int(self._limiter.wait_s(min(missing, 10)) * 1000) + 1 if missing else 0)
 
-    def tell(self, owner: NamedOwner, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
+    def tell(self, owner: Claimer, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
         """Queue events about an owner; they are sent in the background and may be dropped."""
         about = ObjectRef(flavour.api_version, flavour.kind, owner.namespace, owner.name, owner.uid, owner_rv)
         for event in events:

@@ -11,16 +11,17 @@ from typing import Any
 
 from broker.values import Record
 from cluster.answer import Answer
+from controllers.claim import Claimer
 from controllers.pod_template import TemplateError
 from controllers.registry import Controller
 from workers import acting
-from workers.acting import Owner, created, deleted
+from workers.acting import created, deleted
 from workers.ledger import Ledger
 from workers.steps import Grant, Reserve, Send, Step, Write
 
 
 def settle(
-    owner: Owner, record: Record, controller: Controller, revision: str, ledger: Ledger
+    owner: Claimer, record: Record, controller: Controller, revision: str, ledger: Ledger
 ) -> Generator[Step, Any, None]:
     """Send every pending entry of the record again, as many as the rate limit allows now.
 
