@@ -25,7 +25,7 @@ from controllers.daemonset.wire import daemonset_from_json
 
 NAME, QUEUE = "agent", "daemonset"
 PHASES = ("create", "update")
-NEW_IMAGE = "ghcr.io/example/web:1.28.0"
+NEW_IMAGE = "example/web:1.28.0"
 LIMIT_S = 300.0
 
 

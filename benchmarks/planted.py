@@ -30,7 +30,7 @@ _TEMPLATE: dict[str, Any] = {
         "containers": [
             {
                 "name": "web",
-                "image": "ghcr.io/example/web:1.27.3",
+                "image": "example/web:1.27.3",
                 "ports": [{"name": "http", "containerPort": 8080}],
                 "env": [{"name": "LOG_LEVEL", "value": "info"}, {"name": "REGION", "value": "eu-central-1"}],
                 "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},

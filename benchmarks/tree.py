@@ -205,7 +205,7 @@ class Tree:
         return int(self.redis.info("memory")["used_memory"])
 
 
-_IMAGE = "ghcr.io/example/web:1.27.3"
+_IMAGE = "example/web:1.27.3"
 
 
 def replicaset(name: str, replicas: int) -> dict[str, Any]:

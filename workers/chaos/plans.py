@@ -162,7 +162,7 @@ def node_body(name: str, zone: str) -> bytes:
 
 
 def _template(labels: dict[str, str], annotations: dict[str, str], placed: dict[str, Any]) -> dict[str, Any]:
-    containers = [{"name": "main", "image": "registry.k8s.io/pause:3.9"}]
+    containers = [{"name": "main", "image": "pause:3.9"}]
     spec = {"terminationGracePeriodSeconds": 1, "containers": containers, **placed}
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
 
