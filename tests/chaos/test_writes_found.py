@@ -48,17 +48,35 @@ def test_a_write_of_a_lost_epoch_is_announced_for_as_long_as_it_may_land() -> No
 
 def test_a_write_whose_record_died_with_the_trace() -> None:
     """Redis was killed between its answer to a record and the line of the trace that would have told of it."""
-    story = Story(1).claim().creates("web-a").finish().runs().turn()
+    story = Story(1).claim().wait(0.001).creates("web-a").runs()
     story.step(Lost(story.at_s, CUT))
     findings = story.check()
     assert "unannounced_write" not in kinds(findings)
     assert findings.opportunities["unproved_writes"] == 1
 
 
+@pytest.mark.parametrize("later_s", [0.5, DRAIN_S - 1.0], ids=["by a slow recorder", "by a slow request"])
+def test_a_write_whose_record_never_got_out(later_s: float) -> None:
+    """What Redis had told of but not yet sent died with it, and the request was long on its way."""
+    story = Story(1).claim().wait(0.001)
+    if later_s < 1.0:
+        story.creates("web-a").runs().wait(later_s).step(Lost(story.at_s, CUT))
+    else:
+        story.step(Lost(story.at_s, CUT)).wait(later_s).creates("web-a").runs()
+    findings = story.check()
+    assert "unannounced_write" not in kinds(findings)
+    assert findings.opportunities["unproved_writes"] == 1
+
+
+def test_a_write_without_a_record_after_the_drain() -> None:
+    story = Story(1).claim().step(Lost(1_001.0, CUT)).wait(DRAIN_S + 2.0).creates("web-a").runs()
+    assert "unannounced_write" in kinds(story.check())
+
+
 def test_a_kill_of_redis_is_noticed_late() -> None:
     story = Story(1).claim().creates("web-a")
     story.blows.append(Blow(story.at_s, "redis", 5))
-    story.finish().runs().turn().wait(1.0).step(Lost(story.at_s, CUT))
+    story.runs().wait(1.0).step(Lost(story.at_s, CUT))
     assert story.check().opportunities["unproved_writes"] == 1
 
 

@@ -88,8 +88,8 @@ class Fences:
     epochs: list[int] = field(default_factory=list)
     open_spans: list[tuple[float, float]] = field(default_factory=list)
     """From OPEN to the loss of the data."""
-    cuts: list[float] = field(default_factory=list)
-    """When the trace itself broke off: what Redis had answered and not yet told of died with it."""
+    cuts: list[tuple[float, float]] = field(default_factory=list)
+    """(last told of, noticed): where the trace broke off. What Redis had answered and not yet told of died with it."""
 
     def __post_init__(self) -> None:
         self._epoch, self._minted_s, self._open = 0, math.nan, False
@@ -98,11 +98,13 @@ class Fences:
         self._dirty: set[str] = set()
         self._marks: dict[str, int] = {}
         self._used: set[tuple[str, str]] = set()
+        self._told_s = -math.inf
 
     def read(self, steps: Iterable[Step]) -> Fences:
         """All of a trace."""
         for step in steps:
             self.step(step)
+            self._told_s = step.at_s
         return self
 
     def step(self, step: Step) -> None:  # noqa: PLR0912  # one case a kind of step
@@ -111,7 +113,7 @@ class Fences:
                 self._attached(step)
             case Lost(at_s, why):
                 if why == CUT:
-                    self.cuts.append(at_s)
+                    self.cuts.append((min(self._told_s, at_s), at_s))
                 self._lose(at_s, why)
             case Minted(at_s, epoch):
                 if epoch in self.epochs:
