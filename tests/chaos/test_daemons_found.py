@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.chaos.daemon_story import TASK, DaemonStory
@@ -127,6 +129,19 @@ def test_a_pod_that_was_made_just_before_its_node_took_no_more_may_wait() -> Non
     story = DaemonStory().covers("n1", "n2", "n3").claim().record(("create", "web-n4")).creates("web-n4")
     story.finish(("create", "web-n4")).turn()
     assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == ["stuck_key"]
+
+
+def made_while_its_node_took_no_more(story: DaemonStory, **old: Any) -> list[str]:
+    """The successor of n4's pod was on its way when n4 was tainted; the other nodes' pods are new."""
+    story.roll()
+    surged(story, "n1", "n2", "n3").claim().record(("create", "web-n4-new")).creates("web-n4-new")
+    story.finish(("create", "web-n4-new")).node("n4", taint="NoSchedule").becomes("web-n4", **old).turn()
+    return kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0))
+
+
+def test_a_surging_sets_pod_stays_beside_a_successor_that_its_node_does_not_take() -> None:
+    assert made_while_its_node_took_no_more(DaemonStory(spec=SURGING).covers()) == []
+    assert made_while_its_node_took_no_more(DaemonStory(spec=SURGING).covers(), ready=False) == ["stuck_key"]
 
 
 def test_a_killed_worker_and_its_successor_make_the_same_pod() -> None:

@@ -37,19 +37,32 @@ class Converged:
         by_node: dict[str, list[PodSeen]] = defaultdict(list)
         for pod in pods:
             by_node[pod.target].append(pod)
+        paired = {node for node, here in by_node.items() if _is_pair(daemons, current[0].label, places.get(node), here)}
         return (
-            _wrong_nodes(places, by_node)
-            or _wrong_pods(daemons, current[0].label, places, pods)
+            _wrong_nodes(places, by_node, paired)
+            or _wrong_pods(daemons, current[0].label, places, pods, paired)
             or _wrong_status(daemons, current[0].label, places, by_node)
         )
 
 
-def _wrong_nodes(places: Mapping[str, Place], by_node: Mapping[str, list[PodSeen]]) -> str:
+def _is_pair(daemons: DaemonSetSeen, label: str, place: Place | None, here: Collection[PodSeen]) -> bool:
+    """Whether these are a surging set's pod and its successor, for which the node took no more pods meanwhile.
+
+    Both stay: the old one is only deleted once the new one is available, and that waits for ever (upstream:
+    pkg/controller/daemon/daemon_controller.go, podsShouldBeOnNode).
+    """
+    if place is None or place.runs or not place.stays or not daemons.surges or len(here) != 2:
+        return False
+    waiting = [pod for pod in here if pod.active and not pod.node and pod.revision == label]
+    return len(waiting) == 1 and any(pod.active and pod.ready and pod.revision != label for pod in here)
+
+
+def _wrong_nodes(places: Mapping[str, Place], by_node: Mapping[str, list[PodSeen]], paired: Collection[str]) -> str:
     for node, place in places.items():
         here = len(by_node.get(node, ()))
         if here != 1 and place.runs:
             return f"{here} pods on {node}, where one belongs"
-        if here > place.stays:
+        if here > place.stays and node not in paired:
             return f"{here} pods on {node}, where {'one may stay' if place.stays else 'none belongs'}"
     for node in by_node:
         if node not in places:
@@ -57,13 +70,23 @@ def _wrong_nodes(places: Mapping[str, Place], by_node: Mapping[str, list[PodSeen
     return ""
 
 
-def _wrong_pods(daemons: DaemonSetSeen, label: str, places: Mapping[str, Place], pods: Collection[PodSeen]) -> str:
+def _wrong_pods(
+    daemons: DaemonSetSeen,
+    label: str,
+    places: Mapping[str, Place],
+    pods: Collection[PodSeen],
+    paired: Collection[str],
+) -> str:
     for pod in pods:
         # Made for a node that took it no more when it was to be bound: it may stay, and will wait for ever.
         waits = not pod.node and not places[pod.target].runs
         if not (pod.active and (pod.ready or waits)):
             return f"pod {pod.name} on {pod.target} is not ready"
-        if daemons.strategy == "RollingUpdate" and (pod.version != daemons.version or pod.revision != label):
+        if (
+            daemons.strategy == "RollingUpdate"
+            and pod.target not in paired
+            and (pod.version != daemons.version or pod.revision != label)
+        ):
             return f"pod {pod.name} is of version {pod.version}, not {daemons.version}"
     return ""
 
