@@ -148,9 +148,10 @@ class RedisBroker:
                 crashes,
                 dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
             )
-            for key, owner, children, record, needs, unsettled, crashes in reply[4:]
+            for key, owner, children, record, needs, unsettled, crashes, _ in reply[4:]
         ]
-        return Batch(queue, claims, watermarks, {each[0].decode(): _delta(*each[1:]) for each in reply[3]})
+        mirrors = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
+        return Batch(queue, claims, watermarks, mirrors, [each[7] for each in reply[4:]])
 
     def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
         """Announce writes. [] when recorded (the lease starts anew), else names already borne: nothing was recorded.

@@ -181,6 +181,8 @@ class Batch:
     claims: list[Claim]
     watermarks: dict[str, Watermark]
     mirrors: dict[str, Delta] = field(default_factory=dict)
+    waited_ms: Sequence[int] = field(default=(), compare=False)
+    """How long each key was queued, by Redis's clock; empty from the twin in memory, which does not measure it."""
 
 
 class Idle(StrEnum):

@@ -7,7 +7,8 @@
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
 -- ARGV[7..] one a queue: "queue owners [children/index/uid|namespace|name ...] [resource/version/mirror ...]": what a turn reads
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
---           {key, owner, {{child, ...} a resource, in the order they are first named}, {record}, needs, unsettled, crashes}, ...}
+--           {key, owner, {{child, ...} a resource, in the order they are first named}, {record}, needs, unsettled, crashes,
+--            ms it was queued}, ...}
 --          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
 -- needs: cache queue locks changes
@@ -168,7 +169,10 @@ for i = 1, taken do
     end
     if #waiting == 0 then redis.call('HDEL', base .. queue .. ':needs', key) end
   end
-  reply[#reply + 1] = {key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0)}
+  local waited_ms = math.max(0, now - tonumber(string.match(ids[i], '^%d+'))) -- an entry's id begins with when it was added
+  reply[#reply + 1] = {
+    key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms,
+  }
 end
 if #entries > taken then wake(1, now) end
 return reply
