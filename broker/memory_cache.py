@@ -13,7 +13,7 @@ LOCK_MAX_MS = 60_000
 
 def stored(event: Event) -> Stored:
     """What is kept of an event."""
-    return Stored(event.rv, event.uid, " ".join(event.entries), " ".join(event.wakes), event.blob or b"")
+    return Stored(event.rv, event.uid, " ".join(event.entries), " ".join(event.wakes), event.blob or b"", event.seal)
 
 
 def generation(state: EpochState, resource: str) -> str:

@@ -83,16 +83,22 @@ class Stored:
     entries: str
     wakes: str
     blob: bytes
+    seal: str = ""
 
     @property
     def cached(self) -> Cached:
         """What a reader gets."""
-        return Cached(self.rv, self.uid, self.blob)
+        return Cached(self.rv, self.uid, self.blob, self.seal)
+
+    @property
+    def head(self) -> str:
+        """The first line of its text in Redis."""
+        return f"{self.rv} {self.uid} {self.seal}" if self.seal else f"{self.rv} {self.uid}"
 
     @property
     def size(self) -> int:
         """Bytes of its text in Redis."""
-        return len(f"{self.rv} {self.uid}\n{self.entries}\n{self.wakes}\n".encode()) + len(self.blob)
+        return len(f"{self.head}\n{self.entries}\n{self.wakes}\n".encode()) + len(self.blob)
 
 
 @dataclass(slots=True)

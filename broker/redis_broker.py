@@ -218,7 +218,7 @@ class RedisBroker:
                 "del" if event.blob is None else "set",
                 event.id,
                 event.rv,
-                event.uid,
+                event.uid_and_seal,
                 event.blob or b"",
                 words,
             )
@@ -233,7 +233,7 @@ class RedisBroker:
         flat: list[str | bytes] = []
         for event in events:
             words = " ".join(event.entries) + "\n" + " ".join(event.wakes)
-            flat += (event.id, event.rv, event.uid, event.blob or b"", words)
+            flat += (event.id, event.rv, event.uid_and_seal, event.blob or b"", words)
         return bool(self._run("stage", resource, generation, lock_ms, *flat)[0] == b"OK")
 
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:

@@ -30,18 +30,20 @@ class BrokerUnreachable(Exception):
 
 
 class Cached(NamedTuple):
-    """rv, uid and blob of a cached object; the blob is the reader's own encoding."""
+    """rv, uid and blob of a cached object; the blob is the reader's own encoding.
+
+    ``seal``: a word that whoever wrote it may have put beside it; the broker keeps it and reads nothing in it.
+    """
 
     rv: str
     uid: str
     blob: bytes
+    seal: str = ""
 
     @classmethod
     def parse(cls, value: bytes) -> Cached:
-        """From a value of the cache, "rv uid\\nindex entries\\nwake keys\\nblob"."""
-        head, _, _, blob = value.split(b"\n", 3)
-        rv, uid = head.decode().split(" ", 1)
-        return cls(rv, uid, blob)
+        """From a value of the cache, "rv uid [seal]\\nindex entries\\nwake keys\\nblob"."""
+        return cls.parse_all((value,))[0]
 
     @classmethod
     def parse_all(cls, values: Sequence[bytes]) -> list[Cached]:
@@ -49,8 +51,8 @@ class Cached(NamedTuple):
         found, make = [], tuple.__new__
         for value in values:
             head, _, _, blob = value.split(b"\n", 3)
-            rv, uid = head.decode().split(" ", 1)
-            found.append(make(cls, (rv, uid, blob)))
+            words = head.decode().split(" ", 2)
+            found.append(make(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "")))
         return found
 
 
@@ -275,7 +277,10 @@ class Borne(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One change of a cached object. ``blob`` None: deleted. ``entries``: index entries. ``wakes``: "queue:key"."""
+    """One change of a cached object. ``blob`` None: deleted. ``entries``: index entries. ``wakes``: "queue:key".
+
+    ``seal``: a word to be kept beside it. A change of this alone, as of the rv alone, is no change of the object.
+    """
 
     id: str
     rv: str
@@ -283,6 +288,12 @@ class Event(NamedTuple):
     blob: bytes | None
     entries: tuple[str, ...] = ()
     wakes: tuple[str, ...] = ()
+    seal: str = ""
+
+    @property
+    def uid_and_seal(self) -> str:
+        """As the scripts take it."""
+        return f"{self.uid} {self.seal}" if self.seal else self.uid
 
 
 class Ingested(NamedTuple):

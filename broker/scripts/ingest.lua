@@ -3,7 +3,7 @@
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
 -- DERIVED unread:resource queue:state queue:stream waiters wake changes:resource:generation changes_at:resource:generation
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
--- ARGV[4..] six an event: "set" | "del"  id  rv  uid and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
+-- ARGV[4..] six an event: "set" | "del"  id  rv  uid, or "uid seal", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back; it is written last, so a replay after any failure is harmless.
 -- needs: cache queue locks reads changes
@@ -41,7 +41,7 @@ local function reindex(id, was, is)
 end
 
 for i = 4, #ARGV, 6 do
-  local op, id, rv, uid, blob = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local op, id, rv, uid, blob = ARGV[i], ARGV[i + 1], ARGV[i + 2], string.match(ARGV[i + 3], '^%S*'), ARGV[i + 4]
   local entries, wakes = string.match(ARGV[i + 5], '^([^\n]*)\n(.*)$')
   if not newer(rv, mark) then
     skipped = skipped + 1
@@ -68,7 +68,7 @@ for i = 4, #ARGV, 6 do
       redis.call('HDEL', objects, id)
     else
       reindex(id, old_entries, entries)
-      redis.call('HSET', objects, id, rv .. ' ' .. uid .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
+      redis.call('HSET', objects, id, rv .. ' ' .. ARGV[i + 3] .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
     end
   end
 end

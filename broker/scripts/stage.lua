@@ -2,7 +2,7 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED staging:resource abandoned republish generation cache:resource:generation index:resource:generation:entry
 -- ARGV[1] resource  ARGV[2] generation: the stager's nonce  ARGV[3] ms the staging lock lasts from now
--- ARGV[4..] five an object: id  rv  uid  blob  index entries and wake keys
+-- ARGV[4..] five an object: id  rv  uid, or "uid seal"  blob  index entries and wake keys
 -- Returns: {"OK"} | {"BUSY"} (another ingestor stages this resource) | {"STALE"}
 -- Invariant: the generation being read is never staged into.
 -- needs: cache

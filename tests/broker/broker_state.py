@@ -136,7 +136,7 @@ def of_memory(store: MemoryStore) -> State:
         "generation": dict(s.generation),
         "objects": {
             f"{resource}/{gen}": {
-                object_id: f"{o.rv} {o.uid}\n{o.entries}\n{o.wakes}\n" + o.blob.decode("latin-1")
+                object_id: f"{o.head}\n{o.entries}\n{o.wakes}\n" + o.blob.decode("latin-1")
                 for object_id, o in objects.items()
             }
             for (resource, gen), objects in s.objects.items()

@@ -128,7 +128,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
-    3: "8314f0f731e07c909ae59c65559f83c0fb3f9193d1803bc67124ebd3bdffb3ca",
+    3: "71d0dbc73462ebeacc36f746db648276310a08ca5555dcae8032f4dd4cf6baf0",
 }
 """SHA-256 of the released texts of all scripts, by the protocol they speak."""
 

@@ -391,7 +391,8 @@ class Twins(RuleBasedStateMachine):
         if listed and blob is None:
             blob = b"listed"
         rv = str(self.mark(resource) + offset)
-        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes))
+        seal = "" if blob is None or int(rv) % 3 == 0 else f"seal-{rv}"
+        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), seal)
 
     def mark(self, resource: str) -> int:
         return int(self.memory.store.state.watermark.get(resource, "98"))

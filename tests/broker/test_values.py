@@ -8,6 +8,7 @@ from broker.values import BACK_OFF, Cached, Entry, LoadSpec, Record, RecordedDel
 
 VALUES = [
     b"5 uid-1\nowner=u node=n1 mirror\nq:ns/a q:ns/b\nblob",
+    b"5 uid-1 k.5ea1\nowner=u\n\nblob",
     b"99999999999999999999 \n\n\n",
     b"7 u\n\n\n" + bytes(range(256)) + b"\n\n",
 ]
@@ -19,7 +20,7 @@ def test_one_object_is_read_as_many_are(value: bytes) -> None:
     assert Cached.parse_all([value, value]) == [one, one]
     assert isinstance(Cached.parse_all([value])[0], Cached)
     head, entries, wakes = value.split(b"\n")[:3]
-    assert f"{one.rv} {one.uid}".encode() == head
+    assert (f"{one.rv} {one.uid}" + f" {one.seal}" * bool(one.seal)).encode() == head
     assert b"\n".join([head, entries, wakes, one.blob]) == value
 
 
