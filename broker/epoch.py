@@ -75,6 +75,26 @@ def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script
         client.script_load(script_texts.stamped(name, number, clock))
 
 
+def end(client: redis.Redis, shard: str) -> int:
+    """End a shard's epoch and begin none: every script of it answers STALE from now on. Needs the right that ``mint``
+    needs. Returns the number that is taken by it, 0 where there was no epoch.
+
+    Raises EpochOver where one was begun meanwhile: end that too.
+    """
+    with client.pipeline(transaction=True) as pipe:
+        pipe.watch(keys.epoch(shard))  # type: ignore[no-untyped-call]
+        last = int(pipe.get(keys.epoch(shard)) or 0)
+        if not last:
+            return 0
+        pipe.multi()
+        pipe.set(keys.epoch(shard), last + 1)  # not deleted: numbers must never come again
+        try:
+            pipe.execute()
+        except WatchError:
+            raise EpochOver(f"an epoch of shard {shard} was begun while it was to be ended") from None
+    return last + 1
+
+
 def sweep_older(client: redis.Redis, number: int, shard: str = "0", step: int = 500) -> int:
     """Unlink what earlier epochs left behind. Returns how many keys went.
 

@@ -1,5 +1,9 @@
 """The fleet's Lease in the Kubernetes API: which epoch, on which Redis, in which phase. One name a cluster, so that a
 second fleet finds it taken.
+
+Each shard has one. Its name says nothing of how many shards there are, the Lease itself does: so two fleets that divide
+the cluster differently meet at the Lease of shard 0, which decides between them, and a shard's epochs go on counting
+whatever the division. ``moving`` says in shard 0's that the division was changed and the last one may still be writing.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from cluster.lease import HeldLease, LeaseCell, LeaseSpec, Swap
 from workers.io_loop import IoLoop
 
 LEASE_NAME = "oarlock"
+"""Of shard 0, and so of a fleet that is not divided."""
 _PREFIX = "oarlock.io/"
 DRAIN, OPEN = "DRAIN", "OPEN"
 HELD = "HELD"
@@ -26,7 +31,9 @@ Swapped = tuple[Swap, HeldLease | None, Answer]
 class FleetLease:
     """What the Lease says. ``holder``: who wrote it last; "" when a minter gave up in good order.
 
-    ``renewed_ms`` is the holder's wall clock. Invariant: ``epoch`` grows with every change of ``run``.
+    ``renewed_ms`` is the holder's wall clock. Invariant: ``epoch`` grows with every change of ``run``. ``shards``: into
+    how many the cluster is divided. ``moving``: how many the largest of those divisions has that may still have writes
+    in flight; 0: only this one.
     """
 
     fleet: str
@@ -37,6 +44,8 @@ class FleetLease:
     holder: str
     renewed_ms: int
     transitions: int = 0
+    shards: int = 1
+    moving: int = 0
 
     @classmethod
     def of(cls, spec: LeaseSpec) -> FleetLease:
@@ -51,6 +60,8 @@ class FleetLease:
             holder=spec.holder,
             renewed_ms=spec.renewed_ms,
             transitions=spec.transitions,
+            shards=_number(notes.get("shards")) or 1,
+            moving=_number(notes.get("moving")),
         )
 
     def spec(self, duration_ms: int, before: LeaseSpec | None) -> LeaseSpec:
@@ -63,6 +74,9 @@ class FleetLease:
             "phase": self.phase,
         }
         kept = before.annotations if before is not None else {}
+        divided = {"shards": self.shards if self.shards > 1 else None, "moving": self.moving or None}
+        kept = {name: text for name, text in kept.items() if name.removeprefix(_PREFIX) not in divided}
+        notes |= {name: str(number) for name, number in divided.items() if number is not None}
         same_epoch = before is not None and FleetLease.of(before).epoch == self.epoch
         return LeaseSpec(
             holder=self.holder,
@@ -78,8 +92,18 @@ class FleetLease:
         return FleetLease(fleet, protocol, epoch, run, DRAIN, holder, now_wall_ms, self.transitions + 1)
 
     def renewed(self, holder: str, now_wall_ms: int, phase: str = "") -> FleetLease:
-        """The same epoch, confirmed by ``holder``; in ``phase`` where one is given."""
-        return replace(self, holder=holder, renewed_ms=now_wall_ms, phase=phase or self.phase)
+        """The same epoch, confirmed by ``holder``; in ``phase`` where one is given. What is OPEN has been drained."""
+        moving = 0 if phase == OPEN else self.moving
+        return replace(self, holder=holder, renewed_ms=now_wall_ms, phase=phase or self.phase, moving=moving)
+
+    def still_moving(self, shards: int) -> int:
+        """What ``moving`` is to be where the next epoch divides the cluster into so many ``shards``."""
+        return self.moving if self.shards == shards else max(self.moving, self.shards)
+
+
+def lease_name(shard: str) -> str:
+    """The Lease of a shard: ``oarlock``, ``oarlock-1``, ``oarlock-2``, ..."""
+    return LEASE_NAME if shard == "0" else f"{LEASE_NAME}-{shard}"
 
 
 class LeaseStore(Protocol):

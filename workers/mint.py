@@ -20,6 +20,8 @@ from workers.minting import Minting, Stage
 from workers.next_step import Me, Move, Step, View, next_step
 from workers.redis_side import RedisSide
 from workers.settings import Settings
+from workers.shard_layout import Layout
+from workers.shards import SHARDS_MAX
 
 LOOK_EVERY_MS = 1_000
 LOOK_DRAINING_MS = 250
@@ -37,7 +39,8 @@ class FleetRefused(Exception):
 class EpochKeeper:
     """``broker`` is the epoch to work for, None while there is none; ``phase`` is DRAIN or OPEN then.
 
-    ``ring`` is called, on another thread, when a request on the Lease has ended. ``protocol`` is for tests.
+    ``ring`` is called, on another thread, when a request on the Lease has ended. ``layout``: of shards other than 0.
+    ``protocol`` is for tests.
     """
 
     def __init__(
@@ -49,10 +52,11 @@ class EpochKeeper:
         name: str,
         *,
         ring: Callable[[], None] = lambda: None,
+        layout: Layout | None = None,
         protocol: int = PROTOCOL,
     ) -> None:
         self._redis, self._settings, self._clock, self.name = redis, settings, clock, name
-        self._protocol = protocol
+        self._protocol, self._layout = protocol, layout
         self._watch = LeaseWatch(leases, settings.lease_ms, ring)
         self.broker: Broker | None = None
         self.phase = ""
@@ -110,6 +114,8 @@ class EpochKeeper:
 
         Raises BrokerUnreachable and EpochOver, and FleetRefused where this process must end.
         """
+        if self._layout is not None:
+            self._heed(self._layout, now_ms)
         heard = self._watch.take(now_ms)
         if heard is not None:
             self._hear(heard, now_ms)
@@ -121,11 +127,19 @@ class EpochKeeper:
         if reads and not self._watch.busy and now_ms >= self._read_due_ms:
             self._read_due_ms = now_ms + self._read_every_ms()
             self._watch.read(now_ms)
-        if self._watch.answered:
+        if self._watch.answered or (self._layout is not None and self._layout.answered):
             return 0
         drained_ms = self.minting.drained_ms if self.minting is not None else None
-        times = (self._read_due_ms, self._look_due_ms, drained_ms or 0)
+        times = [self._read_due_ms, self._look_due_ms, drained_ms or 0]
+        times += [self._layout.next_ms] if self._layout is not None else []
         return min([LOOK_EVERY_MS, *(at - now_ms for at in times if at > now_ms)])
+
+    def _heed(self, layout: Layout, now_ms: int) -> None:
+        """Have no epoch of a shard while the cluster may be divided otherwise."""
+        minting = self.minting
+        layout.step(now_ms, hurry=minting is not None and layout.settled_ms < minting.begun_ms)
+        if layout.refusal and (self.broker is not None or minting is not None):
+            self._go_away(layout.refusal)
 
     def _read_every_ms(self) -> int:
         if self.broker is None:
@@ -158,9 +172,11 @@ class EpochKeeper:
         seen, lease = self._redis.look(), self._watch.lease
         age_ms = self._clock.wall_ms() - lease.renewed_ms if lease is not None else 0
         view = View(lease, seen, self._watch.unchanged_ms(now_ms), self._watch.changed, age_ms)
-        fleet, lease_ms = self._settings.fleet_id, self._settings.lease_ms
-        me = Me(self.name, fleet, self._protocol, lease_ms, self._known, self._refused, self._attempt[0])
-        step = next_step(view, me)
+        fleet, lease_ms, shards = self._settings.fleet_id, self._settings.lease_ms, self._settings.shards
+        memory = self._known, self._refused, self._attempt[0]
+        step = next_step(view, Me(self.name, fleet, self._protocol, lease_ms, *memory, shards, self._settings.serves))
+        if self._layout is not None and self._layout.refusal and step.move is not Move.REFUSE:
+            step = Step(Move.WAIT, self._layout.refusal)
         self._say(step.move, step.why)
         match step.move:
             case Move.JOIN:
@@ -217,8 +233,16 @@ class EpochKeeper:
         self._go_away(step.why)
         before, wall_ms = self._watch.lease, self._clock.wall_ms()
         transitions = before.transitions + 1 if before is not None else 0
-        fleet = self._settings.fleet_id
-        after = FleetLease(fleet, self._protocol, step.epoch, seen.run, DRAIN, self.name, wall_ms, transitions)
+        fleet, shards = self._settings.fleet_id, self._settings.shards
+        if self._layout is not None:
+            moving = 0  # that is for shard 0's Lease to say
+        elif before is not None:
+            moving = before.still_moving(shards)
+        else:  # a Lease was lost: nobody knows what it said
+            moving = SHARDS_MAX if step.drain else 0
+        after = FleetLease(
+            fleet, self._protocol, step.epoch, seen.run, DRAIN, self.name, wall_ms, transitions, shards, moving
+        )
         if now_ms >= self._swap_due_ms:
             self._attempt = step.epoch, self._settings.drain_ms if step.drain else 0
             self._watch.swap(after, MINT, now_ms)
@@ -232,7 +256,8 @@ class EpochKeeper:
     def _go_on_minting(self, minting: Minting, now_ms: int) -> None:
         lease = self._watch.lease
         assert lease is not None
-        stage = minting.step(now_ms, lease, self._watch.confirmed_ms, not self._watch.busy)
+        settled_ms = self._layout.settled_ms if self._layout is not None else None
+        stage = minting.step(now_ms, lease, self._watch.confirmed_ms, not self._watch.busy, settled_ms)
         if minting.broker is not None and minting.seen is not None and self.broker is None:
             self.broker, self._known = minting.broker, (minting.seen.epoch, minting.seen.run)
         self._set_phase(OPEN if minting.open else DRAIN if self.broker is not None else "", now_ms)

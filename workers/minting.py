@@ -13,6 +13,7 @@ from workers.clock import Clock
 from workers.fleet_lease import FleetLease
 from workers.log_line import line
 from workers.redis_side import RedisSide
+from workers.shards import names
 
 LOOK_EVERY_MS = 250
 
@@ -39,6 +40,8 @@ class Minting:
         self.epoch = epoch
         self.broker: Broker | None = None
         self.seen: Seen | None = None
+        self.begun_ms = 0
+        """When Redis was known to have the epoch."""
         self.drained_ms: int | None = None
         self.open = False
         self._committed: Sequence[str] | None = None
@@ -56,9 +59,12 @@ class Minting:
         """All of these lists have been committed."""
         self._committed = resources
 
-    def step(self, now_ms: int, lease: FleetLease, confirmed_ms: int, may_swap: bool) -> Stage:
+    def step(
+        self, now_ms: int, lease: FleetLease, confirmed_ms: int, may_swap: bool, settled_ms: int | None = None
+    ) -> Stage:
         """Go on. ``confirmed_ms``: when the Lease was last proved to be ours; ``may_swap``: whether no request is under
-        way. Raises BrokerUnreachable and EpochOver.
+        way; ``settled_ms``: when shard 0's Lease was last asked and said that our division is the one, for a shard that
+        has to know. Raises BrokerUnreachable and EpochOver.
         """
         if self.drained_ms is None or now_ms >= self._look_due_ms:
             # Redis first: a minter that cannot reach it does not renew, and so another one takes over.
@@ -71,7 +77,7 @@ class Minting:
             return Stage.RENEW
         if self.drained_ms is None:
             self._mint(lease)
-        elif self._committed is not None:
+        elif self._committed is not None and (settled_ms is None or settled_ms >= self.begun_ms):
             self._open(self._committed)
             return Stage.OPENED
         return Stage.ON
@@ -84,12 +90,15 @@ class Minting:
         return lost
 
     def _mint(self, lease: FleetLease) -> None:
+        if lease.moving:  # D counts from the end of all that the last division had
+            self._redis.end_others(names(max(lease.moving, lease.shards))[1:])
         self._redis.mint(self.epoch)
         seen = self._redis.look()
         if not seen.intact or (seen.epoch, seen.run) != (self.epoch, lease.run):
             return  # another server by now: the next step sees it, and gives up
         # The answer is here, so the number was set before now: D counts from no earlier.
-        self.drained_ms = self._clock.mono_ms() + self._drain_ms
+        self.begun_ms = self._clock.mono_ms()
+        self.drained_ms = self.begun_ms + self._drain_ms
         self.seen, self.broker = seen, self._redis.broker(seen)
         self._redis.sweep(self.epoch)
         log.info(line("minted", epoch=self.epoch))

@@ -3,7 +3,10 @@
     Lease                      Redis                                   step
     none                       no epoch / one                          MINT without / with a drain
     another fleet's            any                                     REFUSE while it lives, else MINT
-    newer / older protocol     any                                     REFUSE / MINT
+    newer protocol             any                                     REFUSE
+    another number of shards   any                                     of shard 0: REFUSE if it is seen to be renewed,
+                                                                       WAIT until it is gone, MINT; of others: MINT
+    older protocol             any                                     MINT
     DRAIN, minter alive        the same epoch / else                   JOIN / WAIT (the minter itself: GO_ON)
     DRAIN, minter gone         the same epoch, open already / else     CONFIRM / MINT
     OPEN                       the same epoch and run, intact          JOIN; MINT if its scripts are gone
@@ -51,7 +54,8 @@ class Me:
     """Who decides, and what it remembers.
 
     ``known``: (epoch, run) it last worked in. ``refused``: an epoch it found unusable though all seemed well: its
-    scripts are gone, or the API went back behind it. ``minting``: the epoch it is minting.
+    scripts are gone, or the API went back behind it. ``minting``: the epoch it is minting. ``shard``: whose Lease it
+    is.
     """
 
     name: str
@@ -61,6 +65,8 @@ class Me:
     known: tuple[int, str] | None = None
     refused: int = 0
     minting: int = 0
+    shards: int = 1
+    shard: str = "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +103,25 @@ def next_step(view: View, me: Me) -> Step:
     if lease.protocol > me.protocol:
         mend = f"this process speaks {me.protocol}: replace it"
         return Step(Move.REFUSE, f"the fleet has been upgraded to protocol {lease.protocol}; {mend}")
+    if lease.shards != me.shards:
+        return _of_another_division(lease, view, me, mint_epoch)
     if lease.protocol < me.protocol:
         return Step(Move.MINT, f"protocol {lease.protocol} is replaced by {me.protocol}", mint_epoch)
     if lease.phase == OPEN:
         return _while_open(lease, view, me, mint_epoch)
     return _while_draining(lease, view, me, mint_epoch)
+
+
+def _of_another_division(lease: FleetLease, view: View, me: Me, mint_epoch: int) -> Step:
+    """Only one division may be at work. Shard 0's Lease decides which; who asks for another shard's knows the answer."""
+    told = f"the fleet is divided into {lease.shards}, this process into {me.shards}"
+    if me.shard == "0":
+        if view.renewed:
+            mend = "give --shards as the others do, or stop all of their ingestors first (docs/shards.md)"
+            return Step(Move.REFUSE, f"{told}, and it is alive: {mend}")
+        if view.unchanged_ms < 2 * me.lease_ms:
+            return Step(Move.WAIT, f"{told}: is it alive?")
+    return Step(Move.MINT, f"{told}; that fleet is gone", mint_epoch)
 
 
 def _agree(lease: FleetLease, seen: Seen) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Iterable
 
 import redis
 from redis.exceptions import RedisError
@@ -19,12 +20,22 @@ log = logging.getLogger("oarlock.ingest")
 
 
 class RedisSide:
-    """One shard through one client; ``guard`` is the one the client was made with. ``clock``: of the scripts."""
+    """One shard through one client; ``guard`` is the one the client was made with. ``clock``: of the scripts.
+
+    ``client_of``: a new client that reaches another shard's data; without one it is taken to lie beside ours.
+    """
 
     def __init__(
-        self, client: redis.Redis, guard: RunGuard, *, shard: str = "0", clock: str = script_texts.REDIS_TIME
+        self,
+        client: redis.Redis,
+        guard: RunGuard,
+        *,
+        shard: str = "0",
+        clock: str = script_texts.REDIS_TIME,
+        client_of: Callable[[str], redis.Redis] | None = None,
     ) -> None:
         self._client, self._guard, self._shard, self._clock = client, guard, shard, clock
+        self._client_of = client_of
 
     def look(self) -> Seen:
         """What Redis shows now. Raises BrokerUnreachable; EpochOver where the server trusted was replaced."""
@@ -51,6 +62,23 @@ class RedisSide:
             epoch.mint(self._client, number, self._shard, self._clock)
         except RedisError as error:
             raise BrokerUnreachable(f"mint: {error}") from None
+
+    def end_others(self, others: Iterable[str]) -> None:
+        """End the epochs of these shards: a division of the cluster in which they had work is over.
+
+        Raises BrokerUnreachable and EpochOver: some may not have ended; all of them are to be ended again.
+        """
+        for shard in others:
+            client = self._client_of(shard) if self._client_of is not None else self._client
+            try:
+                ended = epoch.end(client, shard)
+            except RedisError as error:
+                raise BrokerUnreachable(f"end shard {shard}: {error}") from None
+            finally:
+                if self._client_of is not None:
+                    client.close()
+            if ended:
+                log.warning(line("shard ended", shard=shard, epoch=ended))
 
     def sweep(self, number: int) -> None:
         """Unlink what earlier epochs left, in a thread of its own: nobody waits for it."""

@@ -11,6 +11,9 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from workers import shards
+from workers.shards import SHARDS_MAX
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -46,6 +49,10 @@ class Settings:
     writes_in_flight: int = 64
     failed_after: int = 5
     """Failed turns in a row before the key enters RQ's failed-job registry."""
+    shards: int = 1
+    """Into how many fleets the namespaces are divided; the same for every process of the cluster (docs/shards.md)."""
+    shard: str = ""
+    """The one this process serves, "0" to "N-1"; empty: all of them, where it can."""
 
     def __post_init__(self) -> None:
         for name in self.__annotations__:
@@ -58,11 +65,24 @@ class Settings:
         self._least("lease_ms", 3 * self.renew_every_ms, "three renew_every_ms: two lost renewals do not lose it")
         self._least("stall_ms", self.turn_limit_ms, "turn_limit_ms: a turn ends itself before its supervisor does")
         self._least("lease_ms", self.send_margin_ms, "send_margin_ms: what is announced has time to be sent")
+        if self.shards > SHARDS_MAX:
+            raise BadSetting(f"OARLOCK_SHARDS={self.shards} is out of range: it is at most {SHARDS_MAX}")
+        if self.shard and self.shard not in shards.names(self.shards):
+            raise BadSetting(
+                f"OARLOCK_SHARD={self.shard!r} is no shard of OARLOCK_SHARDS={self.shards}: give 0 to {self.shards - 1}"
+            )
 
     def _least(self, name: str, bound_ms: int, why: str) -> None:
         value_ms = getattr(self, name)
         if value_ms <= bound_ms:
             raise BadSetting(f"OARLOCK_{name.upper()}={value_ms} must be more than {bound_ms}, {why}")
+
+    @property
+    def serves(self) -> str:
+        """The shard this process serves. Raises BadSetting where it could be any of several."""
+        if self.shards > 1 and not self.shard:
+            raise BadSetting(f"OARLOCK_SHARD is not given: this process serves one shard, 0 to {self.shards - 1}")
+        return self.shard or "0"
 
     @property
     def drain_ms(self) -> int:

@@ -1,0 +1,74 @@
+"""Whether the cluster is divided as this process thinks: what shard 0's Lease says, for the ingestors of other shards.
+
+They mint only while it says so, and open an epoch only after it has said so since that epoch was begun. Whoever changes
+the division swaps that Lease first and ends every shard's epoch afterwards; so an epoch is either refused its opening
+here, or ended there before D is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from cluster.lease import HeldLease, LeaseError
+from workers.fleet_lease import FleetLease, LeaseStore
+
+SEEK_MS = 300
+"""Until the next look while something waits for its answer."""
+
+
+class Layout:
+    """Reads the Lease, never waits. ``every_ms``: how often while all is well; ``ring``: on another thread, when an
+    answer has come.
+    """
+
+    def __init__(
+        self, root: LeaseStore, fleet: str, shards: int, every_ms: int, ring: Callable[[], None] = lambda: None
+    ) -> None:
+        self._root, self._fleet, self._shards, self._every_ms, self._ring = root, fleet, shards, every_ms, ring
+        self._reading: Future[HeldLease | None] | None = None
+        self._asked_ms = 0
+        self.next_ms = 0
+        self.refusal = "the Lease of shard 0 was not read yet"
+        """Why this shard may have no epoch; "" where it may, as far as was last known."""
+        self.settled_ms = -1
+        """When the last request was sent that was answered: yes, this is the division."""
+
+    def step(self, now_ms: int, *, hurry: bool = False) -> None:
+        """Take an answer, ask again when it is time. ``hurry``: somebody waits for a new one."""
+        if self._reading is not None and self._reading.done():
+            reading, self._reading = self._reading, None
+            try:
+                self._hear(reading.result())
+            except LeaseError as error:
+                if self.settled_ms < 0:
+                    self.refusal = str(error)
+            pause_ms = SEEK_MS if self.refusal or hurry else self._every_ms
+            self.next_ms = self._asked_ms + pause_ms
+        if hurry:
+            self.next_ms = min(self.next_ms, self._asked_ms + SEEK_MS)
+        if self._reading is None and now_ms >= self.next_ms:
+            self._asked_ms = now_ms
+            self._reading = self._root.read()
+            self._reading.add_done_callback(lambda _: self._ring())
+
+    @property
+    def answered(self) -> bool:
+        """Whether ``step`` has an answer to take."""
+        return self._reading is not None and self._reading.done()
+
+    def _hear(self, held: HeldLease | None) -> None:
+        self.refusal = self._why_not(FleetLease.of(held.spec) if held is not None else None)
+        if not self.refusal:
+            self.settled_ms = self._asked_ms
+
+    def _why_not(self, root: FleetLease | None) -> str:
+        if root is None:
+            return "shard 0 has no Lease yet"
+        if root.fleet != self._fleet:
+            return f"the Lease of shard 0 belongs to fleet {root.fleet!r}"
+        if root.shards != self._shards:
+            return f"the fleet is divided into {root.shards}, this process into {self._shards}"
+        if root.moving:
+            return f"shard 0 waits until the last writes of a division into {root.moving} have landed"
+        return ""
