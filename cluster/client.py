@@ -4,6 +4,7 @@ No method raises because of an HTTP status or a broken connection: what came bac
 `cluster/outcome.py` says what a write came to. Bodies are JSON bytes prepared by the caller.
 """
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from enum import StrEnum
 from typing import Any
@@ -16,6 +17,7 @@ from cluster.forbidden import OnForbidden, log_missing
 from cluster.frames import WatchEvent
 from cluster.lease import LeaseCell
 from cluster.listing import PAGE_LIMIT, Page, list_pages
+from cluster.observer import RequestObserver, Unobserved
 from cluster.resources import Resource
 from cluster.throttle import Limiter, Unlimited
 from cluster.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
@@ -48,8 +50,10 @@ class Client:
         writes_max: int = WRITES_MAX,
         clock: Callable[[], float] = boottime_s,
         on_forbidden: OnForbidden = log_missing,
+        observer: RequestObserver | None = None,
     ) -> None:
         self.limiter: Limiter = limiter or Unlimited()
+        self._observer: RequestObserver = observer or Unobserved()
         self.transport = Transport(
             config,
             role=role,
@@ -57,6 +61,7 @@ class Client:
             writes_max=writes_max,
             clock=clock,
             on_forbidden=on_forbidden,
+            observer=observer,
         )
         self.clock = clock
 
@@ -76,7 +81,7 @@ class Client:
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Answer:
         """The object as etcd has it now (no resourceVersion is sent, so never from a lagging cache)."""
-        await self.limiter.take()
+        await self._take("GET")
         return await self.transport.read(resource.item(namespace, name))
 
     def list_pages(
@@ -245,8 +250,13 @@ class Client:
         prepaid: bool,
     ) -> Answer:
         if not prepaid:
-            await self.limiter.take()
+            await self._take(method)
         return await self.transport.write(method, path, body, content_type, deadline_s=deadline_s)
+
+    async def _take(self, method: str) -> None:
+        begun_s = time.perf_counter()
+        await self.limiter.take()
+        self._observer.limited(method, time.perf_counter() - begun_s)
 
 
 def delete_options(uid: str, resource_version: str, grace_s: int | None, propagation: str) -> bytes:

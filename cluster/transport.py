@@ -22,6 +22,7 @@ from cluster.config import ClusterConfig
 from cluster.credentials import Auth
 from cluster.errors import ConfigError
 from cluster.forbidden import OnForbidden, log_missing, missing_permission
+from cluster.observer import RequestObserver, Unobserved
 from cluster.session import Flight, TooLateError, current_flight, open_session
 from cluster.tls import tls_context
 
@@ -51,7 +52,7 @@ class Transport:
 
     config: server and credentials; role: part of the user agent; request_timeout_s: T_req;
     writes_max: writes on the wire at once, further ones wait; clock: seconds, the clock of deadlines;
-    on_forbidden: told of every answer that says we lack a permission.
+    on_forbidden: told of every answer that says we lack a permission; observer: of every request.
     Raises ConfigError from the constructor if a certificate cannot be used.
     """
 
@@ -64,9 +65,11 @@ class Transport:
         writes_max: int = WRITES_MAX,
         clock: Callable[[], float] = boottime_s,
         on_forbidden: OnForbidden = log_missing,
+        observer: RequestObserver | None = None,
     ) -> None:
         self.config = config
         self._on_forbidden = on_forbidden
+        self._observer: RequestObserver = observer or Unobserved()
         self.clock = clock
         self.request_timeout_s = request_timeout_s
         self._timeout_query = f"timeout={round(request_timeout_s * 1000)}ms"
@@ -167,9 +170,11 @@ class Transport:
                 response = await self._start(flight, auth, timeout)
                 if response.status == 200:
                     keep = True
+                    self._observer.answered(flight.method, 200, None)
                     return response
                 answer = Answer(response.status, await response.read(), _retry_after_s(response))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self._observer.answered(flight.method, NO_ANSWER, None)
             if flight.sent and isinstance(error, TimeoutError):
                 raise
             return _unanswered(flight, error)
@@ -177,6 +182,7 @@ class Transport:
             current_flight.reset(token)
             if response is not None and not keep:
                 response.close()
+        self._observer.answered(flight.method, answer.code, None)
         self._note(flight, answer, auth)
         return answer
 
@@ -191,7 +197,7 @@ class Transport:
         return renewed if renewed is not auth else None
 
     async def _exchange(self, flight: Flight, auth: Auth) -> Answer:
-        token = current_flight.set(flight)
+        token, begun_s = current_flight.set(flight), time.perf_counter()
         try:
             response = await self._start(flight, auth, self._timeout(flight.timeout_s))
             async with response:
@@ -200,9 +206,11 @@ class Transport:
             return _TOO_LATE
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             # Also when the head had come and the body broke off: what was done is in the body.
+            self._observer.answered(flight.method, NO_ANSWER, time.perf_counter() - begun_s)
             return _unanswered(flight, error)
         finally:
             current_flight.reset(token)
+        self._observer.answered(flight.method, answer.code, time.perf_counter() - begun_s)
         self._note(flight, answer, auth)
         return answer
 

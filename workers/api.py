@@ -18,6 +18,7 @@ from cluster.event_correlator import Note, ObjectRef
 from cluster.events import EventRecorder
 from cluster.forbidden import OnForbidden, log_missing
 from cluster.listing import list_all
+from cluster.observer import RequestObserver
 from cluster.resources import Resource
 from cluster.throttle import limiter
 from controllers.claim import Claimer
@@ -61,7 +62,8 @@ class TurnApi(Protocol):
 class KubeApi:
     """One process's way to the cluster. Make it after a fork. Raises ConfigError for unusable credentials.
 
-    ``on_forbidden`` is told, on the I/O thread, of every answer that says we lack a permission.
+    ``on_forbidden`` is told, on the I/O thread, of every answer that says we lack a permission; ``observer`` of every
+    request.
     """
 
     def __init__(
@@ -70,9 +72,10 @@ class KubeApi:
         settings: Settings,
         role: str = "worker",
         on_forbidden: OnForbidden = log_missing,
+        observer: RequestObserver | None = None,
     ) -> None:
         self.io = IoLoop()
-        self._on_forbidden = on_forbidden
+        self._on_forbidden, self._observer = on_forbidden, observer
         qps = settings.api_qps or None
         self._limiter = limiter(qps, settings.api_burst)
         request_timeout_s = settings.request_timeout_ms / 1000
@@ -94,6 +97,7 @@ class KubeApi:
             request_timeout_s=request_timeout_s,
             writes_max=settings.writes_in_flight,
             on_forbidden=self._on_forbidden,
+            observer=self._observer,
         )
         # Events go through a client of their own, so that they never hold up a pod.
         teller = Client(
@@ -101,6 +105,7 @@ class KubeApi:
             role=f"{role} events",
             limiter=limiter(settings.api_qps or None, settings.api_burst),
             on_forbidden=self._on_forbidden,
+            observer=self._observer,
         )
         recorder = EventRecorder(teller)
         recorder.start()

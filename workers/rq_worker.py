@@ -23,6 +23,8 @@ from broker.values import Batch, BrokerFull, BrokerUnreachable, Claim, ClaimLost
 from workers.exit_code import ExitCode
 from workers.keeper import Kept, take_seat
 from workers.log_line import line
+from workers.metrics.request_counts import RequestCounts
+from workers.metrics.turn_counts import TurnCounts
 from workers.rq_queue import KeyQueue
 from workers.rq_shell import RqShell
 from workers.seat import Seat, open_broker
@@ -51,6 +53,7 @@ class FleetWorker(RqShell):
     _seat: Seat
     _broker: RedisBroker
     _engine: TurnEngine
+    _counts: TurnCounts
 
     def __init__(self, *args: Any, seat: Seat | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -82,7 +85,9 @@ class FleetWorker(RqShell):
             seat = self._kept.seat
         self._seat = seat
         self._broker = open_broker(self.settings, self._seat.seen)
-        self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names())
+        self._counts = TurnCounts(seat.counts)
+        requests = RequestCounts(seat.counts)
+        self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names(), requests)
         gc.freeze()  # what is here now stays: a full collection in the middle of a turn would go through all of it
         try:
             worked: bool = super().work(
@@ -157,6 +162,8 @@ class FleetWorker(RqShell):
         if isinstance(reply, Idle):
             self._seat.slot.end()
             self._state = WorkerStatus.IDLE
+        else:
+            self._counts.claimed(reply)
         return reply
 
     def _wait(self, why: Idle) -> None:
@@ -180,7 +187,9 @@ class FleetWorker(RqShell):
         for claim in job.claims:
             self._seat.slot.begin(begun_ms, f"{claim.queue}:{claim.key}")
             self._turns.begin(claim.queue, claim.key, begun_ms)
+            self._counts.begun()
             turn = self._turn(job, claim)
+            self._counts.worked()
             self._turns.end()
             now_ms = self._clock.mono_ms()
             took_ms = now_ms - begun_ms
@@ -209,6 +218,7 @@ class FleetWorker(RqShell):
                     self._stoppable = False
         except ClaimLost as lost:
             log.warning(line("claim_lost", task=lost))
+            self._counts.lost(claim.queue)
             return None
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
@@ -231,6 +241,7 @@ class FleetWorker(RqShell):
         except (BrokerUnreachable, BrokerFull, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)
         for turn, in_a_row in zip(ended, failures, strict=True):
+            self._counts.finished(turn.finish, turn.failure is not None, in_a_row)
             if turn.failure is None:
                 self._pulse.tally.succeeded += 1
             else:

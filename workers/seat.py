@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import redis
 
 from broker.connection import RunGuard, connect
 from broker.epoch import Seen
 from broker.redis_broker import RedisBroker
+from workers.metrics.table import Row, own_row
 from workers.settings import Settings
 from workers.turn_slots import TurnSlot
 
@@ -23,12 +24,16 @@ TEND_TIMEOUT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """``holder``: registered in the epoch ``seen``, never used before. ``slot``: shows its keeper what it does."""
+    """``holder``: registered in the epoch ``seen``, never used before. ``slot``: shows its keeper what it does.
+
+    ``counts``: where it counts.
+    """
 
     holder: str
     supervisor: str
     seen: Seen
     slot: TurnSlot
+    counts: Row = field(default_factory=own_row)
 
 
 def new_supervisor_name() -> str:

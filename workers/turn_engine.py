@@ -8,6 +8,7 @@ from typing import Protocol
 
 from broker.redis_broker import RedisBroker
 from broker.values import Batch, Claim, Finish, Idle
+from cluster.observer import RequestObserver
 from workers.settings import Settings
 
 
@@ -31,11 +32,13 @@ class TurnEngine(Protocol):
     def close(self) -> None: ...
 
 
-EngineFactory = Callable[[Settings, RedisBroker, Sequence[str]], TurnEngine]
-"""Makes the engine of one process for these queues. Called after the last fork."""
+EngineFactory = Callable[[Settings, RedisBroker, Sequence[str], RequestObserver], TurnEngine]
+"""Makes the engine of one process for these queues; the observer hears of its requests. Called after the last fork."""
 
 
-def open_engine(settings: Settings, broker: RedisBroker, queues: Sequence[str]) -> TurnEngine:
+def open_engine(
+    settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: RequestObserver
+) -> TurnEngine:
     """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials."""
     from cluster import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
     from workers.api import KubeApi  # noqa: PLC0415
@@ -46,4 +49,5 @@ def open_engine(settings: Settings, broker: RedisBroker, queues: Sequence[str]) 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
     clock = SystemClock()
     rights = MissingRights(worker_roles(queues), clock.mono_ms)
-    return Engine(broker, KubeApi(cluster, settings, on_forbidden=rights), settings, clock, queues)
+    api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer)
+    return Engine(broker, api, settings, clock, queues)

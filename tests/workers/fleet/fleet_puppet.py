@@ -38,7 +38,9 @@ SICK = "rq:test:sick"
 class PuppetEngine:
     """Claims and ends for real; ``quiet`` turns do nothing at all, for measuring."""
 
-    def __init__(self, settings: Settings, broker: RedisBroker, queues: Sequence[str], quiet: bool = False) -> None:
+    def __init__(
+        self, settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object, quiet: bool = False
+    ) -> None:
         self._settings, self._broker, self._quiet = settings, broker, quiet
         self._specs = [LoadSpec(queue, "things") for queue in queues]
         self._log: redis.Redis = connect(settings.redis_url)
@@ -104,8 +106,8 @@ class PuppetWorker(FleetWorker):
     engine_factory = staticmethod(PuppetEngine)
 
 
-def _quiet(settings: Settings, broker: RedisBroker, queues: Sequence[str]) -> PuppetEngine:
-    return PuppetEngine(settings, broker, queues, quiet=True)
+def _quiet(settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object) -> PuppetEngine:
+    return PuppetEngine(settings, broker, queues, observer, quiet=True)
 
 
 class QuietWorker(FleetWorker):

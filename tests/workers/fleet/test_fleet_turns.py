@@ -100,7 +100,9 @@ def run(rig: Rig) -> Iterator[Callable[..., FleetWorker]]:
     def work(engine: ScriptedEngine, clock: Clock | None = None, **options: Any) -> FleetWorker:
         class Worker(FleetWorker):
             @staticmethod
-            def engine_factory(settings: Settings, broker: RedisBroker, queues: Sequence[str]) -> ScriptedEngine:
+            def engine_factory(
+                settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object
+            ) -> ScriptedEngine:
                 return engine
 
         seat = Seat("w-test", "test", epoch.current(rig.admin), slots[0])

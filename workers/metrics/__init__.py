@@ -1,0 +1,1 @@
+"""What the fleet says of itself: figures in Prometheus's formats, and whether it is alive and ready."""

@@ -1,0 +1,100 @@
+"""What a process counts, and where in its row of the shared table each number stands.
+
+A row is a fixed set of cells of eight bytes: whole numbers, then the sums of the histograms. Every label value is known
+beforehand (queues, outcomes, methods, codes), so a cell is found by arithmetic, nothing is allocated while counting,
+and nobody can make a table grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controllers.registry import QUEUES
+
+WORK_S = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""Upstream: staging/src/k8s.io/component-base/metrics/prometheus/workqueue/metrics.go (10 exponential from 10 ns)."""
+CLAIM_WAIT_S = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+WAIT_S = tuple(sorted({*WORK_S, *CLAIM_WAIT_S}))
+"""One histogram for two families: its bounds are those of both, so both are read from it without loss."""
+REQUEST_S = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+"""Upstream: staging/src/k8s.io/component-base/metrics/prometheus/restclient/metrics.go."""
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_KNOWN = (200, 201, 202, 204, 301, 302, 304, 307, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 429)
+CODES = ("<error>", *(str(code) for code in (*_KNOWN, 500, 501, 502, 503, 504)), "1xx", "2xx", "3xx", "4xx", "5xx")
+"""Of answers; "<error>" as upstream where none came. Codes that no API server usually gives share one for each hundred:
+a server cannot make labels."""
+OUTCOMES = ("done", "again", "failed", "gone", "lost")
+DEATHS = ("left", "epoch_over", "killed", "crashed")
+GC_GENERATIONS = 3
+GC_FACTS = ("collections", "collected", "uncollectable")
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """``counts``: the first of its cells, one for each bound and one above them all; ``sum``: a cell of the sums."""
+
+    bounds: tuple[float, ...]
+    counts: int
+    sum: int
+
+    @property
+    def cells(self) -> range:
+        return range(self.counts, self.counts + len(self.bounds) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCells:
+    """Of one queue. ``outcomes``: the first of the cells of OUTCOMES."""
+
+    wait: Histogram
+    work: Histogram
+    outcomes: int
+    retries: int
+
+
+class Layout:
+    """Cells of one row, the same in every process of a program."""
+
+    def __init__(self, queues: Sequence[str] = QUEUES) -> None:
+        self.ints = self.sums = 0
+        self.tick_ms = self._take()
+        self.pid = self._take()
+        self.queues = {
+            queue: QueueCells(self._histogram(WAIT_S), self._histogram(WORK_S), self._take(len(OUTCOMES)), self._take())
+            for queue in queues
+        }
+        self.codes = {method: self._take(len(CODES)) for method in METHODS}
+        self.requests = {method: self._histogram(REQUEST_S) for method in METHODS}
+        self.limits = {method: self._histogram(REQUEST_S) for method in METHODS}
+        self.gc = self._take(GC_GENERATIONS * len(GC_FACTS))
+        self.starts = self._take()
+        self.deaths = self._take(len(DEATHS))
+        self.reclaims = self._take()
+        self.releases = self._take()
+        self.epochs_lost = self._take()
+        self.leaving = self._take()
+        self.redis_silent = self._take()
+
+    def _take(self, count: int = 1) -> int:
+        at = self.ints
+        self.ints += count
+        return at
+
+    def _histogram(self, bounds: tuple[float, ...]) -> Histogram:
+        self.sums += 1
+        return Histogram(bounds, self._take(len(bounds) + 1), self.sums - 1)
+
+
+_CODE_AT = {code: at for at, code in enumerate(CODES)}
+
+
+def code_at(code: int) -> int:
+    """The place of an answer's code in CODES."""
+    known = _CODE_AT.get(str(code))
+    if known is not None:
+        return known
+    return _CODE_AT[f"{code // 100}xx"] if 100 <= code < 600 else 0
+
+
+LAYOUT = Layout()

@@ -1,0 +1,34 @@
+"""Counts what is asked of the API server; the ``cluster.observer.RequestObserver`` of every process."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from workers.metrics.layout import Histogram, code_at
+from workers.metrics.table import Row
+
+
+class RequestCounts:
+    """Called on the I/O loop's thread only, so its cells have one writer."""
+
+    def __init__(self, row: Row) -> None:
+        self._ints, self._sums, self._layout = row.ints, row.sums, row.layout
+
+    def answered(self, method: str, code: int, took_s: float | None) -> None:
+        """As RequestObserver. Methods that nothing here uses are not counted."""
+        first = self._layout.codes.get(method)
+        if first is None:
+            return
+        self._ints[first + code_at(code)] += 1
+        if took_s is not None:
+            self._observe(self._layout.requests[method], took_s)
+
+    def limited(self, method: str, waited_s: float) -> None:
+        """As RequestObserver."""
+        histogram = self._layout.limits.get(method)
+        if histogram is not None:
+            self._observe(histogram, waited_s)
+
+    def _observe(self, histogram: Histogram, value_s: float) -> None:
+        self._ints[histogram.counts + bisect_left(histogram.bounds, value_s)] += 1
+        self._sums[histogram.sum] += value_s

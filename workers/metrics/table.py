@@ -1,0 +1,58 @@
+"""Counters in memory that a supervisor shares with the processes it forks.
+
+A row belongs to a berth, not to a process: whoever works there next counts on from where the last one stopped. So what
+was counted survives a SIGKILL, nothing is counted twice, and nothing is left behind, on disk or in memory. A cell has
+one writer at a time, one thread of one process, and is eight aligned bytes; nobody locks. A process that is killed
+between the two cells of a histogram leaves one value in its counts that its sum lacks.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from operator import add
+
+from workers.metrics.layout import LAYOUT, Layout
+
+CELL_BYTES = 8
+
+
+class Row:
+    """One berth's cells: ``ints`` and ``sums`` (seconds) are written in place."""
+
+    __slots__ = ("ints", "layout", "sums")
+
+    def __init__(self, layout: Layout, ints: memoryview[int], sums: memoryview[float]) -> None:
+        self.layout, self.ints, self.sums = layout, ints, sums
+
+
+class Table:
+    """``count`` rows of zeros, in anonymous memory that processes forked from here share."""
+
+    def __init__(self, count: int, layout: Layout = LAYOUT) -> None:
+        self.layout = layout
+        width = layout.ints + layout.sums
+        memory = memoryview(mmap.mmap(-1, max(1, count * width * CELL_BYTES)))
+        self.rows: list[Row] = []
+        for at in range(0, count * width, width):
+            part = memory[at * CELL_BYTES : (at + width) * CELL_BYTES]
+            split = layout.ints * CELL_BYTES
+            self.rows.append(Row(layout, part[:split].cast("q"), part[split:].cast("d")))
+
+    def totals(self) -> tuple[list[int], list[float]]:
+        """Each cell summed over all rows."""
+        return total(self.rows, self.layout)
+
+
+def total(rows: Sequence[Row], layout: Layout = LAYOUT) -> tuple[list[int], list[float]]:
+    """Each cell summed over ``rows``."""
+    ints, sums = [0] * layout.ints, [0.0] * layout.sums
+    for row in rows:
+        ints = list(map(add, ints, row.ints))
+        sums = list(map(add, sums, row.sums))
+    return ints, sums
+
+
+def own_row() -> Row:
+    """A row nobody shares: of a process that no supervisor started."""
+    return Table(1).rows[0]

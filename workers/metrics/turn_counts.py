@@ -1,0 +1,84 @@
+"""A worker counts its turns: one addition for each thing that happens, in memory that outlives it."""
+
+from __future__ import annotations
+
+import gc
+import time
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from broker.values import Batch, Finish, Verdict
+from workers.metrics.layout import GC_FACTS, OUTCOMES, QueueCells
+from workers.metrics.table import Row
+
+GC_EVERY_S = 1.0
+_DONE, _AGAIN, _FAILED, _GONE, _LOST = range(len(OUTCOMES))
+_OUTCOME = {Verdict.OK: _DONE, Verdict.RETRY: _AGAIN, Verdict.GONE: _GONE}
+_clock_s = time.perf_counter
+
+
+class TurnCounts:
+    """Main thread only. A queue that the layout does not know is not counted."""
+
+    def __init__(self, row: Row) -> None:
+        self._ints, self._sums, self._queues = row.ints, row.sums, row.layout.queues
+        self._gc_at, self._gc_due_s = row.layout.gc, 0.0
+        self._gc_seen = _gc_facts()
+        self._begun_s = 0.0
+        self._cells: QueueCells | None = None
+
+    def claimed(self, batch: Batch) -> None:
+        """Keys were taken: how long each had been queued."""
+        cells = self._cells = self._queues.get(batch.queue)
+        if cells is not None and batch.waited_ms:
+            ints, first, bounds = self._ints, cells.wait.counts, cells.wait.bounds
+            for waited_ms in batch.waited_ms:
+                ints[first + bisect_left(bounds, waited_ms / 1_000)] += 1
+            self._sums[cells.wait.sum] += sum(batch.waited_ms) / 1_000
+        now_s = _clock_s()
+        if now_s >= self._gc_due_s:
+            self._gc_due_s = now_s + GC_EVERY_S
+            self._count_gc()
+
+    def begun(self) -> None:
+        """A turn over a key of the last batch begins."""
+        self._begun_s = _clock_s()
+
+    def worked(self) -> None:
+        """It has come to its end, whichever; it is not finished yet."""
+        cells = self._cells
+        if cells is not None:
+            took_s, work = _clock_s() - self._begun_s, cells.work
+            self._ints[work.counts + bisect_left(work.bounds, took_s)] += 1
+            self._sums[work.sum] += took_s
+
+    def lost(self, queue: str) -> None:
+        """The claim was somebody else's by then."""
+        cells = self._queues.get(queue)
+        if cells is not None:
+            self._ints[cells.outcomes + _LOST] += 1
+
+    def finished(self, finish: Finish, failed: bool, in_a_row: int) -> None:
+        """A turn was ended in Redis. ``in_a_row``: as ``Broker.finish`` answered."""
+        cells = self._queues.get(finish.queue)
+        if cells is None:
+            return
+        if in_a_row < 0:
+            outcome = _LOST
+        else:
+            outcome = _FAILED if failed else _OUTCOME[finish.verdict]
+            waits = finish.verdict is Verdict.RETRY or finish.delay_ms is not None
+            if waits or (finish.changes and any(change.op == "again" for change in finish.changes)):
+                self._ints[cells.retries] += 1
+        self._ints[cells.outcomes + outcome] += 1
+
+    def _count_gc(self) -> None:
+        """The collector's own figures begin anew with each process, so what was added since is added."""
+        now = _gc_facts()
+        for at, (new, old) in enumerate(zip(now, self._gc_seen, strict=True)):
+            self._ints[self._gc_at + at] += new - old
+        self._gc_seen = now
+
+
+def _gc_facts() -> Sequence[int]:
+    return [generation[fact] for generation in gc.get_stats() for fact in GC_FACTS]
