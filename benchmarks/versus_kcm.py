@@ -24,6 +24,7 @@ from benchmarks.tree import daemonset, replicaset
 from benchmarks.versus_kcm_failover import of_fleet, of_upstream
 from benchmarks.versus_kcm_goals import GOALS, cost, speed
 from benchmarks.versus_kcm_place import Place, Seen, await_true
+from benchmarks.versus_kcm_server import Around, ServerMeter
 from benchmarks.versus_kcm_sides import DEFAULTS, OPEN, Fleet, Side, Upstream, peak_kb
 from cluster.resources import DAEMONSETS, REPLICASETS, Resource
 
@@ -60,7 +61,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``pods_s``: until the last pod was visible; ``status_s``: until the last status; CPU in ms by role."""
+    """``pods_s``: until the last pod was visible; ``status_s``: until the last status; CPU in ms by role. ``around``: of
+    the server and the client, from the first request until the last status.
+    """
 
     side: str
     shape: Shape
@@ -69,6 +72,7 @@ class Run:
     cpu_ms: Mapping[str, float]
     peak_mb: float
     load: float
+    around: Around = Around()
 
     @property
     def cpu_ms_per_pod(self) -> float:
@@ -129,6 +133,7 @@ def measure(place: Place, side: str, shape: Shape, options: argparse.Namespace, 
         warm(place, namespace, shape.kind)
         roles = running.roles()
         seen = ending.enter_context(Seen(place, shape.kind, shape.status, shape.pods))
+        server = ServerMeter(place.pids(), place.metrics)
         meter, began_s = CpuMeter(roles), time.monotonic()
         place.create(shape.kind, namespace, shape.objects())
 
@@ -137,6 +142,7 @@ def measure(place: Place, side: str, shape: Shape, options: argparse.Namespace, 
             return len(seen.complete) >= shape.owners and len(seen.pods) >= shape.total
 
         await_true(complete, f"{side}: {shape.title}", options.limit_s)
+        around = server.spent()
         time.sleep(REST_S)
         spent = meter.spent_ns()
         peak = sum(peak_kb(pid) for _, pid in roles) / 1024
@@ -150,12 +156,21 @@ def measure(place: Place, side: str, shape: Shape, options: argparse.Namespace, 
             {role: spent_ns / 1e6 for role, spent_ns in spent.items()},
             peak,
             os.getloadavg()[0],
+            around,
         )
     say(
         f"round {number}, {shape.title}, {side}: pods {run.pods_s:.2f} s, status {run.status_s:.2f} s, "
         f"{run.cpu_ms_per_pod:.3f} ms CPU a pod {_by_role(run)}, {peak:.0f} MB, load {run.load:.1f}"
     )
+    say(f"    beside it: {_told_around(run)}")
     return run
+
+
+def _told_around(run: Run) -> str:
+    of = run.around
+    cpu = ", ".join(f"{program} {ms / run.shape.total:.3f}" for program, ms in sorted(of.cpu_ms.items()))
+    asked = ", ".join(f"{count:,} {what}" for what, count in sorted(of.requests.items(), key=lambda each: -each[1])[:6])
+    return f"{cpu} ms CPU a pod, cores idle {of.idle:.0%}; requests: {asked}"
 
 
 def _by_role(run: Run) -> str:
@@ -256,6 +271,11 @@ def _report(runs: Mapping[str, Mapping[str, Sequence[Run]]], facts: dict[str, An
                 },
                 "peak_mb": round(median(run.peak_mb for run in mine), 1),
                 "load_1m": round(median(run.load for run in mine), 2),
+                "server_cpu_ms_per_pod": round(
+                    median(sum(run.around.cpu_ms.values()) / run.shape.total for run in mine), 4
+                ),
+                "cores_idle": round(median(run.around.idle for run in mine), 3),
+                "requests": round(median(sum(run.around.requests.values()) for run in mine)),
             }
         pairs = list(zip(upstream, fleet, strict=True))
         facts[f"speed_{name}"] = round(median(speed(theirs.pods_s, ours.pods_s) for theirs, ours in pairs), 3)

@@ -44,7 +44,8 @@ class Place:
         self._ending = ExitStack()
         self._ending.callback(shutil.rmtree, self.folder, ignore_errors=True)
         try:
-            self.kubeconfig: Path = self._ending.enter_context(RealServer(self.folder / "server")).kubeconfig
+            self._server = self._ending.enter_context(RealServer(self.folder / "server"))
+            self.kubeconfig: Path = self._server.kubeconfig
             self.io = IoLoop()
             self.client = self.io.run(self._open())
         except BaseException:
@@ -63,6 +64,17 @@ class Place:
 
     async def _open(self) -> Client:
         return Client(config.load(self.kubeconfig), role="bench", writes_max=IN_FLIGHT, request_timeout_s=60.0)
+
+    def pids(self) -> dict[str, int]:
+        """Of the server's programs."""
+        return self._server.pids()
+
+    def metrics(self) -> str:
+        """The server's own counters, as it tells them to Prometheus."""
+        answer = self.io.run(self.client.transport.read("/metrics"), 30.0)
+        if not answer.ok:
+            raise Unfit(f"no metrics of the server: {answer.code} {answer.message}")
+        return answer.body.decode()
 
     def run_nodes(self, count: int) -> None:
         """Simulated nodes that neither schedule nor report again: the pods stay pending on both sides alike."""

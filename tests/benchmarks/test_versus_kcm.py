@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from benchmarks import versus_kcm
 from benchmarks.versus_kcm import Run, Shape
 from benchmarks.versus_kcm_goals import GOALS, cost, speed
+from benchmarks.versus_kcm_server import Around, requests_told
 from cluster.resources import DAEMONSETS, REPLICASETS
 
 LARGE = Shape("one", REPLICASETS, 1, 4)
@@ -83,3 +85,24 @@ def test_shapes_scale_and_ask_for_what_they_say() -> None:
     assert {each["spec"]["replicas"] for each in many} == {10}
     assert shapes["daemonset"].kind == DAEMONSETS
     assert shapes["daemonset"].controller == "daemonset"
+
+
+def test_requests_are_told_by_verb_and_resource_without_watches() -> None:
+    metrics = """# TYPE apiserver_request_total counter
+apiserver_request_total{code="201",resource="pods",scope="resource",subresource="",verb="POST"} 3
+apiserver_request_total{code="409",resource="pods",scope="resource",subresource="",verb="POST"} 1
+apiserver_request_total{code="200",resource="replicasets",scope="resource",subresource="status",verb="PATCH"} 2e+01
+apiserver_request_total{code="0",resource="pods",scope="cluster",subresource="",verb="WATCH"} 7
+apiserver_request_duration_seconds_count{resource="pods",verb="POST"} 9
+"""
+    assert requests_told(metrics) == {"POST pods": 4, "PATCH replicasets/status": 20}
+
+
+def test_what_is_beside_a_run_is_told_a_pod(capsys: pytest.CaptureFixture[str]) -> None:
+    around = Around({"etcd": 2.0, "client": 2.0}, 0.25, {"POST pods": 4, "POST events": 1})
+    fleet = replace(run("fleet", 2.0, 11.0), around=around)
+    versus_kcm._report({"large": {"upstream": [run("upstream", 1.0, 4.0)], "fleet": [fleet]}}, {})
+    _, facts = told(capsys)
+    assert facts["large_fleet"]["server_cpu_ms_per_pod"] == 1.0
+    assert facts["large_fleet"]["cores_idle"] == 0.25
+    assert facts["large_fleet"]["requests"] == 5

@@ -100,6 +100,10 @@ class RealServer:
                 raise
         raise AssertionError("unreachable")
 
+    def pids(self) -> dict[str, int]:
+        """Of what runs, by program."""
+        return {each.name: each.process.pid for each in self._running}
+
     def run_controllers(self, *names: str) -> Running:
         """Upstream's kube-controller-manager with these controllers only (names as of 1.20: `garbagecollector`)."""
         program = obtain("kube-controller-manager")["kube-controller-manager"]
