@@ -24,7 +24,7 @@ from benchmarks.tree import daemonset, replicaset
 from benchmarks.versus_kcm_failover import of_fleet, of_upstream
 from benchmarks.versus_kcm_goals import GOALS, cost, speed
 from benchmarks.versus_kcm_place import Place, Seen, await_true
-from benchmarks.versus_kcm_server import Around, ServerMeter
+from benchmarks.versus_kcm_server import NOTHING_AROUND, Around, ServerMeter
 from benchmarks.versus_kcm_sides import DEFAULTS, OPEN, Fleet, Side, Upstream, peak_kb
 from cluster.resources import DAEMONSETS, REPLICASETS, Resource
 
@@ -61,8 +61,8 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``pods_s``: until the last pod was visible; ``status_s``: until the last status; CPU in ms by role. ``around``: of
-    the server and the client, from the first request until the last status.
+    """``pods_s``: until the last pod was visible; ``status_s``: until the last status; CPU in ms by role. ``around``:
+    of the server and the client, from the first request until the last status.
     """
 
     side: str
@@ -72,7 +72,7 @@ class Run:
     cpu_ms: Mapping[str, float]
     peak_mb: float
     load: float
-    around: Around = Around()
+    around: Around = NOTHING_AROUND
 
     @property
     def cpu_ms_per_pod(self) -> float:

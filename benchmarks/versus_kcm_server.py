@@ -1,7 +1,7 @@
 """What a run asks of everything that is not measured: CPU of API server, etcd and client, requests, idle cores.
 
-On a machine whose cores are all at work the wall time of a run is the CPU of all that takes part; where cores stay idle,
-something waits instead. So these figures say which of the two a slow run is.
+On a machine whose cores are all at work the wall time of a run is the CPU of all that takes part; where cores stay
+idle, something waits instead. So these figures say which of the two a slow run is.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """``cpu_ms``: by program, api, etcd, client. ``idle``: share of all cores that did nothing. ``requests``: answered by
-    the server, watches left out, by "VERB resource"; the client's are among them.
+    """``cpu_ms``: by program, or "client". ``idle``: share of all cores that did nothing. ``requests``: answered by the
+    server, watches left out, by "VERB resource"; the client's are among them.
     """
 
     cpu_ms: Mapping[str, float] = field(default_factory=dict)
     idle: float = 0.0
     requests: Mapping[str, int] = field(default_factory=dict)
+
+
+NOTHING_AROUND = Around()
 
 
 def requests_told(metrics: str) -> Counter[str]:
