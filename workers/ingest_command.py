@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -23,22 +24,27 @@ from broker.connection import BadRedisUrl, RunGuard, connect
 from cluster import config
 from cluster.client import Client
 from cluster.errors import ConfigError
-from controllers.registry import PODS, RESOURCES
+from controllers.registry import PODS, RESOURCES, Resource
 from workers.api_source import ApiSource
 from workers.bell import Bell
 from workers.clock import Clock, SystemClock
 from workers.feed import Feed
-from workers.fleet_lease import LEASE_NAME, ApiLease
+from workers.fleet_lease import ApiLease, lease_name
 from workers.hands_off import HandsOff
 from workers.ingestor import Ingestor
 from workers.io_loop import IoLoop
 from workers.known_owners import KnownOwners
-from workers.log_line import line
+from workers.log_line import in_every_line, line
 from workers.mint import EpochKeeper, FleetRefused
 from workers.redis_side import RedisSide
 from workers.rights import INGESTOR, MissingRights
 from workers.rivals import Rivals
 from workers.settings import Settings
+from workers.shard_layout import Layout
+from workers.shard_processes import run_each
+from workers.shard_source import Ours, ShardSource
+from workers.shards import names
+from workers.source import Source
 
 RESIGN_S = 0.3
 CLOSE_S = 0.5
@@ -64,7 +70,18 @@ def run_ingestor(
     2: settings that cannot be used, a Redis that is unfit or absent (for longer than ``wait_for_redis_s``), a fleet
     this process may not work for. ``embedded``: Redis 6.2 will do. ``announce``: is given a line of facts when the
     epoch is open; prints it as JSON where it is not given. Call it on the main thread.
+
+    Where the cluster is divided and no shard is named: a process for each.
     """
+    if settings.shards > 1 and not settings.shard:
+
+        def ingest(shard: str) -> int:
+            mine = replace(settings, shard=shard)
+            return run_ingestor(mine, embedded=embedded, wait_for_redis_s=wait_for_redis_s, announce=announce)
+
+        return run_each(names(settings.shards), ingest)
+    if settings.shards > 1:
+        in_every_line(shard=settings.serves)
     try:
         process = IngestProcess(settings, announce or _print)
         process.check_redis(embedded, wait_for_redis_s)
@@ -84,7 +101,7 @@ class IngestProcess:
         self._started_ms = self._clock.mono_ms()
         self._bell = Bell()
         self._stopping = False
-        guard = RunGuard()
+        guard, shard = RunGuard(), settings.serves
         self._redis: redis.Redis = connect(settings.redis_url, guard=guard)
         cluster = config.load(settings.kubeconfig or None)
         self._client = Client(
@@ -99,7 +116,7 @@ class IngestProcess:
         self.feeds = [
             Feed(
                 resource,
-                ApiSource(self._client, resource, self._io, self._bell.ring, self._clock),
+                self._source(resource),
                 owners,
                 nonce=lambda: secrets.token_hex(8),
                 random=random.Random(),
@@ -107,13 +124,28 @@ class IngestProcess:
             )
             for resource in RESOURCES.values()
         ]
-        lease = ApiLease(self._io, self._client.lease(settings.lease_namespace, LEASE_NAME))
         name = f"ingestor-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        side = RedisSide(self._redis, guard)
-        self._keeper = EpochKeeper(side, lease, settings, self._clock, name, ring=self._bell.ring)
+        side = RedisSide(self._redis, guard, shard=shard)
+        layout = None
+        if shard != "0":
+            every_ms = settings.lease_ms // 2
+            layout = Layout(self._lease("0"), settings.fleet_id, settings.shards, every_ms, self._bell.ring)
+        self._keeper = EpochKeeper(
+            side, self._lease(shard), settings, self._clock, name, ring=self._bell.ring, layout=layout
+        )
         self.ingestor = Ingestor(
             self._keeper, self.feeds, owners, self._opened, HandsOff(rivals, settings.alongside_upstream)
         )
+
+    def _source(self, resource: Resource[Any]) -> Source:
+        source = ApiSource(self._client, resource, self._io, self._bell.ring, self._clock)
+        if self._settings.shards == 1:
+            return source
+        ours = Ours(self._settings.serves, self._settings.shards)
+        return ShardSource(source, ours, self._clock.mono_ms)
+
+    def _lease(self, shard: str) -> ApiLease:
+        return ApiLease(self._io, self._client.lease(self._settings.lease_namespace, lease_name(shard)))
 
     def check_redis(self, embedded: bool, wait_s: float) -> None:
         """Whether this Redis will do. Raises Unusable and UnfitServer."""
@@ -162,7 +194,7 @@ class IngestProcess:
     def _opened(self, number: int) -> None:
         after_ms = self._clock.mono_ms() - self._started_ms
         facts = {"event": "open", "role": "ingestor", "name": self._keeper.name, "epoch": number, "after_ms": after_ms}
-        self._announce(facts)
+        self._announce(facts | ({"shard": self._settings.serves} if self._settings.shards > 1 else {}))
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -7,8 +7,18 @@ import re
 _PLAIN = re.compile(r"[^\s\"=]+")
 
 
+_everywhere: dict[str, object] = {}
+
+
+def in_every_line(**facts: object) -> None:
+    """What this process says with all of its lines from now on, such as the shard it serves."""
+    _everywhere.update(facts)
+
+
 def line(event: str, **facts: object) -> str:
     """``line("died", worker="w-1", pid=7)`` is ``event=died worker=w-1 pid=7``; other text is quoted."""
+    if _everywhere:
+        facts |= _everywhere
     return " ".join([f"event={_word(event)}", *(f"{name}={_word(value)}" for name, value in facts.items())])
 
 
