@@ -1,0 +1,33 @@
+#!/bin/sh
+# The steps of the image, one argument each, so that they can also be followed without a container engine.
+#
+#   steps.sh wheel SOURCE OUT            build the wheel of SOURCE into OUT
+#   steps.sh install PREFIX WHEELS LOCK  a Python environment in PREFIX: what LOCK pins by hash, then the wheel, no more
+#   steps.sh system                      what the running image needs of Debian, and a place to write (as root)
+set -eu
+
+pip_quietly() { python=$1; shift; "$python" -m pip --quiet --disable-pip-version-check --no-input "$@"; }
+
+case "${1:-}" in
+  wheel)
+    pip_quietly "${PYTHON:-python3}" wheel --no-deps --wheel-dir "$3" "$2"
+    ;;
+  install)
+    "${PYTHON:-python3}" -m venv "$2"
+    pip_quietly "$2/bin/python" install --require-hashes --only-binary :all: --no-compile -r "$4"
+    pip_quietly "$2/bin/python" install --no-deps --no-index --no-compile "$3"/oarlock-*.whl
+    pip_quietly "$2/bin/python" check
+    # The image is never added to: without pip there is nothing to add with.
+    pip_quietly "$2/bin/python" uninstall --yes setuptools pip
+    ;;
+  system)
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tini >/dev/null
+    rm -rf /var/lib/apt/lists/*
+    install -d -o 65532 -g 65532 -m 0750 /var/lib/oarlock
+    ;;
+  *)
+    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
