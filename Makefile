@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-cluster check chaos bench clean
+.PHONY: help setup run test test-cluster diff-kcm check chaos bench clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: $(READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narro
 test-cluster: $(READY) ## the acceptance suite on a real kube-apiserver, built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)
 	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q tests/realserver tests/cluster/acceptance $(ARGS)
+
+diff-kcm: $(READY) ## the same scenarios beside upstream's manager, compared; SCENARIOS=300 SEED=1 FLAGS="--only 7"
+	@PYTHONPATH=tests $(BIN)/python -m differential --scenarios $(or $(SCENARIOS),20) --seed $(or $(SEED),1) $(FLAGS)
 
 check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 	@$(BIN)/ruff check .

@@ -1,0 +1,114 @@
+"""Many scenarios at once on one pair of servers, and what is told of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+
+from cluster import config
+from cluster.client import Client
+from differential import report
+from differential.generate import scenario
+from differential.hands import Hands
+from differential.play import Outcome, Patience, Table
+from differential.scene import Scenes
+from differential.sides import SIDES, Side, SideName
+
+TELL_EVERY_S = 10.0
+REQUEST_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`numbers`: the scenarios. `withheld`: index of a step that the fleet's side is not given; -1: none."""
+
+    seed: int
+    numbers: tuple[int, ...]
+    steps: int
+    concurrency: int
+    evidence: Path
+    withheld: int = -1
+
+    def show(self) -> None:
+        for number in self.numbers:
+            for index, step in enumerate(scenario(self.seed, number, self.steps)):
+                print(f"{number}/{index}: {step}")
+
+
+def run(plan: Plan) -> int:
+    """Exit code. Raises SideBroken, NotStarted, CannotObtain."""
+    began_s = time.monotonic()
+    with ExitStack() as ending:
+        folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="oarlock-sides-")))
+        say(f"seed {plan.seed}: {len(plan.numbers)} scenarios of {plan.steps} steps; starting both sides ...")
+        sides = {name: ending.enter_context(Side(name, folder / name)) for name in SIDES}
+        say(f"both are up after {time.monotonic() - began_s:.1f} s")
+        outcomes = uvloop.run(_play_all(plan, sides))
+        report.keep_logs(folder, plan.evidence, outcomes)
+    return report.conclude(plan.seed, plan.steps, outcomes, plan.evidence, time.monotonic() - began_s)
+
+
+async def _play_all(plan: Plan, sides: Mapping[SideName, Side]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    places = asyncio.Semaphore(plan.concurrency)
+    async with AsyncExitStack() as stack:
+        clients, scenes = {}, {}
+        for name, side in sides.items():
+            loaded = config.load(side.kubeconfig)
+            client = Client(loaded, role="differential", request_timeout_s=REQUEST_TIMEOUT_S)
+            clients[name] = await stack.enter_async_context(client)
+            scenes[name] = await stack.enter_async_context(Scenes(clients[name]))
+
+        async def play(number: int) -> None:
+            async with places:
+                called = f"diff-{number}"
+                seats = [(Hands(clients[name], scenes[name], called), scenes[name][called]) for name in SIDES]
+                table = Table(seats[0], seats[1], Patience())
+                steps = scenario(plan.seed, number, plan.steps)
+                outcome = await table.play(number, steps, withheld=plan.withheld)
+                outcomes.append(outcome)
+                if not outcome.good:
+                    report.write_evidence(plan.evidence, plan.seed, outcome)
+
+        playing = [asyncio.create_task(play(number)) for number in plan.numbers]
+        watching = asyncio.create_task(_watch(sides, outcomes, len(plan.numbers)))
+        done, _ = await asyncio.wait([*playing, watching], return_when=asyncio.FIRST_EXCEPTION)
+        watching.cancel()
+        for task in playing:
+            if not task.done():
+                task.cancel()
+        for task in done:
+            task.result()
+    return sorted(outcomes, key=lambda each: each.number)
+
+
+async def _watch(sides: Mapping[SideName, Side], outcomes: list[Outcome], count: int) -> None:
+    """Says how far it is; ends with the last scenario. Raises SideBroken."""
+    began_s = told_s = time.monotonic()
+    while len(outcomes) < count:
+        await asyncio.sleep(0.2)
+        for side in sides.values():
+            side.check()
+        now_s = time.monotonic()
+        if now_s - told_s >= TELL_EVERY_S:
+            told_s = now_s
+            good = sum(each.good for each in outcomes)
+            explained = sum((each.explained for each in outcomes), Counter[str]())
+            say(
+                f"{now_s - began_s:6.0f} s  {len(outcomes)}/{count} scenarios ended, {len(outcomes) - good} of them "
+                f"with differences; explained {json.dumps(dict(explained), sort_keys=True)}"
+            )
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,37 @@
+"""The steps of a scenario, from a seed.
+
+A scenario is two or three courses of events in one namespace, mixed at random: of ReplicaSets, of
+ReplicationControllers, of DaemonSets with the nodes they run on. A course goes from plot to plot; a plot ends in a
+state that is the same on both sides whatever the rules leave open.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from differential.course_daemons import Daemons
+from differential.course_replicas import Replicas
+from differential.hands import Step
+from differential.plot import Rest
+
+
+def scenario(seed: int, number: int, count: int) -> list[Step]:
+    """`count` steps of scenario `number`. The same for the same arguments, everywhere."""
+    dice = random.Random(f"{seed}/{number}")
+    courses: list[Iterator[Step | Rest]] = [
+        Replicas(random.Random(f"{seed}/{number}/rs"), "ReplicaSet").steps(),
+        Replicas(random.Random(f"{seed}/{number}/rc"), "ReplicationController").steps(),
+        Daemons(random.Random(f"{seed}/{number}/ds")).steps(),
+    ]
+    weights = dice.choice(((4, 2, 4), (6, 2, 0), (0, 1, 8), (3, 6, 1), (1, 1, 1)))
+    steps = [Step("create_node", {"name": "r0", "pool": "replicas", "labels": {}})]
+    while len(steps) < count:
+        course = dice.choices(courses, weights)[0]
+        for step in course:
+            if isinstance(step, Rest):
+                if step.may_switch:
+                    break
+            else:
+                steps.append(step)
+    return steps[:count]

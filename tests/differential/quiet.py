@@ -1,0 +1,163 @@
+"""Whether a side has come to rest, by definite signs. Pure.
+
+That nothing changes for a while is asked for besides; these say that there is nothing left to wait for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from differential.reading import (
+    NEVER_READY,
+    annotated,
+    comes,
+    is_active,
+    is_deleting,
+    is_owned,
+    is_ready,
+    phase,
+    selector,
+    selects,
+    status,
+    stays,
+    target,
+)
+from differential.scene import OWNERS, Scene
+
+Obj = dict[str, Any]
+LONG_S = 60
+"""Pods of an owner with more minReadySeconds do not become available within a scenario."""
+
+
+def unsettled(scene: Scene) -> str:
+    """What there is still to wait for, in words; empty when there is nothing."""
+    return next(_reasons(scene), "")
+
+
+def _reasons(scene: Scene) -> Iterator[str]:
+    pods, nodes = scene.all("Pod"), scene.all("Node")
+    owners = list(scene.owners())
+    yield from _of_references(scene, pods, owners)
+    for node in nodes:
+        if any(taint["key"] == "node.kubernetes.io/not-ready" for taint in node["spec"].get("taints") or ()):
+            yield f"node {node['metadata']['name']} is not ready yet"
+    for pod in pods:
+        yield from _of_pod(pod, scene)
+    has_quota = bool(scene.objects["ResourceQuota"])
+    for owner in owners:
+        name = f"{owner['kind']} {owner['metadata']['name']}"
+        for reason in _of_owner(owner, owners, pods, nodes, has_quota):
+            yield f"{name}: {reason}"
+
+
+def _of_references(scene: Scene, pods: list[Obj], owners: list[Obj]) -> Iterator[str]:
+    """What the garbage collector has still to do."""
+    living = {owner["metadata"]["uid"] for owner in owners}
+    kinds = {resource.kind for resource in OWNERS}
+    for obj in (*pods, *scene.all("ControllerRevision")):
+        for reference in obj["metadata"].get("ownerReferences") or ():
+            if reference["kind"] in kinds and reference["uid"] not in living:
+                yield f"{obj['metadata']['name']} belongs to an owner that is gone"
+
+
+def _of_pod(pod: Obj, scene: Scene) -> Iterator[str]:
+    name = pod["metadata"]["name"]
+    if is_deleting(pod):
+        if not pod["metadata"].get("finalizers"):
+            yield f"pod {name} is being deleted"
+        return
+    node_name = pod["spec"].get("nodeName")
+    if not node_name:
+        if not any(each["status"] == "False" for each in status(pod).get("conditions") or ()):
+            yield f"pod {name} was not looked at by a scheduler"
+        return
+    node = scene.get("Node", node_name)
+    if node is None:
+        yield f"pod {name} is on a node that is gone"
+    elif phase(pod) in ("", "Pending"):
+        yield f"pod {name} has not started"
+    elif phase(pod) == "Running" and is_ready(pod) is (annotated(pod).get(NEVER_READY) == "true"):
+        yield f"pod {name} is to change its readiness"
+
+
+def _of_owner(owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], has_quota: bool) -> Iterator[str]:
+    if is_deleting(owner):
+        yield "is being deleted"
+        return
+    if status(owner).get("observedGeneration", 0) != owner["metadata"]["generation"]:
+        yield "its generation is not observed"
+    pairs = selector(owner)
+    is_claimant = _only_claimant(owner, owners)
+    for pod in filter(is_active, pods):
+        if is_owned(pod, owner) and not selects(pairs, pod):
+            yield f"pod {pod['metadata']['name']} is to be released"
+        if is_claimant and selects(pairs, pod) and not pod["metadata"].get("ownerReferences"):
+            yield f"pod {pod['metadata']['name']} is to be adopted"
+    owned = [pod for pod in pods if is_owned(pod, owner)]
+    if owner["kind"] == "DaemonSet":
+        yield from _of_daemonset(owner, owned, nodes, has_quota)
+    else:
+        yield from _of_replicas(owner, [pod for pod in owned if is_active(pod)], has_quota)
+
+
+def _only_claimant(owner: Obj, owners: list[Obj]) -> bool:
+    return sum(selector(each) == selector(owner) for each in owners) == 1
+
+
+def _of_replicas(owner: Obj, active: list[Obj], has_quota: bool) -> Iterator[str]:
+    said = status(owner)
+    failing = any(each["type"] == "ReplicaFailure" for each in said.get("conditions") or ())
+    if len(active) != owner["spec"]["replicas"] and not (
+        has_quota and failing and len(active) < owner["spec"]["replicas"]
+    ):
+        yield f"{len(active)} pods of {owner['spec']['replicas']}"
+    if failing and not has_quota:
+        yield "a failure that is over is still told"
+    counts = [len(active), sum(map(is_ready, active))]
+    if [said.get("replicas", 0), said.get("readyReplicas", 0)] != counts:
+        yield f"its status does not say {counts}"
+    if owner["spec"].get("minReadySeconds", 0) < LONG_S and said.get("availableReplicas", 0) != counts[1]:
+        yield "pods are to become available"
+
+
+def _of_daemonset(owner: Obj, owned: list[Obj], nodes: list[Obj], has_quota: bool) -> Iterator[str]:
+    template, said = owner["spec"]["template"], status(owner)
+    there = {target(pod): pod for pod in owned}
+    on_node = Counter(target(pod) for pod in owned if not is_deleting(pod))
+    wanted = [node["metadata"]["name"] for node in nodes if comes(template, node)]
+    for node in nodes:
+        name = node["metadata"]["name"]
+        if on_node[name] > 1:
+            yield f"{on_node[name]} pods on {name}"
+        if on_node[name] and not stays(template, node):
+            yield f"a pod on {name}, where none should be"
+    missing = [name for name in wanted if name not in there]
+    if missing and not has_quota:
+        yield f"no pod on {missing[0]}"
+    if any(phase(pod) == "Failed" and not is_deleting(pod) for pod in owned):
+        yield "a failed pod is to be replaced"
+    desired = said.get("desiredNumberScheduled", 0)
+    if desired != len(wanted):
+        yield f"its status does not say {len(wanted)} desired"
+    if said.get("currentNumberScheduled", 0) != len(wanted) - len(missing):
+        yield f"its status does not say {len(wanted) - len(missing)} current"
+    ready = sum(is_ready(pod) and target(pod) in wanted for pod in owned)
+    if said.get("numberReady", 0) != ready:
+        yield f"its status does not say {ready} ready"
+    available = said.get("numberAvailable", 0)
+    if owner["spec"].get("minReadySeconds", 0) < LONG_S and available != ready:
+        yield "pods are to become available"
+    strategy = owner["spec"]["updateStrategy"]
+    if strategy["type"] == "RollingUpdate" and said.get("updatedNumberScheduled", 0) < desired - len(missing):
+        limit = _limit(strategy["rollingUpdate"]["maxUnavailable"], desired)
+        if desired - available < limit:
+            yield "old pods are to be replaced"
+
+
+def _limit(said: int | str, desired: int) -> int:
+    if isinstance(said, int):
+        return said
+    return math.ceil(int(said.rstrip("%")) * desired / 100)
