@@ -165,6 +165,8 @@ class Claim(NamedTuple):
     crashes: int
     others: Mapping[str, list[Cached]] = NO_OTHERS
     """Children of the further resources that the LoadSpec names, each of them present."""
+    refusal: str = ""
+    """Why what was read is not to be believed; said by whoever checked it, never by the broker. Then no turn begins."""
 
 
 @dataclass(frozen=True, slots=True)

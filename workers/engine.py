@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from broker.protocol import Broker
-from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec
+from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from cluster.listing import ListError
 from controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
@@ -23,6 +23,7 @@ from workers.ledger import Ledger
 from workers.mirror import Mirror
 from workers.relaying import relay
 from workers.settings import Settings
+from workers.signing_refusals import ObjectRefused, TurnRefused
 from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, Turn, TurnContext, Wake
 from workers.turn import turn
 
@@ -106,6 +107,8 @@ class Engine:
 
     def turn(self, batch: Batch, claim: Claim) -> Finish:
         """One turn. Raises TurnFailed (with what to keep), ClaimLost, EpochOver or BrokerUnreachable."""
+        if claim.refusal:
+            raise TurnRefused(claim.refusal, Ledger(claim).finish(Verdict.RETRY))
         if claim.queue in RELAYS:
             ledger = Ledger(claim)
             return self._run(claim, relay(claim, RELAYS[claim.queue], ledger), ledger)
@@ -132,6 +135,8 @@ class Engine:
                     result, deadline_ms = self._carry_out(claim, step, deadline_ms)
                 except ListError as error:
                     raise ledger.failure(f"live list: {error}") from None
+                except ObjectRefused as error:
+                    raise TurnRefused(str(error), ledger.finish(Verdict.RETRY)) from None
                 step = running.send(result)
         except StopIteration as end:
             finish: Finish = end.value

@@ -17,10 +17,13 @@ from workers.log_line import line
 from workers.projection import OutOfOrder, Projector
 from workers.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
 from workers.rivals import Rivals
+from workers.signing_refusals import decoded
 from workers.source import End, Ending, Source, Stream
 from workers.versions import newer
 
 CHECK_EVERY_MS = 1_000
+RELIST_REFUSED_MS = 5_000
+"""Between two lists because of cached objects that were refused: who writes them can do so again."""
 REST_MS = 20
 """Behind another ingestor: let it go ahead, then look how far it came, instead of sending what is applied already."""
 ASK_AGAIN_MS = 200
@@ -69,6 +72,7 @@ class Feed:
         self._relist: Relist | None = None
         self._due_ms = self._check_ms = self._failures = 0
         self._must_list, self._expired = False, ""
+        self._distrusted_ms = -RELIST_REFUSED_MS
         self._complained = ("", "")
         self.state = FeedState.AWAY
         self.listed = False
@@ -102,13 +106,19 @@ class Feed:
         self.listed, self._must_list, self.state = False, True, FeedState.SEEKING
         self._due_ms = 0
 
+    def distrust(self, now_ms: int) -> None:
+        """What the cache holds is not what was put there: read a list, and put it there anew."""
+        self._drop_streams()
+        self._must_list, self.state = True, FeedState.SEEKING
+        self._due_ms, self._distrusted_ms = max(now_ms, self._distrusted_ms + RELIST_REFUSED_MS), now_ms
+
     # -- a step ----------------------------------------------------------------------------------------------------
 
     def step(self, now_ms: int, may_list: bool) -> int:
         """Do the next thing. Returns ms until there may be another one; a ring of the source's bell comes earlier.
 
         ``may_list``: whether the epoch allows a list by this process now.
-        Raises EpochOver, BrokerUnreachable (make the step again later) and ApiWentBack.
+        Raises EpochOver, BrokerUnreachable (make the step again later), ApiWentBack and ObjectRefused.
         """
         if self._broker is None:
             return CHECK_EVERY_MS
@@ -169,7 +179,7 @@ class Feed:
             rv, cached = broker.look(self.name, index=[EVERY_OWNER])
             if not rv:
                 return
-            self._owners.replace(self.resource.owner_queue, (self.resource.decode(each.blob) for each in cached))
+            self._owners.replace(self.resource.owner_queue, [decoded(self.resource, each) for each in cached])
         self._owners.doubt_all()
         self.applier.start(rv)
         self.state = FeedState.WATCHING

@@ -44,6 +44,7 @@ from workers.shard_layout import Layout
 from workers.shard_processes import run_each
 from workers.shard_source import Ours, ShardSource
 from workers.shards import names
+from workers.signing_broker import sealing
 from workers.source import Source
 
 RESIGN_S = 0.3
@@ -125,7 +126,7 @@ class IngestProcess:
             for resource in RESOURCES.values()
         ]
         name = f"ingestor-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        side = RedisSide(self._redis, guard, shard=shard)
+        side = RedisSide(self._redis, guard, shard=shard, dress=sealing(settings, self._clock))
         layout = None
         if shard != "0":
             every_ms = settings.lease_ms // 2

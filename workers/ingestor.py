@@ -20,6 +20,7 @@ from workers.known_owners import KnownOwners
 from workers.log_line import line
 from workers.mint import EpochKeeper
 from workers.relist import ApiWentBack
+from workers.signing_refusals import ObjectRefused
 
 DEAF_MS = 75_000
 """As long as a watch may be silent before it is replaced."""
@@ -87,6 +88,12 @@ class Ingestor:
         except EpochOver as error:
             self._keeper.suspect(str(error))
             self._follow()
+            return 0
+        except ObjectRefused as error:
+            log.error(line("cache distrusted", resource=error.resource, why=error, mend="its list is read anew"))
+            for feed in self._feeds:
+                if feed.name == error.resource:
+                    feed.distrust(now_ms)
             return 0
         except ApiWentBack as error:
             log.critical(line("api went back", why=error))

@@ -19,6 +19,7 @@ from controllers.model import LabelSelector
 from controllers.owner_table import Owner, OwnerTable
 from controllers.registry import Resource
 from controllers.routing import orphan_entry
+from workers.signing_refusals import decoded
 
 EVERY_OWNER = "all"
 """Index entry that every owner has in the cache, so that a new ingestor can read them all at one moment."""
@@ -89,14 +90,17 @@ class KnownOwners:
             self.doubtful.update(key.partition("/")[0] for key in owners)
 
     def settle(self, broker: OrphanBroker, resources: Iterable[Resource[Any]]) -> int:
-        """Wake every owner that selects an orphan cached in a doubtful namespace. Returns how many keys it queued."""
+        """Wake every owner that selects an orphan cached in a doubtful namespace. Returns how many keys it queued.
+
+        Raises ObjectRefused, besides what the broker raises; then the namespaces stay in doubt.
+        """
         wakes: dict[str, set[str]] = {}
         entries = [orphan_entry(namespace) for namespace in sorted(self.doubtful)]
         for resource in resources:
             for at in range(0, len(entries), NAMESPACES_AT_ONCE):
                 _, orphans = broker.look(resource.plural, index=entries[at : at + NAMESPACES_AT_ONCE])
                 for cached in orphans:
-                    for queue, key in resource.route(resource.decode(cached.blob), False, self.table).wake:
+                    for queue, key in resource.route(decoded(resource, cached), False, self.table).wake:
                         wakes.setdefault(queue, set()).add(key)
         queued = sum(broker.add(queue, sorted(keys)) for queue, keys in sorted(wakes.items()))
         self.doubtful = set()

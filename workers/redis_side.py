@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 from broker import epoch, script_texts
 from broker.connection import RunGuard
 from broker.epoch import Seen
+from broker.protocol import Broker
 from broker.redis_broker import RedisBroker
 from broker.values import BrokerUnreachable, EpochOver
 from workers.log_line import line
@@ -23,6 +24,7 @@ class RedisSide:
     """One shard through one client; ``guard`` is the one the client was made with. ``clock``: of the scripts.
 
     ``client_of``: a new client that reaches another shard's data; without one it is taken to lie beside ours.
+    ``dress``: what every broker is seen through.
     """
 
     def __init__(
@@ -33,9 +35,10 @@ class RedisSide:
         shard: str = "0",
         clock: str = script_texts.REDIS_TIME,
         client_of: Callable[[str], redis.Redis] | None = None,
+        dress: Callable[[RedisBroker], Broker] = lambda broker: broker,
     ) -> None:
         self._client, self._guard, self._shard, self._clock = client, guard, shard, clock
-        self._client_of = client_of
+        self._client_of, self._dress = client_of, dress
 
     def look(self) -> Seen:
         """What Redis shows now. Raises BrokerUnreachable; EpochOver where the server trusted was replaced."""
@@ -45,10 +48,10 @@ class RedisSide:
         """Speak to whichever server answers: what it holds is to be found out."""
         self._expect(None)
 
-    def broker(self, seen: Seen) -> RedisBroker:
+    def broker(self, seen: Seen) -> Broker:
         """A broker of this epoch; from now on a connection to another server is refused with EpochOver."""
         self._expect(seen.run)
-        return RedisBroker(self._client, seen.epoch, shard=self._shard, clock=self._clock)
+        return self._dress(RedisBroker(self._client, seen.epoch, shard=self._shard, clock=self._clock))
 
     def _expect(self, run: str | None) -> None:
         """A guard asks new connections only: those there are may lead to another server, so they are given up."""

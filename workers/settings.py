@@ -25,6 +25,8 @@ class Settings:
     kubeconfig: str = ""
     """Path; empty: in-cluster credentials, else $KUBECONFIG, else ~/.kube/config."""
     fleet_id: str = "oarlock"
+    signing_key_file: str = ""
+    """Path to the keys that seal cached objects; empty: they are neither sealed nor checked (docs/signing.md)."""
     lease_namespace: str = "kube-system"
     api_qps: float = 20.0
     """Writes and reads a second of one process against the API; 0: no limit."""

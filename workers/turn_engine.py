@@ -39,15 +39,16 @@ EngineFactory = Callable[[Settings, RedisBroker, Sequence[str], RequestObserver]
 def open_engine(
     settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: RequestObserver
 ) -> TurnEngine:
-    """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials."""
+    """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
     from cluster import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
     from workers.api import KubeApi  # noqa: PLC0415
     from workers.clock import SystemClock  # noqa: PLC0415
     from workers.engine import Engine  # noqa: PLC0415
     from workers.rights import MissingRights, worker_roles  # noqa: PLC0415
+    from workers.signing_broker import sealing  # noqa: PLC0415
 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
     clock = SystemClock()
     rights = MissingRights(worker_roles(queues), clock.mono_ms)
     api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer)
-    return Engine(broker, api, settings, clock, queues)
+    return Engine(sealing(settings, clock)(broker), api, settings, clock, queues)

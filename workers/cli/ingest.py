@@ -9,12 +9,14 @@ import click
 from workers.cli import logs
 from workers.cli.options import (
     check_kubeconfig,
+    check_signing_keys,
     kubeconfig_option,
     log_format_option,
     open_redis,
     redis_option,
     redis_source,
     settings_from,
+    signing_option,
     verbose_option,
 )
 
@@ -25,6 +27,7 @@ from workers.cli.options import (
 )
 @redis_option
 @kubeconfig_option
+@signing_option
 @click.option(
     "--alongside-upstream",
     is_flag=True,
@@ -37,6 +40,7 @@ from workers.cli.options import (
 def ingest(
     redis_url: str | None,
     kubeconfig: str | None,
+    signing_key_file: str | None,
     alongside_upstream: bool,
     embedded: bool,
     verbose: int,
@@ -46,9 +50,10 @@ def ingest(
     from workers.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
 
     source = redis_source(redis_url, None)
-    settings = settings_from(source, kubeconfig)
+    settings = settings_from(source, kubeconfig, signing_key_file)
     settings = replace(settings, alongside_upstream=alongside_upstream)
     check_kubeconfig(settings.kubeconfig)
+    check_signing_keys(settings)
     open_redis(source).close()
     logs.set_up(verbose, log_format)
     return run_ingestor(settings, embedded=embedded)

@@ -20,6 +20,7 @@ from cluster import config
 from cluster.errors import ConfigError
 from workers.cli.problems import InputProblem
 from workers.settings import BadSetting, Settings
+from workers.signing import BadKeyFile, load_keyring
 from workers.up.state_dir import StateDir, StateDirUnusable, temporary_dirs
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +45,12 @@ kubeconfig_option = click.option(
     metavar="FILE",
     envvar="OARLOCK_KUBECONFIG",
     help="Default: in a pod its service account, else $KUBECONFIG, else ~/.kube/config.",
+)
+signing_option = click.option(
+    "--signing-key-file",
+    metavar="FILE",
+    envvar="OARLOCK_SIGNING_KEY_FILE",
+    help="Seal cached objects, and refuse what is not sealed: keys in base64 or hex, one a line, of 32 random bytes.",
 )
 namespace_option = click.option("--namespace", "-n", help="Only this namespace.")
 output_option = click.option(
@@ -150,14 +157,25 @@ def _without_password(url: str) -> str:
     return f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}" if at and ":" in user else url
 
 
-def settings_from(source: Source, kubeconfig: str | None) -> Settings:
+def settings_from(source: Source, kubeconfig: str | None, signing_key_file: str | None = None) -> Settings:
     """The settings of the environment with what the command line says. Raises InputProblem."""
     try:
         settings = Settings.from_env()
     except BadSetting as error:
         raise InputProblem(str(error)) from None
     settings = replace(settings, redis_url=source.url)
+    if signing_key_file:
+        settings = replace(settings, signing_key_file=signing_key_file)
     return replace(settings, kubeconfig=kubeconfig) if kubeconfig else settings
+
+
+def check_signing_keys(settings: Settings) -> None:
+    """Read the signing keys, if a file of them is named. Raises InputProblem."""
+    try:
+        if settings.signing_key_file:
+            load_keyring(settings.signing_key_file)
+    except BadKeyFile as error:
+        raise InputProblem(str(error)) from None
 
 
 def check_kubeconfig(kubeconfig: str | None) -> config.ClusterConfig:

@@ -12,12 +12,14 @@ import click
 from workers.cli import logs
 from workers.cli.options import (
     check_kubeconfig,
+    check_signing_keys,
     kubeconfig_option,
     log_format_option,
     open_redis,
     redis_option,
     redis_source,
     settings_from,
+    signing_option,
     verbose_option,
 )
 from workers.process_list import OnChange, Process
@@ -39,6 +41,7 @@ from workers.process_list import OnChange, Process
 @click.option("--queues", help="Only these controllers, such as replicaset; separated by commas. Default: all.")
 @redis_option
 @kubeconfig_option
+@signing_option
 @click.option(
     "--state-dir",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -51,6 +54,7 @@ def worker(
     queues: str | None,
     redis_url: str | None,
     kubeconfig: str | None,
+    signing_key_file: str | None,
     state_dir: Path | None,
     verbose: int,
     log_format: str,
@@ -64,8 +68,9 @@ def worker(
 
     chosen = _queues(queues, QUEUES)
     source = redis_source(redis_url, None)
-    settings = settings_from(source, kubeconfig)
+    settings = settings_from(source, kubeconfig, signing_key_file)
     check_kubeconfig(settings.kubeconfig)
+    check_signing_keys(settings)
     open_redis(source).close()
     logs.set_up(verbose, log_format)
     return run_fleet(settings, workers, queues=chosen, state_dir=state_dir, on_change=_reporter())

@@ -1,0 +1,226 @@
+"""A broker whose objects are sealed on their way in and checked on their way out: nothing else reads or writes any.
+
+A claim with an object that is refused is handed over all the same, so that its turn can be ended; it says why in
+``Claim.refusal``, and no turn is begun over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from broker.protocol import Broker
+from broker.redis_broker import RedisBroker
+from broker.values import Batch, Borne, Cached, Claim, Delta, Entry, Event, Idle, Ingested, LoadSpec
+from workers.clock import Clock
+from workers.settings import Settings
+from workers.signing import Sealer, load_keyring
+from workers.signing_refusals import ObjectRefused, Refusals
+from workers.versions import newer
+
+MANY = 64
+"""Objects of one resource in one claim from which on those found good are remembered; see blob_memo.LARGE."""
+REMEMBERED_MAX = 4_096
+OWNERS_MAX = 4_096
+
+
+class _Named(msgspec.Struct, array_like=True, gc=False):
+    """How the projection of everything in a namespace begins."""
+
+    namespace: str
+    name: str
+
+
+class _Bare(msgspec.Struct, array_like=True, gc=False):
+    """How that of a node begins."""
+
+    name: str
+
+
+_NAMED, _BARE = msgspec.msgpack.Decoder(_Named), msgspec.msgpack.Decoder(_Bare)
+
+
+def key_in(resource: str, blob: bytes) -> str:
+    """The key of the object in a projection, ``namespace/name`` or a node's name; "" where there is none."""
+    try:
+        if resource == "nodes":
+            return _BARE.decode(blob).name
+        named = _NAMED.decode(blob)
+        return f"{named.namespace}/{named.name}"
+    except (msgspec.MsgspecError, RecursionError):
+        return ""
+
+
+class SealedBroker:
+    """``inner``, sealed. What it refuses it raises as ObjectRefused, but for claims; everything is noted."""
+
+    def __init__(self, inner: Broker, sealer: Sealer, refusals: Refusals) -> None:
+        self._inner, self._sealer, self.refusals = inner, sealer, refusals
+        self.epoch = inner.epoch
+        self._good: dict[str, Cached] = {}
+        self._good_before: dict[str, Cached] = {}
+        self._owners: dict[tuple[str, str], tuple[str, str]] = {}
+        # What carries no object goes straight through.
+        self.add, self.add_after, self.add_rate_limited = inner.add, inner.add_after, inner.add_rate_limited
+        self.forget, self.num_requeues, self.register = inner.forget, inner.num_requeues, inner.register
+        self.finish, self.release, self.reclaim, self.renew = inner.finish, inner.release, inner.reclaim, inner.renew
+        self.due, self.wait, self.commit_list = inner.due, inner.wait, inner.commit_list
+        self.republish, self.open, self.hold, self.watermark = inner.republish, inner.open, inner.hold, inner.watermark
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
+        """As the broker's."""
+        return self._inner.ingest(resource, from_rv, to_rv, self._sealed(resource, events))
+
+    def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
+        """As the broker's."""
+        return self._inner.stage(resource, generation, self._sealed(resource, events), lock_ms=lock_ms)
+
+    def _sealed(self, resource: str, events: Sequence[Event]) -> list[Event]:
+        seal = self._sealer.seal
+        return [
+            event if event.blob is None else event._replace(seal=seal(resource, event.rv, event.uid, event.blob))
+            for event in events
+        ]
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def claim(
+        self,
+        holder: str,
+        nonce: str,
+        specs: Sequence[LoadSpec],
+        *,
+        lease_ms: int,
+        hold_ms: int,
+        keys_max: int = 8,
+        bytes_max: int = 262_144,
+    ) -> Batch | Idle:
+        """As the broker's. A mirror with an object that is refused stays as it was: the next claim asks again."""
+        batch = self._inner.claim(
+            holder, nonce, specs, lease_ms=lease_ms, hold_ms=hold_ms, keys_max=keys_max, bytes_max=bytes_max
+        )
+        if isinstance(batch, Idle):
+            return batch
+        spec = next(each for each in specs if each.queue == batch.queue)
+        mirrors, refusal = {}, ""
+        for resource, delta in batch.mirrors.items():
+            fault = self._fault_of_delta(resource, delta)
+            if fault:
+                refusal = self._refuse(resource, f"mirror of {batch.queue}", fault)
+            else:
+                mirrors[resource] = delta
+        claims = [claim._replace(refusal=refusal or self._refusal(spec, claim)) for claim in batch.claims]
+        return replace(batch, claims=claims, mirrors=mirrors)
+
+    def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
+        """As the broker's; where it raises ObjectRefused, nothing was recorded."""
+        borne = self._inner.record(claim, owner_uid, entries, lease_ms=lease_ms)
+        for target, cached in borne:
+            resource = target.partition("/")[0]
+            self._demand(resource, f"{claim.queue}:{claim.key}", (cached,))
+        return borne
+
+    def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
+        """As the broker's."""
+        mark, found = self._inner.look(resource, ids=ids, index=index)
+        self._demand(resource, " ".join((*ids[:1], *index[:1])), found)
+        return mark, found
+
+    def _demand(self, resource: str, where: str, cached: Sequence[Cached]) -> None:
+        fault = self._fault_of_many(resource, cached)
+        if fault:
+            raise ObjectRefused(resource, self._refuse(resource, where, fault))
+
+    def _refusal(self, spec: LoadSpec, claim: Claim) -> str:
+        """Why no turn may be begun over a claim; "" where all it brings is good."""
+        where = f"{claim.queue}:{claim.key}"
+        if claim.owner is not None:
+            fault = self._fault_of_owner(spec.owners, claim.key, claim.owner)
+            if fault:
+                return self._refuse(spec.owners, where, fault)
+        if claim.children:
+            resource = spec.children[0][0]
+            fault = self._fault_of_many(resource, claim.children)
+            if fault:
+                return self._refuse(resource, where, fault)
+        for resource, cached in claim.others.items():
+            fault = self._fault_of_many(resource, cached)
+            if fault:
+                return self._refuse(resource, where, fault)
+        return ""
+
+    def _refuse(self, resource: str, where: str, fault: str) -> str:
+        self.refusals.note(resource, where, fault)
+        return f"{resource}: {fault}"
+
+    def _fault_of_owner(self, resource: str, key: str, owner: Cached) -> str:
+        fault = self._sealer.fault(resource, owner)
+        if not fault and key_in(resource, owner.blob) != key:
+            fault = "it is another object's: it was moved here"
+        if fault:
+            return fault
+        before = self._owners.get((resource, key))
+        if before is not None and before[0] == owner.uid and newer(before[1], owner.rv):
+            return f"it is of resourceVersion {owner.rv}, but {before[1]} was seen before: it was put back"
+        if before is None and len(self._owners) >= OWNERS_MAX:
+            self._owners.clear()
+        self._owners[resource, key] = owner.uid, owner.rv
+        return ""
+
+    def _fault_of_delta(self, resource: str, delta: Delta) -> str:
+        for object_id, cached in delta.changed:
+            fault = self._sealer.fault(resource, cached)
+            if fault:
+                return fault
+            if key_in(resource, cached.blob) != object_id:
+                return "it is another object's: it was moved here"
+        return ""
+
+    def _fault_of_many(self, resource: str, many: Sequence[Cached]) -> str:
+        """That of the first that has one. An object can be there only once: twice it would count twice."""
+        if len(many) > 1 and len({each.uid for each in many}) < len(many):
+            return "it is there twice: an index was changed"
+        fault_of = self._sealer.fault
+        if len(many) < MANY:
+            for each in many:
+                fault = fault_of(resource, each)
+                if fault:
+                    return fault
+            return ""
+        good, before = self._good, self._good_before
+        for each in many:
+            seal = each.seal
+            if good.get(seal) == each:
+                continue
+            if before.get(seal) != each:
+                fault = fault_of(resource, each)
+                if fault:
+                    return fault
+            good[seal] = each
+        if len(good) >= REMEMBERED_MAX:
+            self._good, self._good_before = {}, good
+        return ""
+
+
+Dress = Callable[[RedisBroker], Broker]
+"""What a process sees its brokers through."""
+
+
+def sealing(settings: Settings, clock: Clock) -> Dress:
+    """Brokers sealed with the keys that the settings name, else as they are. Raises BadKeyFile."""
+    if not settings.signing_key_file:
+        return _as_it_is
+    keyring, refusals = load_keyring(settings.signing_key_file), Refusals(clock.mono_ms)
+
+    def sealed(broker: RedisBroker) -> Broker:
+        return SealedBroker(broker, Sealer(keyring, f"{settings.fleet_id} {broker.keys.base}"), refusals)
+
+    return sealed
+
+
+def _as_it_is(broker: RedisBroker) -> Broker:
+    return broker
