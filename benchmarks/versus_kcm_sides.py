@@ -95,7 +95,7 @@ class Fleet:
         self._redis.start()
         self.state.mkdir(exist_ok=True)
         qps, burst = self._limit
-        env = {"OARLOCK_API_QPS": "0" if self._limit == OPEN else str(qps), "OARLOCK_API_BURST": str(burst)}
+        env = {"OARLOCK_KUBE_API_QPS": "0" if self._limit == OPEN else str(qps), "OARLOCK_KUBE_API_BURST": str(burst)}
         oarlock = [sys.executable, "-m", "workers.cli"]
         for _ in range(self._ingestors):
             ingest = [*oarlock, "ingest", "--embedded", "--redis", self._redis.url("ingestor")]

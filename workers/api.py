@@ -6,7 +6,9 @@ What it does is what the steps say; what it never does is send a write twice.
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
+import time
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -39,6 +41,10 @@ RESOURCES: dict[str, Resource] = {
         resources.CONTROLLERREVISIONS,
     )
 }
+
+
+BUSY_S = 0.1
+"""So long after a write of a turn there may be another one: events keep out of its way."""
 
 
 class TurnApi(Protocol):
@@ -75,9 +81,11 @@ class KubeApi:
         observer: RequestObserver | None = None,
     ) -> None:
         self.io = IoLoop()
+        self._wrote_s = -math.inf
+        """When the last write ended; infinite while one is under way."""
         self._on_forbidden, self._observer = on_forbidden, observer
-        qps = settings.api_qps or None
-        self._limiter = limiter(qps, settings.api_burst)
+        qps = settings.kube_api_qps or None
+        self._limiter = limiter(qps, settings.kube_api_burst)
         request_timeout_s = settings.request_timeout_ms / 1000
         try:
             opened = self.io.run(self._open(config, role, request_timeout_s, settings))
@@ -99,21 +107,25 @@ class KubeApi:
             on_forbidden=self._on_forbidden,
             observer=self._observer,
         )
-        # Events go through a client of their own, so that they never hold up a pod.
+        # Events go through a client of their own, and slowly beside a turn's writes, so that they never hold up a pod.
         teller = Client(
             config,
             role=f"{role} events",
-            limiter=limiter(settings.api_qps or None, settings.api_burst),
+            limiter=limiter(settings.kube_api_qps or None, settings.kube_api_burst),
             on_forbidden=self._on_forbidden,
             observer=self._observer,
         )
-        recorder = EventRecorder(teller)
+        recorder = EventRecorder(teller, busy=lambda: time.monotonic() - self._wrote_s < BUSY_S)
         recorder.start()
         return client, teller, recorder
 
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
         """All at the same time, none after the deadline (CLOCK_BOOTTIME)."""
-        return self.io.run(self._send(writes, deadline_ms / 1000, prepaid))
+        self._wrote_s = math.inf
+        try:
+            return self.io.run(self._send(writes, deadline_ms / 1000, prepaid))
+        finally:
+            self._wrote_s = time.monotonic()
 
     async def _send(self, writes: tuple[Write, ...], deadline_s: float, prepaid: bool) -> list[Answer]:
         if len(writes) == 1:

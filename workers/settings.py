@@ -28,9 +28,9 @@ class Settings:
     signing_key_file: str = ""
     """Path to the keys that seal cached objects; empty: they are neither sealed nor checked (docs/signing.md)."""
     lease_namespace: str = "kube-system"
-    api_qps: float = 20.0
+    kube_api_qps: float = 20.0
     """Writes and reads a second of one process against the API; 0: no limit."""
-    api_burst: int = 30
+    kube_api_burst: int = 30
     terminating_replicas: bool = True
     alongside_upstream: bool = False
     """Work on although upstream's controllers are seen at work on the same kinds. It is said in the log either way."""
@@ -125,5 +125,5 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
-_MAY_BE_ZERO = ("api_qps", "send_margin_ms", "slow_turn_ms", "view_age_max_ms")
+_MAY_BE_ZERO = ("kube_api_qps", "send_margin_ms", "slow_turn_ms", "view_age_max_ms")
 _PARSERS: dict[str, Callable[[str], object]] = {"str": str, "int": int, "float": float, "bool": _truth}

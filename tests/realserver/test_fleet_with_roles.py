@@ -66,7 +66,7 @@ def start(folder: Path, name: str, arguments: list[str]) -> Running:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("OARLOCK_")}
     command = [sys.executable, "-m", "workers.cli", *arguments]
     log = folder / f"{name}.log"
-    return Running(command, log, cwd=ROOT, env={**environment, **QUICK, "OARLOCK_API_QPS": "0"})
+    return Running(command, log, cwd=ROOT, env={**environment, **QUICK, "OARLOCK_KUBE_API_QPS": "0"})
 
 
 @pytest.fixture(scope="module")

@@ -105,11 +105,11 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def connect() -> Iterator[Callable[..., KubeApi]]:
-    """``connect(server, api_qps=10.0)``."""
+    """``connect(server, kube_api_qps=10.0)``."""
     made: list[KubeApi] = []
 
     def make(server: Server, **settings: Any) -> KubeApi:
-        made.append(KubeApi(ClusterConfig(server.url), Settings(**{"api_qps": 0.0, **settings})))
+        made.append(KubeApi(ClusterConfig(server.url), Settings(**{"kube_api_qps": 0.0, **settings})))
         return made[-1]
 
     yield make
@@ -291,7 +291,7 @@ def test_committed_and_unanswered(server: Server, api: KubeApi) -> None:
 
 def test_reserve(server: Server, connect: Callable[..., KubeApi]) -> None:
     """What is there now; with too few, how long until a useful number more."""
-    api = connect(server, api_qps=0.1, api_burst=5)
+    api = connect(server, kube_api_qps=0.1, kube_api_burst=5)
     assert api.reserve(3) == Grant(3, 0)
     grant = api.reserve(4)
     assert grant.granted == 2
@@ -307,7 +307,7 @@ def test_no_limit(server: Server, api: KubeApi) -> None:
 
 def test_what_takes_a_token(server: Server, connect: Callable[..., KubeApi]) -> None:
     """Reserved writes have theirs; the others and reads take one each; probes and events take none of ours."""
-    api = connect(server, api_qps=0.01, api_burst=10)
+    api = connect(server, kube_api_qps=0.01, kube_api_burst=10)
     _, owner = server.owner()
     assert api.reserve(2) == Grant(2, 0)
     send(api, *creates(owner, 2))
@@ -322,7 +322,7 @@ def test_what_takes_a_token(server: Server, connect: Callable[..., KubeApi]) -> 
 
 def test_events(server: Server) -> None:
     """Told in the background, about the owner as the turn read it, and sent before the end."""
-    api = KubeApi(ClusterConfig(server.url), Settings(api_qps=0.0))
+    api = KubeApi(ClusterConfig(server.url), Settings(kube_api_qps=0.0))
     rv, owner = server.owner()
     api.tell(
         owner, rv, REPLICASET, [events.created("web-x"), events.create_failed("exceeded quota"), events.deleted("y")]
@@ -379,7 +379,7 @@ def test_closing_leaves_nothing_open(server: Server) -> None:
     threads = io_threads()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
-        api = KubeApi(ClusterConfig(server.url), Settings(api_qps=0.0))
+        api = KubeApi(ClusterConfig(server.url), Settings(kube_api_qps=0.0))
         _, owner = server.owner()
         send(api, *creates(owner, 1))
         api.tell(owner, "1", REPLICASET, [events.created("x")])

@@ -12,7 +12,7 @@ def test_nothing_given() -> None:
     settings = Settings.from_env({})
     assert settings == Settings()
     assert (settings.lease_ms, settings.request_timeout_ms, settings.drain_ms) == (5_000, 4_000, 14_000)
-    assert (settings.api_qps, settings.api_burst) == (20.0, 30), "as upstream's"
+    assert (settings.kube_api_qps, settings.kube_api_burst) == (20.0, 30), "as upstream's"
     assert (settings.batch_keys, settings.batch_bytes) == (8, 262_144)
 
 
@@ -20,13 +20,13 @@ def test_of_every_type() -> None:
     given = {
         "OARLOCK_REDIS_URL": "redis://other:6380/1",
         "OARLOCK_LEASE_MS": "6000",
-        "OARLOCK_API_QPS": "12.5",
+        "OARLOCK_KUBE_API_QPS": "12.5",
         "OARLOCK_TERMINATING_REPLICAS": "False",
         "OARLOCK_STATE_DIR": "not one of them",
         "LEASE_MS": "1",
     }
     settings = Settings.from_env(given)
-    assert settings == Settings("redis://other:6380/1", lease_ms=6_000, api_qps=12.5, terminating_replicas=False)
+    assert settings == Settings("redis://other:6380/1", lease_ms=6_000, kube_api_qps=12.5, terminating_replicas=False)
 
 
 def test_from_the_environment_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +48,7 @@ def test_no(word: str) -> None:
     "settings",
     [
         Settings(),
-        Settings(kubeconfig="/a b/c", api_qps=0.0, terminating_replicas=False, fleet_id="blue", slow_turn_ms=0),
+        Settings(kubeconfig="/a b/c", kube_api_qps=0.0, terminating_replicas=False, fleet_id="blue", slow_turn_ms=0),
         Settings(lease_ms=1_000, renew_every_ms=100, request_timeout_ms=10_000, turn_limit_ms=100, stall_ms=101),
     ],
 )
@@ -63,13 +63,13 @@ def test_there_and_back(settings: Settings) -> None:
         ("LEASE_MS", "soon", "OARLOCK_LEASE_MS='soon' is not a int"),
         ("LEASE_MS", "", "OARLOCK_LEASE_MS='' is not a int"),
         ("LEASE_MS", "5e3", "OARLOCK_LEASE_MS='5e3' is not a int"),
-        ("API_QPS", "many", "OARLOCK_API_QPS='many' is not a float"),
+        ("KUBE_API_QPS", "many", "OARLOCK_KUBE_API_QPS='many' is not a float"),
         ("TERMINATING_REPLICAS", "perhaps", "OARLOCK_TERMINATING_REPLICAS='perhaps' is not a bool"),
         ("WRITES_IN_FLIGHT", "0", "OARLOCK_WRITES_IN_FLIGHT=0 is out of range: it is at least 1"),
         ("BATCH_KEYS", "-1", "OARLOCK_BATCH_KEYS=-1 is out of range: it is at least 1"),
-        ("API_QPS", "-0.5", "OARLOCK_API_QPS=-0.5 is out of range: it is at least 0"),
-        ("API_QPS", "nan", "OARLOCK_API_QPS=nan is out of range: it is at least 0"),
-        ("API_QPS", "inf", "OARLOCK_API_QPS=inf is out of range: it is at least 0"),
+        ("KUBE_API_QPS", "-0.5", "OARLOCK_KUBE_API_QPS=-0.5 is out of range: it is at least 0"),
+        ("KUBE_API_QPS", "nan", "OARLOCK_KUBE_API_QPS=nan is out of range: it is at least 0"),
+        ("KUBE_API_QPS", "inf", "OARLOCK_KUBE_API_QPS=inf is out of range: it is at least 0"),
         (
             "LEASE_MS",
             "3000",

@@ -137,7 +137,7 @@ class Rig:
         extra = {
             "OARLOCK_REDIS_URL": self.redis_url(),
             "OARLOCK_KUBECONFIG": str(self.state.kubeconfig),
-            "OARLOCK_API_QPS": "0",
+            "OARLOCK_KUBE_API_QPS": "0",
             "OARLOCK_EMBEDDED": "1",
         }
         while True:

@@ -60,7 +60,7 @@ class SecondFleet:
             **self.settings.to_env(),
             "OARLOCK_REDIS_URL": self._redis.url(user),
             "OARLOCK_KUBECONFIG": str(self._kubeconfig),
-            "OARLOCK_API_QPS": "0",
+            "OARLOCK_KUBE_API_QPS": "0",
             "OARLOCK_EMBEDDED": "1",
         }
 

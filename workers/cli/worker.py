@@ -28,7 +28,7 @@ from workers.process_list import OnChange, Process
 @click.command(
     epilog="\b\nExamples:\n  oarlock worker --redis redis://worker:secret@redis:6379/0 --workers 4\n"
     "  OARLOCK_REDIS_URL=... OARLOCK_KUBECONFIG=... oarlock worker\n"
-    "\b\nEvery setting can be given as OARLOCK_<NAME>, such as OARLOCK_API_QPS=50 or OARLOCK_LEASE_MS=5000."
+    "\b\nEvery setting can be given as OARLOCK_<NAME>, such as OARLOCK_KUBE_API_QPS=50 or OARLOCK_LEASE_MS=5000."
 )
 @click.option(
     "--workers",

@@ -106,7 +106,7 @@ class Up:
         return {
             "OARLOCK_REDIS_URL": self._redis.url(user),
             "OARLOCK_KUBECONFIG": str(self._state.kubeconfig),
-            "OARLOCK_API_QPS": os.environ.get("OARLOCK_API_QPS", "0"),  # our own API server: as fast as it goes
+            "OARLOCK_KUBE_API_QPS": os.environ.get("OARLOCK_KUBE_API_QPS", "0"),  # our own API server: as fast as it goes
             "OARLOCK_EMBEDDED": "1",
         }
 

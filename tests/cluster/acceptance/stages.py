@@ -125,7 +125,7 @@ def _oarlock(arguments: list[str], log: Path, kubeconfig: Path) -> Running:
 
 
 def _ours(command: list[str], log: Path) -> Running:
-    return Running(command, log, cwd=ROOT, env=environment(**QUICK, OARLOCK_API_QPS="0"))
+    return Running(command, log, cwd=ROOT, env=environment(**QUICK, OARLOCK_KUBE_API_QPS="0"))
 
 
 def _first_line(running: Running, beginning: str) -> str:
