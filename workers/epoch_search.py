@@ -48,12 +48,12 @@ class EpochSearch:
 
     def _live(self) -> Seen | None:
         """A minter loads the scripts one by one, ``look`` last, and a worker may not ask for them in any other way."""
-        seen = epoch.current(self._client)
+        seen = epoch.current(self._client, self._settings.serves)
         if not seen.intact:
             return None
         client = open_client(self._settings, seen, TEND_TIMEOUT_S)
         try:
-            RedisBroker(client, seen.epoch).look("")
+            RedisBroker(client, seen.epoch, shard=self._settings.serves).look("")
         except EpochOver:
             return None
         finally:

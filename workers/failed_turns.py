@@ -15,7 +15,7 @@ from rq.registry import FailedJobRegistry
 from rq.results import get_key as results_key
 from rq.utils import as_text, now
 
-from workers.job import KeyJob, NotAKey, key_of
+from workers.job import KeyJob, NotAKey, key_of, shard_of_job
 from workers.log_line import line
 from workers.rq_queue import KeyQueue
 
@@ -28,8 +28,9 @@ SWEPT_AT_ONCE = 32
 class FailedTurns:
     """The registry's only writer here. Everything may raise RedisError: the registry shows, it decides nothing."""
 
-    def __init__(self, connection: redis.Redis, worker_name: str) -> None:
+    def __init__(self, connection: redis.Redis, worker_name: str, shard: str = "0", shards: int = 1) -> None:
         self._connection, self._worker_name = connection, worker_name
+        self._shard, self._shards = shard, shards
         self._next: dict[str, int] = {}
 
     def add(self, job: KeyJob, exc_string: str) -> None:
@@ -62,6 +63,8 @@ class FailedTurns:
                 key = key_of(queue.name, identifier, data or b"")
             except NotAKey:
                 continue  # not ours to take out
+            if shard_of_job(identifier, key, self._shards) != self._shard:
+                continue  # its shard counts its failures
             if failures_of(queue.name, key) == 0:
                 healed.append((identifier, key))
         with self._connection.pipeline() as pipe:

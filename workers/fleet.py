@@ -14,6 +14,7 @@ import selectors
 import signal
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from broker.epoch import Seen
@@ -23,12 +24,14 @@ from workers.children import Berth, Child, RunChild, fork_child
 from workers.clock import Clock, SystemClock
 from workers.epoch_search import EpochSearch
 from workers.exit_code import NO_BLAME, ExitCode
-from workers.log_line import line
+from workers.log_line import in_every_line, line
 from workers.process_list import OnChange, Process, file_writer
 from workers.rq_client import open_rq_client
 from workers.rq_graves import TIMEOUT_S, Graves
 from workers.seat import Seat, new_supervisor_name
 from workers.settings import Settings
+from workers.shard_processes import run_each
+from workers.shards import names, share
 from workers.supervised import run_supervised
 from workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
 from workers.turn_slots import TurnSlots
@@ -58,7 +61,7 @@ class Supervisor:
     ) -> None:
         self._settings, self._run_child, self._queues = settings, run_child, queues
         self._on_change, self._grace_ms, self._clock = on_change, grace_ms, clock or SystemClock()
-        self.name = new_supervisor_name()
+        self.name = new_supervisor_name() + (f"-s{settings.serves}" if settings.shards > 1 else "")
         slots = TurnSlots(count)
         self._berths = [Berth(slots[index]) for index in range(count)]
         self._search = EpochSearch(settings)
@@ -247,7 +250,22 @@ def run_fleet(
     state_dir: Path | None = None,
     on_change: OnChange | None = None,
 ) -> int:
-    """`oarlock worker`: ``count`` supervised RQ workers until SIGTERM. Keeps ``state_dir/workers.json`` true."""
-    told = [file_writer(state_dir / "workers.json")] if state_dir else []
+    """`oarlock worker`: ``count`` supervised RQ workers until SIGTERM. Keeps ``state_dir/workers.json`` true.
+
+    Where the cluster is divided and no shard is named: a supervisor for each, whose workers these are in turn; worker i
+    serves shard i modulo N. A shard's file is ``workers-<shard>.json``, and ``on_change`` is told by each of its own.
+    """
+    if settings.shards > 1 and not settings.shard:
+
+        def supervise(shard: str) -> int:
+            mine, workers = replace(settings, shard=shard), share(count, int(shard), settings.shards)
+            return run_fleet(mine, workers, queues=queues, state_dir=state_dir, on_change=on_change)
+
+        return run_each(names(settings.shards), supervise)
+    file = "workers.json"
+    if settings.shards > 1:
+        in_every_line(shard=settings.serves)
+        file = f"workers-{settings.serves}.json"
+    told = [file_writer(state_dir / file)] if state_dir else []
     told += [on_change] if on_change else []
     return Supervisor(settings, count, run_supervised(settings, queues), queues=queues, on_change=told).run()

@@ -12,7 +12,7 @@ from typing import Protocol
 import redis
 from rq.utils import as_text
 
-from workers.job import KeyJob, NotAKey, key_of
+from workers.job import KeyJob, NotAKey, key_of, shard_of_job
 from workers.log_line import line
 from workers.rq_queue import KeyQueue
 
@@ -30,11 +30,12 @@ class AddsKeys(Protocol):
 class Inlet:
     """Reads the list and adds the keys. A request leaves the list after its key was added, so none is lost."""
 
-    def __init__(self, connection: redis.Redis, broker: AddsKeys) -> None:
+    def __init__(self, connection: redis.Redis, broker: AddsKeys, shard: str = "0", shards: int = 1) -> None:
         self._connection, self._broker = connection, broker
+        self._shard, self._shards = shard, shards
 
     def admit(self, queue: KeyQueue, identifiers: Sequence[bytes | str]) -> int:
-        """Add the keys of these jobs, parked ones too. Returns how many were keys.
+        """Add the keys of these jobs, parked ones too. Returns how many were keys. Another shard's are left to it.
 
         Raises RedisError; EpochOver and BrokerUnreachable, after which the requests are still on the list.
         """
@@ -45,6 +46,8 @@ class Inlet:
             except NotAKey as error:
                 log.warning(line("refused", queue=queue.name, reason=error))
                 self._connection.lrem(queue.key, 1, raw)  # type: ignore[arg-type]
+                continue
+            if shard_of_job(as_text(raw), key, self._shards) != self._shard:
                 continue
             self._broker.add(queue.name, [key], unpark=True)
             with self._connection.pipeline() as pipe:

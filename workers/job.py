@@ -16,11 +16,16 @@ import msgpack  # type: ignore[import-untyped]
 from rq.exceptions import DeserializationError, InvalidJobOperation
 from rq.job import Job
 
+from workers.shards import shard_of
+
 FUNCTION = "oarlock.turn"
 """Stands where RQ keeps a function's name. It is compared, never imported."""
 
 DATA_BYTES_MAX = 4096
 _KEY = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9.]{0,252}/)?[A-Za-z0-9][-A-Za-z0-9.]{0,252}")
+
+
+_SHARD = re.compile(r"-s([0-9]{1,2})$")
 
 
 class MsgpackSerializer:
@@ -43,9 +48,21 @@ class NotAKey(Exception):
     """Job data that does not name a key of the queue it lies in."""
 
 
-def job_id(queue: str, key: str) -> str:
-    """The one id a key has: RQ allows letters, digits, _ and - only."""
-    return f"{queue}-{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}"
+def job_id(queue: str, key: str, shard: str = "0") -> str:
+    """The one id a key has: RQ allows letters, digits, _ and - only.
+
+    A key without namespace is in the queue of every shard, so its job says whose it is: ``...-s1``; without: shard 0's.
+    """
+    own = "" if shard == "0" or "/" in key else f"-s{shard}"
+    return f"{queue}-{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}{own}"
+
+
+def shard_of_job(identifier: str, key: str, shards: int) -> str:
+    """The shard of the key that a job names."""
+    namespace, slash, _ = key.partition("/")
+    if slash or shards == 1:
+        return shard_of(namespace, shards)
+    return identifier.rpartition("-s")[2] if _SHARD.search(identifier) else "0"
 
 
 def key_of(queue: str, identifier: str, data: bytes) -> str:
@@ -60,7 +77,8 @@ def key_of(queue: str, identifier: str, data: bytes) -> str:
         raise NotAKey("not one key")
     if not _KEY.fullmatch(args[0]):
         raise NotAKey(f"not a key: {args[0][:80]!r}")
-    if identifier != job_id(queue, args[0]):
+    shard = _SHARD.search(identifier)
+    if identifier != job_id(queue, args[0], shard[1] if shard else "0"):
         raise NotAKey(f"{identifier[:80]!r} is not the job of {args[0]} in {queue}")
     return args[0]
 
@@ -84,13 +102,13 @@ class KeyJob(Job):  # type: ignore[misc]
         super().__init__(id, connection, MsgpackSerializer)
 
     @classmethod
-    def of(cls, queue: str, key: str, connection: Any) -> KeyJob:
+    def of(cls, queue: str, key: str, connection: Any, shard: str = "0") -> KeyJob:
         """The job of a key, not yet stored anywhere."""
         job: KeyJob = cls.create(
             FUNCTION,
             args=(key,),
             connection=connection,
-            id=job_id(queue, key),
+            id=job_id(queue, key, shard),
             origin=queue,
             description=f"{queue} {key}",
         )

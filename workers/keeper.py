@@ -61,7 +61,7 @@ def take_seat(settings: Settings, worker_name: str, queues: Sequence[str], rq: r
         if seen is not None:
             client = open_client(settings, seen, TEND_TIMEOUT_S)
             try:
-                RedisBroker(client, seen.epoch).register(holder, supervisor, queues)
+                RedisBroker(client, seen.epoch, shard=settings.serves).register(holder, supervisor, queues)
                 break
             except (*REFUSALS, EpochOver) as error:
                 log.warning(line("waiting", reason=error))

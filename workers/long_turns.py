@@ -39,9 +39,15 @@ class LongTurns:
     """``current`` is set and cleared by the main thread. What is written here may fail without harm."""
 
     def __init__(
-        self, connection: redis.Redis, worker_name: str, worker_key: str, worker_ttl_s: int, clock: Clock
+        self,
+        connection: redis.Redis,
+        worker_name: str,
+        worker_key: str,
+        worker_ttl_s: int,
+        clock: Clock,
+        shard: str = "0",
     ) -> None:
-        self._connection, self._clock = connection, clock
+        self._connection, self._clock, self._shard = connection, clock, shard
         self._worker_name, self._worker_key, self._worker_ttl_s = worker_name, worker_key, worker_ttl_s
         self.current: Current | None = None
         self._showing: Current | None = None
@@ -85,12 +91,12 @@ class LongTurns:
                     self._show(turn, known)
 
     def _show(self, turn: Current, known: bool) -> None:
-        identifier = job_id(turn.queue, turn.key)
+        identifier = job_id(turn.queue, turn.key, self._shard)
         try:
             with self._connection.pipeline() as pipe:
                 if not known:
                     self._made_job = not self._connection.exists(KeyJob.key_for(identifier))
-                    job = KeyJob.of(turn.queue, turn.key, self._connection)
+                    job = KeyJob.of(turn.queue, turn.key, self._connection, self._shard)
                     job.worker_name, job.started_at, job._status = self._worker_name, now(), JobStatus.STARTED
                     if self._made_job:
                         job.save(pipe, include_meta=False, include_result=False)
@@ -113,7 +119,7 @@ class LongTurns:
             with self._connection.pipeline() as pipe:
                 pipe.hdel(self._worker_key, "current_job")
                 if self._made_job:
-                    pipe.delete(KeyJob.key_for(job_id(shown.queue, shown.key)))
+                    pipe.delete(KeyJob.key_for(job_id(shown.queue, shown.key, self._shard)))
                 pipe.execute()
         except RedisError as error:
             log.warning(line("rq_silent", error=error))

@@ -113,7 +113,7 @@ def next_step(view: View, me: Me) -> Step:
 
 
 def _of_another_division(lease: FleetLease, view: View, me: Me, mint_epoch: int) -> Step:
-    """Only one division may be at work. Shard 0's Lease decides which; who asks for another shard's knows the answer."""
+    """Only one division may be at work. Shard 0's Lease decides which; who looks at another has read that one."""
     told = f"the fleet is divided into {lease.shards}, this process into {me.shards}"
     if me.shard == "0":
         if view.renewed:

@@ -14,6 +14,7 @@ from broker import keys
 from broker.connection import connect
 from workers.job import KeyJob, MsgpackSerializer
 from workers.settings import Settings
+from workers.shards import names
 
 
 class KeyQueue(Queue):  # type: ignore[misc]
@@ -27,12 +28,15 @@ class KeyQueue(Queue):  # type: ignore[misc]
 
     @property
     def count(self) -> int:
-        """Keys in the stream, and requests in the inlet that no worker has read yet."""
+        """Keys in the stream, of all shards, and requests in the inlet that no worker has read yet."""
         inlet = int(self.connection.llen(self.key))
         settings = Settings.from_env()
         client = connect(settings.redis_url) if settings.rq_redis_url else self.connection
-        number = int(client.get(keys.epoch()) or 0)
-        return inlet + (int(client.xlen(keys.Keys(number).stream(self.name))) if number else 0)
+        return inlet + sum(self._queued(client, shard) for shard in names(settings.shards))
+
+    def _queued(self, client: Any, shard: str) -> int:
+        number = int(client.get(keys.epoch(shard)) or 0)
+        return int(client.xlen(keys.Keys(number, shard).stream(self.name))) if number else 0
 
     def _refuse(self, *args: Any, **options: Any) -> NoReturn:
         raise NotImplementedError(

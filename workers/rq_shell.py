@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -31,7 +32,7 @@ from workers.rq_client import with_manners
 from workers.rq_pulse import Pulse
 from workers.rq_queue import KeyQueue
 from workers.rq_upkeep import clean_up, enter_again
-from workers.settings import Settings
+from workers.settings import BadSetting, Settings
 from workers.steps import TurnFailed
 from workers.turn_limit import TurnLimit
 
@@ -48,6 +49,15 @@ class UnknownQueue(ValueError):
 
 class TurnStopped(Exception):
     """`stop-job`: the turn is ended, its key stays and is tried again."""
+
+
+def _shard_of(settings: Settings) -> str:
+    """The shard a worker serves. RQ's command line shows a traceback for what it does not know: one line instead."""
+    try:
+        return settings.serves
+    except BadSetting as error:
+        print(f"oarlock: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 class RqShell(SimpleWorker):  # type: ignore[misc]
@@ -83,8 +93,9 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self._clock = clock or SystemClock()
         self._rq_ttl_s = self.worker_ttl + GONE_AFTER_S
         self._pulse = Pulse(self.connection, self.key, self._rq_ttl_s, self.queues)
-        self._turns = LongTurns(self.connection, self.name, self.key, self._rq_ttl_s, self._clock)
-        self._failed = FailedTurns(self.connection, self.name)
+        self._shard = _shard_of(self.settings)
+        self._turns = LongTurns(self.connection, self.name, self.key, self._rq_ttl_s, self._clock, self._shard)
+        self._failed = FailedTurns(self.connection, self.name, self._shard, self.settings.shards)
         self._suspended = self._stoppable = False
         self._pulse_at_ms = self._sweep_at_ms = 0
         self._rq_trouble = ""
@@ -108,7 +119,8 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
                 enter_again(self)
             for queue in self.queues:
                 if queue.name in heard.requests:
-                    Inlet(self.connection, broker).admit(queue, heard.requests[queue.name])
+                    inlet = Inlet(self.connection, broker, self._shard, self.settings.shards)
+                    inlet.admit(queue, heard.requests[queue.name])
                 if queue.name in heard.failing and now_ms >= self._sweep_at_ms:
                     self._failed.sweep(queue, broker.num_requeues)
             if now_ms >= self._sweep_at_ms:
@@ -190,7 +202,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def get_current_job_id(self, pipeline: Any = None) -> str | None:
         """Of the turn being run, also of a short one that RQ's keys do not show."""
         turn = self._turns.current
-        return job_id(turn.queue, turn.key) if turn is not None else None
+        return job_id(turn.queue, turn.key, self._shard) if turn is not None else None
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
         """`stop-job`, heard by RQ's command thread: the turn runs on the main thread, so it is ended there."""
@@ -208,7 +220,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
 
     def _report(self, queue: str, key: str, failure: BaseException, in_a_row: int) -> None:
         """RQ's exception handlers hear of every failed turn, its failed-job registry of keys that keep failing."""
-        job = KeyJob.of(queue, key, self.connection)
+        job = KeyJob.of(queue, key, self.connection, self._shard)
         self.handle_exception(job, type(failure), failure, failure.__traceback__)
         if in_a_row >= self.settings.failed_after and not self.disable_default_exception_handler:
             try:

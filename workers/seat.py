@@ -51,4 +51,5 @@ def open_client(settings: Settings, seen: Seen, timeout_s: float) -> redis.Redis
 def open_broker(settings: Settings, seen: Seen) -> RedisBroker:
     """A worker's broker, with a connection of its own to wait on."""
     waiting = open_client(settings, seen, WAIT_TIMEOUT_S)
-    return RedisBroker(open_client(settings, seen, CALL_TIMEOUT_S), seen.epoch, blocking=waiting)
+    client = open_client(settings, seen, CALL_TIMEOUT_S)
+    return RedisBroker(client, seen.epoch, shard=settings.serves, blocking=waiting)

@@ -170,5 +170,5 @@ class Tender:
 def open_tender(settings: Settings, seen: Seen, clock: Clock) -> Tender:
     """A tender of one epoch on connections of its own."""
     client = open_client(settings, seen, TEND_TIMEOUT_S)
-    broker = RedisBroker(client, seen.epoch)
+    broker = RedisBroker(client, seen.epoch, shard=settings.serves)
     return Tender(broker, TimerWait(client, broker.keys.of("timer")), settings, clock)
