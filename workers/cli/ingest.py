@@ -19,6 +19,7 @@ from workers.cli.options import (
     signing_option,
     verbose_option,
 )
+from workers.cli.shard_options import shard_option, shards_option, with_shards
 
 
 @click.command(
@@ -35,6 +36,8 @@ from workers.cli.options import (
     help="Work on although kube-controller-manager is seen at work on the same kinds.",
 )
 @click.option("--embedded", is_flag=True, envvar="OARLOCK_EMBEDDED", hidden=True, help="Redis 6.2 will do.")
+@shards_option
+@shard_option
 @verbose_option
 @log_format_option
 def ingest(
@@ -43,6 +46,8 @@ def ingest(
     signing_key_file: str | None,
     alongside_upstream: bool,
     embedded: bool,
+    shards: int | None,
+    shard: int | None,
     verbose: int,
     log_format: str,
 ) -> int:
@@ -50,7 +55,7 @@ def ingest(
     from workers.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
 
     source = redis_source(redis_url, None)
-    settings = settings_from(source, kubeconfig, signing_key_file)
+    settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))
     settings = replace(settings, alongside_upstream=alongside_upstream)
     check_kubeconfig(settings.kubeconfig)
     check_signing_keys(settings)

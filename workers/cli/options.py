@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -73,6 +73,8 @@ class Source:
 
     url: str
     given_by: str
+    shards: int = 1
+    """As an `oarlock up` says that runs on it."""
 
     @property
     def place(self) -> str:
@@ -94,7 +96,7 @@ def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
         return Source(redis_url, given)
     if state_dir is not None:
         try:
-            source = Source(StateDir(state_dir).read_redis_url(), f"--state-dir {state_dir}")
+            source = _source_of(StateDir(state_dir), state_dir)
         except StateDirUnusable as error:
             raise InputProblem(f"{error}; start one with: oarlock up --state-dir {state_dir}") from None
         if not StateDir(state_dir).owner_pid():
@@ -102,11 +104,15 @@ def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
         return source
     running = [state for state in temporary_dirs() if state.owner_pid() and state.redis_url.exists()]
     if len(running) == 1:
-        return Source(running[0].read_redis_url(), f"--state-dir {running[0].root}")
+        return _source_of(running[0], running[0].root)
     if running:
         named = ", ".join(str(state.root) for state in running)
         raise InputProblem(f"{len(running)} `oarlock up` are running; say which with --state-dir: {named}")
     return Source(DEFAULT_REDIS_URL, "")
+
+
+def _source_of(state: StateDir, named: Path) -> Source:
+    return Source(state.read_redis_url(), f"--state-dir {named}", int(state.read_up().get("shards", 1)))
 
 
 def open_redis(source: Source, *, timeout_s: float = 4.0) -> redis.Redis:
@@ -157,10 +163,15 @@ def _without_password(url: str) -> str:
     return f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}" if at and ":" in user else url
 
 
-def settings_from(source: Source, kubeconfig: str | None, signing_key_file: str | None = None) -> Settings:
-    """The settings of the environment with what the command line says. Raises InputProblem."""
+def settings_from(
+    source: Source,
+    kubeconfig: str | None,
+    signing_key_file: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Settings:
+    """The settings of the environment, or of ``env``, with what the command line says. Raises InputProblem."""
     try:
-        settings = Settings.from_env()
+        settings = Settings.from_env(env)
     except BadSetting as error:
         raise InputProblem(str(error)) from None
     settings = replace(settings, redis_url=source.url)

@@ -22,6 +22,7 @@ from workers.cli.options import (
     signing_option,
     verbose_option,
 )
+from workers.cli.shard_options import check_workers, shard_option, shards_option, with_shards
 from workers.process_list import OnChange, Process
 
 
@@ -47,6 +48,8 @@ from workers.process_list import OnChange, Process
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Keep workers.json there: [{role, pid, name}].",
 )
+@shards_option
+@shard_option
 @verbose_option
 @log_format_option
 def worker(
@@ -56,6 +59,8 @@ def worker(
     kubeconfig: str | None,
     signing_key_file: str | None,
     state_dir: Path | None,
+    shards: int | None,
+    shard: int | None,
     verbose: int,
     log_format: str,
 ) -> int:
@@ -68,7 +73,8 @@ def worker(
 
     chosen = _queues(queues, QUEUES)
     source = redis_source(redis_url, None)
-    settings = settings_from(source, kubeconfig, signing_key_file)
+    settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))
+    check_workers(workers, shards, shard)
     check_kubeconfig(settings.kubeconfig)
     check_signing_keys(settings)
     open_redis(source).close()
