@@ -171,7 +171,7 @@ class Seen:
             each.cancel()
 
     async def _watch(self, resource: Resource, position: str, note: Callable[[str, dict[str, Any]], None]) -> None:
-        async with aclosing(self._place.client.watch_batches(resource, position)) as batches:
+        async with aclosing(self._place.client.watch_batches(resource, position, life_s=3600)) as batches:
             async for batch in batches:
                 for event in batch:
                     if event.type != "BOOKMARK":

@@ -11,6 +11,9 @@ from benchmarks.report import Unfit
 from benchmarks.tree import Tree
 from cluster.resources import Resource
 
+LIFE_S = 3600.0
+"""Of a watch: none of these is gone on with."""
+
 
 def until_settled(
     tree: Tree,
@@ -28,7 +31,7 @@ def until_settled(
     waiting = set(names)
 
     async def watch(position: str) -> None:
-        async with aclosing(tree.client.watch_batches(resource, position)) as batches:
+        async with aclosing(tree.client.watch_batches(resource, position, life_s=LIFE_S)) as batches:
             async for batch in batches:
                 for event in batch:
                     if event.type == "BOOKMARK":

@@ -225,6 +225,7 @@ class Client:
         label_selector: str = "",
         field_selector: str = "",
         idle_s: float = IDLE_S,
+        life_s: float | None = None,
         batch_max: int = 200,
     ) -> AsyncGenerator[list[WatchEvent], None]:
         """Events after rv in lists of those that arrived together, at most batch_max. As `watch`."""
@@ -236,6 +237,7 @@ class Client:
             label_selector=label_selector,
             field_selector=field_selector,
             idle_s=idle_s,
+            life_s=life_s,
             batch_max=batch_max,
         )
 

@@ -1,7 +1,8 @@
 """One watch: from a resourceVersion until the connection ends, one way or another.
 
 A watch never reconnects by itself: the caller knows better from where (the fleet's shared watermark may be ahead
-of this process). It ends quietly when the server ends it, else with one of the exceptions below.
+of this process). It ends quietly when the server ends it, which it is asked to do within a minute, else with one of the
+exceptions below.
 Upstream: client-go/tools/cache/reflector.go.
 """
 
@@ -20,8 +21,11 @@ from cluster.outcome import delay_s
 from cluster.resources import Resource
 from cluster.transport import Transport
 
-IDLE_S = 75.0  # bookmarks come about every minute; a watch that heard nothing for longer is dead
-LIFE_S = (300, 600)  # asked of the server, at random between, so that watches do not all end together
+IDLE_S = 75.0  # a watch that heard nothing for longer is dead
+# Asked of the server, at random between, so that watches do not all end together. Shorter than IDLE_S, so that a server
+# that lives says something within it, and be it the end: bookmarks are no such sign, for a server sends none for a
+# resource of which it has seen no event (seen: 1.20.2; upstream: apiserver/pkg/storage/cacher/cacher.go).
+LIFE_S = (40, 60)
 OPEN_TRIES = 5  # of which all but the last may be answered 429
 
 log = logging.getLogger("oarlock.cluster.watch")
@@ -36,7 +40,7 @@ class Expired(WatchError):
 
 
 class Deaf(WatchError):
-    """Nothing at all was heard for the idle time. Watch again from the last event."""
+    """Nothing was heard for the idle time, not even the end that was asked for. Watch again from the last event."""
 
 
 class Broken(WatchError):

@@ -71,6 +71,7 @@ class ApiSource:
             try:
                 await filling
             except Expired as error:
+                self._heard_ms = self._clock.mono_ms()
                 end = End(Ending.EXPIRED, str(error))
             except Deaf as error:
                 end = End(Ending.DEAF, str(error))
@@ -94,6 +95,7 @@ class ApiSource:
                 self._heard_ms = self._clock.mono_ms()
                 await channel.put(batch)
                 await asyncio.sleep(BREATH_S)
+        self._heard_ms = self._clock.mono_ms()  # the server ended it in order
 
     async def _pages(self, limit: int, channel: Channel[Page]) -> None:
         async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:

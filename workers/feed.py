@@ -71,6 +71,7 @@ class Feed:
         self._probe: Stream[Page] | None = None
         self._relist: Relist | None = None
         self._due_ms = self._check_ms = self._failures = 0
+        self._watch_since_ms, self._heard, self._quiet = 0, False, False
         self._must_list, self._expired = False, ""
         self._distrusted_ms = -RELIST_REFUSED_MS
         self._complained = ("", "")
@@ -130,7 +131,7 @@ class Feed:
             case FeedState.LISTING:
                 return self._list(self._broker, now_ms)
             case FeedState.PROBING:
-                return self._look_at_probe(now_ms)
+                return self._look_at_probe(self._broker, now_ms)
             case _:
                 return self._watch(self._broker, now_ms)
 
@@ -209,6 +210,7 @@ class Feed:
     def _watch(self, broker: FeedBroker, now_ms: int) -> int:
         if self._stream is None:
             self._stream = self.source.watch(self.position)
+            self._watch_since_ms, self._heard = now_ms, False
         if now_ms >= self._check_ms:
             self._check_ms = now_ms + CHECK_EVERY_MS
             if not self._check(broker):
@@ -219,7 +221,7 @@ class Feed:
             return self._failed(End(Ending.BROKEN, f"out of order: {error}"), now_ms)
         match applied:
             case Applied.DONE:
-                self._failures, self._complained = 0, ("", "")
+                self._failures, self._complained, self._heard = 0, ("", ""), True
             case Applied.NOTHING:
                 end = self._stream.end()
                 return CHECK_EVERY_MS if end is None else self._failed(end, now_ms)
@@ -254,17 +256,28 @@ class Feed:
     def _failed(self, end: End, now_ms: int) -> int:
         self._drop_streams()
         if end.ending is Ending.CLOSED:
-            self._failures += 1  # a server that closes at once, again and again, is asked less and less often
-            return 0 if self._failures == 1 else self._back_off(now_ms)
+            return self._closed(now_ms)
         log.warning(line("watch ended", resource=self.name, how=end.ending, why=end.text, position=self.position))
         if end.ending is Ending.EXPIRED:
             # The other ingestor has usually kept the watermark fresh: only where it has not, there is a list.
             self._expired, self.state = self.position, FeedState.SEEKING
             return 0
-        self.state = FeedState.PROBING
+        self.state, self._quiet = FeedState.PROBING, False
         return self._back_off(now_ms)
 
-    def _look_at_probe(self, now_ms: int) -> int:
+    def _closed(self, now_ms: int) -> int:
+        """The server ended the watch in order, which proves that it was heard; not that there was nothing to hear: an
+        API that went back is silent until it is past the position again. So a quiet watch is followed by a probe.
+        """
+        if now_ms - self._watch_since_ms >= RETRY_MS[1]:
+            self._failures = 0
+            if not self._heard:
+                self.state, self._quiet = FeedState.PROBING, True
+            return 0
+        self._failures += 1  # a server that closes at once, again and again, is asked less and less often
+        return 0 if self._failures == 1 else self._back_off(now_ms)
+
+    def _look_at_probe(self, broker: FeedBroker, now_ms: int) -> int:
         if self._probe is None:
             self._probe = self.source.pages(1)
         page = next(iter(self._probe.take(1)), None)
@@ -272,6 +285,9 @@ class Feed:
             self._drop_streams()
             if newer(self.position, page.rv):
                 raise ApiWentBack(self.name, page.rv, self.position)
+            if self._quiet:  # as a bookmark at the position would say: the cache is not old, though nothing happens
+                broker.ingest(self.name, self.position, self.position, [])
+                self._quiet = False
             self.state = FeedState.WATCHING
             return 0
         if (end := self._probe.end()) is not None:

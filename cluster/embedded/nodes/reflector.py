@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, Final
@@ -50,7 +51,10 @@ class Reflector:
             try:
                 if not self._rv:
                     await self._list()
+                since_s = time.monotonic()
                 await self._watch()
+                if time.monotonic() - since_s > _LONGEST_WAIT_S:  # a whole life, though perhaps nothing was to be heard
+                    wait_s = _FIRST_WAIT_S
             except Expired:
                 self._rv = ""
             except (ListError, WatchError) as error:

@@ -20,7 +20,7 @@ from client_helpers import (
 from cluster.client import Client
 from cluster.resources import NODES, PODS
 from cluster.transport import Transport
-from cluster.watch import OPEN_TRIES, Broken, Deaf, Expired, watch_batches
+from cluster.watch import IDLE_S, OPEN_TRIES, Broken, Deaf, Expired, watch_batches
 
 
 def line(rv: int, kind: str = "MODIFIED", size: int = 0) -> bytes:
@@ -87,11 +87,11 @@ async def test_what_is_asked_for():
             PODS, "17", namespace="ns", label_selector="a in (b,c)", field_selector="spec.nodeName=n"
         ):
             pass
-        async for _ in client.watch_batches(NODES, "1"):
+        async for _ in client.watch_batches(NODES, "1", life_s=3600):
             pass
     assert seen[0].path == "/api/v1/namespaces/ns/pods"
     query = dict(seen[0].query)
-    assert 300 <= int(query.pop("timeoutSeconds")) <= 600
+    assert 30 <= int(query.pop("timeoutSeconds")) < IDLE_S - 10, "the end of a quiet watch is heard before it is deaf"
     assert query == {
         "watch": "true",
         "allowWatchBookmarks": "true",
@@ -100,6 +100,7 @@ async def test_what_is_asked_for():
         "fieldSelector": "spec.nodeName=n",
     }
     assert seen[1].path == "/api/v1/nodes"
+    assert seen[1].query["timeoutSeconds"] == "3600"
 
 
 @looped

@@ -127,6 +127,26 @@ def test_how_a_stream_ended_is_told_after_its_events(io: IoLoop, error: Exceptio
     assert str(error) in end.text
 
 
+@pytest.mark.parametrize(
+    ("error", "heard"),
+    [(None, True), (Expired("410"), True), (Deaf("75 s"), False), (Broken("cut"), False)],
+    ids=["the end in order", "410", "silence", "cut off"],
+)
+def test_what_counts_as_heard(io: IoLoop, error: Exception | None, heard: bool) -> None:
+    async def nothing() -> AsyncGenerator[list[WatchEvent], None]:
+        if error is not None:
+            raise error
+        for none in ():
+            yield none
+
+    clock = ManualClock()
+    clock.advance(5_000)
+    source = ApiSource(FakeClient(nothing), PODS, io, lambda: None, clock)  # type: ignore[arg-type]
+    channel = source.watch("1")
+    until(lambda: channel.end() is not None)
+    assert source.heard_ms() == (clock.mono_ms() if heard else 0)
+
+
 def test_closing_ends_the_task_and_its_connection(io: IoLoop) -> None:
     closed = threading.Event()
 

@@ -9,6 +9,7 @@ import redis
 from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import Process, Rig
 
+from broker import keys
 from broker.values import BrokerUnreachable, Event, Ingested
 from cluster.frames import WatchEvent
 from controllers.registry import RESOURCES
@@ -367,6 +368,69 @@ def test_a_server_that_closes_at_once_is_asked_less_and_less_often(opened: Rig) 
         source.cut(End(Ending.CLOSED))
         opened.run_for(100)
     assert 5 <= len(source.watched_from) <= 25, "in a minute"
+
+
+def let_live(opened: Rig, ms: int, end: End | None) -> None:
+    """Every watch lives so long, and ends so."""
+    opened.run_for(ms, step_ms=500)
+    for process in opened.processes:
+        for source in process.sources.values():
+            if end is not None:
+                source.heard = opened.clock.mono_ms()
+                source.cut(end)
+    opened.settle()
+
+
+def view_age_ms(opened: Rig) -> int:
+    """Since the cached pods were last confirmed."""
+    at = opened.server.admin.hget(keys.Keys(1).of("watermark_at"), PODS)
+    assert at is not None
+    return opened.clock.wall_ms() - int(at)
+
+
+def test_a_quiet_watch_that_ends_in_order_is_no_deaf_one(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """Not one bookmark in ten minutes: the watch goes on at once, nothing is listed, and the cache counts as fresh."""
+    process = opened.processes[0]
+    source, feed = process.sources[PODS], process.feeds[PODS]
+    lists, watches, position = source.lists, len(source.watched_from), feed.position
+    caplog.clear()
+    for number in range(1, 13):
+        let_live(opened, 50_000, End(Ending.CLOSED))
+        assert source.watching is not None
+        assert source.watching.cut is None, "another one runs at the same moment"
+        assert source.watched_from[watches:] == [position] * number
+        assert view_age_ms(opened) < 1_000
+    assert source.lists == lists
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
+    changed = opened.api.put(PODS, owned(0, restarts=1))
+    process.catch_up()
+    opened.settle()
+    assert opened.server.mark(1, PODS) == str(changed)
+
+
+def test_a_deaf_watch_is_not_taken_for_a_quiet_one(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """It ends without a word of the server's: this is said, and the view is not confirmed by the probe after it."""
+    process = opened.processes[0]
+    let_live(opened, 50_000, End(Ending.CLOSED))
+    caplog.clear()
+    opened.run_for(75_000, step_ms=500)
+    process.sources[PODS].cut(End(Ending.DEAF, "nothing heard for 75 s"))
+    opened.run_for(2_000)
+    assert process.feeds[PODS].state is FeedState.WATCHING
+    told = [record.message for record in caplog.records if "resource=pods" in record.message]
+    assert any("how=deaf" in line for line in told)
+    assert any("event=deaf" in line for line in told), "by the ingestor too"
+    assert view_age_ms(opened) >= 75_000
+
+
+def test_an_api_that_went_back_is_seen_behind_a_quiet_watch(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """Such a server takes a watch from its future, and is silent until it is there again."""
+    let_live(opened, 50_000, End(Ending.CLOSED))
+    let_live(opened, 50_000, None)
+    opened.api.refuses_the_future = False
+    opened.api.restore(int(opened.processes[0].feeds[PODS].position) - 2)
+    let_live(opened, 500, End(Ending.CLOSED))
+    assert "went back" in caplog.text
 
 
 def test_an_event_that_is_not_after_the_one_before_ends_the_watch(opened: Rig) -> None:
