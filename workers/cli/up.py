@@ -13,6 +13,7 @@ import click
 from workers.cli import logs
 from workers.cli.options import log_format_option, verbose_option
 from workers.cli.problems import InputProblem, NotDone, say
+from workers.cli.shard_options import check_workers, shards_option
 from workers.up.checks import Item, check
 from workers.up.documents import read_all
 from workers.up.start import NotStarted, Options, Up
@@ -89,6 +90,7 @@ def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) 
 @size_options()
 @input_options
 @click.option("--faults", is_flag=True, help="Open the API server's endpoint for faults on demand (/_oarlock/).")
+@shards_option
 @verbose_option
 @log_format_option
 def up(
@@ -102,6 +104,7 @@ def up(
     namespace: str,
     skip_unknown: bool,
     faults: bool,
+    shards: int | None,
     verbose: int,
     log_format: str,
 ) -> None:
@@ -111,7 +114,9 @@ def up(
     behind in the end; of a --state-dir the audit log and the logs are kept.
     """
     items = checked_items(filenames, namespace, skip_unknown)
-    options = Options(nodes, workers, ingestors, api_port, redis_port, faults=faults)
+    if workers:
+        check_workers(workers, shards, None)
+    options = Options(nodes, workers, ingestors, api_port, redis_port, faults=faults, shards=shards or 1)
     logs.set_up(verbose, log_format, least=logging.WARNING)
     try:
         state = StateDir.take(state_dir)
@@ -135,6 +140,8 @@ def up(
 def _greeting(state: StateDir, running: Up, options: Options, objects: int) -> str:
     kubeconfig, redis_url = shlex.quote(str(state.kubeconfig)), shlex.quote(str(state.redis_url))
     applied = f", {objects} objects applied" if objects else ""
+    if options.shards > 1:
+        applied = f" in {options.shards} shards{applied}"
     return "\n".join(
         [
             f"oarlock is up: {options.nodes} nodes, {options.ingestors} ingestors, {options.workers} workers{applied}.",

@@ -19,6 +19,7 @@ from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
 from broker.redis_binary import NoRedisBinary
 from broker.values import BrokerUnreachable
 from cluster import config
+from workers.shards import names, share
 from workers.up.applying import NotApplied, apply
 from workers.up.checks import Item
 from workers.up.child import Child, Program
@@ -48,6 +49,8 @@ class Options:
     terminate_ms: float = 300.0
     faults: bool = False
     """Open the API server's endpoint for faults on demand."""
+    shards: int = 1
+    """Each has so many ingestors, and its share of the workers."""
 
 
 class Up:
@@ -72,14 +75,8 @@ class Up:
         self._start_redis()
         self._start_api()
         on_api()
-        options, state = self._options, self._state
-        ingestors = [
-            Child(_oarlock("ingestor", f"ingestor-{number}", ["ingest"], self._environment("ingestor")), state.logs)
-            for number in range(1, options.ingestors + 1)
-        ]
-        command = ["worker", "--workers", str(options.workers)]
-        supervisor = _oarlock("supervisor", "supervisor", command, self._environment("worker"), report=True)
-        self.tree.add([*ingestors, *([Child(supervisor, state.logs)] if options.workers else [])])
+        state = self._state
+        self.tree.add([Child(program, state.logs) for program in (*self._ingestors(), *self._supervisors())])
         try:
             asyncio.run(apply(config.load(state.kubeconfig), items))
         except NotApplied as error:
@@ -102,11 +99,31 @@ class Up:
         """The admin's."""
         return self._redis.url("admin")
 
-    def _environment(self, user: str) -> dict[str, str]:
+    def _ingestors(self) -> list[Program]:
+        options = self._options
+        return [
+            _oarlock("ingestor", f"ingestor-{number}{mark}", ["ingest"], self._environment("ingestor", shard))
+            for number in range(1, options.ingestors + 1)
+            for shard, mark in _marks(options.shards)
+        ]
+
+    def _supervisors(self) -> list[Program]:
+        found = []
+        for shard, mark in _marks(self._options.shards):
+            if workers := share(self._options.workers, int(shard or 0), self._options.shards):
+                command, environment = ["worker", "--workers", str(workers)], self._environment("worker", shard)
+                found.append(_oarlock("supervisor", f"supervisor{mark}", command, environment, report=True))
+        return found
+
+    def _environment(self, user: str, shard: str) -> dict[str, str]:
         return {
+            "OARLOCK_SHARDS": str(self._options.shards),
+            "OARLOCK_SHARD": shard,
             "OARLOCK_REDIS_URL": self._redis.url(user),
             "OARLOCK_KUBECONFIG": str(self._state.kubeconfig),
-            "OARLOCK_KUBE_API_QPS": os.environ.get("OARLOCK_KUBE_API_QPS", "0"),  # our own API server: as fast as it goes
+            "OARLOCK_KUBE_API_QPS": os.environ.get(
+                "OARLOCK_KUBE_API_QPS", "0"
+            ),  # our own API server: as fast as it goes
             "OARLOCK_EMBEDDED": "1",
         }
 
@@ -168,11 +185,12 @@ class Up:
                 last = "; ".join(f"{name}: {said}" for name, said in words.items() if said)
                 raise NotStarted(f"ingestors and workers were not ready within {READY_LIMIT_S:.0f} s ({last})")
             try:
-                seen = epoch.current(client)
+                shards = [epoch.current(client, shard) for shard in names(self._options.shards)]
             except BrokerUnreachable:
                 return False
             workers = sum(each.role == "worker" for each in self.tree.processes())
-            return seen.intact and seen.phase == "OPEN" and workers >= self._options.workers
+            opened = all(seen.intact and seen.phase == "OPEN" for seen in shards)
+            return opened and workers >= self._options.workers
 
         try:
             self.tree.watch(is_ready, tick_s=0.02)
@@ -192,6 +210,7 @@ class Up:
                 "nodes": options.nodes,
                 "workers": options.workers,
                 "ingestors": options.ingestors,
+                **({"shards": options.shards} if options.shards > 1 else {}),
             }
         )
 
@@ -200,6 +219,11 @@ def _oarlock(
     role: str, name: str, arguments: Sequence[str], environment: dict[str, str], *, report: bool = False
 ) -> Program:
     return Program(role, name, [sys.executable, "-m", "workers.cli", *arguments], environment, report)
+
+
+def _marks(shards: int) -> list[tuple[str, str]]:
+    """Of each shard: its name for a process's environment, and what its processes are called behind their own name."""
+    return [(shard, f"-s{shard}") for shard in names(shards)] if shards > 1 else [("", "")]
 
 
 def _taken(port: int) -> bool:
