@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from controllers.registry import QUEUES, resource_of
 from workers.cli.options import namespace_option
 from workers.cli.tables import show, span
 from workers.cli.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
+from workers.shards import has_key
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock expectations\n  oarlock expectations shop/cart -o json")
@@ -29,6 +30,7 @@ def expectations(
     namespace: str | None,
     redis_url: str | None,
     state_dir: Path | None,
+    shards: int | None,
     output: str,
 ) -> None:
     """Per KEY (namespace/name; default: all): writes announced whose answer is not known, deletes not yet seen, names
@@ -38,12 +40,16 @@ def expectations(
     \b
     JSON: [{queue, key, owner_uid, ttl_ms, needs, entries: [{what, state, hint, left_ms}]}]; what is "create pods/NAME",
     "delete pods/NAME", "hold pods/NAME", "blocked pods/NAME" or "backoff NODE"; hint: what was said beside a create,
-    such as node=n1; left_ms: of a back-off, else null
+    such as node=n1; left_ms: of a back-off, else null; with --shards of more than one also shard
     """
     if key is not None:
         key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
-    with looking(redis_url, state_dir) as view:
-        found = sorted(_records(view, key, controller, namespace), key=lambda each: (each["queue"], each["key"]))
+    with looking(redis_url, state_dir, shards) as views:
+        queues = queues_of(views, controller)
+        told = [
+            views.told(view, each) for view in views for each in _records(view, views.shards, queues, key, namespace)
+        ]
+    found = sorted(told, key=lambda each: (each["queue"], each["key"]))
     rows = [
         {**each, **entry, "state": _told(entry), "ttl": span(each["ttl_ms"])}
         for each in found
@@ -51,16 +57,22 @@ def expectations(
         or [{"what": "(only read its own writes)", "state": each["needs"], "left_ms": None}]
     ]
     columns = {"queue": "CONTROLLER", "key": "KEY", "what": "WHAT", "state": "STATE", "ttl": "TTL"}
+    columns = dict(views.columns(columns))
     show(found if output == "json" else rows, columns, output, empty="nothing is expected: all writes have been seen")
 
 
-def _records(view: View, text: str | None, controller: str | None, namespace: str | None) -> Iterator[dict[str, Any]]:
+def _records(
+    view: View, shards: int, queues: Sequence[str], text: str | None, namespace: str | None
+) -> Iterator[dict[str, Any]]:
     now_ms = time.time_ns() // 1_000_000
-    for queue in queues_of(view, controller):
+    for queue in queues:
         if text is not None:
             if not is_namespaced(resource_of(queue)) and ("/" in text or namespace):
                 continue
-            about = view.inspector.key(queue, key_of(resource_of(queue), text, namespace))
+            key = key_of(resource_of(queue), text, namespace)
+            if not has_key(key, view.shard, shards):
+                continue
+            about = view.inspector.key(queue, key)
             if about.record is not None or about.needs:
                 yield _row(about.record or RecordView(queue, about.key, {}, -1), about.needs, now_ms)
             continue

@@ -17,6 +17,7 @@ from workers.cli.sentences import explain as explain_key
 from workers.cli.subjects import subject_of
 from workers.cli.tables import show_json
 from workers.cli.view import View, key_of, looking, queue_of_key, view_options
+from workers.shards import has_key
 
 SUSPENDED = "rq:suspended"
 
@@ -35,23 +36,35 @@ SUSPENDED = "rq:suspended"
 @namespace_option
 @view_options
 def explain(
-    key: str, controller: str | None, namespace: str | None, redis_url: str | None, state_dir: Path | None, output: str
+    key: str,
+    controller: str | None,
+    namespace: str | None,
+    redis_url: str | None,
+    state_dir: Path | None,
+    shards: int | None,
+    output: str,
 ) -> None:
     """Why has nothing happened to KEY (namespace/name; of a node its name)? All that Redis knows of it, in sentences.
 
     \b
     JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
-    unsettled_age_ms, record, phase, epoch, workers, object}; object is null or as `oarlock get` prints it
+    unsettled_age_ms, record, phase, epoch, workers, object}; object is null or as `oarlock get` prints it. With
+    --shards of more than one also shard, and of a node a list of these: each shard looks at it for its own DaemonSets
     """
     key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
-    with looking(redis_url, state_dir) as view:
-        queue = controller or queue_of_key(view, key, namespace)
-        facts = look(view, queue, key_of(resource_of(queue), key, namespace))
+    with looking(redis_url, state_dir, shards) as views:
+        queue = controller or queue_of_key(views, key, namespace)
+        name = key_of(resource_of(queue), key, namespace)
+        views.of(name)  # or it is said that its shard has no epoch
+        asked = [view for view in views if has_key(name, view.shard, views.shards)]
+        found = [(view, look(view, queue, name)) for view in asked]
     if output == "json":
-        show_json(facts)
+        told = [views.told(view, facts) for view, facts in found]
+        show_json(told if len(told) > 1 else told[0])
         return
-    for sentence in facts["sentences"]:
-        click.echo(sentence)
+    for view, facts in found:
+        for sentence in facts["sentences"]:
+            click.echo((views.of_shard(view) if len(found) > 1 else "") + sentence)
 
 
 def look(view: View, queue: str, key: str) -> dict[str, Any]:
@@ -87,8 +100,8 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
 def sentences_of(redis_url: str, key: str, queue: str = QUEUES[0]) -> list[str]:
     """The sentences alone; what hinders the look instead where there can be none."""
     try:
-        with looking(redis_url, None) as view:
-            sentences: list[str] = look(view, queue, key)["sentences"]
+        with looking(redis_url, None) as views:
+            sentences: list[str] = look(views.of(key), queue, key)["sentences"]
             return sentences
     except InputProblem as problem:
         return list(problem.lines)

@@ -37,6 +37,7 @@ def get(
     namespace: str | None,
     redis_url: str | None,
     state_dir: Path | None,
+    shards: int | None,
     output: str,
 ) -> None:
     """Objects of KIND from the cache, all or the one named NS/NAME (a node: NAME). KIND is pods (po), nodes (no),
@@ -46,16 +47,18 @@ def get(
     JSON: a list of objects, or the one object; each has rv, uid, name and the fields of its class in controllers/
     """
     resource = _resource(kind)
-    with looking(redis_url, state_dir) as view:
+    with looking(redis_url, state_dir, shards) as views:
         if name is not None:
-            _one(view, resource, key_of(resource.plural, name, namespace), output)
+            key = key_of(resource.plural, name, namespace)
+            _one(views.of(key), resource, key, output)
             return
-        found = [
-            (key, cached)
-            for key, cached in dict(view.inspector.objects(resource.plural)).items()
+        found = {  # nodes are in every shard's cache, and once in the list
+            key: cached
+            for view in views
+            for key, cached in view.inspector.objects(resource.plural)
             if not namespace or not is_namespaced(resource.plural) or key.startswith(f"{namespace}/")
-        ]
-    objects = [(cached, resource.decode(cached.blob)) for _, cached in sorted(found)]
+        }
+    objects = [(cached, resource.decode(cached.blob)) for _, cached in sorted(found.items())]
     if output == "json":
         show_json([as_json(cached, obj) for cached, obj in objects])
         return

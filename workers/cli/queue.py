@@ -9,7 +9,7 @@ import click
 
 from workers.cli.options import namespace_option
 from workers.cli.tables import show, span
-from workers.cli.view import controller_option, held_line, looking, queues_of, view_options
+from workers.cli.view import controller_option, looking, queues_of, view_options
 
 
 @click.command(
@@ -25,27 +25,34 @@ def queue(
     namespace: str | None,
     redis_url: str | None,
     state_dir: Path | None,
+    shards: int | None,
     output: str,
 ) -> None:
     """Keys queued, in work, delayed and parked, per controller, and how long the oldest has been waiting.
 
     \b
     JSON: [{name, queued, in_work, delayed, parked, failing, oldest_age_ms}]
-    with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms}]
+    with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms}];
+    with --shards of more than one, each has shard too
     """
-    with looking(redis_url, state_dir) as view:
-        if held := view.inspector.held():
-            click.echo(held_line(held), err=True)
-        queues = queues_of(view, controller)
+    with looking(redis_url, state_dir, shards) as views:
+        for held in views.held():
+            click.echo(held, err=True)
+        queues = queues_of(views, controller)
         if list_keys or namespace:
-            lines = [asdict(each) for name in queues for each in view.inspector.keys_of(name)]
+            lines = [
+                views.told(view, asdict(each))
+                for name in queues
+                for view in views
+                for each in view.inspector.keys_of(name)
+            ]
             if namespace:
                 lines = [each for each in lines if each["key"].startswith(f"{namespace}/")]
             rows = [{**each, "due": span(each["due_in_ms"])} for each in lines]
             columns = {"queue": "CONTROLLER", "key": "KEY", "state": "STATE", "due": "DUE IN"}
-            show(lines if output == "json" else rows, columns, output, empty="all keys are idle")
+            show(lines if output == "json" else rows, views.columns(columns), output, empty="all keys are idle")
             return
-        lines = [asdict(view.inspector.queue(name)) for name in queues]
+        lines = [views.told(view, asdict(view.inspector.queue(name))) for name in queues for view in views]
     rows = [{**each, "oldest": span(each["oldest_age_ms"])} for each in lines]
     columns = {
         "name": "CONTROLLER",
@@ -56,4 +63,4 @@ def queue(
         "failing": "FAILING",
         "oldest": "OLDEST",
     }
-    show(lines if output == "json" else rows, columns, output)
+    show(lines if output == "json" else rows, views.columns(columns), output)

@@ -10,7 +10,9 @@ from broker.redis_broker import RedisBroker
 from controllers.registry import QUEUES, resource_of
 from workers.cli.options import namespace_option, redis_option, state_dir_option
 from workers.cli.problems import InputProblem
-from workers.cli.view import View, key_of, looking, queue_of_key
+from workers.cli.shard_options import shards_option
+from workers.cli.view import Views, key_of, looking, queue_of_key
+from workers.shards import has_key
 
 
 @click.command(
@@ -28,6 +30,7 @@ from workers.cli.view import View, key_of, looking, queue_of_key
 @namespace_option
 @redis_option
 @state_dir_option
+@shards_option
 def requeue(
     keys: tuple[str, ...],
     controller: str | None,
@@ -35,6 +38,7 @@ def requeue(
     namespace: str | None,
     redis_url: str | None,
     state_dir: Path | None,
+    shards: int | None,
 ) -> None:
     """Have each KEY (namespace/name) looked at again, now: queued if it was idle or parked, once more if it is in work.
     The key of a node is its name.
@@ -43,23 +47,30 @@ def requeue(
     """
     for key in keys:
         key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
-    with looking(redis_url, state_dir) as view:
-        wanted = [_task(view, controller, key, namespace) for key in keys]
+    with looking(redis_url, state_dir, shards) as views:
+        wanted = [_task(views, controller, key, namespace) for key in keys]
         if not force:
-            missing = [task for task in wanted if view.inspector.object(resource_of(task[0]), task[1]) is None]
+            missing = [task for task in wanted if _is_missing(views, *task)]
             for queue in dict.fromkeys(queue for queue, _ in missing):
                 resource, named = resource_of(queue), ", ".join(key for each, key in missing if each == queue)
                 raise InputProblem(
                     f"{named}: not among the cached {resource}; see `oarlock get {resource}`, or --force"
                 )
-        broker = RedisBroker(view.client, view.seen.epoch)
         for queue, key in wanted:
-            added = broker.add(queue, [key], unpark=True)
-            state = view.inspector.key(queue, key).state
-            click.echo(f"{key}: {'queued' if added else f'nothing to add, it is {state} already'}")
+            for view in views:
+                if not has_key(key, view.shard, views.shards):
+                    continue
+                added = RedisBroker(view.client, view.seen.epoch, shard=view.shard).add(queue, [key], unpark=True)
+                state = view.inspector.key(queue, key).state
+                where = "" if "/" in key else views.of_shard(view)
+                click.echo(f"{where}{key}: {'queued' if added else f'nothing to add, it is {state} already'}")
 
 
-def _task(view: View, controller: str | None, text: str, namespace: str | None) -> tuple[str, str]:
+def _is_missing(views: Views, queue: str, key: str) -> bool:
+    return views.of(key).inspector.object(resource_of(queue), key) is None
+
+
+def _task(views: Views, controller: str | None, text: str, namespace: str | None) -> tuple[str, str]:
     """Queue and key that are meant. Raises InputProblem."""
-    queue = controller or queue_of_key(view, text, namespace)
+    queue = controller or queue_of_key(views, text, namespace)
     return queue, key_of(resource_of(queue), text, namespace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from workers.cli.options import output_option, state_dir_option
 from workers.cli.problems import InputProblem, NotDone
 from workers.cli.tables import show, show_json, span
 from workers.cli.view import held_line
+from workers.shards import names
 from workers.up.state_dir import StateDir, is_alive, temporary_dirs
 
 
@@ -46,7 +48,8 @@ def status(state_dir: Path | None, output: str) -> None:
     \b
     JSON: state_dir, running, ready, state (starting | ready | stopping | down), pid, api_url, kubeconfig, redis_url,
     epoch, phase (OPEN | DRAIN | HELD | ""), held (why it is), started_ms,
-    processes: [{role, pid, name, rq_worker, started_ms, alive}]
+    processes: [{role, pid, name, rq_worker, started_ms, alive}]; of an `oarlock up --shards` also shards: [{shard,
+    epoch, phase, held, is_open}], and epoch, phase and held are those of shard 0
     """
     state = find(state_dir)
     facts = describe(state)
@@ -63,16 +66,10 @@ def describe(state: StateDir) -> dict[str, Any]:
     pid, told = state.owner_pid(), state.read_up()
     running = bool(pid)
     word = str(told.get("state", "starting")) if running else "down"
-    seen, held, url = None, "", state.redis_url.read_text().strip() if state.redis_url.exists() else ""
-    if running and url:
-        client = connect(url, timeout_s=2.0)
-        try:
-            seen = epoch.current(client)
-            held = Inspector(client, seen.epoch).held() if seen.phase == "HELD" else ""
-        except BrokerUnreachable:
-            pass  # it is being restarted: no phase then
-        finally:
-            client.close()
+    url = state.redis_url.read_text().strip() if state.redis_url.exists() else ""
+    count = int(told.get("shards", 1))
+    looks = [_look(url, shard) for shard in names(count)] if running and url else []
+    first = looks[0] if looks else _Look()
     processes = [
         {
             "role": each.role,
@@ -87,18 +84,42 @@ def describe(state: StateDir) -> dict[str, Any]:
     return {
         "state_dir": str(state.root),
         "running": running,
-        "ready": word == "ready" and seen is not None and seen.intact and seen.phase == "OPEN",
+        "ready": word == "ready" and bool(looks) and all(look.is_open for look in looks),
         "state": word,
         "pid": pid,
         "api_url": told.get("api_url", "") if running else "",
         "kubeconfig": str(state.kubeconfig) if running else "",
         "redis_url": url if running else "",
-        "epoch": seen.epoch if seen is not None else 0,
-        "phase": seen.phase if seen is not None else "",
-        "held": held,
+        "epoch": first.epoch,
+        "phase": first.phase,
+        "held": first.held,
+        **({"shards": [asdict(look) for look in looks]} if count > 1 else {}),
         "started_ms": told.get("started_ms", 0),
         "processes": processes,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a shard shows; ``is_open``: of its own server, and turns begin."""
+
+    shard: str = "0"
+    epoch: int = 0
+    phase: str = ""
+    held: str = ""
+    is_open: bool = False
+
+
+def _look(url: str, shard: str) -> _Look:
+    client = connect(url, timeout_s=2.0)
+    try:
+        seen = epoch.current(client, shard)
+        held = Inspector(client, seen.epoch, shard).held() if seen.phase == "HELD" else ""
+    except BrokerUnreachable:
+        return _Look(shard)  # it is being restarted: no phase then
+    finally:
+        client.close()
+    return _Look(shard, seen.epoch, seen.phase, held, seen.intact and seen.phase == "OPEN")
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -106,9 +127,14 @@ def _print(facts: dict[str, Any]) -> None:
         click.echo(f"no `oarlock up` runs in {facts['state_dir']}")
         return
     now_ms = time.time_ns() // 1_000_000
-    click.echo(f"{facts['state']}, epoch {facts['epoch']} {facts['phase']}, pid {facts['pid']}, {facts['state_dir']}")
-    if facts["held"]:
-        click.echo(held_line(facts["held"]))
+    shards = facts.get("shards", [])
+    life = f"{len(shards)} shards" if shards else f"epoch {facts['epoch']} {facts['phase']}"
+    click.echo(f"{facts['state']}, {life}, pid {facts['pid']}, {facts['state_dir']}")
+    for shard in shards:
+        click.echo(f"shard {shard['shard']}: epoch {shard['epoch']} {shard['phase']}")
+    for each in shards or [facts]:
+        if each["held"]:
+            click.echo((f"shard {each['shard']}: " if shards else "") + held_line(each["held"]))
     click.echo(f"kubeconfig {facts['kubeconfig']}")
     rows = [{**each, "age": span(now_ms - each["started_ms"])} for each in facts["processes"]]
     show(rows, {"role": "ROLE", "name": "NAME", "pid": "PID", "age": "AGE", "alive": "ALIVE"}, "table")

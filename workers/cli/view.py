@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +27,9 @@ from workers.cli.options import (
     redis_source,
     state_dir_option,
 )
-from workers.cli.problems import InputProblem
+from workers.cli.problems import InputProblem, say
+from workers.cli.shard_options import shards_option
+from workers.shards import has_key, names, shard_of
 
 verbose_option = click.option(
     "-v",
@@ -42,17 +44,56 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A client, where it came from, and the epoch it shows."""
+    """A client, where it came from, and the epoch that it shows of a shard."""
 
     client: redis.Redis
     source: Source
     seen: Seen
     inspector: Inspector
+    shard: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """A look at every shard that has an epoch; ``shards``: how many there are to be. Of one there is one look, and what
+    is told says nothing of shards.
+    """
+
+    each: Sequence[View]
+    shards: int = 1
+
+    def __iter__(self) -> Iterator[View]:
+        return iter(self.each)
+
+    def of(self, key: str) -> View:
+        """The one whose key this is; of those that every shard has (of nodes) the first. Raises InputProblem."""
+        for view in self.each:
+            if has_key(key, view.shard, self.shards):
+                return view
+        shard = shard_of(key.partition("/")[0], self.shards)
+        raise InputProblem(f"{key} is of shard {shard}, which has no epoch; is an ingestor of it running?")
+
+    def told(self, view: View, facts: dict[str, Any]) -> dict[str, Any]:
+        """``facts`` with the shard they are of."""
+        return {"shard": view.shard, **facts} if self.shards > 1 else facts
+
+    def columns(self, columns: Mapping[str, str]) -> Mapping[str, str]:
+        """A table's columns, with that of the shard."""
+        return {"shard": "SHARD", **columns} if self.shards > 1 else columns
+
+    def held(self) -> list[str]:
+        """A line for each shard in which nobody works."""
+        reasons = [(view, view.inspector.held()) for view in self.each]
+        return [self.of_shard(view) + held_line(reason) for view, reason in reasons if reason]
+
+    def of_shard(self, view: View) -> str:
+        """What a line about one of several begins with."""
+        return f"shard {view.shard}: " if self.shards > 1 else ""
 
 
 def view_options(command: F) -> F:
-    """--redis, --state-dir, -o, -v."""
-    for option in (verbose_option, output_option, state_dir_option, redis_option):
+    """--redis, --state-dir, --shards, -o, -v."""
+    for option in (verbose_option, output_option, shards_option, state_dir_option, redis_option):
         command = option(command)
     return command
 
@@ -63,40 +104,55 @@ controller_option = click.option(
 
 
 @contextmanager
-def looking(redis_url: str | None, state_dir: Path | None) -> Iterator[View]:
-    """A view for one command; what goes wrong on the way is said in one line.
+def looking(redis_url: str | None, state_dir: Path | None, shards: int | None = None) -> Iterator[Views]:
+    """Views for one command; what goes wrong on the way is said in one line. ``shards``: None is as many as the
+    `oarlock up` has that was found, else one.
 
     Raises InputProblem: no Redis, no epoch in it, a user without the rights.
     """
     source = redis_source(redis_url, state_dir)
-    client = open_redis(source)
+    count = shards or source.shards
     given = source.given_by or "Redis"
-    try:
-        seen = epoch.current(client)
-        if seen.epoch == 0:
+    with ExitStack() as opened:
+        try:
+            views = [_view(source, shard, opened) for shard in names(count)]
+            found = Views([view for view in views if view.seen.epoch], count)
+            if not found.each:
+                raise InputProblem(
+                    f"{given}: the Redis at {source.place} has no oarlock epoch;"
+                    " start an ingestor with `oarlock ingest`"
+                )
+            for view in views:
+                if not view.seen.epoch:
+                    say([f"shard {view.shard} of {count} has no epoch; is an ingestor of it running?"])
+            yield found
+        except BrokerUnreachable as error:
+            raise InputProblem(f"{given}: the Redis at {source.place} stopped answering ({error}); ask again") from None
+        except EpochOver as error:
             raise InputProblem(
-                f"{given}: the Redis at {source.place} has no oarlock epoch; start an ingestor with `oarlock ingest`"
-            )
-        yield View(client, source, seen, Inspector(client, seen.epoch))
-    except BrokerUnreachable as error:
-        raise InputProblem(f"{given}: the Redis at {source.place} stopped answering ({error}); ask again") from None
-    except EpochOver as error:
-        raise InputProblem(
-            f"{given}: the data of the Redis at {source.place} were lost just now ({error}); ask again"
-        ) from None
-    except NoPermissionError as error:
-        raise InputProblem(
-            f"{given}: this user of the Redis at {source.place} may not do this ({error}); use another, such as admin"
-        ) from None
-    except ResponseError as error:
-        raise InputProblem(f"{given}: the Redis at {source.place} says: {error}") from None
-    finally:
-        client.close()
+                f"{given}: the data of the Redis at {source.place} were lost just now ({error}); ask again"
+            ) from None
+        except NoPermissionError as error:
+            raise InputProblem(
+                f"{given}: this user of the Redis at {source.place} may not do this ({error});"
+                " use another, such as admin"
+            ) from None
+        except ResponseError as error:
+            raise InputProblem(f"{given}: the Redis at {source.place} says: {error}") from None
 
 
-def queues_of(view: View, controller: str | None) -> list[str]:
+def _view(source: Source, shard: str, opened: ExitStack) -> View:
+    client = open_redis(source)
+    opened.callback(client.close)
+    seen = epoch.current(client, shard)
+    return View(client, source, seen, Inspector(client, seen.epoch, shard), shard)
+
+
+def queues_of(views: Views, controller: str | None) -> list[str]:
     """The queue asked for, or all that are known here or there."""
-    return [controller] if controller else sorted({*QUEUES, *view.inspector.queues()})
+    if controller:
+        return [controller]
+    return sorted({*QUEUES, *(queue for view in views for queue in view.inspector.queues())})
 
 
 def is_namespaced(resource: str) -> bool:
@@ -113,7 +169,7 @@ def key_of(resource: str, text: str, namespace: str | None) -> str:
     return text
 
 
-def queue_of_key(view: View, text: str, namespace: str | None) -> str:
+def queue_of_key(views: Views, text: str, namespace: str | None) -> str:
     """The queue of the object that a person means by ``text``: the first that has it in the cache, else the first.
 
     Raises InputProblem.
@@ -122,7 +178,8 @@ def queue_of_key(view: View, text: str, namespace: str | None) -> str:
         resource = resource_of(queue)
         if not is_namespaced(resource) and ("/" in text or namespace):
             continue
-        if view.inspector.object(resource, key_of(resource, text, namespace)) is not None:
+        key = key_of(resource, text, namespace)
+        if views.of(key).inspector.object(resource, key) is not None:
             return queue
     return QUEUES[0]
 
