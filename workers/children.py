@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from broker.death_signal import die_with_parent
 from workers.exit_code import ExitCode
 from workers.log_line import line
+from workers.metrics.table import Row, own_row
 from workers.seat import Seat
 from workers.turn_slots import TurnSlot
 
@@ -54,10 +55,10 @@ class Child:
 
 
 class Berth:
-    """One of the fleet's places: who is in it, when it may be filled again, and its slot of shared memory."""
+    """One of the fleet's places: who is in it, when it may be filled again, and what shared memory it has."""
 
-    def __init__(self, slot: TurnSlot) -> None:
-        self.slot = slot
+    def __init__(self, slot: TurnSlot, counts: Row | None = None) -> None:
+        self.slot, self.counts = slot, counts or own_row()
         self.child: Child | None = None
         self.fill_at_ms = 0
         self._quick_deaths = 0
@@ -80,7 +81,13 @@ def back_off_ms(quick_deaths: int, proven: bool) -> int:
 
 
 def fork_child(seat: Seat, run_child: RunChild, now_ms: int) -> Child:
-    """Fork from the main thread, before it ever starts another one.
+    """Fork a worker, see ``fork_process``."""
+    return Child(seat.holder, fork_process(seat.holder, lambda: run_child(seat)), now_ms)
+
+
+def fork_process(name: str, life: Callable[[], int]) -> int:
+    """Fork from the main thread, before it ever starts another one. Returns the pid of the process that lives ``life``,
+    to its exit code; it ends with its parent.
 
     Signals are held back over the fork: the child must not answer one with its parent's handlers, which write to
     its parent's sockets. Those it inherits and never touches; closing them by number would be worse.
@@ -90,13 +97,13 @@ def fork_child(seat: Seat, run_child: RunChild, now_ms: int) -> Child:
     try:
         pid = os.fork()
         if pid == 0:
-            _live(seat, run_child, parent_pid)
+            _live(name, life, parent_pid)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return Child(seat.holder, pid, now_ms)
+    return pid
 
 
-def _live(seat: Seat, run_child: RunChild, parent_pid: int) -> None:
+def _live(name: str, life: Callable[[], int], parent_pid: int) -> None:
     code = int(ExitCode.FAILED)
     try:
         die_with_parent(parent_pid=parent_pid)
@@ -104,11 +111,11 @@ def _live(seat: Seat, run_child: RunChild, parent_pid: int) -> None:
         for signum in _BLOCKED_AT_FORK:
             signal.signal(signum, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_AT_FORK)
-        code = run_child(seat)
+        code = life()
     except SystemExit as leaving:  # a second request to stop
         code = leaving.code if isinstance(leaving.code, int) else 0
     except BaseException:
-        log.exception(line("worker_failed", worker=seat.holder))
+        log.exception(line("process_failed", name=name))
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -12,6 +12,7 @@ import logging
 import os
 import selectors
 import signal
+import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +26,9 @@ from workers.clock import Clock, SystemClock
 from workers.epoch_search import EpochSearch
 from workers.exit_code import NO_BLAME, ExitCode
 from workers.log_line import in_every_line, line
+from workers.metrics.sibling import Sibling
+from workers.metrics.supervision import Supervision
+from workers.metrics.table import Table
 from workers.process_list import OnChange, Process, file_writer
 from workers.rq_client import open_rq_client
 from workers.rq_graves import TIMEOUT_S, Graves
@@ -58,12 +62,15 @@ class Supervisor:
         on_change: Sequence[OnChange] = (),
         grace_ms: int = GRACE_MS,
         clock: Clock | None = None,
+        listening: socket.socket | None = None,
     ) -> None:
         self._settings, self._run_child, self._queues = settings, run_child, queues
         self._on_change, self._grace_ms, self._clock = on_change, grace_ms, clock or SystemClock()
         self.name = new_supervisor_name() + (f"-s{settings.serves}" if settings.shards > 1 else "")
         slots = TurnSlots(count)
-        self._berths = [Berth(slots[index]) for index in range(count)]
+        table = Table(count + 1)
+        self._berths = [Berth(slots[index], table.rows[index]) for index in range(count)]
+        self._counts, self._sibling = Supervision(table), Sibling(listening, table, settings)
         self._search = EpochSearch(settings)
         self._graves = Graves(open_rq_client(settings, TIMEOUT_S), queues)
         self._selector = selectors.DefaultSelector()
@@ -83,6 +90,7 @@ class Supervisor:
             while not self._done():
                 self._turn_round(wakeups)
             self._tell()
+        self._sibling.end()
         self._graves.dig()
         log.info(line("supervisor_done", name=self.name))
         return ExitCode.DONE
@@ -95,6 +103,8 @@ class Supervisor:
 
     def _turn_round(self, wakeups: Wakeups) -> None:
         now_ms = self._clock.mono_ms()
+        self._counts.tick(now_ms)
+        self._sibling.keep(now_ms)
         try:
             if self._kill_at_ms is not None and now_ms >= self._kill_at_ms:
                 self._kill_all("grace is over")
@@ -138,6 +148,7 @@ class Supervisor:
             self._seen = self._search.look(now_ms)
             if self._seen is not None:
                 self._tender = open_tender(self._settings, self._seen, self._clock)
+                self._tender.on_reclaim, self._tender.on_release = self._counts.reclaimed, self._counts.released
 
     def _tend(self, tender: Tender, now_ms: int) -> None:
         if tender.expired(now_ms):
@@ -165,8 +176,9 @@ class Supervisor:
             berth.fill_at_ms = now_ms + RETRY_MS
             return
         self._children_made += 1
-        seat = Seat(holder, self.name, self._seen, berth.slot)
+        seat = Seat(holder, self.name, self._seen, berth.slot, berth.counts)
         berth.child = fork_child(seat, self._run_child, self._clock.mono_ms())
+        self._counts.started(berth.counts, berth.child.pid)
         log.info(line("started", worker=holder, pid=berth.child.pid))
         self._untold = True
 
@@ -180,6 +192,7 @@ class Supervisor:
                 # is still noted as living gets a signal, which would go to a pid that is free for others by now.
                 ended.append((child, code, berth.slot.read().task))
                 berth.vacate(self._clock.mono_ms())
+                self._counts.ended(berth.counts, code, bool(child.killed))
                 if code != ExitCode.DONE:
                     self._graves.add(child.holder)
         self._untold = self._untold or bool(ended)
@@ -197,6 +210,7 @@ class Supervisor:
 
     def _lose_epoch(self, reason: str) -> None:
         log.warning(line("epoch_over", reason=reason))
+        self._counts.epoch_lost()
         self._kill_all("epoch over")
         if self._tender is not None:
             self._tender.close()
@@ -225,6 +239,7 @@ class Supervisor:
             self._kill_at_ms = self._clock.mono_ms()
             return
         self._kill_at_ms = self._clock.mono_ms() + self._grace_ms
+        self._counts.leaving()
         log.info(line("draining", workers=len(self._living())))
         for berth in self._living():
             if berth.child is not None:
@@ -249,8 +264,11 @@ def run_fleet(
     queues: Sequence[str] = QUEUES,
     state_dir: Path | None = None,
     on_change: OnChange | None = None,
+    listening: Sequence[socket.socket] = (),
 ) -> int:
     """`oarlock worker`: ``count`` supervised RQ workers until SIGTERM. Keeps ``state_dir/workers.json`` true.
+
+    ``listening``: where metrics and health are served, a socket for each shard that is served; none: nowhere.
 
     Where the cluster is divided and no shard is named: a supervisor for each, whose workers these are in turn; worker i
     serves shard i modulo N. A shard's file is ``workers-<shard>.json``, and ``on_change`` is told by each of its own.
@@ -259,7 +277,8 @@ def run_fleet(
 
         def supervise(shard: str) -> int:
             mine, workers = replace(settings, shard=shard), share(count, int(shard), settings.shards)
-            return run_fleet(mine, workers, queues=queues, state_dir=state_dir, on_change=on_change)
+            own = listening[int(shard) : int(shard) + 1]
+            return run_fleet(mine, workers, queues=queues, state_dir=state_dir, on_change=on_change, listening=own)
 
         return run_each(names(settings.shards), supervise)
     file = "workers.json"
@@ -268,4 +287,11 @@ def run_fleet(
         file = f"workers-{settings.serves}.json"
     told = [file_writer(state_dir / file)] if state_dir else []
     told += [on_change] if on_change else []
-    return Supervisor(settings, count, run_supervised(settings, queues), queues=queues, on_change=told).run()
+    return Supervisor(
+        settings,
+        count,
+        run_supervised(settings, queues),
+        queues=queues,
+        on_change=told,
+        listening=listening[0] if listening else None,
+    ).run()

@@ -10,7 +10,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -19,8 +19,9 @@ import redis
 from redis.exceptions import AuthenticationError, RedisError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from broker import epoch
+from broker import fitness
 from broker.connection import BadRedisUrl, RunGuard, connect
+from broker.redis_url import parse
 from cluster import config
 from cluster.client import Client
 from cluster.errors import ConfigError
@@ -35,6 +36,8 @@ from workers.ingestor import Ingestor
 from workers.io_loop import IoLoop
 from workers.known_owners import KnownOwners
 from workers.log_line import in_every_line, line
+from workers.metrics.ingest_thread import IngestMetrics
+from workers.metrics.request_counts import RequestCounts
 from workers.mint import EpochKeeper, FleetRefused
 from workers.redis_side import RedisSide
 from workers.rights import INGESTOR, MissingRights
@@ -65,29 +68,33 @@ def run_ingestor(
     embedded: bool = False,
     wait_for_redis_s: float = 0.0,
     announce: Announce | None = None,
+    listening: Sequence[socket.socket] = (),
 ) -> int:
     """Ingest until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line on stderr.
 
     2: settings that cannot be used, a Redis that is unfit or absent (for longer than ``wait_for_redis_s``), a fleet
     this process may not work for. ``embedded``: Redis 6.2 will do. ``announce``: is given a line of facts when the
-    epoch is open; prints it as JSON where it is not given. Call it on the main thread.
+    epoch is open; prints it as JSON where it is not given. ``listening``: where metrics and health are served, a socket
+    for each shard that is served; none: nowhere. Call it on the main thread.
 
     Where the cluster is divided and no shard is named: a process for each.
     """
     if settings.shards > 1 and not settings.shard:
 
         def ingest(shard: str) -> int:
-            mine = replace(settings, shard=shard)
-            return run_ingestor(mine, embedded=embedded, wait_for_redis_s=wait_for_redis_s, announce=announce)
+            mine, own = replace(settings, shard=shard), listening[int(shard) : int(shard) + 1]
+            return run_ingestor(
+                mine, embedded=embedded, wait_for_redis_s=wait_for_redis_s, announce=announce, listening=own
+            )
 
         return run_each(names(settings.shards), ingest)
     if settings.shards > 1:
         in_every_line(shard=settings.serves)
     try:
-        process = IngestProcess(settings, announce or _print)
+        process = IngestProcess(settings, announce or _print, listening[0] if listening else None)
         process.check_redis(embedded, wait_for_redis_s)
         process.run()
-    except (Unusable, ConfigError, BadRedisUrl, FleetRefused, epoch.UnfitServer) as error:
+    except (Unusable, ConfigError, BadRedisUrl, FleetRefused) as error:
         print(f"oarlock: {error}", file=sys.stderr)
         return 2
     return 0
@@ -96,20 +103,22 @@ def run_ingestor(
 class IngestProcess:
     """Everything of one ingestor. Raises BadRedisUrl and ConfigError."""
 
-    def __init__(self, settings: Settings, announce: Announce) -> None:
+    def __init__(self, settings: Settings, announce: Announce, listening: socket.socket | None = None) -> None:
         self._settings, self._announce = settings, announce
         self._clock: Clock = SystemClock()
+        self._metrics = IngestMetrics(listening, settings, self._clock)
         self._started_ms = self._clock.mono_ms()
         self._bell = Bell()
         self._stopping = False
         guard, shard = RunGuard(), settings.serves
-        self._redis: redis.Redis = connect(settings.redis_url, guard=guard)
+        self._redis: redis.Redis = connect(settings.redis_url, guard=guard, shard=shard, tls=settings.redis_tls)
         cluster = config.load(settings.kubeconfig or None)
         self._client = Client(
             cluster,
             role="ingestor",
             request_timeout_s=settings.request_timeout_ms / 1000,
             on_forbidden=MissingRights(INGESTOR, self._clock.mono_ms),
+            observer=RequestCounts(self._metrics.row),
         )
         self._io = IoLoop()
         owners = KnownOwners()
@@ -149,7 +158,8 @@ class IngestProcess:
         return ApiLease(self._io, self._client.lease(self._settings.lease_namespace, lease_name(shard)))
 
     def check_redis(self, embedded: bool, wait_s: float) -> None:
-        """Whether this Redis will do. Raises Unusable and UnfitServer."""
+        """Whether this Redis will do. Raises Unusable."""
+        url = parse(self._settings.redis_url)
         patiently = Retrying(
             stop=stop_after_delay(wait_s),
             wait=wait_exponential(multiplier=0.05, max=1.0),
@@ -157,18 +167,26 @@ class IngestProcess:
             reraise=True,
         )
         try:
-            patiently(epoch.check_fit, self._redis, embedded=embedded)
+            patiently(fitness.check_for_data, self._redis, url, embedded=embedded)
+            doubt = fitness.doubt(self._redis)
+        except fitness.UnfitServer as error:
+            raise Unusable(f"cannot use the Redis of --redis at {url.place}: {error}") from None
         except RedisError as error:
             raise Unusable(
                 f"cannot use the Redis of --redis: {error}; is it running, and is the password right?"
             ) from None
+        if doubt:
+            log.warning(line("doubtful redis", at=url.place, why=doubt))
 
     def run(self) -> None:
         """Rounds until a signal says stop. Raises FleetRefused."""
         before = {signum: signal.signal(signum, self._stop) for signum in (signal.SIGTERM, signal.SIGINT)}
         try:
+            self._metrics.start(self.ingestor, self._io)
             while not self._stopping:
-                due_ms = self.ingestor.round(self._clock.mono_ms())
+                now_ms = self._clock.mono_ms()
+                self._metrics.tick(now_ms)
+                due_ms = self.ingestor.round(now_ms)
                 if due_ms > 0 and not self._stopping:
                     self._bell.wait(due_ms / 1000)
         finally:

@@ -44,6 +44,7 @@ class FeedStatus:
     applied: int
     skipped: int
     unreadable: int
+    lists: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ class Ingestor:
                 feed.applier.counts.applied,
                 feed.applier.counts.skipped,
                 feed.projector.unreadable,
+                feed.lists,
             )
             for feed in self._feeds
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from redis.exceptions import RedisError
@@ -59,6 +59,9 @@ class Tender:
         self._trouble = ""
         self.timer_socket: socket.socket | None = None
         """To be watched by the caller, who calls ``timer_ready`` when it can be read; None while there is none."""
+        self.on_reclaim: Callable[[int], None] = lambda keys: None
+        self.on_release: Callable[[int], None] = lambda keys: None
+        """Told how many keys were taken back from holders that nobody renewed, and how many from those that ended."""
 
     @property
     def answered(self) -> bool:
@@ -137,13 +140,17 @@ class Tender:
     def _release_owed(self) -> list[str]:
         given_back: list[str] = []
         for holder, blamed in list(self._unreleased.items()):
-            given_back += self._broker.release(holder, blamed=blamed)
+            released = self._broker.release(holder, blamed=blamed)
             del self._unreleased[holder]
+            self.on_release(len(released))
+            given_back += released
         return given_back
 
     def _reclaim(self) -> None:
-        for task in self._broker.reclaim():
+        tasks = self._broker.reclaim()
+        for task in tasks:
             log.warning(line("reclaimed", task=task, reason="lease ended"))
+        self.on_reclaim(len(tasks))
 
     def _due(self) -> None:
         asked_ms = self._clock.mono_ms()

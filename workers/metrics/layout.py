@@ -60,6 +60,8 @@ class Layout:
         self.ints = self.sums = 0
         self.tick_ms = self._take()
         self.pid = self._take()
+        self.turn_since_ns = self._take()
+        self.turn_queue = self._take()
         self.queues = {
             queue: QueueCells(self._histogram(WAIT_S), self._histogram(WORK_S), self._take(len(OUTCOMES)), self._take())
             for queue in queues

@@ -14,7 +14,7 @@ from workers.metrics.table import Row
 GC_EVERY_S = 1.0
 _DONE, _AGAIN, _FAILED, _GONE, _LOST = range(len(OUTCOMES))
 _OUTCOME = {Verdict.OK: _DONE, Verdict.RETRY: _AGAIN, Verdict.GONE: _GONE}
-_clock_s = time.perf_counter
+_clock_s, _clock_ns = time.perf_counter, time.perf_counter_ns
 
 
 class TurnCounts:
@@ -24,13 +24,17 @@ class TurnCounts:
         self._ints, self._sums, self._queues = row.ints, row.sums, row.layout.queues
         self._gc_at, self._gc_due_s = row.layout.gc, 0.0
         self._gc_seen = _gc_facts()
-        self._begun_s = 0.0
+        self._since_at, self._queue_at = row.layout.turn_since_ns, row.layout.turn_queue
+        self._places = {queue: place for place, queue in enumerate(row.layout.queues)}
+        self._begun_ns = 0
         self._cells: QueueCells | None = None
+        row.ints[self._since_at] = 0
 
     def claimed(self, batch: Batch) -> None:
         """Keys were taken: how long each had been queued."""
         cells = self._cells = self._queues.get(batch.queue)
-        if cells is not None and batch.waited_ms:
+        if cells is not None:
+            self._ints[self._queue_at] = self._places[batch.queue]
             ints, first, bounds = self._ints, cells.wait.counts, cells.wait.bounds
             for waited_ms in batch.waited_ms:
                 ints[first + bisect_left(bounds, waited_ms / 1_000)] += 1
@@ -42,13 +46,14 @@ class TurnCounts:
 
     def begun(self) -> None:
         """A turn over a key of the last batch begins."""
-        self._begun_s = _clock_s()
+        self._ints[self._since_at] = self._begun_ns = _clock_ns()
 
     def worked(self) -> None:
         """It has come to its end, whichever; it is not finished yet."""
         cells = self._cells
+        self._ints[self._since_at] = 0
         if cells is not None:
-            took_s, work = _clock_s() - self._begun_s, cells.work
+            took_s, work = (_clock_ns() - self._begun_ns) / 1e9, cells.work
             self._ints[work.counts + bisect_left(work.bounds, took_s)] += 1
             self._sums[work.sum] += took_s
 

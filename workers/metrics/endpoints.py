@@ -1,0 +1,104 @@
+"""What is served where: /metrics in the format that is asked for, and the health endpoints."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from workers.metrics.health import Check, Endpoint
+from workers.metrics.http_server import Request, Response
+from workers.metrics.latest import Latest, Look
+from workers.metrics.samples import Samples
+
+Put = Callable[[Samples, Look], None]
+"""Adds the samples of a process."""
+
+
+class Endpoints:
+    """The handler of one process. Redis is asked in a thread, one question at a time, whoever waits for the answer.
+
+    ``alive``: checks of the process itself; ``ready``: whether it can work. Both are made from the look at Redis.
+    """
+
+    def __init__(
+        self,
+        latest: Latest,
+        put: Put,
+        alive: Callable[[], dict[str, Check]],
+        ready: Callable[[Look], dict[str, Check]],
+    ) -> None:
+        self._latest, self._put, self._alive, self._ready = latest, put, alive, ready
+        self._asking = asyncio.Lock()
+
+    async def __call__(self, request: Request) -> Response:
+        name, _, below = request.path.removeprefix("/").partition("/")
+        match name:
+            case "metrics" if not below:
+                return self._metrics(await self._look(), request.headers.get("accept", ""))
+            case "livez" | "healthz":  # never Redis: starting again would not bring it back
+                return Endpoint(name, self._alive()).answer(below, request.query)
+            case "readyz":
+                return Endpoint(name, self._ready(await self._look())).answer(below, request.query)
+            case "":
+                return Response(200, b"/metrics\n/livez\n/readyz\n/healthz\n")
+        return Response(404, b"there are /metrics, /livez, /readyz and /healthz\n")
+
+    async def _look(self) -> Look:
+        async with self._asking:
+            return await asyncio.to_thread(self._latest.look)
+
+    def _metrics(self, look: Look, accept: str) -> Response:
+        samples = Samples()
+        self._put(samples, look)
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Given(samples.families()))
+        encode, content_type = choose_encoder(accept)
+        return Response(200, encode(registry), content_type)
+
+
+class _Given(Collector):
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+    def describe(self) -> Sequence[Metric]:
+        """Nothing to be compared beforehand: the registry lives for one scrape."""
+        return ()
+
+
+def redis_answers(look: Look) -> Check:
+    """A check that Redis answered."""
+    return lambda: "" if look.fleets is not None else "Redis did not answer"
+
+
+def epoch_open(look: Look) -> Check:
+    """A check that turns may begin, in every shard that is served."""
+
+    def check() -> str:
+        if look.fleets is None:
+            return "not known: Redis did not answer"
+        for fleet in look.fleets:
+            if not fleet.epoch:
+                return "there is no epoch: no ingestor has begun one"
+            if not fleet.intact:
+                return f"epoch {fleet.epoch} is of another Redis server: the next one has not begun"
+            if fleet.phase != "OPEN":
+                return f"epoch {fleet.epoch} is in phase {fleet.phase or 'NONE'}"
+        return ""
+
+    return check
+
+
+def ticking(age_ms: Callable[[], int], limit_ms: int) -> Check:
+    """A check that a loop has come round lately."""
+
+    def check() -> str:
+        return "" if (late_ms := age_ms()) <= limit_ms else f"has not come round for {late_ms / 1_000:.0f} s"
+
+    return check

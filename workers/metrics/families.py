@@ -1,0 +1,191 @@
+"""Every metric there is: its name, type, labels, whose figure it is, and what it says.
+
+What is served and docs/metrics.md are both made from this table, so neither can name what the other does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """Whose figure it is, and so how figures of several processes are put together."""
+
+    FLEET = "fleet"  # read from Redis by every process: max, never sum
+    PROCESS = "process"  # sum
+
+
+SAID = {
+    Scope.FLEET: "Fleet-wide: read from Redis, the same from every process (take max, do not sum).",
+    Scope.PROCESS: "Of this process (sum).",
+}
+WORKER, INGESTOR = "worker", "ingestor"
+BOTH = (WORKER, INGESTOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """``kind``: counter, gauge or histogram. ``roles``: the commands whose processes serve it."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    scope: Scope
+    roles: tuple[str, ...]
+    meaning: str
+
+    @property
+    def help(self) -> str:
+        """The help text as it is served."""
+        return f"{self.meaning} {SAID[self.scope]}"
+
+
+def _fleet(name: str, kind: str, labels: str, meaning: str) -> Family:
+    return Family(name, kind, (*labels.split(), "shard"), Scope.FLEET, BOTH, meaning)
+
+
+def _worker(name: str, kind: str, labels: str, meaning: str) -> Family:
+    return Family(name, kind, tuple(labels.split()), Scope.PROCESS, (WORKER,), meaning)
+
+
+def _ingestor(name: str, kind: str, labels: str, meaning: str) -> Family:
+    return Family(name, kind, tuple(labels.split()), Scope.PROCESS, (INGESTOR,), meaning)
+
+
+def _both(name: str, kind: str, labels: str, meaning: str) -> Family:
+    return Family(name, kind, tuple(labels.split()), Scope.PROCESS, BOTH, meaning)
+
+
+UPSTREAM = (
+    _fleet("workqueue_depth", "gauge", "name", "Keys queued."),
+    _fleet(
+        "workqueue_adds_total",
+        "counter",
+        "name",
+        "Keys that entered the queue since the epoch began. Absent with Redis before 7, which does not count them.",
+    ),
+    _worker(
+        "workqueue_queue_duration_seconds",
+        "histogram",
+        "name",
+        "How long keys were queued before a worker took them, in whole milliseconds of Redis's clock.",
+    ),
+    _worker(
+        "workqueue_work_duration_seconds",
+        "histogram",
+        "name",
+        "How long turns took, without the call that ends them, which those of a batch share.",
+    ),
+    _worker(
+        "workqueue_unfinished_work_seconds", "gauge", "name", "How long the turns that run now have run, all together."
+    ),
+    _worker(
+        "workqueue_longest_running_processor_seconds", "gauge", "name", "How long the longest turn of them has run."
+    ),
+    _worker(
+        "workqueue_retries_total",
+        "counter",
+        "name",
+        "Turns that ended with another look to come: rate limited after a failure, or at a time known by then.",
+    ),
+    _both(
+        "rest_client_requests_total",
+        "counter",
+        "code host method",
+        'Requests to the API server by the code of their answer; "<error>": none came.',
+    ),
+    _both(
+        "rest_client_request_duration_seconds",
+        "histogram",
+        "host verb",
+        "How long requests took, to the last byte of the answer; watches apart.",
+    ),
+    _both(
+        "rest_client_rate_limiter_duration_seconds",
+        "histogram",
+        "host verb",
+        "How long requests waited for the rate limit; writes whose tokens were taken ahead apart.",
+    ),
+)
+
+PROCESS = (
+    _both("process_cpu_seconds_total", "counter", "", "CPU time used, with all workers there have been."),
+    _both(
+        "process_resident_memory_bytes",
+        "gauge",
+        "",
+        "Memory in use; of pages that several processes share, each has its part.",
+    ),
+    _both("process_virtual_memory_bytes", "gauge", "", "Address space of all processes."),
+    _both("process_open_fds", "gauge", "", "Open file descriptors of all processes."),
+    _both("process_max_fds", "gauge", "", "How many one process may have open."),
+    _both("process_start_time_seconds", "gauge", "", "When it started, in unix seconds."),
+    _both("python_gc_collections_total", "counter", "generation", "Runs of the garbage collector."),
+    _both("python_gc_objects_collected_total", "counter", "generation", "Objects it collected."),
+    _both("python_gc_objects_uncollectable_total", "counter", "generation", "Objects it could not collect."),
+    _both("python_info", "gauge", "implementation version", "1; which Python runs it."),
+    _both("oarlock_build_info", "gauge", "version role", "1; which oarlock it is, and in which role."),
+)
+
+OURS = (
+    _fleet("oarlock_epoch", "gauge", "", "Number of the current epoch; 0: there is none."),
+    _fleet("oarlock_epoch_phase", "gauge", "phase", "1 for the phase of the epoch (OPEN, DRAIN, HELD, NONE), else 0."),
+    _fleet("oarlock_epoch_intact", "gauge", "", "1 if the data are of the Redis server that runs now."),
+    _fleet("oarlock_held", "gauge", "", "1 while no turn begins because somebody else works on our kinds."),
+    _fleet("oarlock_watermark_age_seconds", "gauge", "resource", "Since the cache was last confirmed."),
+    _fleet("oarlock_cached_objects", "gauge", "resource", "Objects in the cache."),
+    _fleet("oarlock_oldest_queued_seconds", "gauge", "queue", "How long the first queued key has waited."),
+    _fleet("oarlock_keys_in_work", "gauge", "queue", "Keys that a worker holds."),
+    _fleet("oarlock_keys_delayed", "gauge", "queue", "Keys to be queued at a later time."),
+    _fleet("oarlock_keys_parked", "gauge", "queue", "Poison keys: they kill their workers and are tried again alone."),
+    _fleet("oarlock_keys_crashing", "gauge", "queue", "Keys that killed a worker and have not ended a turn since."),
+    _fleet("oarlock_keys_failing", "gauge", "queue", "Keys whose last turn failed."),
+    _fleet("oarlock_records_unanswered", "gauge", "queue", "Keys with announced writes that have no answer."),
+    _fleet(
+        "oarlock_record_age_seconds",
+        "gauge",
+        "queue",
+        "How long the oldest of them has waited for an answer; of more than 128, the oldest of 128 picked at random.",
+    ),
+    _fleet("oarlock_workers_registered", "gauge", "", "Workers that may claim keys."),
+    _fleet("oarlock_workers_idle", "gauge", "", "Workers that wait for a key."),
+    _fleet("oarlock_redis_memory_bytes", "gauge", "", "Memory that Redis uses."),
+    _fleet("oarlock_redis_memory_max_bytes", "gauge", "", "Its maxmemory; 0: no limit."),
+    _both("oarlock_redis_up", "gauge", "", "1 if Redis answered when the fleet-wide figures were last read."),
+    _both("oarlock_redis_read_seconds", "gauge", "", "How long that took."),
+    _worker(
+        "oarlock_claim_wait_seconds",
+        "histogram",
+        "queue",
+        "As workqueue_queue_duration_seconds, with bounds from 1 ms to 5 minutes.",
+    ),
+    _worker(
+        "oarlock_turns_total",
+        "counter",
+        "queue outcome",
+        "Turns that ended: done, again (to be tried again), failed, gone (no owner), lost (the claim was another's).",
+    ),
+    _worker("oarlock_lease_losses_total", "counter", "", "Claims that were another's before their turn had ended."),
+    _worker("oarlock_reclaims_total", "counter", "", "Keys taken back from workers that nobody renewed."),
+    _worker("oarlock_releases_total", "counter", "", "Keys given back when a worker of this supervisor ended."),
+    _worker("oarlock_epochs_lost_total", "counter", "", "Epochs that ended while this supervisor worked in them."),
+    _worker("oarlock_workers_running", "gauge", "", "Worker processes of this supervisor."),
+    _worker("oarlock_worker_starts_total", "counter", "", "Worker processes started."),
+    _worker(
+        "oarlock_worker_deaths_total",
+        "counter",
+        "how",
+        "Worker processes ended: left (in order), epoch_over, killed (by the supervisor), crashed.",
+    ),
+    _both("oarlock_tick_age_seconds", "gauge", "", "Since its main loop last came round."),
+    _ingestor("oarlock_watch_heard_age_seconds", "gauge", "resource", "Since the API server spoke; -1: never."),
+    _ingestor("oarlock_watch_events_total", "counter", "resource result", "Events: applied, skipped, unreadable."),
+    _ingestor("oarlock_lists_total", "counter", "resource", "Lists committed."),
+    _ingestor("oarlock_feed_watching", "gauge", "resource", "1 while it is watched, else 0."),
+    _ingestor(
+        "oarlock_ingestor_standing", "gauge", "standing", "1 for what the ingestor is (minter, member, away), else 0."
+    ),
+)
+
+FAMILIES: dict[str, Family] = {family.name: family for family in (*UPSTREAM, *PROCESS, *OURS)}

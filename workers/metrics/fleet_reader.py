@@ -1,0 +1,180 @@
+"""Reads the fleet-wide figures of one shard from Redis, with plain commands that any of the ACL users may give.
+
+Three round trips, a cost that grows with the number of queues and resources and with nothing else. Names come from the
+registry, never from Redis: whoever writes to Redis cannot make labels. A key of a wrong type leaves its figure out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+from redis.exceptions import RedisError
+
+from broker import keys
+from broker.values import BrokerUnreachable
+from controllers.registry import QUEUES, RESOURCES
+
+RECORDS_SAMPLED = 128
+
+
+@dataclass(slots=True)
+class QueueFigures:
+    """None: it could not be read. ``adds``: since the epoch began."""
+
+    queued: int | None = None
+    adds: int | None = None
+    oldest_s: float | None = None
+    in_work: int | None = None
+    delayed: int | None = None
+    parked: int | None = None
+    crashing: int | None = None
+    failing: int | None = None
+    unanswered: int | None = None
+    record_age_s: float | None = None
+
+
+@dataclass(slots=True)
+class FleetFigures:
+    """One look. ``phase`` "" where there is no epoch; ages in seconds by Redis's clock."""
+
+    shard: str
+    epoch: int
+    intact: bool
+    phase: str
+    memory_bytes: int
+    memory_max_bytes: int
+    queues: dict[str, QueueFigures] = field(default_factory=dict)
+    watermark_age_s: dict[str, float] = field(default_factory=dict)
+    objects: dict[str, int] = field(default_factory=dict)
+    registered: int | None = None
+    idle: int | None = None
+
+
+class FleetReader:
+    """``client`` has a short timeout of its own. Raises BrokerUnreachable."""
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        shard: str = "0",
+        queues: Sequence[str] = QUEUES,
+        resources: Sequence[str] = tuple(RESOURCES),
+    ) -> None:
+        self._client, self.shard, self._queues, self._resources = client, shard, queues, resources
+
+    def read(self) -> FleetFigures:
+        """Look now."""
+        number, time, server, memory = self._ask(
+            ("GET", keys.epoch(self.shard)), ("TIME",), ("INFO", "server"), ("INFO", "memory")
+        )
+        epoch = _number(number) or 0
+        k = keys.Keys(epoch, self.shard)
+        run, used = _info(server).get("run_id", ""), _info(memory)
+        now_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 if isinstance(time, list) else 0
+        run_minted, phase, holders, idle, marks, generations, *rest = self._ask(
+            ("GET", k.of("run")),
+            ("GET", k.of("phase")),
+            ("HLEN", k.of("holders")),
+            ("ZCOUNT", k.of("waiters"), now_ms, "+inf"),
+            ("HMGET", k.of("watermark_at"), *self._resources),
+            ("HMGET", k.of("generation"), *self._resources),
+            *(command for queue in self._queues for command in _of_queue(k, queue)),
+        )
+        intact = epoch > 0 and run != "" and _text(run_minted) == run
+        found = FleetFigures(
+            self.shard,
+            epoch,
+            intact,
+            _text(phase) if epoch else "",
+            int(used.get("used_memory", 0)),
+            int(used.get("maxmemory", 0)),
+        )
+        if not epoch:
+            return found
+        found.registered, found.idle = _number(holders), _number(idle)
+        width = len(rest) // len(self._queues)
+        for at, queue in enumerate(self._queues):
+            found.queues[queue] = _queue_figures(rest[at * width : (at + 1) * width], now_ms)
+        for resource, at_ms in zip(self._resources, _listed(marks), strict=False):
+            if (since := _number(at_ms)) is not None:
+                found.watermark_age_s[resource] = max(0, now_ms - since) / 1_000
+        current = [
+            (name, _text(each)) for name, each in zip(self._resources, _listed(generations), strict=False) if each
+        ]
+        counts = self._ask(*(("HLEN", k.objects(name, generation)) for name, generation in current))
+        for (name, _), count in zip(current, counts, strict=True):
+            if isinstance(count, int):
+                found.objects[name] = count
+        return found
+
+    def _ask(self, *commands: tuple[Any, ...]) -> list[Any]:
+        """Answers as the protocol gives them; an error is the answer of its command alone."""
+        if not commands:
+            return []
+        try:
+            with self._client.pipeline(transaction=False) as pipe:
+                pipe.response_callbacks = type(pipe.response_callbacks)({})  # the client shares its own
+                for command in commands:
+                    pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+                return pipe.execute(raise_on_error=False)
+        except RedisError as error:
+            raise BrokerUnreachable(f"figures: {error}") from None
+
+
+def _of_queue(k: keys.Keys, queue: str) -> list[tuple[Any, ...]]:
+    return [
+        ("XLEN", k.stream(queue)),
+        ("XINFO", "STREAM", k.stream(queue)),
+        ("XRANGE", k.stream(queue), "-", "+", "COUNT", 1),
+        ("HLEN", k.locks(queue)),
+        ("ZCARD", k.delayed(queue)),
+        ("ZCARD", k.parked(queue)),
+        ("HLEN", k.crashes(queue)),
+        ("HLEN", k.failures(queue)),
+        ("HLEN", k.unsettled(queue)),
+        ("HRANDFIELD", k.unsettled(queue), RECORDS_SAMPLED, "WITHVALUES"),
+    ]
+
+
+def _queue_figures(answers: Sequence[Any], now_ms: int) -> QueueFigures:
+    queued, info, first, in_work, delayed, parked, crashing, failing, unanswered, sample = answers
+    figures = QueueFigures(
+        queued=_number(queued),
+        in_work=_number(in_work),
+        delayed=_number(delayed),
+        parked=_number(parked),
+        crashing=_number(crashing),
+        failing=_number(failing),
+        unanswered=_number(unanswered),
+    )
+    if isinstance(info, list):
+        figures.adds = _number(dict(zip(info[::2], info[1::2], strict=False)).get(b"entries-added"))
+    if isinstance(first, list):
+        added_ms = int(first[0][0].partition(b"-")[0]) if first else now_ms
+        figures.oldest_s = max(0, now_ms - added_ms) / 1_000
+    if isinstance(sample, list):
+        since = [at for at in map(_number, sample[1::2]) if at is not None]
+        figures.record_age_s = max(0, now_ms - min(since)) / 1_000 if since else 0.0
+    return figures
+
+
+def _listed(answer: Any) -> list[Any]:
+    return answer if isinstance(answer, list) else []
+
+
+def _text(answer: Any) -> str:
+    return answer.decode(errors="replace") if isinstance(answer, bytes) else ""
+
+
+def _number(answer: Any) -> int | None:
+    if isinstance(answer, int):
+        return answer
+    text = _text(answer)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
+
+def _info(answer: Any) -> dict[str, str]:
+    return dict(line.split(":", 1) for line in _text(answer).splitlines() if ":" in line)

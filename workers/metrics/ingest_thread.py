@@ -1,0 +1,75 @@
+"""Answers scrapers and probes for an ingestor, which has threads anyway: in one of its own.
+
+The main thread only writes when it last came round; whoever is slow here makes nothing else slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from workers.clock import Clock
+from workers.ingestor import Ingestor
+from workers.io_loop import IoLoop
+from workers.log_line import line
+from workers.metrics.bind_address import url
+from workers.metrics.endpoints import Endpoints
+from workers.metrics.http_server import HttpServer
+from workers.metrics.ingestor_view import IngestorView
+from workers.metrics.looking_in import open_latest
+from workers.metrics.server_name import host_label
+from workers.metrics.table import Row, own_row
+from workers.settings import Settings
+
+POKE_S = 1.0
+
+log = logging.getLogger("oarlock.metrics")
+
+
+class IngestMetrics:
+    """``row`` is counted in whether or not anybody asks; without a socket nothing is served."""
+
+    def __init__(self, listening: socket.socket | None, settings: Settings, clock: Clock) -> None:
+        self._listening, self._settings, self._clock = listening, settings, clock
+        self.row: Row = own_row()
+        self._io_heard_ms = clock.mono_ms()
+        self.tick(clock.mono_ms())
+
+    def tick(self, now_ms: int) -> None:
+        """The main thread has come round."""
+        self.row.ints[self.row.layout.tick_ms] = now_ms
+
+    def start(self, ingestor: Ingestor, io: IoLoop) -> None:
+        """Begin to serve, until the process ends."""
+        if self._listening is None:
+            return
+        log.info(line("metrics", url=url(self._listening)))
+        serve: Callable[[], None] = lambda: asyncio.run(self._serve(self._listening, ingestor, io))  # noqa: E731
+        threading.Thread(target=serve, name="metrics", daemon=True).start()
+
+    async def _serve(self, listening: socket.socket | None, ingestor: Ingestor, io: IoLoop) -> None:
+        assert listening is not None
+        mono_ms = self._clock.mono_ms
+        view = IngestorView(
+            ingestor, self.row, host_label(self._settings), mono_ms, lambda: max(0, mono_ms() - self._io_heard_ms)
+        )
+        endpoints = Endpoints(open_latest(self._settings), view.put, view.alive, view.ready)
+        await asyncio.gather(HttpServer(listening, endpoints).serve(), self._poke(io))
+
+    async def _poke(self, io: IoLoop) -> None:
+        """Whether the I/O loop lives is found out by giving it something to do."""
+        said: Future[None] | None = None
+        while True:
+            if said is None or said.done():
+                try:
+                    said = asyncio.run_coroutine_threadsafe(self._heard(), io.loop)
+                except RuntimeError:
+                    return  # closed: the process is about to end
+            await asyncio.sleep(POKE_S)
+
+    async def _heard(self) -> None:
+        self._io_heard_ms = self._clock.mono_ms()

@@ -1,0 +1,43 @@
+"""The last look at the fleet's figures, so that scraping, however often, asks Redis at most once a second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from broker.values import BrokerUnreachable, EpochOver
+from workers.metrics.fleet_reader import FleetFigures, FleetReader
+
+FRESH_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """``fleets``: one a shard; None where Redis did not answer: ``took_s`` is then how long it kept silent."""
+
+    fleets: tuple[FleetFigures, ...] | None
+    took_s: float
+
+
+class Latest:
+    """Not for several threads at once."""
+
+    def __init__(self, readers: Sequence[FleetReader], clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._readers, self._clock_s = readers, clock_s
+        self._look: Look | None = None
+        self._until_s = 0.0
+
+    def look(self) -> Look:
+        """What Redis shows, no older than FRESH_S. Takes as long as the client's timeout where Redis is silent."""
+        begun_s = self._clock_s()
+        if self._look is not None and begun_s < self._until_s:
+            return self._look
+        fleets: tuple[FleetFigures, ...] | None
+        try:
+            fleets = tuple(reader.read() for reader in self._readers)
+        except (BrokerUnreachable, EpochOver):
+            fleets = None  # said by oarlock_redis_up and by readyz
+        ended_s = self._clock_s()
+        self._look, self._until_s = Look(fleets, ended_s - begun_s), ended_s + FRESH_S
+        return self._look

@@ -1,0 +1,19 @@
+"""The API server as labels name it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from cluster import config
+from cluster.errors import ConfigError
+from workers.settings import Settings
+
+
+def host_label(settings: Settings) -> str:
+    """Host and port, never a user or a password; "" where no server is known (yet)."""
+    try:
+        parts = urlsplit(config.load(settings.kubeconfig or None).server)
+        host = parts.hostname or ""
+        return f"{host}:{parts.port}" if parts.port else host
+    except (ConfigError, ValueError):
+        return ""

@@ -1,0 +1,54 @@
+"""What a supervisor counts, in the last row of its table, and what it notes in the rows of its berths."""
+
+from __future__ import annotations
+
+from workers.exit_code import ExitCode
+from workers.metrics.layout import DEATHS
+from workers.metrics.table import Row, Table
+
+
+class Supervision:
+    """``table`` has a row for each berth and one more, the supervisor's."""
+
+    def __init__(self, table: Table) -> None:
+        self._ints, self._layout = table.rows[-1].ints, table.layout
+
+    def tick(self, now_ms: int) -> None:
+        """The loop has come round. ``now_ms``: CLOCK_BOOTTIME."""
+        self._ints[self._layout.tick_ms] = now_ms
+
+    def started(self, berth: Row, pid: int) -> None:
+        """A worker was started in a berth."""
+        berth.ints[self._layout.pid] = pid
+        self._ints[self._layout.starts] += 1
+
+    def ended(self, berth: Row, code: int, killed: bool) -> None:
+        """It has ended, and was waited for."""
+        berth.ints[self._layout.pid] = berth.ints[self._layout.turn_since_ns] = 0
+        how = "killed" if killed else _HOW.get(code, "crashed")
+        self._ints[self._layout.deaths + DEATHS.index(how)] += 1
+
+    def released(self, keys: int) -> None:
+        """Keys of a worker that has ended were given back."""
+        self._ints[self._layout.releases] += keys
+
+    def reclaimed(self, keys: int) -> None:
+        """Keys whose leases nobody had renewed were given back."""
+        self._ints[self._layout.reclaims] += keys
+
+    def epoch_lost(self) -> None:
+        """The epoch is over."""
+        self._ints[self._layout.epochs_lost] += 1
+
+    def leaving(self) -> None:
+        """It was asked to stop."""
+        self._ints[self._layout.leaving] = 1
+
+
+_HOW: dict[int, str] = {
+    ExitCode.DONE: "left",
+    ExitCode.RELEASED: "left",
+    ExitCode.UNKEPT: "left",
+    ExitCode.UNSURE: "left",
+    ExitCode.EPOCH_OVER: "epoch_over",
+}

@@ -1,0 +1,83 @@
+"""A supervisor and its workers as others see them: samples and checks from the shared table.
+
+It is read in another process, so it needs nothing of the supervisor but the memory they share and its pid.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from workers.metrics.count_samples import CountSamples
+from workers.metrics.endpoints import epoch_open, redis_answers, ticking
+from workers.metrics.fleet_samples import put_look
+from workers.metrics.health import Check
+from workers.metrics.latest import Look
+from workers.metrics.process_figures import ProcessSamples, put_build
+from workers.metrics.samples import Samples
+from workers.metrics.table import Table
+
+TICK_LIMIT_MS = 20_000
+"""A supervisor comes round every second; where Redis is silent, a round may take some timeouts of a second."""
+
+
+class SupervisorView:
+    """``mono_ms``: CLOCK_BOOTTIME. ``host``: of the API server. ``supervisor_pid``: whose children the workers are."""
+
+    def __init__(self, table: Table, supervisor_pid: int, host: str, mono_ms: Callable[[], int]) -> None:
+        self._table, self._host, self._mono_ms = table, host, mono_ms
+        self._berths, self._own = table.rows[:-1], table.rows[-1]
+        self._process = ProcessSamples(supervisor_pid)
+
+    def put(self, samples: Samples, look: Look) -> None:
+        """All of it."""
+        ints, sums = self._table.totals()
+        counts = CountSamples(samples, self._table.layout, ints, sums)
+        put_look(samples, look)
+        counts.put_queues()
+        self._put_running(samples)
+        counts.put_requests(self._host)
+        counts.put_supervision()
+        counts.put_gc()
+        pids = self._pids()
+        samples.put("oarlock_workers_running", len(pids))
+        samples.put("oarlock_tick_age_seconds", self._tick_age_ms() / 1_000)
+        self._process.put(samples, [*pids, os.getpid()])
+        put_build(samples, "worker")
+
+    def alive(self) -> dict[str, Check]:
+        """Fail only where a new process would help."""
+        return {"supervisor": ticking(self._tick_age_ms, TICK_LIMIT_MS)}
+
+    def ready(self, look: Look) -> dict[str, Check]:
+        """Whether keys are worked on."""
+        return {
+            **self.alive(),
+            "shutdown": self._not_leaving,
+            "redis": redis_answers(look),
+            "epoch": epoch_open(look),
+            "workers": lambda: "" if self._pids() else "no worker process runs",
+        }
+
+    def _not_leaving(self) -> str:
+        return "it was asked to stop" if self._own.ints[self._table.layout.leaving] else ""
+
+    def _pids(self) -> list[int]:
+        return [pid for row in self._berths if (pid := row.ints[self._table.layout.pid])]
+
+    def _tick_age_ms(self) -> int:
+        return max(0, self._mono_ms() - self._own.ints[self._table.layout.tick_ms])
+
+    def _put_running(self, samples: Samples) -> None:
+        layout = self._table.layout
+        queues = list(layout.queues)
+        running: dict[str, list[float]] = {queue: [] for queue in queues}
+        now_ns = time.perf_counter_ns()  # CLOCK_MONOTONIC: the same in every process
+        for row in self._berths:
+            since_ns, place = row.ints[layout.turn_since_ns], row.ints[layout.turn_queue]
+            if since_ns:
+                running[queues[place]].append(max(0, now_ns - since_ns) / 1e9)
+        for queue, turns_s in running.items():
+            samples.put("workqueue_unfinished_work_seconds", sum(turns_s), queue)
+            samples.put("workqueue_longest_running_processor_seconds", max(turns_s, default=0.0), queue)
