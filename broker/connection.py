@@ -1,70 +1,96 @@
 """One place that opens connections to Redis, and what must hold on each of them.
 
 redis-py's defaults retry ten times and reload scripts; both would repeat a step that already happened. Here a call
-is sent once, and every new connection proves that it speaks to the server of our epoch before its first command.
+is sent once, and every new connection proves that it speaks to the server of our epoch before its first command. Which
+server that is, is found out anew for each connection where Sentinels or a cluster decide it.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
-from redis.connection import AbstractConnection
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
-from broker.values import EpochOver
+from broker.cluster_slot import SlotFinder
+from broker.finding import Finder
+from broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
+from broker.sentinel import SentinelFinder
+from broker.server_connection import Encrypted, EncryptedFound, Local, Plain, PlainFound, RunGuard, greeting
+from broker.tls import NO_FILES, TlsFiles
+
+__all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "pool_of"]
 
 
-class BadRedisUrl(Exception):
-    """The URL or the server behind it cannot be used; the text is one line with the mend."""
+def connect(
+    url: str,
+    *,
+    timeout_s: float = 4.0,
+    guard: RunGuard | None = None,
+    shard: str = "0",
+    tls: TlsFiles = NO_FILES,
+) -> redis.Redis:
+    """A client that sends each command once, RESP2, bytes out. In a cluster it speaks to the master of ``shard``.
 
-
-class RunGuard:
-    """Run id of the server the epoch lives on. Unset until known; then every new connection must meet it."""
-
-    def __init__(self) -> None:
-        self.expected: str | None = None
-
-    def check(self, run: str) -> None:
-        """Raises EpochOver when the server behind a new connection is another, or was restarted."""
-        if self.expected is not None and run != self.expected:
-            raise EpochOver(f"the Redis server changed (run {self.expected[:8]} -> {run[:8]})")
-
-
-def run_id(info: bytes | str) -> str:
-    """run_id of an INFO answer; "" where the server gives none."""
-    text = info.decode() if isinstance(info, bytes) else info
-    return next((line[7:].strip() for line in text.splitlines() if line.startswith("run_id:")), "")
-
-
-def connect(url: str, *, timeout_s: float = 4.0, guard: RunGuard | None = None) -> redis.Redis:
-    """A client that sends each command once, RESP2, bytes out.
-
-    Raises BadRedisUrl for a URL redis-py cannot read. Connecting itself happens at the first command.
+    Raises BadRedisUrl for a URL or a TLS file that cannot be used. Connecting itself happens at the first command.
     """
-    try:
-        pool = redis.ConnectionPool.from_url(
-            url,
-            protocol=2,
-            decode_responses=False,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            retry=Retry(NoBackoff(), 0),
-            retry_on_timeout=False,
-            health_check_interval=0,
-        )
-    except (ValueError, TypeError) as error:
-        raise BadRedisUrl(f"--redis {url!r}: {error}; it looks like redis://user:password@host:6379/0") from None
-    if guard is not None:
-        pool.connection_kwargs["redis_connect_func"] = _greeting(guard)
-    return _Client(pool)
+    return _Client(pool_of(parse(url), timeout_s=timeout_s, retry=no_retry(), guard=guard, shard=shard, tls=tls))
+
+
+def no_retry() -> Retry:
+    """Each command is sent once."""
+    return Retry(NoBackoff(), 0)
+
+
+def pool_of(
+    url: RedisUrl,
+    *,
+    timeout_s: float,
+    retry: Retry,
+    guard: RunGuard | None = None,
+    shard: str = "0",
+    tls: TlsFiles = NO_FILES,
+) -> redis.ConnectionPool:
+    """Connections to the server that ``url`` means. Raises BadRedisUrl for a TLS file that cannot be used."""
+    if url.tls:
+        tls.check()
+    finder = _finder(url, shard, tls, timeout_s)
+    kind: type[Any]
+    place: dict[str, Any] = {}
+    if url.path:
+        kind, place = Local, {"path": url.path}
+    elif finder is not None:
+        kind, place = EncryptedFound if url.tls else PlainFound, {"finder": finder}
+    else:
+        kind, place = Encrypted if url.tls else Plain, {"host": url.places[0][0], "port": url.places[0][1]}
+    return redis.ConnectionPool(
+        connection_class=kind,
+        username=url.username,
+        password=url.password,
+        db=url.db,
+        protocol=2,
+        decode_responses=False,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        retry=retry,
+        retry_on_timeout=False,
+        health_check_interval=0,
+        redis_connect_func=greeting(guard, finder),
+        **place,
+        **(tls.options() if url.tls else {}),
+    )
+
+
+def _finder(url: RedisUrl, shard: str, tls: TlsFiles, timeout_s: float) -> Finder | None:
+    if url.kind is Kind.SENTINEL:
+        return SentinelFinder(url, tls, timeout_s)
+    return SlotFinder(url, shard, tls, timeout_s) if url.kind is Kind.CLUSTER else None
 
 
 class _Client(redis.Redis):
@@ -101,25 +127,10 @@ class _Client(redis.Redis):
             self._kept, self._kept_by_pid = self.connection_pool.get_connection(), os.getpid()
             return self._kept
         try:
-            fresh = not self._kept.can_read()
+            fresh = not self._kept.should_reconnect() and not self._kept.can_read()
         except (RedisConnectionError, RedisTimeoutError, OSError):
             fresh = False
         if not fresh:
             self._kept.disconnect()
             self._kept.connect()
         return self._kept
-
-
-def _greeting(guard: RunGuard) -> Callable[[AbstractConnection], None]:
-    def greet(connection: AbstractConnection) -> None:
-        connection.on_connect()  # type: ignore[no-untyped-call]
-        if guard.expected is None:
-            return
-        connection.send_command("INFO", "server", check_health=False)  # type: ignore[no-untyped-call]
-        try:
-            guard.check(run_id(connection.read_response()))
-        except EpochOver:
-            connection.disconnect()  # type: ignore[no-untyped-call]
-            raise
-
-    return greet

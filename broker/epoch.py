@@ -12,17 +12,16 @@ from dataclasses import dataclass
 import redis
 from redis.exceptions import RedisError, WatchError
 
-from broker import keys, script_texts
+from broker import keys, script_texts, server_facts
 from broker.values import BrokerUnreachable, EpochOver
-
-
-class UnfitServer(Exception):
-    """The server may not carry the fleet's data; the text is one line with the mend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What Redis shows: the epoch (0: none), the server's run id, the one the epoch was minted on, the phase."""
+    """What Redis shows: the epoch (0: none), the server's life, the one the epoch was minted on, the phase.
+
+    A life is a run id, with the last promotion where the server was ever a replica (``server_facts.life``).
+    """
 
     epoch: int
     run: str
@@ -32,7 +31,7 @@ class Seen:
     @property
     def intact(self) -> bool:
         """The data are of the server that runs now: nothing was lost, rolled back or failed over."""
-        return self.epoch > 0 and self.run == self.minted_on
+        return self.epoch > 0 and self.run != "" and self.run == self.minted_on
 
     @property
     def opened(self) -> bool:
@@ -61,11 +60,12 @@ def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script
     with client.pipeline(transaction=True) as pipe:
         pipe.watch(keys.epoch(shard))  # type: ignore[no-untyped-call]
         begun = int(pipe.get(keys.epoch(shard)) or 0)
+        run = _run(pipe)  # of the connection that the epoch is written over
         if begun > number:
             raise EpochOver(f"epoch {begun} was begun before epoch {number} could be")
         pipe.multi()
         pipe.set(base + "phase", "DRAIN")
-        pipe.set(base + "run", _run(client))
+        pipe.set(base + "run", run)
         pipe.set(keys.epoch(shard), number)
         try:
             pipe.execute()
@@ -108,25 +108,9 @@ def sweep_older(client: redis.Redis, number: int, shard: str = "0", step: int = 
     return swept
 
 
-def check_fit(client: redis.Redis, *, embedded: bool = False) -> None:
-    """Refuse a server that would lose records silently or lacks what we need.
-
-    Raises UnfitServer: version below 7 (6.2 only for the embedded one, which has neither replica nor persistence), or a
-    maxmemory-policy that evicts.
-    """
-    info = client.info("server")
-    version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
-    least = (6, 2) if embedded else (7, 0)
-    if version < least:
-        raise UnfitServer(f"Redis {info['redis_version']} is too old: oarlock needs {least[0]}.{least[1]} or newer")
-    policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
-    if policy != "noeviction":
-        raise UnfitServer(f"maxmemory-policy is {policy}: it would drop records; set it to noeviction")
-
-
 def _text(value: bytes | str | None) -> str:
     return value.decode() if isinstance(value, bytes) else value or ""
 
 
 def _run(client: redis.Redis) -> str:
-    return str(client.info("server")["run_id"])
+    return server_facts.life(server_facts.ask(client, *server_facts.LIFE))

@@ -1,8 +1,8 @@
 """The broker on Redis: each method is one script and one round trip.
 
-Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server), BrokerUnreachable
-where Redis did not answer, BrokerFull where it has no memory left for what grows. Nothing here is ever sent twice, and
-no script is ever loaded here: only the minter of an epoch loads (``broker.epoch``).
+Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server, keys on the move in a
+cluster), BrokerUnreachable where Redis did not answer, BrokerFull where it has no memory left for what grows. Nothing
+here is ever sent twice, and no script is ever loaded here: only the minter of an epoch loads (``broker.epoch``).
 """
 
 from __future__ import annotations
@@ -11,17 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import redis
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import RedisError
 
-from broker import keys, script_texts
+from broker import keys, refusals, script_texts
 from broker.values import (
     NO_OTHERS,
     Batch,
     Borne,
-    BrokerFull,
-    BrokerUnreachable,
     Cached,
     Claim,
     ClaimLost,
@@ -64,17 +60,13 @@ class RedisBroker:
             reply: list[Any] = self._client.execute_command(  # type: ignore[no-untyped-call]
                 "EVALSHA", script_texts.sha(name, self.epoch, self._clock), *self._keys, *args
             )
-        except (NoScriptError, ReadOnlyError) as error:
-            raise EpochOver(f"{name}: {error}") from None
-        except ResponseError as error:
-            # 6.2 wraps what a command says into an error of the script; redis-py knows only the bare words.
-            if isinstance(error, OutOfMemoryError) or "-OOM command not allowed" in str(error):
-                raise BrokerFull(f"{name}: Redis is full: raise its maxmemory") from None
-            if "-READONLY " in str(error):
-                raise EpochOver(f"{name}: {error}") from None
-            raise
-        except (RedisConnectionError, RedisTimeoutError) as error:
-            raise BrokerUnreachable(f"{name}: {error}") from None
+        except RedisError as error:
+            if refusals.keys_move(error):
+                self._end_epoch()
+            told = refusals.meaning(name, error)
+            if told is error:
+                raise
+            raise told from None
         except BaseException:
             # A signal's exception may strike between the command and its answer, which the next call would take for its
             # own: a record that was refused must not pass for one that was accepted.
@@ -83,6 +75,16 @@ class RedisBroker:
         if reply[0] == b"STALE":
             raise EpochOver(f"{name}: epoch {self.epoch} is over")
         return reply
+
+    def _end_epoch(self) -> None:
+        """Keys of ours are on the move: some may stay behind, and nobody else may ever hear of it. Whoever meets that
+        ends the epoch for all. What cannot be deleted is not here any more, or is met by whoever can reach it.
+        """
+        try:
+            if int(self._client.get(self.keys.epoch) or 0) == self.epoch:
+                self._client.delete(self.keys.epoch)
+        except (RedisError, EpochOver):
+            self._client.connection_pool.disconnect()
 
     # -- the work queue ------------------------------------------------------------------------------------------
 
@@ -200,12 +202,10 @@ class RedisBroker:
         assert self._blocking is not None, "this broker was made without a blocking client"
         try:
             return self._blocking.blpop([self.keys.of(list_name)], timeout_s) is not None
-        except ResponseError as error:
+        except RedisError as error:
             if str(error).startswith("UNBLOCKED"):  # the list was unlinked while we slept
                 return False
-            raise
-        except (RedisConnectionError, RedisTimeoutError) as error:
-            raise BrokerUnreachable(f"wait: {error}") from None
+            raise refusals.meaning("wait", error) from None
 
     # -- the object cache ----------------------------------------------------------------------------------------
 
@@ -268,8 +268,8 @@ class RedisBroker:
     def _read(self, name: str, key: str, field: str) -> bytes | None:
         try:
             found: bytes | None = self._client.hget(key, field)  # type: ignore[assignment]
-        except (RedisConnectionError, RedisTimeoutError) as error:
-            raise BrokerUnreachable(f"{name}: {error}") from None
+        except RedisError as error:
+            raise refusals.meaning(name, error) from None
         return found
 
 

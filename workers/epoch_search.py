@@ -23,7 +23,9 @@ class EpochSearch:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._client = connect(settings.redis_url, timeout_s=TEND_TIMEOUT_S)
+        self._client = connect(
+            settings.redis_url, timeout_s=TEND_TIMEOUT_S, shard=settings.serves, tls=settings.redis_tls
+        )
         self._pause_ms, self._trouble = PAUSE_FIRST_MS, ""
         self.next_ms = 0
         """CLOCK_BOOTTIME before which ``look`` does not ask."""

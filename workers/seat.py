@@ -45,7 +45,7 @@ def open_client(settings: Settings, seen: Seen, timeout_s: float) -> redis.Redis
     """A client whose every connection proves first that it reaches the server of the epoch ``seen``."""
     guard = RunGuard()
     guard.expected = seen.run
-    return connect(settings.redis_url, timeout_s=timeout_s, guard=guard)
+    return connect(settings.redis_url, timeout_s=timeout_s, guard=guard, shard=settings.serves, tls=settings.redis_tls)
 
 
 def open_broker(settings: Settings, seen: Seen) -> RedisBroker:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from broker.tls import TlsFiles
 from workers import shards
 from workers.shards import SHARDS_MAX
 
@@ -21,7 +22,11 @@ class Settings:
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     rq_redis_url: str = ""
-    """Where RQ keeps its own keys; empty: the same server."""
+    """Where RQ keeps its own keys; empty: the same server. Not a cluster: RQ's keys are in many slots."""
+    redis_tls_ca: str = ""
+    """PEM files for rediss://: authorities (empty: the system's), our certificate and its key. For RQ's too."""
+    redis_tls_cert: str = ""
+    redis_tls_key: str = ""
     kubeconfig: str = ""
     """Path; empty: in-cluster credentials, else $KUBECONFIG, else ~/.kube/config."""
     fleet_id: str = "oarlock"
@@ -85,6 +90,11 @@ class Settings:
         if self.shards > 1 and not self.shard:
             raise BadSetting(f"OARLOCK_SHARD is not given: this process serves one shard, 0 to {self.shards - 1}")
         return self.shard or "0"
+
+    @property
+    def redis_tls(self) -> TlsFiles:
+        """The files of every connection to Redis."""
+        return TlsFiles(self.redis_tls_ca, self.redis_tls_cert, self.redis_tls_key)
 
     @property
     def drain_ms(self) -> int:

@@ -17,10 +17,11 @@ import pytest
 from broker_servers import server_binaries
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from broker import acl, epoch, redis_binary, script_texts
+from broker import acl, epoch, fitness, redis_binary, script_texts
 from broker.connection import connect
 from broker.death_signal import command_dying_with_this_process, dying_with_this_process
 from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
+from broker.redis_url import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 binaries = pytest.mark.parametrize("binary", server_binaries(), ids=str)
@@ -232,7 +233,7 @@ def test_rights(binary: redis_binary.ServerBinary, tmp_path: Path) -> None:
                     connect(server.url("worker")).execute_command(*command)
         ingestor = connect(server.url("ingestor"))
         epoch.mint(ingestor, 1)
-        epoch.check_fit(ingestor, embedded=True)
+        fitness.check_for_data(ingestor, parse(server.url("ingestor")))
         assert epoch.current(connect(server.url("metrics"))).intact
         # What a worker of RQ needs beside plain data commands.
         worker = connect(server.url("worker"))

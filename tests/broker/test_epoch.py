@@ -11,7 +11,7 @@ from redis.connection import Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from broker import epoch, keys
-from broker.connection import BadRedisUrl, RunGuard, connect, run_id
+from broker.connection import BadRedisUrl, RunGuard, connect
 from broker.embedded_redis import EmbeddedRedis
 from broker.protocol import Broker
 from broker.redis_broker import RedisBroker
@@ -186,28 +186,10 @@ def test_sweeping_leaves_the_current_epoch_and_strangers_alone(real: RedisCase) 
     assert epoch.sweep_older(real.clients["ingestor"], real.epoch) == 0
 
 
-@pytest.mark.real
-def test_a_server_that_evicts_is_refused(own_server: EmbeddedRedis) -> None:
-    admin = connect(own_server.url("admin"))
-    epoch.check_fit(connect(own_server.url("ingestor")), embedded=True)
-    admin.config_set("maxmemory-policy", "allkeys-lru")
-    with pytest.raises(epoch.UnfitServer, match=r"allkeys-lru.*set it to noeviction"):
-        epoch.check_fit(connect(own_server.url("ingestor")), embedded=True)
-    admin.config_set("maxmemory-policy", "noeviction")
-    if own_server.binary.version < (7, 0):
-        with pytest.raises(epoch.UnfitServer, match=r"too old: oarlock needs 7\.0"):
-            epoch.check_fit(connect(own_server.url("ingestor")))
-
-
 def test_a_url_that_is_none_is_one_line() -> None:
     with pytest.raises(BadRedisUrl, match="looks like redis://") as caught:
         connect("http://example")
     assert "\n" not in str(caught.value)
-
-
-def test_run_id_of_an_info_answer() -> None:
-    assert run_id(b"# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\n") == "abc"
-    assert run_id("nothing") == ""
 
 
 def test_an_absent_server_is_unreachable() -> None:

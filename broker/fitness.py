@@ -1,0 +1,85 @@
+"""Whether a server may carry the fleet's data: asked once, when a process starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import redis
+
+from broker import server_facts
+from broker.redis_url import Kind, RedisUrl
+
+LEAST = (7, 0)
+"""On 6.2 scripts outlive a failover and a restart from a file, so that one of the signs of a lost epoch is missing."""
+LEAST_ALONE = (6, 2, 5)
+"""Where there is no replica and no append-only file, and so no such restart or failover: the oldest that was tested."""
+
+
+class UnfitServer(Exception):
+    """The server may not carry the fleet's data; the text is one line with the mend."""
+
+
+def check(client: redis.Redis, url: RedisUrl, *, embedded: bool = False) -> None:
+    """Refuse a server that is not what ``url`` says, is too old, does not take writes or cannot be told from another.
+
+    ``embedded``: it is the one that oarlock started, whatever it says. Raises UnfitServer and RedisError.
+    """
+    told = server_facts.ask(client, "server", "replication", "persistence")
+    _right_kind(told.get("redis_mode", "standalone"), url)
+    if told.get("role", "master") != "master":
+        where = f"{told.get('master_host')}:{told.get('master_port')}"
+        raise UnfitServer(
+            f"it is a read-only replica of {where}: give the URL of the master,"
+            " or redis+sentinel://user:password@sentinel:26379/mymaster/0 to follow it"
+        )
+    _new_enough(told, embedded)
+    if not server_facts.life(told):
+        raise UnfitServer("its INFO gives no run_id, so that a restart could not be noticed: use another Redis")
+
+
+def check_for_data(client: redis.Redis, url: RedisUrl, *, embedded: bool = False) -> None:
+    """The same, and refuse one that would lose records silently: eviction takes what nobody asked it to take.
+
+    Raises UnfitServer and RedisError.
+    """
+    check(client, url, embedded=embedded)
+    policy = server_facts.ask(client, "memory").get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        raise UnfitServer(f"maxmemory-policy is {policy}: it would drop records; set it to noeviction")
+
+
+def doubt(client: redis.Redis) -> str:
+    """What a person should know of this server though it can be used; "" for nothing. Raises RedisError."""
+    told = server_facts.ask(client, "server", "replication")
+    replicated = told.get("redis_mode") != "cluster" and told.get("connected_slaves", "0") != "0"
+    if not replicated or "min_slaves_good_slaves" in told:
+        return ""
+    return (
+        "it has replicas, but min-replicas-to-write and min-replicas-max-lag are not set:"
+        " a master that is cut off goes on taking writes (docs/redis.md)"
+    )
+
+
+def _right_kind(mode: str, url: RedisUrl) -> None:
+    if mode == "sentinel":
+        raise UnfitServer("it is a Sentinel: write redis+sentinel://user:password@host:26379/mymaster/0")
+    if mode == "cluster" and url.kind is not Kind.CLUSTER:
+        raise UnfitServer("it is a node of a cluster: write redis+cluster://user:password@host:6379/")
+    if mode != "cluster" and url.kind is Kind.CLUSTER:
+        raise UnfitServer("it is not a node of a cluster: write redis:// in place of redis+cluster://")
+
+
+def _new_enough(told: Mapping[str, str], embedded: bool) -> None:
+    said = told.get("redis_version", "0")
+    version = tuple(int(part) for part in said.split(".") if part.isdecimal())
+    alone = told.get("connected_slaves", "0") == "0" and told.get("aof_enabled", "0") == "0"
+    if version >= LEAST or (version >= LEAST_ALONE and (embedded or alone) and told.get("redis_mode") == "standalone"):
+        return
+    raise UnfitServer(
+        f"Redis {said} is too old: oarlock needs {_dotted(LEAST)} or newer"
+        f" ({_dotted(LEAST_ALONE)} will do without replicas, append-only file and cluster)"
+    )
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,41 @@
+"""What an error of Redis means for whoever called a step."""
+
+from __future__ import annotations
+
+from redis.exceptions import AskError, NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError, TryAgainError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from broker.values import BrokerFull, BrokerUnreachable, EpochOver
+
+_NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
+"""The server takes nothing, or no writes, for a while: cut off from the others, or out of disk."""
+_ELSEWHERE = "Script attempted to"
+"""Of a cluster: a script met a key that is not, or not any more, on this node."""
+
+
+def keys_move(error: Exception) -> bool:
+    """Whether keys of the shard are on their way to another node, or are there already.
+
+    While a slot moves, some of its keys are here and some there. Such a move may be cancelled, and what has gone does
+    not come back: an epoch that has met one is never trusted again.
+    """
+    return isinstance(error, AskError | TryAgainError) or _ELSEWHERE in str(error)
+
+
+def meaning(name: str, error: Exception) -> Exception:
+    """EpochOver, BrokerFull, BrokerUnreachable, or ``error`` itself where it is none of these. ``name``: the step."""
+    text = f"{name}: {error}"
+    if isinstance(error, RedisConnectionError | RedisTimeoutError):
+        return BrokerUnreachable(text)
+    if isinstance(error, NoScriptError | ReadOnlyError) or keys_move(error):
+        return EpochOver(text)
+    # 6.2 wraps what a command says into an error of the script; redis-py knows only the bare words.
+    if isinstance(error, OutOfMemoryError) or "-OOM command not allowed" in str(error):
+        return BrokerFull(f"{name}: Redis is full: raise its maxmemory")
+    if "-READONLY " in str(error):
+        return EpochOver(text)
+    code = getattr(error, "status_code", "")
+    if isinstance(error, ResponseError) and (code in _NOT_NOW or any(word in str(error) for word in _NOT_NOW)):
+        return BrokerUnreachable(f"{name}: {code} {error}".replace(":  ", ": "))
+    return error
