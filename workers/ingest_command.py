@@ -19,8 +19,9 @@ import redis
 from redis.exceptions import AuthenticationError, RedisError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from broker import epoch
+from broker import fitness
 from broker.connection import BadRedisUrl, RunGuard, connect
+from broker.redis_url import parse
 from cluster import config
 from cluster.client import Client
 from cluster.errors import ConfigError
@@ -93,7 +94,7 @@ def run_ingestor(
         process = IngestProcess(settings, announce or _print, listening[0] if listening else None)
         process.check_redis(embedded, wait_for_redis_s)
         process.run()
-    except (Unusable, ConfigError, BadRedisUrl, FleetRefused, epoch.UnfitServer) as error:
+    except (Unusable, ConfigError, BadRedisUrl, FleetRefused) as error:
         print(f"oarlock: {error}", file=sys.stderr)
         return 2
     return 0
@@ -110,7 +111,7 @@ class IngestProcess:
         self._bell = Bell()
         self._stopping = False
         guard, shard = RunGuard(), settings.serves
-        self._redis: redis.Redis = connect(settings.redis_url, guard=guard)
+        self._redis: redis.Redis = connect(settings.redis_url, guard=guard, shard=shard, tls=settings.redis_tls)
         cluster = config.load(settings.kubeconfig or None)
         self._client = Client(
             cluster,
@@ -157,7 +158,8 @@ class IngestProcess:
         return ApiLease(self._io, self._client.lease(self._settings.lease_namespace, lease_name(shard)))
 
     def check_redis(self, embedded: bool, wait_s: float) -> None:
-        """Whether this Redis will do. Raises Unusable and UnfitServer."""
+        """Whether this Redis will do. Raises Unusable."""
+        url = parse(self._settings.redis_url)
         patiently = Retrying(
             stop=stop_after_delay(wait_s),
             wait=wait_exponential(multiplier=0.05, max=1.0),
@@ -165,11 +167,16 @@ class IngestProcess:
             reraise=True,
         )
         try:
-            patiently(epoch.check_fit, self._redis, embedded=embedded)
+            patiently(fitness.check_for_data, self._redis, url, embedded=embedded)
+            doubt = fitness.doubt(self._redis)
+        except fitness.UnfitServer as error:
+            raise Unusable(f"cannot use the Redis of --redis at {url.place}: {error}") from None
         except RedisError as error:
             raise Unusable(
                 f"cannot use the Redis of --redis: {error}; is it running, and is the password right?"
             ) from None
+        if doubt:
+            log.warning(line("doubtful redis", at=url.place, why=doubt))
 
     def run(self) -> None:
         """Rounds until a signal says stop. Raises FleetRefused."""
