@@ -75,7 +75,8 @@ _OK_FROM, _OK_BELOW, _NOT_FOUND, _INVALID = 200, 300, 404, 422
 
 
 def claim(owner: Claimer, objects: Iterable[T]) -> Claims[T]:
-    """Sort candidates into kept, to adopt and to release; what belongs to others or to nobody is left out.
+    """Sort candidates into kept, to adopt and to release; what belongs to others, to nobody or into another namespace
+    is left out.
 
     While the owner is being deleted nothing is adopted or released, and what it owns and selects stays its
     own. Raises InvalidSelector for a selector that failed validation.
@@ -91,8 +92,8 @@ def claim(owner: Claimer, objects: Iterable[T]) -> Claims[T]:
                 break
         else:
             ref = None  # an orphan
-        if ref is not None and ref.uid != uid:
-            continue
+        if (ref is not None and ref.uid != uid) or (namespace and obj.namespace != namespace):
+            continue  # a reference across namespaces means nobody, whoever wrote it
         matches = selector is not None and selector.matches(obj.labels)
         if ref is not None:
             if matches:
@@ -100,7 +101,7 @@ def claim(owner: Claimer, objects: Iterable[T]) -> Claims[T]:
                 claimed.append(obj)
             elif not deleting:
                 release.append(obj)
-        elif matches and not deleting and not obj.deleting_ms and namespace in ("", obj.namespace):
+        elif matches and not deleting and not obj.deleting_ms:
             adopt.append(obj)
             claimed.append(obj)
     return Claims(kept, adopt, release, claimed)

@@ -121,7 +121,7 @@ def _sort_taken(owner: Claimer, taken: Sequence[Write], ledger: Ledger) -> Actin
             ledger.settle(write)  # refused for certain, and the bearer has gone since
             ledger.again_in(0)
             continue
-        pod = _pod(answer)
+        pod = pod_of(answer)
         if pod is None:
             ledger.retry = True  # nothing learned: the name stays announced
             continue
@@ -133,7 +133,8 @@ def _sort_taken(owner: Claimer, taken: Sequence[Write], ledger: Ledger) -> Actin
         ledger.again_in(0)
 
 
-def _pod(answer: Answer) -> Pod | None:
+def pod_of(answer: Answer) -> Pod | None:
+    """The pod in an answer; None where there is none to be read."""
     if not answer.ok:
         return None
     try:

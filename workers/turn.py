@@ -53,7 +53,7 @@ def turn(
         found = claim.others.get(revisions.RESOURCE, ())
         current = yield from revisions.construct(owner, found, pods, controller, claim, ledger)
     if record is not None and record.pending:
-        yield from settling.settle(owner, record, controller, current.hash, ledger)
+        yield from settling.settle(owner, record, pods, controller, current.hash, ledger)
         if ledger.error:
             raise ledger.failure(ledger.error)
         ledger.again_in(0)

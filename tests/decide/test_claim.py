@@ -47,6 +47,8 @@ REPLICATIONCONTROLLER = Flavour(
         pytest.param(DELETING, ORPHAN, "", id="11.4.15 orphan while the owner is being deleted"),
         pytest.param({}, ORPHAN | DELETING, "", id="11.4.15 an orphan being deleted is not adopted"),
         pytest.param({}, ORPHAN | {"namespace": "other"}, "", id="11.4.15 an orphan of another namespace"),
+        pytest.param({}, {"namespace": "other"}, "", id="of another namespace that names us: nobody's"),
+        pytest.param({}, UNSELECTED | {"namespace": "other"}, "", id="nor is it released"),
         pytest.param({"namespace": ""}, ORPHAN, "adopt", id="11.4.15 a cluster-scoped owner claims anywhere"),
         pytest.param({}, ORPHAN, "adopt", id="11.4.15 an orphan that is selected: adopted"),
         pytest.param(

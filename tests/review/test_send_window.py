@@ -8,6 +8,7 @@ from broker.memory import MemoryBroker, MemoryStore
 from broker.values import Batch, Claim, ClaimLost, Entry, Event
 from cluster.answer import NO_ANSWER, Answer
 from controllers import codec
+from controllers.slots import name
 from tests.decide.builders import rs
 from tests.review.quiet_api import QuietApi
 from workers.clock import ManualClock
@@ -42,7 +43,7 @@ class Rig:
         for resource, generation in (("pods", "p"), ("replicasets", "r")):
             self.broker.stage(resource, generation, [])
             self.broker.commit_list(resource, generation, "1")
-        owners = [rs(1, name=name, uid=name) for name in ("a", "b")]
+        owners = [rs(1, name=each, uid=each) for each in ("a", "b")]
         events = [
             Event(each.key, str(at), each.uid, codec.encode(each), (), (f"{QUEUE}:{each.key}",))
             for at, each in enumerate(owners, 2)
@@ -54,7 +55,8 @@ class Rig:
         self.engine.register("dead", "s")
         for claim in self.claim("dead").claims:
             if claim.key == "default/b":
-                self.broker.record(claim, "b", [Entry("create", "pods/b-1")], lease_ms=SETTINGS.lease_ms)
+                entry = Entry("create", f"pods/{name('b', 'b', 0)}")
+                self.broker.record(claim, "b", [entry], lease_ms=SETTINGS.lease_ms)
         self.broker.release("dead")
         self.engine.register("w", "s")
 

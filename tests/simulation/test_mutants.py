@@ -53,7 +53,7 @@ STEPS = 400
 
 def _not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def settle(
-        owner: Any, record: Record, controller: Any, revision: str, ledger: Ledger
+        owner: Any, record: Record, pods: Any, controller: Any, revision: str, ledger: Ledger
     ) -> Generator[Step, Any, None]:
         yield from ()
 
@@ -64,7 +64,7 @@ def _lookup_instead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settle by reading: what is not there is taken for never created, and its name for free."""
 
     def settle(
-        owner: Any, record: Record, controller: Any, revision: str, ledger: Ledger
+        owner: Any, record: Record, pods: Any, controller: Any, revision: str, ledger: Ledger
     ) -> Generator[Step, Any, None]:
         names = tuple(target.partition("/")[2] for target in record.pending_creates)
         answers = (yield Read("pods", owner.namespace, names)) if names else []
