@@ -41,14 +41,15 @@ FOREIGN_AGAIN_MS = 10_000
 
 class Current(NamedTuple):
     """The outcome. ``hash``: label of pods of the current template. ``old``: the other revisions, and ``versions`` the
-    resourceVersion of each by UID. ``relabelled``: the labels of pods were changed just now, so that nothing is to be
-    concluded from those in the cache before it has passed that.
+    resourceVersion of each by UID. ``undecided``: nothing is to be done about the pods now, because their labels were
+    changed and the cache has yet to pass that, or because there is no revision that they could be of: the namespace is
+    on its way out, and lets in none.
     """
 
     hash: str
     old: tuple[ControllerRevision, ...]
     versions: Mapping[str, str]
-    relabelled: bool = False
+    undecided: bool = False
 
 
 def construct(
@@ -84,8 +85,8 @@ def construct(
         known = yield from _label(known, history.unlabelled, versions, ledger)
         history = decide_history(owner, known, None if adopted is None else frozenset(adopted))
     if history.create:
-        revision = yield from _create(owner, history, controller, ledger)
-        return Current(revision, history.old, versions)
+        revision, written = yield from _create(owner, history, controller, ledger)
+        return Current(revision, history.old, versions, undecided=not written)
     relabelled = False
     if history.duplicates and not _waits(claim, "pods"):
         relabelled = yield from _relabel(owner, history.hash, pods, ledger)
@@ -160,8 +161,12 @@ def _label(
     return tuple(labelled.get(each.uid, each) for each in known)
 
 
-def _create(owner: HistoryOwner, history: History, controller: Controller, ledger: Ledger) -> Generator[Step, Any, str]:
-    """Write the template down as a revision. Returns its hash."""
+def _create(
+    owner: HistoryOwner, history: History, controller: Controller, ledger: Ledger
+) -> Generator[Step, Any, tuple[str, bool]]:
+    """Write the template down as a revision. Returns its hash, and whether it is there now: a namespace that ends
+    refuses it for good, which is no failure, for the owner goes with it.
+    """
     live = yield from _live(owner, controller, ledger)
     if live.owner.generation != owner.generation:
         cached, now = owner.generation, live.owner.generation
@@ -178,10 +183,12 @@ def _create(owner: HistoryOwner, history: History, controller: Controller, ledge
     match outcome.of_create(answer):
         case Outcome.DONE:
             ledger.need(RESOURCE, answer.resource_version)
-            return revision
+            return revision, True
         case Outcome.EXISTS:
             revision = yield from _taken(owner, name, live, controller, ledger)
-            return revision
+            return revision, True
+        case Outcome.NAMESPACE_TERMINATING:
+            return revision, False
         case result:
             raise ledger.failure(_error("create", write, answer, result, ledger))
 

@@ -93,7 +93,7 @@ def _snapshot(
 ) -> Generator[Step, Any, Any]:
     """What is known, in the form the kind decides on; satisfied when all our answered writes have been read."""
     record, back_offs = claim.record, _NO_BACK_OFFS
-    satisfied, held, blocked = not claim.needs and not current.relabelled, _NONE, _NONE
+    satisfied, held, blocked = not claim.needs and not current.undecided, _NONE, _NONE
     if record is not None:
         present = {pod.uid for pod in pods if not pod.deleting_ms}
         satisfied = ledger.deletes_seen(record.deletes, present) and satisfied

@@ -208,7 +208,7 @@ def ending(current: Current | None, ledger: Ledger) -> str:
         words = [f"current {label}"]
         for each in current.old:
             words.append(f"old {SHORT.get(each.name, each.name)}@{current.versions[each.uid]}")
-        words += ["relabelled"] * current.relabelled
+        words += ["undecided"] * current.undecided
     words += [f"again in {ledger.again_ms} ms"] * (ledger.again_ms is not None)
     words += ["retry"] * ledger.retry + [f"error {shortened(ledger.error)}"] * bool(ledger.error)
     return with_changes(", ".join(words), ledger.changes)

@@ -94,7 +94,7 @@ def test_no_revision_of_what_is_not_the_owner(live: str, why: str) -> None:
         pytest.param("500", "the server answered 500", id="unknown"),
         pytest.param("lost", "no answer within 4 s", id="no answer"),
         pytest.param("late", "its deadline passed before it could be sent", id="too late"),
-        pytest.param("terminating", "Forbidden", id="namespace terminating"),
+        pytest.param("quota", "exceeded quota: pods=2", id="forbidden for another reason"),
         pytest.param("422", "Invalid", id="refused"),
     ],
 )
@@ -107,6 +107,23 @@ def test_a_create_that_is_not_known_to_have_succeeded(answer: str, why: str) -> 
         read daemonsets web -> alive
         send create v1#1    -> {answer}
         fails (create ControllerRevision default/v1: {why})
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "number", "old"),
+    [pytest.param([], 1, "", id="none is there"), pytest.param([V2], 3, ", old v2@7", id="another template's is")],
+)
+def test_a_namespace_that_ends_takes_none(known: list[ControllerRevision], number: int, old: str) -> None:
+    """Which is no failure: whatever is there goes, and nothing is done about the pods until then."""
+    history(
+        daemons("v1"),
+        known,
+        f"""
+        read daemonsets web     -> alive
+        send create v1#{number} -> terminating
+        current v1{old}, undecided
         """,
     )
 
@@ -348,7 +365,7 @@ def test_duplicates_go_after_their_pods_were_labelled() -> None:
         reserve 3                                   -> all
         send prepaid p1=twin p3=twin p4=twin        -> 200@20 200@21 404
         send delete v1@7                            -> 200
-        current twin, old v2@7, relabelled: need pods 20 21
+        current twin, old v2@7, undecided: need pods 20 21
         """,
         *(OLD_POD, NEW_POD, OF_V2, BARE_POD, ORPHAN_POD),
     )
