@@ -1,7 +1,8 @@
 """Events told to the API in the background: never waited for, never failing whoever tells them.
 
-Upstream: client-go/tools/record/event.go: a queue of 1000 that drops what does not fit, one sender, up to 12
-tries 10 s apart while the server cannot be reached, no second try of what it has refused.
+Upstream: client-go/tools/record/event.go: a queue that drops what does not fit, one sender, up to 12 tries 10 s
+apart while the server cannot be reached, no second try of what it has refused. Unlike upstream's, the sender takes its
+time while there is something more urgent to send, and so the queue is ten times as long.
 """
 
 import asyncio
@@ -17,9 +18,11 @@ from cluster.event_correlator import Correlator, Note, Sending
 from cluster.outcome import delay_s
 from cluster.resources import EVENTS
 
-QUEUE_MAX = 1000
+QUEUE_MAX = 10_000
 TRIES_MAX = 12
 RETRY_S = 10.0
+SPACING_S = 0.02
+"""Between two events while `busy`: an event costs the server as much as a pod does, and nobody waits for it."""
 
 log = logging.getLogger("oarlock.cluster.events")
 
@@ -28,6 +31,7 @@ class EventRecorder:
     """Call `start()` in the client's loop; `tell` from any thread; `close()` at the end.
 
     client: its limiter paces events too, so a client of its own keeps them from delaying pods.
+    busy: whether something more urgent is being sent, asked before each event.
     clock_ns: unix nanoseconds (names and timestamps of events). Counters: told, sent, filtered, dropped, failed.
     """
 
@@ -35,11 +39,12 @@ class EventRecorder:
         self,
         client: Client,
         *,
+        busy: Callable[[], bool] = lambda: False,
         clock_ns: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._client = client
+        self._client, self._busy = client, busy
         self._clock_ns, self._sleep, self._jitter = clock_ns, sleep, jitter
         self._correlator = Correlator()
         self._queue: deque[tuple[Note, int]] = deque()
@@ -91,6 +96,8 @@ class EventRecorder:
                     continue
                 delivered = False
                 try:
+                    if self._busy() and not self._closing:
+                        await self._sleep(SPACING_S)
                     delivered = await self._deliver(sending)
                 finally:  # also when the time to close is over
                     self.sent += delivered

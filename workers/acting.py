@@ -50,6 +50,7 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledg
             answers: list[Answer] = yield Send(writes, prepaid=True)
             failures = yield from created(owner, writes, answers, ledger)
         if grant.granted < pace.batch:
+            ledger.followed = True
             ledger.again_in(grant.wait_ms)  # the rate limit has no more for now: others may have the worker
             return
         pace.answered(failures)
@@ -96,6 +97,7 @@ def created(
         ledger.sort(write, answer, result)
         if result is Outcome.DONE:
             ledger.need("pods", answer.resource_version)
+            ledger.followed = True
             ledger.events.append(events.created(write.name))
         elif result is Outcome.NAMESPACE_TERMINATING:
             failures += 1  # nothing is wrong, the owner goes too; but each pod that goes asks for all of them again

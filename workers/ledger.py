@@ -16,9 +16,10 @@ class Ledger:
     """Filled while the turn goes on; ``finish`` turns it into the one call that ends the turn.
 
     ``error``: why creating or deleting failed, for the status; the first one counts. ``retry``: again with back-off
-    though nothing failed. ``again_ms``: again after so long, the earliest counts. ``due_ms``: the same for what time
-    alone will change, which is not put off by failures of something else. ``resending``: the writes were sent before,
-    so that one which was not sent now, or put off, says nothing about the one that may be under way.
+    though nothing failed. ``followed``: another turn is sure to come soon, as the events of what was created ask for
+    it, or the rest is still to be done. ``again_ms``: again after so long, the earliest counts. ``due_ms``: the same
+    for what time alone will change, which is not put off by failures of something else. ``resending``: the writes were
+    sent before, so that one which was not sent now, or put off, says nothing about the one that may be under way.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -27,6 +28,7 @@ class Ledger:
         self.events: list[Event] = []
         self.error = ""
         self.retry = False
+        self.followed = False
         self.resending = False
         self.again_ms: int | None = None
         self.due_ms: int | None = None

@@ -7,10 +7,11 @@ simulation stops between any two of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from broker.values import Entry, Finish
+from workers.late_status import LateStatus
 
 
 class Announce(NamedTuple):
@@ -107,12 +108,15 @@ Turn = Generator[Step, Any, Finish]
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """What does not change from turn to turn: whether terminatingReplicas is written, the times, the wall clock."""
+    """What turns of a process share: whether terminatingReplicas is written, the times, the wall clock, and whose
+    status was put off.
+    """
 
     reports_terminating: bool
     view_age_max_ms: int
     hold_ms: int
     wall_ms: Callable[[], int]
+    late: LateStatus = field(default_factory=LateStatus)
 
 
 class TurnFailed(Exception):

@@ -129,13 +129,19 @@ def _act(
 def _write_status(
     claim: Claim, owner: Any, plan: Plan, controller: Controller, ctx: TurnContext, ledger: Ledger
 ) -> Turn:
-    """Write the status if it says anything new, with the resourceVersion it was computed from, never on a fresh one."""
+    """Write the status if it says anything new, with the resourceVersion it was computed from, never on a fresh one.
+
+    A turn after which all is well and another one is sure leaves it to that one, for a while.
+    """
     assert claim.owner is not None
     if plan.invalid:
         return ledger.finish()  # nothing was done, and no time will change that
     now_ms = ctx.wall_ms()
     new = controller.status(owner, plan, ledger.error, now_ms, ctx.reports_terminating)
-    if new is not None and f"{controller.resource}=" not in claim.needs:
+    if new is not None and ledger.followed and not ledger.retry and ctx.late.put_off(owner.uid, now_ms):
+        pass
+    elif new is not None and f"{controller.resource}=" not in claim.needs:
+        ctx.late.forget(owner.uid)
         body = controller.status_patch(owner, new, claim.owner.rv)
         write = Write("status", controller.resource, owner.namespace, owner.name, body)
         (answer,) = yield Send((write,))

@@ -275,3 +275,29 @@ async def test_closing_does_not_wait_for_a_dead_server():
         await recorder.close(flush_s=0.05)
         assert asyncio.get_running_loop().time() - begun_s < 1
     assert (recorder.sent, recorder.failed, recorder.dropped) == (0, 1, 1)
+
+
+@looped
+async def test_events_keep_out_of_the_way_of_what_is_more_urgent():
+    """While busy there is a pause before each; none of them is lost, and at the end nothing is waited for."""
+    sink, sleeps, busy = Sink(), Sleeps(), [True]
+    async with serving(sink.handle) as url, Client(config_of(url)) as client:
+        recorder = EventRecorder(client, busy=lambda: busy[0], sleep=sleeps)
+        recorder.start()
+        for text in ("one", "two"):
+            recorder.tell(note(text))
+        await settled(recorder)
+        assert sleeps.slept == [events.SPACING_S] * 2
+        busy[0] = False
+        recorder.tell(note("three"))
+        await settled(recorder)
+        busy[0] = True
+        sink.blocked = asyncio.Event()
+        for text in ("four", "five"):
+            recorder.tell(note(text))
+        while len(sink.requests) < 4:
+            await asyncio.sleep(0.001)
+        sink.blocked.set()
+        await recorder.close()
+    assert (recorder.sent, recorder.dropped) == (5, 0)
+    assert len(sleeps.slept) == 3

@@ -22,8 +22,7 @@ def test_an_adoption_counts_in_the_same_turn() -> None:
         reserve 1            -> all
         announce create 1    -> recorded
         send create 1        -> 201@21
-        send status 1, full 1, ready 1, available 1 @5 -> 200@30
-        ok: need pods 20; drop create 1; need pods 21; need replicasets 30
+        ok: need pods 20; drop create 1; need pods 21
         """,
     )
 

@@ -1,0 +1,100 @@
+"""A turn that creates leaves the status to the turn that is sure to follow, for a second at most."""
+
+from __future__ import annotations
+
+from turn_rig import Rig, fail_with
+
+from tests.simulation.world import refusal
+from workers.late_status import OWNERS_MAX, PUT_OFF_MS, LateStatus
+from workers.steps import Grant
+
+FEW = 3
+
+
+def statuses(rig: Rig) -> int:
+    return rig.count("status")
+
+
+def replicas(rig: Rig) -> int:
+    return rig.world.owners["web"][1].status.replicas
+
+
+def test_an_owner_has_one_status_write_for_all_its_pods() -> None:
+    rig = Rig()
+    uid = rig.owner(10)
+    rig.rest()
+    assert (len(rig.pods(uid)), statuses(rig), replicas(rig)) == (10, 1, 10)
+
+
+def test_what_was_put_off_is_written_though_nothing_else_happens() -> None:
+    """Also where the pods' events come one by one: the turn that has nothing left to create says how many there are."""
+    rig = Rig()
+    rig.owner(2)
+    rig.turns()
+    assert statuses(rig) == 0
+    rig.read("pods", 1)
+    rig.turns()
+    assert replicas(rig) == 1
+    rig.rest()
+    assert replicas(rig) == 2
+
+
+def test_a_failure_is_told_at_once() -> None:
+    rig = Rig()
+    rig.owner(10)
+    rig.api.refuse = fail_with(refusal(403, "Forbidden"), "create")
+    rig.turns()
+    assert statuses(rig) == 1
+    assert [each.reason for each in rig.world.owners["web"][1].status.conditions] == ["FailedCreate"]
+
+
+def test_under_a_limit_the_status_follows_once_a_second() -> None:
+    rig = Rig()
+    uid = rig.owner(100)
+    seen = []
+    for _ in range(4):
+        for _ in range(5):
+            rig.api.grants = [Grant(1, 200), Grant(FEW - 1, 200), *[Grant(0, 200)] * 20]
+            rig.turns()
+            rig.read()
+            rig.later(PUT_OFF_MS // 5)
+        seen.append((statuses(rig), replicas(rig)))
+    assert [count for count, _ in seen] == [0, 1, 2, 3], seen
+    assert seen[-1][1] > 2 * FEW
+    rig.api.grants = []
+    rig.rest()
+    assert (len(rig.pods(uid)), replicas(rig)) == (100, 100)
+
+
+def test_where_the_limit_grants_nothing_the_status_takes_no_token_either() -> None:
+    rig = Rig()
+    rig.owner(100)
+    rig.api.grants = [Grant(1, 50), Grant(1, 50)]
+    rig.turns()
+    rig.read()
+    rig.api.grants = [Grant(0, 50)]
+    rig.turns()
+    assert (rig.count("create"), statuses(rig)) == (2, 0)
+
+
+def test_each_owner_has_a_second_of_its_own_and_another_one_after_a_status() -> None:
+    late = LateStatus()
+    assert late.put_off("a", 0)
+    assert late.put_off("b", PUT_OFF_MS - 1)
+    assert not late.put_off("a", PUT_OFF_MS)
+    assert late.put_off("a", PUT_OFF_MS), "counted anew"
+    late.forget("b")
+    assert late.put_off("b", 2 * PUT_OFF_MS - 2)
+
+
+def test_a_clock_that_was_set_back_puts_nothing_off_for_long() -> None:
+    late = LateStatus()
+    assert late.put_off("a", 10_000)
+    assert not late.put_off("a", 9_999)
+
+
+def test_it_keeps_no_more_owners_than_so_many() -> None:
+    late = LateStatus()
+    for number in range(2 * OWNERS_MAX + 5):
+        late.put_off(str(number), 0)
+    assert len(late._since_ms) <= OWNERS_MAX
