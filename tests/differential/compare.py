@@ -16,6 +16,7 @@ from differential.snapshot import Snapshot
 
 Obj = dict[str, Any]
 REFUSED = "Warning FailedCreate"
+GENERATION = "pod-template-generation"
 _TOLD_ENOUGH = 20
 """Events of the other side when one has told all that it tells of an object."""
 
@@ -29,7 +30,8 @@ class Difference:
     fleet: Any
 
     def __str__(self) -> str:
-        return f"{' > '.join(self.path)}: upstream {self.upstream!r}, fleet {self.fleet!r}"
+        *where, what = self.path
+        return f"{' > '.join([*where, _short(what)])}: upstream {self.upstream!r}, fleet {self.fleet!r}"
 
 
 def differences(upstream: Snapshot, fleet: Snapshot) -> list[Difference]:
@@ -75,9 +77,10 @@ def _of_groups(section: str, upstream: Obj, fleet: Obj) -> Iterator[Difference]:
 
 
 def _are_alike_under_way(upstream: dict[str, int], fleet: dict[str, int]) -> bool:
-    """Daemon pods of several revisions: the same nodes, and the same pods but for which node has which."""
+    """Daemon pods of several revisions, or of one in several goes: the same nodes, and the same pods but for which node
+    has which."""
     theirs, ours = _unfolded(upstream), _unfolded(fleet)
-    if len({pod["revision"] for pod in theirs}) < 2:
+    if len({(pod["revision"], pod["labels"].get(GENERATION)) for pod in theirs}) < 2:
         return False
     nodes = [sorted(str(pod["node"]) for pod in pods) for pods in (theirs, ours)]
     bare = [sorted(_text(_without_node(pod)) for pod in pods) for pods in (theirs, ours)]
@@ -89,9 +92,7 @@ def _unfolded(group: dict[str, int]) -> list[Obj]:
 
 
 def _without_node(pod: Obj) -> Obj:
-    affinity = pod["spec"].get("affinity")
-    spec = {key: value for key, value in pod["spec"].items() if key != "affinity" or affinity is None}
-    return {**pod, "node": None, "spec": spec}
+    return {**pod, "node": None, "spec": {key: value for key, value in pod["spec"].items() if key != "affinity"}}
 
 
 def _text(value: Obj) -> str:
@@ -117,3 +118,13 @@ def _of_events(upstream: Obj, fleet: Obj) -> Iterator[Difference]:
 
 def _presence(value: Obj | None) -> str:
     return "is not there" if value is None else "is there"
+
+
+def _short(described: str) -> str:
+    """A description without what a reader seldom asks for; the snapshots have all of it."""
+    if not described.startswith("{"):
+        return described
+    said = {key: value for key, value in orjson.loads(described).items() if value}
+    for name in ("spec", "references", "assigned", "data"):
+        said.pop(name, None)
+    return _text(said)

@@ -15,10 +15,13 @@ HOUR_S = 3600
 
 
 class Daemons:
-    """`steps` never ends. One DaemonSet at a time."""
+    """`steps` never ends. One DaemonSet at a time.
 
-    def __init__(self, dice: random.Random) -> None:
-        self._dice = dice
+    `tag` makes the labels of a scenario its own: upstream 1.20 adopts revisions of other namespaces.
+    """
+
+    def __init__(self, dice: random.Random, tag: str) -> None:
+        self._dice, self._tag = dice, tag
         self._number = self._image = self._strange = self._next_node = 0
         self._name = self._app = ""
         self._nodes: list[str] = []
@@ -67,14 +70,14 @@ class Daemons:
                 self._about["nodes"] = {"role": "a"}
             if self._dice.random() < 0.3:
                 self._about["tolerate"] = ["maintenance"]
-        self._name = name
+        self._name, self._app = name, f"{name}-{self._tag}"
         self._image += 1
         spec = {
             "minReadySeconds": self._dice.choice((0, 0, 1)),
             "revisionHistoryLimit": self._dice.choice((0, 1, 2, 10)),
             "updateStrategy": self._rolling(),
         }
-        yield self._step("create_owner", spec=spec, image=f"agent:{self._image}", **self._about)
+        yield self._step("create_owner", app=self._app, spec=spec, image=f"agent:{self._image}", **self._about)
 
     def _end(self) -> Steps:
         how = self._dice.choice(("Background", "Background", "Foreground", "Orphan"))
@@ -158,10 +161,10 @@ class Daemons:
     def _release(self) -> Steps:
         """A pod is let go by a label and replaced; it comes back, and the younger of the two goes."""
         self._strange += 1
-        away = f"{self._name}-away{self._strange}"
+        away = f"{self._app}-away{self._strange}"
         yield self._step("relabel_pod", index=self._dice.randint(0, 5), labels={"app": away})
         if self._dice.random() < 0.5:
-            yield Step("relabel_bare", {"app": away, "labels": {"app": self._name}, "wait_ms": 1_100})
+            yield Step("relabel_bare", {"app": away, "labels": {"app": self._app}, "wait_ms": 1_100})
         else:
             yield Step("delete_bare", {"app": away})
 

@@ -14,10 +14,13 @@ Steps = Iterator[Step | Rest]
 
 
 class Replicas:
-    """`steps` never ends. One owner at a time, and sometimes a second one with the same selector."""
+    """`steps` never ends. One owner at a time, and sometimes a second one with the same selector.
 
-    def __init__(self, dice: random.Random, kind: str) -> None:
-        self._dice, self._kind = dice, kind
+    `tag` makes the labels of a scenario its own: upstream 1.20 adopts revisions of other namespaces.
+    """
+
+    def __init__(self, dice: random.Random, kind: str, tag: str) -> None:
+        self._dice, self._kind, self._tag = dice, kind, tag
         self._short = "rs" if kind == "ReplicaSet" else "rc"
         self._number = 0
         self._name = self._app = ""
@@ -58,7 +61,7 @@ class Replicas:
     def _begin(self, app: str = "") -> Steps:
         self._number += 1
         self._name = f"{self._short}{self._number}"
-        self._app = app or self._name
+        self._app = app or f"{self._name}-{self._tag}"
         self._replicas = self._dice.randint(1, 5)
         spec = {"replicas": self._replicas, "minReadySeconds": self._dice.choice((0, 0, 0, 1, HOUR_S))}
         yield self._step("create_owner", app=self._app, spec=spec, labels={"tier": "a"})
@@ -190,7 +193,7 @@ class Replicas:
     def _selector(self) -> Steps:
         """A ReplicationController may look for other pods; those it had are let go."""
         self._strange += 1
-        former, self._app = self._app, f"{self._name}-as{self._strange}"
+        former, self._app = self._app, f"{self._name}-as{self._strange}-{self._tag}"
         yield Step("change_selector", {"name": self._name, "app": self._app})
         yield Step("delete_bare", {"app": former})
 

@@ -18,7 +18,7 @@ from cluster.answer import Answer
 from cluster.client import Client, PatchType
 from cluster.resources import CONTROLLERREVISIONS, EVENTS, NAMESPACES, NODES, PODS, Resource
 from differential import manifests
-from differential.reading import is_active, is_owned, status, taints
+from differential.reading import ENDED, is_active, is_owned, phase, status, taints
 from differential.scene import QUOTAS, Scenes
 
 Obj = dict[str, Any]
@@ -199,7 +199,7 @@ class Hands:
 
     async def set_quota(self, more: int) -> None:
         """Room for so many pods beyond those that are there."""
-        pods = sum(is_active(pod) for pod in self._scene.all("Pod"))
+        pods = sum(phase(pod) not in ENDED for pod in self._scene.all("Pod"))
         await self._create(QUOTAS, manifests.quota(pods + more))
         await self._until(lambda: "hard" in status(self._scene.get("ResourceQuota", "quota") or {}), "the quota")
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from differential.reading import (
+    ENDED,
     NEVER_READY,
     annotated,
     comes,
@@ -46,11 +47,19 @@ def _reasons(scene: Scene) -> Iterator[str]:
             yield f"node {node['metadata']['name']} is not ready yet"
     for pod in pods:
         yield from _of_pod(pod, scene)
-    has_quota = bool(scene.objects["ResourceQuota"])
+    room = _room(scene, pods)
     for owner in owners:
         name = f"{owner['kind']} {owner['metadata']['name']}"
-        for reason in _of_owner(owner, owners, pods, nodes, has_quota):
+        for reason in _of_owner(owner, owners, pods, nodes, room):
             yield f"{name}: {reason}"
+
+
+def _room(scene: Scene, pods: list[Obj]) -> int | None:
+    """For how many pods more there is quota; None where there is none. Those on their way out still count."""
+    quota = scene.get("ResourceQuota", "quota")
+    if quota is None:
+        return None
+    return int(quota["spec"]["hard"]["pods"]) - sum(phase(pod) not in ENDED for pod in pods)
 
 
 def _of_references(scene: Scene, pods: list[Obj], owners: list[Obj]) -> Iterator[str]:
@@ -83,7 +92,7 @@ def _of_pod(pod: Obj, scene: Scene) -> Iterator[str]:
         yield f"pod {name} is to change its readiness"
 
 
-def _of_owner(owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], has_quota: bool) -> Iterator[str]:
+def _of_owner(owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], room: int | None) -> Iterator[str]:
     if is_deleting(owner):
         yield "is being deleted"
         return
@@ -98,23 +107,22 @@ def _of_owner(owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], 
             yield f"pod {pod['metadata']['name']} is to be adopted"
     owned = [pod for pod in pods if is_owned(pod, owner)]
     if owner["kind"] == "DaemonSet":
-        yield from _of_daemonset(owner, owned, nodes, has_quota)
+        yield from _of_daemonset(owner, owned, nodes, has_quota=room is not None)
     else:
-        yield from _of_replicas(owner, [pod for pod in owned if is_active(pod)], has_quota)
+        yield from _of_replicas(owner, [pod for pod in owned if is_active(pod)], room)
 
 
 def _only_claimant(owner: Obj, owners: list[Obj]) -> bool:
     return sum(selector(each) == selector(owner) for each in owners) == 1
 
 
-def _of_replicas(owner: Obj, active: list[Obj], has_quota: bool) -> Iterator[str]:
+def _of_replicas(owner: Obj, active: list[Obj], room: int | None) -> Iterator[str]:
     said = status(owner)
+    short = owner["spec"]["replicas"] - len(active)
     failing = any(each["type"] == "ReplicaFailure" for each in said.get("conditions") or ())
-    if len(active) != owner["spec"]["replicas"] and not (
-        has_quota and failing and len(active) < owner["spec"]["replicas"]
-    ):
+    if short and not (short > 0 and room == 0 and failing):
         yield f"{len(active)} pods of {owner['spec']['replicas']}"
-    if failing and not has_quota:
+    if failing and room is None:
         yield "a failure that is over is still told"
     counts = [len(active), sum(map(is_ready, active))]
     if [said.get("replicas", 0), said.get("readyReplicas", 0)] != counts:
@@ -123,7 +131,7 @@ def _of_replicas(owner: Obj, active: list[Obj], has_quota: bool) -> Iterator[str
         yield "pods are to become available"
 
 
-def _of_daemonset(owner: Obj, owned: list[Obj], nodes: list[Obj], has_quota: bool) -> Iterator[str]:
+def _of_daemonset(owner: Obj, owned: list[Obj], nodes: list[Obj], *, has_quota: bool) -> Iterator[str]:
     template, said = owner["spec"]["template"], status(owner)
     there = {target(pod): pod for pod in owned}
     on_node = Counter(target(pod) for pod in owned if not is_deleting(pod))

@@ -11,7 +11,7 @@ from pathlib import Path
 from differential.play import Outcome
 
 _SHOWN_MAX = 20
-_WIDTH_MAX = 400
+_WIDTH_MAX = 240
 
 
 def write_evidence(folder: Path, seed: int, outcome: Outcome) -> Path:
@@ -43,7 +43,7 @@ def conclude(seed: int, steps: int, outcomes: Sequence[Outcome], evidence: Path,
     bad = [each for each in outcomes if not each.good]
     for each in bad[:_SHOWN_MAX]:
         print(f"scenario {each.number}, after step {each.done} ({each.steps[each.done].what}):")
-        for line in [each.trouble] if each.trouble else each.differences[:5]:
+        for line in [each.trouble] if each.trouble else each.differences[:3]:
             print(f"    {str(line)[:_WIDTH_MAX]}")
     if bad:
         print(f"evidence in {evidence}")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from cluster.client import Client
 from cluster.embedded.nodes.reflector import Reflector
+from cluster.event_correlator import COMBINED_PREFIX
 from cluster.resources import (
     CONTROLLERREVISIONS,
     DAEMONSETS,
@@ -34,9 +35,11 @@ WATCHED = (NODES, PODS, *OWNERS, CONTROLLERREVISIONS, EVENTS, QUOTAS)
 
 
 class Scene:
-    """The objects of one scenario by kind and name. `touched_s`: when one of them last changed (time.monotonic)."""
+    """The objects of one scenario by kind and name. `touched_s`: when one of them last changed (time.monotonic).
+    `told`: uid of what events are about -> (type and reason, message) -> how often that was told."""
 
     def __init__(self) -> None:
+        self.told: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         self.objects: dict[str, dict[str, Obj]] = {resource.kind: {} for resource in WATCHED}
         self.touched_s = 0.0
 
@@ -51,6 +54,12 @@ class Scene:
 
     def get(self, kind: str, name: str) -> Obj | None:
         return self.objects[kind].get(name)
+
+    def hear(self, event: Obj, before: Obj | None) -> None:
+        """An event, new or counted up. One that stands for many similar ones bears the message of the last."""
+        more = (event.get("count") or 1) - ((before or {}).get("count") or 0)
+        message = event["message"].removeprefix(COMBINED_PREFIX)
+        self.told[event["involvedObject"].get("uid", "")][f"{event['type']} {event['reason']}", message] += max(0, more)
 
     def quiet_s(self) -> float:
         """For how long nothing has changed."""
@@ -101,6 +110,8 @@ class Scenes:
                 return
             scene = self._scenes[scenario]
             known = scene.objects[kind].get(meta["name"])
+            if kind == "Event" and not gone:
+                scene.hear(obj, known)
             if gone:
                 scene.objects[kind].pop(meta["name"], None)
             else:

@@ -75,7 +75,7 @@ class Side:
         ours = {key: value for key, value in os.environ.items() if not key.startswith("OARLOCK_")}
         command = [sys.executable, "-m", "workers.cli", *arguments, "--kubeconfig", str(self.kubeconfig)]
         log = self._folder / f"{name}.log"
-        running = Running(command, log, cwd=ROOT, env={**ours, "OARLOCK_API_QPS": "0"})
+        running = Running(command, log, cwd=ROOT, env={**ours, "OARLOCK_KUBE_API_QPS": "0"})
         self._ending.callback(running.kill)
         self._running.append(running)
         if first_line:

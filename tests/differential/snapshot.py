@@ -114,12 +114,13 @@ def _revision(revision: Obj) -> Obj:
 
 
 def _events(scene: Scene, owner: Obj) -> Obj:
-    """How often each reason was told. What is refused is tried with growing delays, so its number says nothing; and
-    who has told 25 things of an object is silent about it."""
+    """How often each reason was told, and how often of that with a message that was told before.
+
+    Who has told 25 things of an object is silent about it (`spam`).
+    """
     counts: Counter[str] = Counter()
-    for event in scene.objects["Event"].values():
-        about = event["involvedObject"]
-        if about.get("uid") == owner["metadata"]["uid"]:
-            counts[f"{event['type']} {event['reason']}"] += event.get("count") or 1
-    total = sum(counts.values())
-    return {"counts": dict(counts), "spam": total >= SPAM_BURST}
+    again: Counter[str] = Counter()
+    for (reason, _), count in scene.told[owner["metadata"]["uid"]].items():
+        counts[reason] += count
+        again[reason] += count - 1
+    return {"counts": dict(counts), "again": dict(+again), "spam": counts.total() >= SPAM_BURST}
