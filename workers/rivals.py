@@ -7,7 +7,7 @@ before. That a pod was named by upstream at some time says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import msgspec
@@ -62,15 +62,18 @@ _OBJECT = msgspec.json.Decoder(_Object)
 
 
 class Rivals:
-    """Is shown pods as they are read; costs a search in the bytes of each that is new. ``wall_ms``: the present."""
+    """Is shown pods as they are read; costs a search in the bytes of each that is new. ``wall_ms``: the present.
 
-    def __init__(self, wall_ms: Callable[[], int]) -> None:
-        self._wall_ms = wall_ms
+    ``kinds``: of the owners that the fleet looks after; others' controllers may well be upstream's.
+    """
+
+    def __init__(self, wall_ms: Callable[[], int], kinds: Collection[str] = tuple(QUEUE_OF_KIND)) -> None:
+        self._wall_ms, self._kinds = wall_ms, kinds
         self.latest: Evidence | None = None
 
     def added(self, raw: bytes, pod: Pod) -> None:
         """A watch says that it is new."""
-        if found := evidence(raw, pod):
+        if found := evidence(raw, pod, self._kinds):
             self.latest = found
 
     def listed(self, raw: bytes, pod: Pod) -> None:
@@ -84,12 +87,12 @@ class Rivals:
         return found
 
 
-def evidence(raw: bytes, pod: Pod) -> Evidence | None:
+def evidence(raw: bytes, pod: Pod, kinds: Collection[str] = tuple(QUEUE_OF_KIND)) -> Evidence | None:
     """What the JSON of a pod proves, if anything."""
     if not any(sign in raw for sign in _SIGNS):
         return None
     ref = controller_of(pod)
-    if ref is None or ref.kind not in QUEUE_OF_KIND:
+    if ref is None or ref.kind not in kinds:
         return None
     try:
         meta = _OBJECT.decode(raw).metadata

@@ -29,6 +29,12 @@ class Settings:
     redis_tls_key: str = ""
     kubeconfig: str = ""
     """Path; empty: in-cluster credentials, else $KUBECONFIG, else ~/.kube/config."""
+    controllers: str = "*"
+    """Which controllers a process serves, as kube-controller-manager's --controllers (`enabled_queues`)."""
+    concurrent_replicaset_syncs: int = 0
+    """How many ReplicaSets one process syncs at once at most; 0: as many as it has workers."""
+    concurrent_rc_syncs: int = 0
+    concurrent_daemonset_syncs: int = 0
     fleet_id: str = "oarlock"
     signing_key_file: str = ""
     """Path to the keys that seal cached objects; empty: they are neither sealed nor checked (docs/signing.md)."""
@@ -60,6 +66,8 @@ class Settings:
     """Into how many fleets the namespaces are divided; the same for every process of the cluster (docs/shards.md)."""
     shard: str = ""
     """The one this process serves, "0" to "N-1"; empty: all of them, where it can."""
+    metrics_bind_address: str = "0"
+    """Where /metrics and the health endpoints are served: HOST:PORT, a port more for each further shard; 0: nowhere."""
 
     def __post_init__(self) -> None:
         for name in self.__annotations__:
@@ -135,5 +143,13 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
-_MAY_BE_ZERO = ("kube_api_qps", "send_margin_ms", "slow_turn_ms", "view_age_max_ms")
+_MAY_BE_ZERO = (
+    "concurrent_replicaset_syncs",
+    "concurrent_rc_syncs",
+    "concurrent_daemonset_syncs",
+    "kube_api_qps",
+    "send_margin_ms",
+    "slow_turn_ms",
+    "view_age_max_ms",
+)
 _PARSERS: dict[str, Callable[[str], object]] = {"str": str, "int": int, "float": float, "bool": _truth}

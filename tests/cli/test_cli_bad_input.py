@@ -137,7 +137,8 @@ def test_run_without_an_owner_of_pods_has_nothing_to_do(tmp_path: Path) -> None:
         pytest.param(["up", "--frobnicate"], "--frobnicate", id="unknown option"),
         pytest.param(["frobnicate"], "frobnicate", id="unknown command"),
         pytest.param(["run", "--workers", "1"], "give 2 or more, or --no-chaos", id="a kill with one worker"),
-        pytest.param(["worker", "--queues", "cronjob"], "there are: replicaset", id="unknown queue"),
+        pytest.param(["worker", "--controllers", "cronjob"], "=cronjob: there is no", id="no such controller"),
+        pytest.param(["worker", "--controllers", "-*"], "there is no '-*'", id="all controllers off"),
         pytest.param(
             ["get", "cronjobs"],
             "KIND 'cronjobs' is not in the cache; there are: pods, nodes, replicasets",

@@ -14,6 +14,7 @@ COMMANDS = {
     "down": ("workers.cli.down:down", "Stop an `oarlock up` and wait until all of it is gone."),
     "worker": ("workers.cli.worker:worker", "Run supervised workers against a Redis and a cluster."),
     "ingest": ("workers.cli.ingest:ingest", "Run an ingestor: watches the cluster, feeds cache and queues."),
+    "config": ("workers.cli.config:config", "Every setting, what is in force, and where it came from."),
     "queue": ("workers.cli.queue:queue", "Keys queued, in work, delayed and parked, per controller."),
     "locks": ("workers.cli.locks:locks", "Who works on which key, since when and until when."),
     "expectations": ("workers.cli.expectations:expectations", "Writes announced and not yet seen, per key."),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import click
 
 from workers.cli import logs
+from workers.cli.metrics_option import metrics_option, open_metrics
 from workers.cli.options import (
     check_kubeconfig,
     check_signing_keys,
@@ -19,6 +20,7 @@ from workers.cli.options import (
     signing_option,
     verbose_option,
 )
+from workers.cli.setting_options import setting_options
 from workers.cli.shard_options import shard_option, shards_option, with_shards
 
 
@@ -26,6 +28,7 @@ from workers.cli.shard_options import shard_option, shards_option, with_shards
     epilog="\b\nExamples:\n  oarlock ingest --redis redis://ingestor:secret@redis:6379/0 --kubeconfig ~/.kube/config\n"
     "\b\nRun two or more, anywhere: they need not know of one another."
 )
+@setting_options
 @redis_option
 @kubeconfig_option
 @signing_option
@@ -38,6 +41,7 @@ from workers.cli.shard_options import shard_option, shards_option, with_shards
 @click.option("--embedded", is_flag=True, envvar="OARLOCK_EMBEDDED", hidden=True, help="Redis 6.2 will do.")
 @shards_option
 @shard_option
+@metrics_option
 @verbose_option
 @log_format_option
 def ingest(
@@ -48,6 +52,7 @@ def ingest(
     embedded: bool,
     shards: int | None,
     shard: int | None,
+    metrics_bind_address: str,
     verbose: int,
     log_format: str,
 ) -> int:
@@ -60,5 +65,6 @@ def ingest(
     check_kubeconfig(settings.kubeconfig)
     check_signing_keys(settings)
     open_redis(source).close()
+    listening = open_metrics(metrics_bind_address, settings)
     logs.set_up(verbose, log_format)
-    return run_ingestor(settings, embedded=embedded)
+    return run_ingestor(settings, embedded=embedded, listening=listening)

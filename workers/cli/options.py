@@ -19,6 +19,7 @@ from broker.connection import BadRedisUrl, connect
 from cluster import config
 from cluster.errors import ConfigError
 from workers.cli.problems import InputProblem
+from workers.cli.setting_options import with_flags
 from workers.settings import BadSetting, Settings
 from workers.signing import BadKeyFile, load_keyring
 from workers.up.state_dir import StateDir, StateDirUnusable, temporary_dirs
@@ -121,7 +122,7 @@ def open_redis(source: Source, *, timeout_s: float = 4.0) -> redis.Redis:
     try:
         client = connect(source.url, timeout_s=timeout_s)
     except BadRedisUrl as error:
-        told = str(error).replace(repr(source.url), repr(_without_password(source.url)))
+        told = str(error).replace(repr(source.url), repr(without_password(source.url)))
         raise InputProblem(told if given == "--redis" else told.replace("--redis", given, 1)) from None
     try:
         client.ping()
@@ -157,7 +158,8 @@ def _reason(error: Exception) -> str:
     return text
 
 
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
+    """A URL that may be shown."""
     head, at, rest = url.rpartition("@")
     scheme, slashes, user = head.partition("://")
     return f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}" if at and ":" in user else url
@@ -171,7 +173,7 @@ def settings_from(
 ) -> Settings:
     """The settings of the environment, or of ``env``, with what the command line says. Raises InputProblem."""
     try:
-        settings = Settings.from_env(env)
+        settings = with_flags(Settings.from_env(env))
     except BadSetting as error:
         raise InputProblem(str(error)) from None
     settings = replace(settings, redis_url=source.url)

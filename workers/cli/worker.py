@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from workers.cli import logs
+from workers.cli.metrics_option import metrics_option, open_metrics
 from workers.cli.options import (
     check_kubeconfig,
     check_signing_keys,
@@ -22,8 +23,11 @@ from workers.cli.options import (
     signing_option,
     verbose_option,
 )
+from workers.cli.problems import InputProblem
+from workers.cli.setting_options import given, in_words_of_flags, setting_options
 from workers.cli.shard_options import check_workers, shard_option, shards_option, with_shards
 from workers.process_list import OnChange, Process
+from workers.settings import BadSetting
 
 
 @click.command(
@@ -39,7 +43,7 @@ from workers.process_list import OnChange, Process
     envvar="OARLOCK_WORKERS",
     help="Worker processes.",
 )
-@click.option("--queues", help="Only these controllers, such as replicaset; separated by commas. Default: all.")
+@setting_options
 @redis_option
 @kubeconfig_option
 @signing_option
@@ -50,17 +54,18 @@ from workers.process_list import OnChange, Process
 )
 @shards_option
 @shard_option
+@metrics_option
 @verbose_option
 @log_format_option
 def worker(
     workers: int,
-    queues: str | None,
     redis_url: str | None,
     kubeconfig: str | None,
     signing_key_file: str | None,
     state_dir: Path | None,
     shards: int | None,
     shard: int | None,
+    metrics_bind_address: str,
     verbose: int,
     log_format: str,
 ) -> int:
@@ -68,31 +73,24 @@ def worker(
 
     SIGTERM lets each finish its turn; SIGKILL of any of them loses nothing. They show in `rq info`.
     """
-    from controllers.registry import QUEUES  # noqa: PLC0415
+    from workers.enabled_controllers import enabled_queues  # noqa: PLC0415
     from workers.fleet import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
 
-    chosen = _queues(queues, QUEUES)
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))
     check_workers(workers, shards, shard)
+    try:
+        chosen = enabled_queues(settings.controllers)
+    except BadSetting as error:
+        raise InputProblem(in_words_of_flags(str(error), given(click.get_current_context()))) from None
     check_kubeconfig(settings.kubeconfig)
     check_signing_keys(settings)
     open_redis(source).close()
+    listening = open_metrics(metrics_bind_address, settings)
     logs.set_up(verbose, log_format)
-    return run_fleet(settings, workers, queues=chosen, state_dir=state_dir, on_change=_reporter())
-
-
-def _queues(text: str | None, known: Sequence[str]) -> tuple[str, ...]:
-    if text is None:
-        return tuple(known)
-    chosen = tuple(word.strip() for word in text.split(",") if word.strip())
-    wrong = [word for word in chosen if word not in known]
-    if wrong or not chosen:
-        raise click.BadParameter(
-            f"{', '.join(wrong) or 'nothing'} is no controller of ours; there are: {', '.join(known)}",
-            param_hint="--queues",
-        )
-    return chosen
+    return run_fleet(
+        settings, workers, queues=chosen, state_dir=state_dir, on_change=_reporter(), listening=listening
+    )
 
 
 def _reporter() -> OnChange | None:

@@ -1,0 +1,58 @@
+"""`oarlock config`: every setting, its value, and whether a flag, the environment or nobody gave it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from workers.cli import cli
+from workers.cli.setting_options import SETTINGS, flag
+from workers.settings import Settings
+
+
+def rows(*arguments: str, **environment: str) -> dict[str, dict[str, str]]:
+    told = CliRunner().invoke(cli, ["config", "-o", "json", *arguments], env=environment, catch_exceptions=False)
+    assert told.exit_code == 0, told.output
+    return {row["setting"]: row for row in json.loads(told.output)}
+
+
+def test_every_setting_is_told_of() -> None:
+    assert set(SETTINGS) == set(Settings.__annotations__)
+    assert list(rows()) == list(Settings.__annotations__)
+    assert all(row["from"] == "default" for row in rows().values())
+
+
+def test_a_flag_goes_before_the_environment() -> None:
+    found = rows("--kube-api-qps", "50", OARLOCK_KUBE_API_QPS="10", OARLOCK_LEASE_MS="6000")
+    assert (found["kube_api_qps"]["value"], found["kube_api_qps"]["from"]) == ("50.0", "--kube-api-qps")
+    assert (found["lease_ms"]["value"], found["lease_ms"]["from"]) == ("6000", "OARLOCK_LEASE_MS")
+
+
+@pytest.mark.parametrize("name", ["redis_url", "rq_redis_url"])
+def test_no_password_is_shown(name: str) -> None:
+    found = rows(**{f"OARLOCK_{name.upper()}": "redis://worker:secret@redis:6379/0"})
+    assert found[name]["value"] == "redis://worker:***@redis:6379/0"
+
+
+def test_flags_that_upstream_has_are_called_as_there() -> None:
+    shared = {name: told.upstream for name, told in SETTINGS.items() if told.upstream}
+    assert {name: flag(name) for name in shared} == shared
+    assert set(shared.values()) >= {"--controllers", "--concurrent-replicaset-syncs", "--kube-api-qps", "--kubeconfig"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--lease-ms", "100"], "--lease-ms=100 must be more than 3000"),
+        (["--renew-every-ms", "9000"], "OARLOCK_LEASE_MS=5000 must be more than 27000"),
+        (["--kube-api-qps", "-1"], "--kube-api-qps=-1.0 is out of range"),
+        (["--kube-api-qps", "fast"], "'fast' is not a valid float"),
+    ],
+)
+def test_bad_values_are_named_as_they_were_given(arguments: list[str], said: str) -> None:
+    told = CliRunner().invoke(cli, ["config", *arguments])
+    assert told.exit_code == 2
+    assert said in told.output
+    assert len(told.output.strip().splitlines()) == 1

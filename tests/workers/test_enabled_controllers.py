@@ -1,0 +1,82 @@
+"""--controllers and --concurrent-*-syncs: which worker takes keys of which queue."""
+
+from __future__ import annotations
+
+import pytest
+
+from controllers.registry import CONTROLLERS, QUEUES
+from workers.enabled_controllers import CONCURRENT, enabled_queues, kinds_of, queues_by_worker
+from workers.settings import BadSetting, Settings
+
+RS, RC, DS, NODES = "replicaset", "replicationmanager", "daemonset", "daemonset-node-updates"
+
+
+@pytest.mark.parametrize(
+    ("text", "queues"),
+    [
+        ("*", QUEUES),
+        ("replicaset", (RS,)),
+        ("replicaset-controller", (RS,)),
+        ("replicationcontroller, replicaset", (RS, RC)),
+        ("*,-daemonset", (RS, RC)),
+        ("-daemonset-controller,*", (RS, RC)),
+        ("daemonset", (DS, NODES)),
+        ("daemonset,-daemonset", (DS, NODES)),  # the first word that speaks of it decides
+        ("-daemonset,daemonset,replicaset", (RS,)),
+        ("*,-replicaset,-replicationcontroller", (DS, NODES)),
+    ],
+)
+def test_the_list_of_controllers(text: str, queues: tuple[str, ...]) -> None:
+    assert set(enabled_queues(text)) == set(queues)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cronjob", "there is no 'cronjob'; there are *, replicaset"),
+        ("*,-cronjob", "there is no '-cronjob'"),
+        ("", "enables nothing"),
+        ("-replicaset", "enables nothing"),
+        ("replicationmanager", "there is no"),  # the name of a queue is not that of its controller
+    ],
+)
+def test_what_is_no_list_of_controllers(text: str, said: str) -> None:
+    with pytest.raises(BadSetting, match=said.replace("*", r"\*")):
+        enabled_queues(text)
+
+
+def test_every_controller_can_be_bounded() -> None:
+    assert set(CONCURRENT) == set(CONTROLLERS)
+    assert all(hasattr(Settings(), name) for name in CONCURRENT.values())
+
+
+def test_the_kinds_of_queues() -> None:
+    assert kinds_of(enabled_queues("*,-daemonset")) == {"ReplicaSet", "ReplicationController"}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "workers", "expected"),
+    [
+        ({}, 2, [{RS, RC, DS, NODES}, {RS, RC, DS, NODES}]),
+        ({"concurrent_daemonset_syncs": 1}, 2, [{RS, RC, DS, NODES}, {RS, RC, NODES}]),
+        (
+            {"concurrent_replicaset_syncs": 2, "concurrent_rc_syncs": 1, "concurrent_daemonset_syncs": 1},
+            4,
+            [{RS, NODES}, {RS, NODES}, {RC, NODES}, {DS, NODES}],
+        ),
+        ({"concurrent_replicaset_syncs": 9}, 2, [{RS, RC, DS, NODES}, {RS, RC, DS, NODES}]),
+    ],
+)
+def test_of_a_bounded_queue_only_so_many_workers_take(
+    bounds: dict[str, int], workers: int, expected: list[set[str]]
+) -> None:
+    found = queues_by_worker(Settings(**bounds), QUEUES, workers)  # type: ignore[arg-type]
+    assert [set(each) for each in found] == expected
+    for queue, name in CONCURRENT.items():
+        assert sum(queue in each for each in found) == min(bounds.get(name) or workers, workers)
+
+
+def test_a_worker_with_nothing_to_do_is_refused() -> None:
+    settings = Settings(concurrent_replicaset_syncs=2)
+    with pytest.raises(BadSetting, match="OARLOCK_CONCURRENT_REPLICASET_SYNCS=2: 1 of 3 workers"):
+        queues_by_worker(settings, ("replicaset",), 3)

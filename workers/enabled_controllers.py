@@ -1,0 +1,80 @@
+"""Which controllers a process serves: the words of kube-controller-manager's --controllers, and how many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from controllers.registry import CONTROLLERS, RELAYS
+from workers.settings import BadSetting, Settings
+
+_SUFFIX = "-controller"
+CONCURRENT: Mapping[str, str] = {
+    "replicaset": "concurrent_replicaset_syncs",
+    "replicationmanager": "concurrent_rc_syncs",
+    "daemonset": "concurrent_daemonset_syncs",
+}
+"""queue -> the setting that bounds it"""
+
+
+def controller_names() -> dict[str, str]:
+    """Name without its suffix -> queue; such as "replicationcontroller" -> "replicationmanager"."""
+    return {controller.name.removesuffix(_SUFFIX): queue for queue, controller in CONTROLLERS.items()}
+
+
+def enabled_queues(text: str) -> tuple[str, ...]:
+    """The queues of the controllers that a list enables, relays with the controller whose keys they wake.
+
+    "*" enables all, "foo" foo, "-foo" leaves foo out; the first word that speaks of a controller decides. Names are
+    taken with and without "-controller". Raises BadSetting for an unknown name or a list that enables nothing.
+    (upstream: staging/src/k8s.io/controller-manager/app/helper.go, IsControllerEnabled)
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    names = controller_names()
+    for word in words:
+        if word != "*" and word.removeprefix("-").removesuffix(_SUFFIX) not in names:
+            raise BadSetting(f"OARLOCK_CONTROLLERS={text}: there is no {word!r}; there are *, {', '.join(names)}")
+    chosen = [queue for name, queue in names.items() if _enabled(name, words)]
+    if not chosen:
+        raise BadSetting(f"OARLOCK_CONTROLLERS={text} enables nothing; there are *, {', '.join(names)}")
+    relays = [relay.queue for relay in RELAYS.values() if any(_wakes(relay.queue, queue) for queue in chosen)]
+    return (*chosen, *relays)
+
+
+def _enabled(name: str, words: Sequence[str]) -> bool:
+    for word in words:
+        if word.removesuffix(_SUFFIX) == name:
+            return True
+        if word.removeprefix("-").removesuffix(_SUFFIX) == name:
+            return False
+    return "*" in words
+
+
+def _wakes(relay: str, queue: str) -> bool:
+    return RELAYS[relay].owners == CONTROLLERS[queue].resource
+
+
+def kinds_of(queues: Sequence[str]) -> frozenset[str]:
+    """Kinds of the owners that these queues' controllers look after."""
+    return frozenset(CONTROLLERS[queue].flavour.kind for queue in queues if queue in CONTROLLERS)
+
+
+def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) -> list[tuple[str, ...]]:
+    """Which queues each worker of a process takes keys of: of a bounded one only so many do.
+
+    A worker works on one turn at a time, so this bounds how many objects of a kind the process syncs at once, which is
+    what kube-controller-manager's --concurrent-*-syncs bound. Raises BadSetting where a worker would have nothing.
+    """
+    bounds = {queue: getattr(settings, CONCURRENT[queue]) or workers for queue in queues if queue in CONCURRENT}
+    controlled = [queue for queue in queues if queue in bounds]
+    found: list[tuple[str, ...]] = [() for _ in range(workers)]
+    at = 0
+    for queue in controlled:  # one after the other round the workers, so that bounded queues do not share the first few
+        for _ in range(min(bounds[queue], workers)):
+            found[at % workers] += (queue,)
+            at += 1
+    idle = sum(not each for each in found)
+    if idle:
+        bound = " and ".join(f"OARLOCK_{CONCURRENT[queue].upper()}={bounds[queue]}" for queue in controlled)
+        raise BadSetting(f"{bound}: {idle} of {workers} workers would have nothing to do; start fewer with --workers")
+    relays = tuple(queue for queue in queues if queue not in bounds)
+    return [(*each, *relays) for each in found]
