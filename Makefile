@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CHART_READY := $(VENV)/.chart
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-cluster diff-kcm check chaos bench clean
@@ -18,12 +19,17 @@ $(READY): pyproject.toml
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+$(CHART_READY): $(READY)
+	@echo "installing a Helm engine and the API's schemas into $(VENV) (97 MB, once) ..."
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[chart]'
+	@touch $@
+
 setup: $(READY) ## make the environment (.venv) and install everything into it
 
 run: $(READY) ## the main job on the embedded default, shown working; FLAGS="--workers 4 --no-chaos"
 	@$(BIN)/oarlock run $(FLAGS)
 
-test: $(READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narrows it
+test: $(CHART_READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narrows it
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 test-cluster: $(READY) ## the acceptance suite on a real kube-apiserver, built once; or OARLOCK_TEST_KUBECONFIG=FILE
@@ -32,6 +38,9 @@ test-cluster: $(READY) ## the acceptance suite on a real kube-apiserver, built o
 
 diff-kcm: $(READY) ## the same scenarios beside upstream's manager, compared; SCENARIOS=300 SEED=1 FLAGS="--only 7"
 	@PYTHONPATH=tests $(BIN)/python -m differential --scenarios $(or $(SCENARIOS),20) --seed $(or $(SEED),1) $(FLAGS)
+
+chart: $(CHART_READY) ## the Helm chart: lint, render each of its options, validate to the letter; ARGS="-k redis" narrows it
+	@$(BIN)/python -m pytest -q tests/chart $(ARGS)
 
 check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 	@$(BIN)/ruff check .

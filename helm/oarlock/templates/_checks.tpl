@@ -1,0 +1,53 @@
+{{- /* What the schema cannot say. Every template of a workload asks for it. */ -}}
+{{- define "oarlock.check" -}}
+{{- $redis := .Values.redis -}}
+{{- if not (include "oarlock.controllers" . | fromJsonArray) -}}
+{{- fail "controllers: all are switched off; leave at least one of replicaset, replicationcontroller, daemonset on" -}}
+{{- end -}}
+{{- if not $redis.existingSecret -}}
+{{- $keys := ternary (values $redis.urlKeys) (list $redis.passwordKeys.ingestor $redis.passwordKeys.worker) (eq $redis.mode "url") -}}
+{{- if eq $redis.mode "bundled" }}{{ $keys = values $redis.passwordKeys }}{{ end -}}
+{{- fail (printf "redis.existingSecret is missing, and there are no default passwords: make a Secret with the keys %s and name it (docs/chart.md)" (sortAlpha $keys | join ", ")) -}}
+{{- end -}}
+{{- if and (has $redis.mode (list "standalone" "sentinel" "cluster")) (not $redis.hosts) -}}
+{{- fail (printf "redis.hosts is missing: with redis.mode=%s name at least one host:port" $redis.mode) -}}
+{{- end -}}
+{{- if and (eq $redis.mode "standalone") (gt (len $redis.hosts) 1) -}}
+{{- fail "redis.hosts: redis.mode=standalone has one host; use sentinel or cluster for several" -}}
+{{- end -}}
+{{- if and (eq $redis.mode "cluster") (not $redis.rqUrlKey) -}}
+{{- fail "redis.rqUrlKey is missing: RQ keeps its own keys on a Redis that is no Cluster; put its URL into redis.existingSecret and name the key" -}}
+{{- end -}}
+{{- if and (eq $redis.mode "cluster") (ne (int $redis.database) 0) -}}
+{{- fail "redis.database: a Cluster has database 0 only" -}}
+{{- end -}}
+{{- if and (eq $redis.mode "bundled") $redis.tls.enabled -}}
+{{- fail "redis.tls is for a Redis of your own; the bundled one has none: set redis.mode, or redis.tls.enabled=false" -}}
+{{- end -}}
+{{- if and (eq $redis.mode "bundled") (or (ne $redis.users.ingestor "ingestor") (ne $redis.users.worker "worker")) -}}
+{{- fail "redis.users is for a Redis of your own; those of the bundled one are ingestor and worker" -}}
+{{- end -}}
+{{- if and $redis.tls.clientCertificate (not $redis.tls.enabled) -}}
+{{- fail "redis.tls.clientCertificate needs redis.tls.enabled=true" -}}
+{{- end -}}
+{{- if and $redis.tls.clientCertificate (not $redis.tls.existingSecret) -}}
+{{- fail (printf "redis.tls.existingSecret is missing: make a Secret with the keys %s and %s and name it" $redis.tls.certKey $redis.tls.keyKey) -}}
+{{- end -}}
+{{- if and .Values.signing.enabled (not .Values.signing.existingSecret) -}}
+{{- fail (printf "signing.existingSecret is missing: make a Secret with the key %s (openssl rand -base64 32) and name it, or set signing.enabled=false" .Values.signing.key) -}}
+{{- end -}}
+{{- $scaling := .Values.worker.autoscaling -}}
+{{- if gt (int $scaling.minReplicas) (int $scaling.maxReplicas) -}}
+{{- fail "worker.autoscaling: minReplicas is above maxReplicas" -}}
+{{- end -}}
+{{- if and (eq $scaling.mode "hpa") (eq (int $scaling.minReplicas) 0) -}}
+{{- fail "worker.autoscaling.minReplicas: an HPA keeps at least 1; only mode=keda wakes from 0" -}}
+{{- end -}}
+{{- if and (eq $scaling.mode "keda") (eq $scaling.keda.source "prometheus") (not $scaling.keda.serverAddress) -}}
+{{- fail "worker.autoscaling.keda.serverAddress is missing: the URL of the Prometheus that scrapes the fleet" -}}
+{{- end -}}
+{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "METRICS_BIND_ADDRESS" "CONTROLLERS" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" -}}
+{{- range $name, $_ := .Values.settings }}{{ if has $name $ours -}}
+{{- fail (printf "settings.%s is set by another value of the chart: OARLOCK_%s would be there twice" $name $name) -}}
+{{- end }}{{ end -}}
+{{- end -}}

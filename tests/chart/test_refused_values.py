@@ -1,0 +1,77 @@
+"""What is wrong or missing in the values is refused before anything is made, in a line that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from chart.engine import NEEDED, Refused, merged, render
+
+NONE_ON = dict.fromkeys(("replicaset", "replicationcontroller", "daemonset"), False)
+SENTINEL = {"mode": "sentinel", "hosts": ["a:26379"]}
+CASES: list[tuple[Mapping[str, Any], str]] = [
+    # a Secret that is missing
+    ({"redis": {"existingSecret": ""}}, "there are no default passwords: make a Secret with"
+     " the keys admin-password, ingestor-password, metrics-password, worker-password"),
+    ({"redis": {**SENTINEL, "existingSecret": ""}}, "with the keys ingestor-password, worker-password and"),
+    ({"redis": {"mode": "url", "existingSecret": ""}}, "make a Secret with the keys ingestor-url, worker-url and"),
+    ({"signing": {"existingSecret": ""}}, "signing.existingSecret is missing: make a Secret with the key signing.key"),
+    (
+        {"redis": {"mode": "standalone", "hosts": ["a:1"], "tls": {"enabled": True, "clientCertificate": True}}},
+        "redis.tls.existingSecret is missing",
+    ),
+    # values that do not go together
+    ({"controllers": NONE_ON}, "all are switched off"),
+    ({"redis": {"mode": "standalone"}}, "redis.hosts is missing"),
+    ({"redis": {"mode": "sentinel"}}, "redis.hosts is missing"),
+    ({"redis": {"mode": "standalone", "hosts": ["a:1", "b:1"]}}, "redis.mode=standalone has one host"),
+    ({"redis": {"mode": "cluster", "hosts": ["a:1"]}}, "redis.rqUrlKey is missing"),
+    ({"redis": {"mode": "cluster", "hosts": ["a:1"], "rqUrlKey": "k", "database": 3}}, "a Cluster has database 0 only"),
+    ({"redis": {"tls": {"enabled": True}}}, "redis.tls is for a Redis of your own"),
+    ({"redis": {"users": {"worker": "w"}}}, "redis.users is for a Redis of your own"),
+    (
+        {"redis": {"mode": "url", "tls": {"clientCertificate": True}}},
+        "redis.tls.clientCertificate needs redis.tls.enabled=true",
+    ),
+    ({"worker": {"autoscaling": {"mode": "hpa", "minReplicas": 0}}}, "an HPA keeps at least 1"),
+    ({"worker": {"autoscaling": {"minReplicas": 9, "maxReplicas": 3}}}, "minReplicas is above maxReplicas"),
+    ({"worker": {"autoscaling": {"mode": "keda", "keda": {"source": "prometheus"}}}}, "keda.serverAddress is missing"),
+    ({"settings": {"REDIS_URL": "redis://x"}}, "settings.REDIS_URL is set by another value"),
+    # what the schema refuses
+    ({"ingestr": {}}, "additional properties 'ingestr' not allowed"),
+    ({"worker": {"replica": 2}}, "at '/worker': additional properties 'replica' not allowed"),
+    ({"ingestor": {"replicas": "2"}}, "at '/ingestor/replicas': got string, want integer"),
+    ({"ingestor": {"replicas": 0}}, "at '/ingestor/replicas': minimum: got 0, want 1"),
+    ({"worker": {"terminationGracePeriodSeconds": 25}}, "GracePeriodSeconds': minimum: got 25, want 26"),
+    ({"worker": {"autoscaling": {"mode": "on"}}}, "at '/worker/autoscaling/mode': value must be one of"),
+    ({"redis": {"mode": "sentinels"}}, "at '/redis/mode': value must be one of"),
+    ({"redis": {"hosts": ["redis"]}}, "at '/redis/hosts/0': 'redis' does not match"),
+    ({"redis": {"password": "secret"}}, "at '/redis': additional properties 'password' not allowed"),
+    ({"redis": {"existingSecret": "Has Capitals"}}, "at '/redis/existingSecret': 'Has Capitals' does not match"),
+    ({"redis": {"bundled": {"maxmemory": "lots"}}}, "at '/redis/bundled/maxmemory': 'lots' does not match"),
+    ({"image": {"digest": "latest"}}, "at '/image/digest': 'latest' does not match"),
+    ({"networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1"]}}}, "at '/networkPolicy/apiServer/cidrs/0'"),
+    ({"networkPolicy": {"apiServer": {"ports": []}}}, "at '/networkPolicy/apiServer/ports'"),
+    ({"settings": {"api_qps": 1}}, "'api_qps' does not match"),
+    ({"metrics": {"port": 80}}, "at '/metrics/port': minimum: got 80, want 1,024"),
+    ({"shards": 0}, "at '/shards': minimum: got 0, want 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "said"), CASES, ids=lambda part: part[:50] if isinstance(part, str) else "")
+def test_refused_in_a_line_that_names_it(values: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(Refused) as told:
+        render(merged(NEEDED, values))
+    assert any(said in line for line in str(told.value).splitlines()), told.value
+
+
+def test_the_values_of_the_chart_alone_are_refused() -> None:
+    """There is nothing to log in with, so nothing is made."""
+    with pytest.raises(Refused, match=r"there are no default passwords"):
+        render({})
+
+
+def test_the_least_that_is_needed_is_taken() -> None:
+    assert render(NEEDED).of("StatefulSet")
