@@ -47,7 +47,7 @@ def status(state_dir: Path | None, output: str) -> None:
 
     \b
     JSON: state_dir, running, ready, state (starting | ready | stopping | down), pid, api_url, kubeconfig, redis_url,
-    epoch, phase (OPEN | DRAIN | HELD | ""), held (why it is), started_ms,
+    metrics ({process: URL}), epoch, phase (OPEN | DRAIN | HELD | ""), held (why it is), started_ms,
     processes: [{role, pid, name, rq_worker, started_ms, alive}]; of an `oarlock up --shards` also shards: [{shard,
     epoch, phase, held, is_open}], and epoch, phase and held are those of shard 0
     """
@@ -88,6 +88,7 @@ def describe(state: StateDir) -> dict[str, Any]:
         "state": word,
         "pid": pid,
         "api_url": told.get("api_url", "") if running else "",
+        "metrics": told.get("metrics", {}) if running else {},
         "kubeconfig": str(state.kubeconfig) if running else "",
         "redis_url": url if running else "",
         "epoch": first.epoch,

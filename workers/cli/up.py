@@ -116,7 +116,7 @@ def up(
     items = checked_items(filenames, namespace, skip_unknown)
     if workers:
         check_workers(workers, shards, None)
-    options = Options(nodes, workers, ingestors, api_port, redis_port, faults=faults, shards=shards or 1)
+    options = Options(nodes, workers, ingestors, api_port, redis_port, faults=faults, shards=shards or 1, metrics=True)
     logs.set_up(verbose, log_format, least=logging.WARNING)
     try:
         state = StateDir.take(state_dir)
@@ -149,6 +149,7 @@ def _greeting(state: StateDir, running: Up, options: Options, objects: int) -> s
             f"  kubeconfig  {state.kubeconfig}",
             f"  Redis       {running.redis_url}",
             f"  state       {state.root}",
+            *(f"  metrics     {address}/metrics  ({name})" for name, address in running.metrics_urls.items()),
             "",
             "In another terminal:",
             f"  export KUBECONFIG={kubeconfig}; kubectl get pods -A -w",

@@ -13,7 +13,7 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from broker import keys
+from broker import keys, server_facts
 from broker.values import BrokerUnreachable
 from controllers.registry import QUEUES, RESOURCES
 
@@ -67,12 +67,16 @@ class FleetReader:
 
     def read(self) -> FleetFigures:
         """Look now."""
-        number, time, server, memory = self._ask(
-            ("GET", keys.epoch(self.shard)), ("TIME",), ("INFO", "server"), ("INFO", "memory")
+        number, time, memory, *told = self._ask(
+            ("GET", keys.epoch(self.shard)),
+            ("TIME",),
+            ("INFO", "memory"),
+            *(("INFO", section) for section in server_facts.LIFE),
         )
         epoch = _number(number) or 0
         k = keys.Keys(epoch, self.shard)
-        run, used = _info(server).get("run_id", ""), _info(memory)
+        used, server = _info(memory), {name: value for each in told for name, value in _info(each).items()}
+        run = server_facts.life(server)
         now_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 if isinstance(time, list) else 0
         run_minted, phase, holders, idle, marks, generations, *rest = self._ask(
             ("GET", k.of("run")),
@@ -177,4 +181,4 @@ def _number(answer: Any) -> int | None:
 
 
 def _info(answer: Any) -> dict[str, str]:
-    return dict(line.split(":", 1) for line in _text(answer).splitlines() if ":" in line)
+    return server_facts.facts(answer) if isinstance(answer, bytes) else {}

@@ -13,5 +13,5 @@ TIMEOUT_S = 1.0
 
 def open_latest(settings: Settings) -> Latest:
     """With a client of its own. Connecting happens at the first look."""
-    client = connect(settings.redis_url, timeout_s=TIMEOUT_S)
+    client = connect(settings.redis_url, timeout_s=TIMEOUT_S, shard=settings.serves, tls=settings.redis_tls)
     return Latest([FleetReader(client, settings.serves)])

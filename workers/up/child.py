@@ -19,13 +19,17 @@ STEADY_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run. ``environment`` is added to ours; ``report``: it is given a pipe (``OARLOCK_REPORT_FD``)."""
+    """What to run. ``environment`` is added to ours; ``report``: it is given a pipe (``OARLOCK_REPORT_FD``).
+
+    ``fds``: descriptors of ours that it is given too, under their own numbers, each time it is started.
+    """
 
     role: str
     name: str
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     report: bool = False
+    fds: tuple[int, ...] = ()
 
 
 class Child:
@@ -63,7 +67,7 @@ class Child:
                 stdout=log if stdout is None else stdout,
                 stderr=log,
                 env=environment,
-                pass_fds=keep,
+                pass_fds=(*keep, *self.program.fds),
                 start_new_session=True,  # Ctrl-C is for us: we end the children in good order
             )
         finally:

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from broker import epoch
@@ -19,6 +19,7 @@ from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
 from broker.redis_binary import NoRedisBinary
 from broker.values import BrokerUnreachable
 from cluster import config
+from workers.metrics.bind_address import BACKLOG, FD_VARIABLE, url
 from workers.shards import names, share
 from workers.up.applying import NotApplied, apply
 from workers.up.checks import Item
@@ -51,6 +52,8 @@ class Options:
     """Open the API server's endpoint for faults on demand."""
     shards: int = 1
     """Each has so many ingestors, and its share of the workers."""
+    metrics: bool = False
+    """Let ingestors and supervisors serve their metrics and health, each on a port of its own."""
 
 
 class Up:
@@ -61,6 +64,7 @@ class Up:
         self._redis = EmbeddedRedis(state.redis, options.redis_port, log=state.logs / "redis.log")
         self.tree = Tree(state, self._redis)
         self.api_url = ""
+        self._metrics: dict[str, socket.socket] = {}
         self._started_ms = time.time_ns() // 1_000_000
 
     def start(self, items: Sequence[Item], on_api: Callable[[], None] = lambda: None) -> None:
@@ -76,7 +80,8 @@ class Up:
         self._start_api()
         on_api()
         state = self._state
-        self.tree.add([Child(program, state.logs) for program in (*self._ingestors(), *self._supervisors())])
+        programs = [self._serving(program) for program in (*self._ingestors(), *self._supervisors())]
+        self.tree.add([Child(program, state.logs) for program in programs])
         try:
             asyncio.run(apply(config.load(state.kubeconfig), items))
         except NotApplied as error:
@@ -92,12 +97,27 @@ class Up:
         """End everything and leave nothing behind."""
         self._tell("stopping")
         self.tree.stop()
+        for listening in self._metrics.values():
+            listening.close()
         self._state.clear()
 
     @property
     def redis_url(self) -> str:
         """The admin's."""
         return self._redis.url("admin")
+
+    @property
+    def metrics_urls(self) -> dict[str, str]:
+        """Name of a process -> where it serves its metrics and health."""
+        return {name: url(listening) for name, listening in self._metrics.items()}
+
+    def _serving(self, program: Program) -> Program:
+        """With a socket to serve metrics on. It is ours, so its port stays the same whoever dies."""
+        if not self._options.metrics:
+            return program
+        listening = self._metrics[program.name] = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+        number = listening.fileno()
+        return replace(program, fds=(number,), environment={**program.environment, FD_VARIABLE: str(number)})
 
     def _ingestors(self) -> list[Program]:
         options = self._options
@@ -124,6 +144,7 @@ class Up:
             "OARLOCK_KUBE_API_QPS": os.environ.get(
                 "OARLOCK_KUBE_API_QPS", "0"
             ),  # our own API server: as fast as it goes
+            "OARLOCK_METRICS_BIND_ADDRESS": "0",
             "OARLOCK_EMBEDDED": "1",
         }
 
@@ -205,6 +226,7 @@ class Up:
                 "state": word,
                 "api_url": self.api_url,
                 "redis_port": self._redis.port,
+                "metrics": self.metrics_urls,
                 "kubeconfig": str(self._state.kubeconfig),
                 "started_ms": self._started_ms,
                 "nodes": options.nodes,
