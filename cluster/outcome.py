@@ -20,8 +20,10 @@ own overload filter answers in plain text (upstream: apiserver/pkg/server/filter
 
 "Generated name": an object that has a generateName beside its name, as our pods have, is refused by older servers
 (seen: 1.20.2) with 500 ServerTimeout where its name exists, so that clients with generated names try again (upstream:
-apiserver/pkg/registry/rest/create.go, CheckGeneratedNameError). No other answer has its wording; what else is told as
-a ServerTimeout names the verb in lower case and the resource in plural.
+apiserver/pkg/registry/rest/create.go, CheckGeneratedNameError). It is told by the details, where the operation is POST:
+storage that cannot be reached says `create`, admission that is not ready `CREATE`. Still it is no proof, as any 5xx: all
+that follows from it is that a look is worth while (`taken_for_certain`). A create without generateName would get a 409
+everywhere, but every pod of upstream's has one, and there are programs that name a pod's workload by it.
 """
 
 from enum import StrEnum
@@ -29,7 +31,7 @@ from enum import StrEnum
 from cluster.answer import NOT_SENT, Answer, Status
 
 NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
-GENERATED_NAME_EXISTS = "The POST operation against "
+GENERATED_NAME_OPERATION = "POST"
 THROTTLED_DEFAULT_S = 1.0
 
 
@@ -37,7 +39,7 @@ class Outcome(StrEnum):
     """What a write came to."""
 
     DONE = "done"
-    EXISTS = "exists"  # create: the name is taken; GET tells by whom
+    EXISTS = "exists"  # create: the name is taken (see `taken_for_certain`); GET tells by whom
     GONE = "gone"  # the object (or this incarnation of it) no longer exists
     CHANGED = "changed"  # delete: same UID, newer resourceVersion; certainly not deleted
     CONFLICT = "conflict"  # a precondition or the resourceVersion did not hold; certainly not done
@@ -63,6 +65,14 @@ def of_create(answer: Answer) -> Outcome:
     if answer.code == 403 and status is not None and status.has_cause(NAMESPACE_TERMINATING_CAUSE):
         return Outcome.NAMESPACE_TERMINATING
     return _common(answer, status)
+
+
+def taken_for_certain(answer: Answer) -> bool:
+    """Of a create sorted as EXISTS: whether the answer alone proves that it did not take effect and never will.
+
+    Where it does not, seeing who bears the name proves it, and seeing nobody does not.
+    """
+    return answer.code == 409
 
 
 def of_delete(answer: Answer) -> Outcome:
@@ -96,7 +106,8 @@ def delay_s(answer: Answer) -> float:
 
 
 def _generated_name_exists(status: Status) -> bool:
-    return status.reason == "ServerTimeout" and status.message.startswith(GENERATED_NAME_EXISTS)
+    details = status.details
+    return status.reason == "ServerTimeout" and details is not None and details.name == GENERATED_NAME_OPERATION
 
 
 def _of_existing(answer: Answer) -> Outcome:

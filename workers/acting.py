@@ -92,7 +92,7 @@ def created(
     for write, answer in zip(writes, answers, strict=True):
         result = outcome.of_create(answer)
         if result is Outcome.EXISTS:
-            taken.append(write)
+            taken.append((write, outcome.taken_for_certain(answer)))
             continue
         ledger.sort(write, answer, result)
         if result is Outcome.DONE:
@@ -115,12 +115,15 @@ def created(
 TOO_LATE = "its deadline passed before it could be sent"
 
 
-def _sort_taken(owner: Claimer, taken: Sequence[Write], ledger: Ledger) -> Acting:
-    """AlreadyExists: by whom? Ours: the create is done. An orphan: wait to read it. Foreign: the name is blocked."""
-    answers: list[Answer] = yield Read("pods", owner.namespace, tuple(write.name for write in taken))
-    for write, answer in zip(taken, answers, strict=True):
-        if answer.code == 404 and answer.status is not None:
-            ledger.settle(write)  # refused for certain, and the bearer has gone since
+def _sort_taken(owner: Claimer, taken: Sequence[tuple[Write, bool]], ledger: Ledger) -> Acting:
+    """AlreadyExists: by whom? Ours: the create is done. An orphan: wait to read it. Foreign: the name is blocked.
+
+    ``taken``: with each, whether it was refused for certain. If not, nobody under the name proves nothing.
+    """
+    answers: list[Answer] = yield Read("pods", owner.namespace, tuple(write.name for write, _ in taken))
+    for (write, certain), answer in zip(taken, answers, strict=True):
+        if certain and answer.code == 404 and answer.status is not None:
+            ledger.settle(write)  # and the bearer has gone since
             ledger.again_in(0)
             continue
         pod = pod_of(answer)

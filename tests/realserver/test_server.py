@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -10,8 +11,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
+from cluster.client import Client
+from cluster.config import load
+from cluster.outcome import Outcome, of_create
+from cluster.resources import PODS
 from realserver.server import RealServer, User
 
 pytestmark = [
@@ -48,6 +54,19 @@ def test_with_rbac_only_the_admin_may(server: RealServer) -> None:
     while kubectl(server.kubeconfig_of(READER), "get", "pods").returncode:
         assert time.monotonic() < ends_s, "the rights arrive within seconds"
     assert kubectl(server.kubeconfig_of(READER), "create", "namespace", "other").returncode == 1
+
+
+def test_a_name_that_is_taken_is_recognised(server: RealServer) -> None:
+    """Older servers answer 500 where there is a generateName beside the name, as in all pods of ours."""
+    spec = {"containers": [{"name": "c", "image": "nginx"}]}
+    meta = {"name": "web-bbbbb", "generateName": "web-"}
+    body = orjson.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+    async def twice() -> list[Outcome]:
+        async with Client(load(server.kubeconfig)) as client:
+            return [of_create(await client.create(PODS, "default", body)) for _ in range(2)]
+
+    assert asyncio.run(twice()) == [Outcome.DONE, Outcome.EXISTS]
 
 
 def test_a_restart_keeps_what_is_stored(server: RealServer) -> None:

@@ -6,7 +6,7 @@ import pytest
 from client_helpers import status_json
 
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict
+from cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict, taken_for_certain
 
 POD = b'{"kind":"Pod","metadata":{"uid":"u1","resourceVersion":"42"},"status":{"phase":"Pending"}}'
 TERMINATING = [{"reason": "NamespaceTerminating", "message": "going", "field": "metadata.namespace"}]
@@ -71,22 +71,31 @@ def test_answers_to_writes(answer, create, delete, change):
 
 
 @pytest.mark.parametrize(
-    ("message", "reason", "expected"),
+    ("reason", "details", "expected"),
     [
-        (
-            "The POST operation against Pod could not be completed at this time, please try again.",
-            "ServerTimeout",
-            O.EXISTS,
+        pytest.param("ServerTimeout", {"name": "POST", "kind": "Pod"}, O.EXISTS, id="the name is taken"),
+        pytest.param(
+            "ServerTimeout", {"name": "POST", "group": "apps", "kind": "ControllerRevision"}, O.EXISTS, id="of any kind"
         ),
-        ("The create operation against pods could not be completed at this time, ...", "ServerTimeout", O.UNKNOWN),
-        ("The POST operation against Pod could not be completed at this time, please try again.", "", O.UNKNOWN),
+        pytest.param(
+            "ServerTimeout", {"name": "create", "kind": "pods", "retryAfterSeconds": 2}, O.UNKNOWN, id="no storage"
+        ),
+        pytest.param("ServerTimeout", {"name": "CREATE", "kind": "pods"}, O.UNKNOWN, id="admission is not ready"),
+        pytest.param("ServerTimeout", None, O.UNKNOWN, id="no details"),
+        pytest.param("InternalError", {"name": "POST", "kind": "Pod"}, O.UNKNOWN, id="another reason"),
     ],
 )
-def test_a_name_beside_a_generate_name_that_exists(message, reason, expected):
-    """Seen with 1.20.2, for a pod with both whose name was taken."""
-    status = {"kind": "Status", "status": "Failure", "code": 500, "reason": reason, "message": message}
+def test_a_name_beside_a_generate_name_that_exists(reason, details, expected):
+    """Seen with 1.20.2, for a pod with both whose name was taken. Whatever the message says: it is for people."""
+    status = {"kind": "Status", "status": "Failure", "code": 500, "reason": reason, "details": details}
+    status["message"] = "The POST operation against Pod could not be completed at this time, please try again."
     answer = Answer(500, json.dumps(status).encode())
     assert (of_create(answer), of_change(answer)) == (expected, O.UNKNOWN)
+    assert not taken_for_certain(answer)
+
+
+def test_a_taken_name_is_certain_by_409_alone():
+    assert taken_for_certain(said(409, "AlreadyExists"))
 
 
 def test_only_unknown_is_open():

@@ -64,6 +64,13 @@ QUOTA = "exceeded quota: pods=2"
             id="exists, foreign: the name is blocked",
         ),
         pytest.param("exists", "read pods 0 -> 404\nok in 0 ms: drop create 0", [], id="exists, gone since"),
+        pytest.param(
+            "exists?",
+            "read pods 0 -> ours@21\nok in 0 ms: drop create 0; need pods 21",
+            [],
+            id="said with 500, and it is seen",
+        ),
+        pytest.param("exists?", "read pods 0 -> 404\nretry", [], id="said with 500, not seen: stays announced"),
         pytest.param("exists", "read pods 0 -> junk\nretry", [], id="exists, unreadable: stays announced"),
         pytest.param("exists", "read pods 0 -> 500\nretry", [], id="exists, not told by whom: stays announced"),
         pytest.param("quota", create_failed(QUOTA), [create_warning(QUOTA)], id="quota: refused for certain"),

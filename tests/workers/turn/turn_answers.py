@@ -2,7 +2,7 @@
 
 reserve:   all, 3, or "3 wait 250"
 announce:  recorded, or what bears a name: 0=ours 1=orphan 2=foreign
-send:      201@20 200@20 exists conflict 404 403 quota 422 terminating 429 429/7 500 lost late unsent
+send:      201@20 200@20 exists exists? conflict 404 403 quota 422 terminating 429 429/7 500 lost late unsent
 read:      of pods ours@20 orphan@20 foreign@20 another@20 404 500 lost junk, of owners alive deleting recreated
 list:      resourceVersion and pods by letter (see tests.decide.builders), "50 RRn"
 look:      none, or pods as for read
@@ -59,6 +59,8 @@ def written(word: str) -> Answer:
             return Answer(int(code), orjson.dumps({"metadata": {"uid": "new", "resourceVersion": rest}}))
         case "exists":
             return refused(409, "AlreadyExists")
+        case "exists?":  # a generateName beside it: 1.20 and older
+            return refused(500, "ServerTimeout", details={"name": "POST", "kind": "Pod"})
         case "conflict":
             return refused(409, "Conflict")
         case "quota":
