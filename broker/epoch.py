@@ -8,9 +8,10 @@ the phase DRAIN, then the scripts of the new epoch, then the old keys, lazily.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import redis
-from redis.exceptions import RedisError, WatchError
+from redis.exceptions import RedisError, ResponseError, WatchError
 
 from broker import keys, script_texts, server_facts
 from broker.values import BrokerUnreachable, EpochOver
@@ -42,7 +43,7 @@ class Seen:
 def current(client: redis.Redis, shard: str = "0") -> Seen:
     """Look. Raises BrokerUnreachable."""
     try:
-        number = int(client.get(keys.epoch(shard)) or 0)
+        number = _number(client, shard)
         run = _run(client)
         base = keys.base(number, shard)
         minted_on, phase = client.mget(base + "run", base + "phase")
@@ -59,7 +60,7 @@ def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script
     base = keys.base(number, shard)
     with client.pipeline(transaction=True) as pipe:
         pipe.watch(keys.epoch(shard))  # type: ignore[no-untyped-call]
-        begun = int(pipe.get(keys.epoch(shard)) or 0)
+        begun = _number(pipe, shard)
         run = _run(pipe)  # of the connection that the epoch is written over
         if begun > number:
             raise EpochOver(f"epoch {begun} was begun before epoch {number} could be")
@@ -83,7 +84,7 @@ def end(client: redis.Redis, shard: str) -> int:
     """
     with client.pipeline(transaction=True) as pipe:
         pipe.watch(keys.epoch(shard))  # type: ignore[no-untyped-call]
-        last = int(pipe.get(keys.epoch(shard)) or 0)
+        last = _number(pipe, shard)
         if not last:
             return 0
         pipe.multi()
@@ -108,8 +109,22 @@ def sweep_older(client: redis.Redis, number: int, shard: str = "0", step: int = 
     return swept
 
 
+DIGITS_MAX = 18
+
+
+def _number(client: redis.Redis, shard: str) -> int:
+    """The number that stands there. What is none of ours counts as none at all: then an epoch is to be begun."""
+    try:
+        text: Any = client.get(keys.epoch(shard))
+    except ResponseError as error:
+        if "WRONGTYPE" not in str(error):
+            raise
+        return 0
+    return int(text) if text and text.isdigit() and len(text) <= DIGITS_MAX else 0
+
+
 def _text(value: bytes | str | None) -> str:
-    return value.decode() if isinstance(value, bytes) else value or ""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value or ""
 
 
 def _run(client: redis.Redis) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import redis
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from broker import keys
@@ -261,7 +262,7 @@ class Inspector:
                 for command in commands:
                     pipe.execute_command(*command)  # type: ignore[no-untyped-call]
                 return pipe.execute()
-        except (RedisConnectionError, RedisTimeoutError) as error:
+        except (RedisConnectionError, RedisTimeoutError, ResponseError) as error:
             raise BrokerUnreachable(f"look: {error}") from None
 
 

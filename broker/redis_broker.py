@@ -1,8 +1,9 @@
 """The broker on Redis: each method is one script and one round trip.
 
 Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server, keys on the move in a
-cluster), BrokerUnreachable where Redis did not answer, BrokerFull where it has no memory left for what grows. Nothing
-here is ever sent twice, and no script is ever loaded here: only the minter of an epoch loads (``broker.epoch``).
+cluster, data that none of ours wrote), BrokerUnreachable where Redis did not answer, BrokerFull where it has no memory
+left for what grows. Nothing here is ever sent twice, and no script is ever loaded here: only the minter of an epoch
+loads (``broker.epoch``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from broker.values import (
     Cached,
     Claim,
     ClaimLost,
+    DataDamaged,
     Delta,
     Entry,
     EpochOver,
@@ -63,6 +65,8 @@ class RedisBroker:
         except RedisError as error:
             if refusals.keys_move(error):
                 self._end_epoch()
+            if refusals.damaged(error):
+                raise self._damaged(name, str(error)) from None
             told = refusals.meaning(name, error)
             if told is error:
                 raise
@@ -77,14 +81,19 @@ class RedisBroker:
         return reply
 
     def _end_epoch(self) -> None:
-        """Keys of ours are on the move: some may stay behind, and nobody else may ever hear of it. Whoever meets that
-        ends the epoch for all. What cannot be deleted is not here any more, or is met by whoever can reach it.
+        """Keys of ours are on the move, or damaged: nobody else may ever hear of it. Whoever meets that ends the epoch
+        for all. What cannot be deleted is not here any more, or is met by whoever can reach it.
         """
         try:
             if int(self._client.get(self.keys.epoch) or 0) == self.epoch:
                 self._client.delete(self.keys.epoch)
-        except (RedisError, EpochOver):
+        except (RedisError, EpochOver, ValueError):
             self._client.connection_pool.disconnect()
+
+    def _damaged(self, name: str, why: str) -> DataDamaged:
+        """End the epoch for all: somebody else wrote what was read here, and a new one writes everything anew."""
+        self._end_epoch()
+        return DataDamaged(f"{name}: the data of epoch {self.epoch} are damaged, and it is ended: {why[:300]}")
 
     # -- the work queue ------------------------------------------------------------------------------------------
 
@@ -106,7 +115,10 @@ class RedisBroker:
 
     def num_requeues(self, queue: str, key: str) -> int:
         """client-go's NumRequeues: failed turns in a row."""
-        return int(self._read("num_requeues", self.keys.failures(queue), key) or 0)
+        count = self._read("num_requeues", self.keys.failures(queue), key) or b"0"
+        if not count.isdigit():
+            raise self._damaged("num_requeues", "a count is no number")
+        return int(count[:18])
 
     def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
         """Allow ``holder`` to claim. Its name must never have been used before in this epoch."""
@@ -132,6 +144,13 @@ class RedisBroker:
         )
         if reply[0] != b"OK":
             return Idle(reply[0].decode())
+        try:
+            return self._batch(reply, specs, nonce)
+        except (ValueError, TypeError, IndexError) as error:  # told without what was read
+            raise self._damaged("claim", f"it cannot be read ({type(error).__name__})") from None
+
+    @staticmethod
+    def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
         queue, marks = reply[1].decode(), reply[2]
         watermarks = {
             marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
@@ -167,7 +186,10 @@ class RedisBroker:
         if reply[0] == b"LOST":
             raise ClaimLost(f"{claim.queue}:{claim.key}")
         if reply[0] == b"BORNE":
-            return [Borne(reply[i].decode(), Cached.parse(reply[i + 1])) for i in range(1, len(reply), 2)]
+            try:
+                return [Borne(reply[i].decode(), Cached.parse(reply[i + 1])) for i in range(1, len(reply), 2)]
+            except (ValueError, IndexError) as error:
+                raise self._damaged("record", f"it cannot be read ({type(error).__name__})") from None
         return []
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
@@ -258,17 +280,24 @@ class RedisBroker:
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
         """Cached objects by id or by index entry, and the watermark they were read at."""
         reply = self._run("look", resource, "ids" if ids else "index", *(ids or index))
-        return reply[1].decode(), [Cached.parse(value) for value in reply[2:]]
+        try:
+            return reply[1].decode(), Cached.parse_all(reply[2:])
+        except (ValueError, IndexError) as error:
+            raise self._damaged("look", f"it cannot be read ({type(error).__name__})") from None
 
     def watermark(self, resource: str) -> str | None:
         """resourceVersion the cache of this resource equals; None: it was never listed in this epoch."""
         mark = self._read("watermark", self.keys.of("watermark"), resource)
+        if mark is not None and not mark.isdigit():
+            raise self._damaged("watermark", "it is no resourceVersion")
         return mark.decode() if mark is not None else None
 
     def _read(self, name: str, key: str, field: str) -> bytes | None:
         try:
             found: bytes | None = self._client.hget(key, field)  # type: ignore[assignment]
         except RedisError as error:
+            if refusals.damaged(error):
+                raise self._damaged(name, str(error)) from None
             raise refusals.meaning(name, error) from None
         return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from redis.exceptions import AskError, NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -12,6 +14,18 @@ _NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
 """The server takes nothing, or no writes, for a while: cut off from the others, or out of disk."""
 _ELSEWHERE = "Script attempted to"
 """Of a cluster: a script met a key that is not, or not any more, on this node."""
+
+
+_DAMAGE = re.compile(
+    r"WRONGTYPE|attempt to (?:index|call|compare|perform|concatenate|get length)|bad argument #\d"
+    r"|(?:hash )?value is not (?:an integer|a valid float)|wrong number of arguments|Number of keys"
+)
+"""What a script dies of that meets a value which no script wrote. What it says of its own arguments reads otherwise."""
+
+
+def damaged(error: Exception) -> bool:
+    """Whether a step met data that none of ours can have left there: nobody knows what else is wrong then."""
+    return isinstance(error, ResponseError) and _DAMAGE.search(str(error)) is not None
 
 
 def keys_move(error: Exception) -> bool:
@@ -25,7 +39,8 @@ def keys_move(error: Exception) -> bool:
 
 def meaning(name: str, error: Exception) -> Exception:
     """EpochOver, BrokerFull, BrokerUnreachable, or ``error`` itself where it is none of these. ``name``: the step."""
-    text = f"{name}: {error}"
+    code = getattr(error, "status_code", None) or ""
+    text = f"{name}: {code} {error}" if code else f"{name}: {error}"
     if isinstance(error, RedisConnectionError | RedisTimeoutError):
         return BrokerUnreachable(text)
     if isinstance(error, NoScriptError | ReadOnlyError) or keys_move(error):
@@ -35,7 +50,6 @@ def meaning(name: str, error: Exception) -> Exception:
         return BrokerFull(f"{name}: Redis is full: raise its maxmemory")
     if "-READONLY " in str(error):
         return EpochOver(text)
-    code = getattr(error, "status_code", "")
-    if isinstance(error, ResponseError) and (code in _NOT_NOW or any(word in str(error) for word in _NOT_NOW)):
-        return BrokerUnreachable(f"{name}: {code} {error}".replace(":  ", ": "))
+    if isinstance(error, ResponseError) and any(word in text for word in _NOT_NOW):
+        return BrokerUnreachable(text)
     return error

@@ -17,6 +17,10 @@ class EpochOver(Exception):
     """STALE, NOSCRIPT or another server: what we know may be of an earlier life. Stop writing, tell the supervisor."""
 
 
+class DataDamaged(EpochOver):
+    """What lies in Redis is not what our scripts put there. The epoch was ended, for all: a new one is to be begun."""
+
+
 class ClaimLost(Exception):
     """The nonce is not the current one: somebody else may have the key. Write nothing more for it."""
 

@@ -8,6 +8,8 @@
 local lease_ms, now, reply = whole(ARGV[1]), now_ms(), {'OK'}
 redis.call('ZREMRANGEBYSCORE', base .. 'waiters', '-inf', number(now - 1)) -- first: a removal may run when memory is full
 local queues = redis.call('SMEMBERS', base .. 'queues')
+for _, queue in ipairs(queues) do check(queue) end -- once a second: what is damaged shows though nothing happens
+redis.call('HLEN', base .. 'holders')
 local last = tonumber(redis.call('GET', base .. 'tick') or now)
 if now < last or now - last > CLOCK_JUMP_MS then
   -- No lease may end early, and nothing may wait an hour longer: neither a lease, nor a delayed or a parked key.
