@@ -21,9 +21,9 @@ own overload filter answers in plain text (upstream: apiserver/pkg/server/filter
 "Generated name": an object that has a generateName beside its name, as our pods have, is refused by older servers
 (seen: 1.20.2) with 500 ServerTimeout where its name exists, so that clients with generated names try again (upstream:
 apiserver/pkg/registry/rest/create.go, CheckGeneratedNameError). It is told by the details, where the operation is POST:
-storage that cannot be reached says `create`, admission that is not ready `CREATE`. Still it is no proof, as any 5xx: all
-that follows from it is that a look is worth while (`taken_for_certain`). A create without generateName would get a 409
-everywhere, but every pod of upstream's has one, and there are programs that name a pod's workload by it.
+storage that cannot be reached says `create`, admission that is not ready `CREATE`. Still it is no proof, as any 5xx:
+all that follows from it is that a look is worth while (`taken_for_certain`). A create without generateName would get a
+409 everywhere, but every pod of upstream's has one, and there are programs that name a pod's workload by it.
 """
 
 from enum import StrEnum

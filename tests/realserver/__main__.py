@@ -5,6 +5,7 @@ Without PROGRAM: what the acceptance suite needs. Exit 2 with one line when some
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from realserver.programs import PROGRAMS, obtain
@@ -17,6 +18,7 @@ def main(names: list[str]) -> int:
     if unknown := [name for name in names if name not in PROGRAMS]:
         print(f"realserver: {', '.join(unknown)}: unknown; there are: {', '.join(PROGRAMS)}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a build that is ended leaves nothing running
     try:
         for name, path in obtain(*(names or NEEDED)).items():
             print(f"{name}\t{path}")

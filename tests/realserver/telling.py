@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -26,14 +28,20 @@ def run(
 ) -> None:
     """Run a command to its end with its output in `log`, saying every 20 s that it still runs.
 
-    Raises CannotObtain with the last line that it printed.
+    What is interrupted is killed with all that it has started. Raises CannotObtain with the last line that it printed.
     """
     started_s = time.monotonic()
     tell(f"{what} ...")
     with log.open("ab") as out:
         try:
             process = subprocess.Popen(
-                command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # its own group, to be killed as one
             )
         except FileNotFoundError:
             raise CannotObtain(f"{what}: there is no {command[0]} on this machine") from None
@@ -45,7 +53,7 @@ def run(
                 except subprocess.TimeoutExpired:
                     tell(f"{what}: {time.monotonic() - started_s:.0f} s, now at: {last_line(log)}")
         except BaseException:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             raise
     if code:

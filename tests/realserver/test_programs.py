@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -56,6 +56,20 @@ def command(*names: str) -> subprocess.CompletedProcess[str]:
 
 def leftovers(cache: Path) -> list[str]:
     return [path.name for path in cache.glob("work-*")] + [path.name for path in cache.glob("bin/*")]
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def until(happened: Callable[[], bool], what: str, limit_s: float = 60.0) -> None:
+    ends_s = time.monotonic() + limit_s
+    while not happened():
+        assert time.monotonic() < ends_s, what
+        time.sleep(0.01)
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:
@@ -152,6 +166,29 @@ def test_an_interrupted_build_leaves_nothing(
     assert leftovers(cache) == []
 
 
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_leaves_nothing_running(cache: Path, tools: Path, signum: signal.Signals) -> None:
+    """Signals reach the one process only, as `kill` sends them and a CI does: what it has started ends all the same."""
+    tool(tools, "dpkg", "exit 0")
+    tool(tools, "apt-get", f"/bin/sleep 600 & echo $! > {tools}/wrote; /bin/mv {tools}/wrote {tools}/pid; wait")
+    command = [sys.executable, "-m", "realserver", "etcd"]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=TESTS.parent)
+    try:
+        until((tools / "pid").exists, "something is started")
+        started = int((tools / "pid").read_text())
+        process.send_signal(signum)
+        _, told = process.communicate(timeout=60)
+        assert (process.returncode, told.splitlines()[-1]) == (
+            130,
+            "realserver: stopped; what was begun is thrown away",
+        )
+        until(lambda: not runs(started), "it outlives who has started it")
+        assert leftovers(cache) == []
+    finally:
+        process.kill()
+
+
 @pytest.mark.usefixtures("no_packages")
 def test_what_a_killed_build_left_is_thrown_away(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cache / "work-of-the-killed" / "build").mkdir(parents=True)
@@ -216,7 +253,4 @@ def test_programs_end_with_a_killed_parent(tmp_path: Path) -> None:
     os.kill(child, 0)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    ends_s = time.monotonic() + 10
-    while Path(f"/proc/{child}").exists() and "Z" not in Path(f"/proc/{child}/stat").read_text().rpartition(")")[2]:
-        assert time.monotonic() < ends_s, "it outlives its parent"
-        time.sleep(0.01)
+    until(lambda: not runs(child), "it outlives its parent")
