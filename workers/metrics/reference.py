@@ -1,0 +1,47 @@
+"""The tables of docs/metrics.md, made from the one that is served: ``python -m workers.metrics.reference``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from workers.metrics.families import BOTH, OURS, PROCESS, UPSTREAM, Family
+from workers.metrics.layout import CLAIM_WAIT_S, REQUEST_S, WORK_S
+
+MARK = "<!-- from here on: python -m workers.metrics.reference -->\n"
+_TITLES = (
+    ("As upstream", UPSTREAM),
+    ("Of every process", PROCESS),
+    ("Ours", OURS),
+)
+
+
+def text() -> str:
+    """Everything behind MARK."""
+    bounds = [("workqueue_*", WORK_S), ("rest_client_*", REQUEST_S), ("oarlock_claim_wait_seconds", CLAIM_WAIT_S)]
+    told = "\n".join(f"- `{name}`: {' '.join(f'{bound:g}' for bound in each)}" for name, each in bounds)
+    tables = "".join(_section(title, families) for title, families in _TITLES)
+    return f"{tables}\n## Bounds of histograms, in seconds\n\n{told}\n"
+
+
+def _section(title: str, families: Sequence[Family]) -> str:
+    rows = [
+        f"| `{each.name}` | {each.kind} | {', '.join(each.labels) or '-'} | {each.scope}"
+        f" | {'both' if each.roles == BOTH else each.roles[0]} | {each.meaning} |"
+        for each in families
+    ]
+    return "\n".join(
+        [
+            "",
+            f"## {title}",
+            "",
+            "| metric | type | labels | scope | served by | says |",
+            "|---|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())
