@@ -55,10 +55,10 @@ class Child:
 
 
 class Berth:
-    """One of the fleet's places: who is in it, when it may be filled again, and what shared memory it has."""
+    """One of the fleet's places: who is in it, when it may be filled again, what it serves, its shared memory."""
 
-    def __init__(self, slot: TurnSlot, counts: Row | None = None) -> None:
-        self.slot, self.counts = slot, counts or own_row()
+    def __init__(self, slot: TurnSlot, counts: Row | None = None, queues: tuple[str, ...] = ()) -> None:
+        self.slot, self.counts, self.queues = slot, counts or own_row(), queues
         self.child: Child | None = None
         self.fill_at_ms = 0
         self._quick_deaths = 0

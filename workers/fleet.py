@@ -23,6 +23,7 @@ from broker.values import EpochOver
 from controllers.registry import QUEUES
 from workers.children import Berth, Child, RunChild, fork_child
 from workers.clock import Clock, SystemClock
+from workers.enabled_controllers import queues_by_worker
 from workers.epoch_search import EpochSearch
 from workers.exit_code import NO_BLAME, ExitCode
 from workers.log_line import in_every_line, line
@@ -64,12 +65,13 @@ class Supervisor:
         clock: Clock | None = None,
         listening: socket.socket | None = None,
     ) -> None:
-        self._settings, self._run_child, self._queues = settings, run_child, queues
+        self._settings, self._run_child = settings, run_child
         self._on_change, self._grace_ms, self._clock = on_change, grace_ms, clock or SystemClock()
         self.name = new_supervisor_name() + (f"-s{settings.serves}" if settings.shards > 1 else "")
         slots = TurnSlots(count)
         table = Table(count + 1)
-        self._berths = [Berth(slots[index], table.rows[index]) for index in range(count)]
+        served = queues_by_worker(settings, queues, count)
+        self._berths = [Berth(slots[index], table.rows[index], served[index]) for index in range(count)]
         self._counts, self._sibling = Supervision(table), Sibling(listening, table, settings)
         self._search = EpochSearch(settings)
         self._graves = Graves(open_rq_client(settings, TIMEOUT_S), queues)
@@ -170,13 +172,13 @@ class Supervisor:
         assert self._seen is not None
         holder = f"w-{self.name}-{self._children_made}"
         try:
-            tender.register(holder, self.name, self._queues)
+            tender.register(holder, self.name, berth.queues)
         except REFUSALS as error:
             log.warning(line("start_failed", worker=holder, reason=error))
             berth.fill_at_ms = now_ms + RETRY_MS
             return
         self._children_made += 1
-        seat = Seat(holder, self.name, self._seen, berth.slot, berth.counts)
+        seat = Seat(holder, self.name, self._seen, berth.slot, berth.counts, berth.queues)
         berth.child = fork_child(seat, self._run_child, self._clock.mono_ms())
         self._counts.started(berth.counts, berth.child.pid)
         log.info(line("started", worker=holder, pid=berth.child.pid))

@@ -29,6 +29,7 @@ from controllers.registry import PODS, RESOURCES, Resource
 from workers.api_source import ApiSource
 from workers.bell import Bell
 from workers.clock import Clock, SystemClock
+from workers.enabled_controllers import enabled_queues, kinds_of
 from workers.feed import Feed
 from workers.fleet_lease import ApiLease, lease_name
 from workers.hands_off import HandsOff
@@ -122,7 +123,7 @@ class IngestProcess:
         )
         self._io = IoLoop()
         owners = KnownOwners()
-        rivals = Rivals(self._clock.wall_ms)
+        rivals = Rivals(self._clock.wall_ms, kinds_of(enabled_queues(settings.controllers)))
         self.feeds = [
             Feed(
                 resource,

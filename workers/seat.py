@@ -26,7 +26,7 @@ TEND_TIMEOUT_S = 1.0
 class Seat:
     """``holder``: registered in the epoch ``seen``, never used before. ``slot``: shows its keeper what it does.
 
-    ``counts``: where it counts.
+    ``counts``: where it counts. ``queues``: of which it takes keys; none named: of all that its fleet serves.
     """
 
     holder: str
@@ -34,6 +34,7 @@ class Seat:
     seen: Seen
     slot: TurnSlot
     counts: Row = field(default_factory=own_row)
+    queues: tuple[str, ...] = ()
 
 
 def new_supervisor_name() -> str:

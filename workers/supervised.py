@@ -27,7 +27,7 @@ def run_supervised(
 
     def run_child(seat: Seat) -> int:
         worker = worker_class(
-            list(queues),
+            list(seat.queues or queues),
             seat.holder,
             connection=open_rq_client(settings),
             settings=settings,

@@ -138,6 +138,11 @@ def test_run_without_an_owner_of_pods_has_nothing_to_do(tmp_path: Path) -> None:
         pytest.param(["frobnicate"], "frobnicate", id="unknown command"),
         pytest.param(["run", "--workers", "1"], "give 2 or more, or --no-chaos", id="a kill with one worker"),
         pytest.param(["worker", "--controllers", "cronjob"], "=cronjob: there is no", id="no such controller"),
+        pytest.param(
+            ["worker", "--workers", "3", "--controllers", "replicaset", "--concurrent-replicaset-syncs", "2"],
+            "--concurrent-replicaset-syncs=2: 1 of 3 workers would have nothing to do",
+            id="an idle worker",
+        ),
         pytest.param(["worker", "--controllers", "-*"], "there is no '-*'", id="all controllers off"),
         pytest.param(
             ["get", "cronjobs"],

@@ -57,14 +57,16 @@ def ingest(
     log_format: str,
 ) -> int:
     """Run an ingestor: it lists and watches the cluster, keeps the cache in Redis and queues the keys that changed."""
+    from workers.cli.controller_options import served_queues  # noqa: PLC0415
     from workers.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
 
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))
     settings = replace(settings, alongside_upstream=alongside_upstream)
+    served_queues(settings)
     check_kubeconfig(settings.kubeconfig)
     check_signing_keys(settings)
-    open_redis(source).close()
+    open_redis(source, for_data=True).close()
     listening = open_metrics(metrics_bind_address, settings)
     logs.set_up(verbose, log_format)
     return run_ingestor(settings, embedded=embedded, listening=listening)

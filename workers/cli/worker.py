@@ -13,6 +13,7 @@ from workers.cli import logs
 from workers.cli.metrics_option import metrics_option, open_metrics
 from workers.cli.options import (
     check_kubeconfig,
+    check_rq_url,
     check_signing_keys,
     kubeconfig_option,
     log_format_option,
@@ -23,11 +24,9 @@ from workers.cli.options import (
     signing_option,
     verbose_option,
 )
-from workers.cli.problems import InputProblem
-from workers.cli.setting_options import given, in_words_of_flags, setting_options
+from workers.cli.setting_options import setting_options
 from workers.cli.shard_options import check_workers, shard_option, shards_option, with_shards
 from workers.process_list import OnChange, Process
-from workers.settings import BadSetting
 
 
 @click.command(
@@ -73,24 +72,20 @@ def worker(
 
     SIGTERM lets each finish its turn; SIGKILL of any of them loses nothing. They show in `rq info`.
     """
-    from workers.enabled_controllers import enabled_queues  # noqa: PLC0415
+    from workers.cli.controller_options import served_queues  # noqa: PLC0415
     from workers.fleet import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
 
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))
     check_workers(workers, shards, shard)
-    try:
-        chosen = enabled_queues(settings.controllers)
-    except BadSetting as error:
-        raise InputProblem(in_words_of_flags(str(error), given(click.get_current_context()))) from None
+    chosen = served_queues(settings, workers)
     check_kubeconfig(settings.kubeconfig)
     check_signing_keys(settings)
-    open_redis(source).close()
+    open_redis(source, for_data=True).close()
+    check_rq_url(settings)
     listening = open_metrics(metrics_bind_address, settings)
     logs.set_up(verbose, log_format)
-    return run_fleet(
-        settings, workers, queues=chosen, state_dir=state_dir, on_change=_reporter(), listening=listening
-    )
+    return run_fleet(settings, workers, queues=chosen, state_dir=state_dir, on_change=_reporter(), listening=listening)
 
 
 def _reporter() -> OnChange | None:
