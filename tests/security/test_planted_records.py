@@ -1,4 +1,4 @@
-"""Whoever may write to Redis may write into a key's record. It is settled only as far as it names what is the owner's."""
+"""Whoever may write to Redis may write into a key's record. It is settled as far as it names what is the owner's."""
 
 from __future__ import annotations
 
