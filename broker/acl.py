@@ -1,4 +1,4 @@
-"""The Redis users of a fleet, in one place: the embedded server and a production server get the same lines.
+"""The users of a fleet's Redis, in one place: the embedded server and a production server get the same lines.
 
 Scripts run with the rights of their caller, so whoever may EVALSHA also needs the commands inside. What sets the users
 apart is who may bring code into the server (the ingestor, SCRIPT LOAD only), whose keys they touch, and who may only
@@ -13,13 +13,13 @@ from collections.abc import Mapping
 _DATA = "+@read +@write +@connection +@transaction"
 _NO_HARM = "-@dangerous -@scripting"  # FLUSHALL, KEYS, CONFIG, ...; EVAL, FUNCTION, FCALL
 _CLIENT = "+client|setname +client|getname +client|id +client|list +client|info"
+_LOOK = f"+time +info +cluster|slots {_CLIENT}"
+"""INFO tells which life of the data it is, CLUSTER SLOTS which node has them."""
 
 USERS: Mapping[str, str] = {
-    "ingestor": f"~oarlock:* resetchannels -@all {_DATA} {_NO_HARM} +evalsha +script|load +script|exists +time +info"
-    f" {_CLIENT}",
-    "worker": f"~oarlock:* ~rq:* resetchannels &rq:* -@all {_DATA} +@pubsub {_NO_HARM} +evalsha +time +info {_CLIENT}",
-    "metrics": "~oarlock:* ~rq:* resetchannels -@all +@read +@connection -@dangerous +time +info +memory|usage"
-    f" {_CLIENT}",
+    "ingestor": f"~oarlock:* resetchannels -@all {_DATA} {_NO_HARM} +evalsha +script|load +script|exists {_LOOK}",
+    "worker": f"~oarlock:* ~rq:* resetchannels &rq:* -@all {_DATA} +@pubsub {_NO_HARM} +evalsha {_LOOK}",
+    "metrics": f"~oarlock:* ~rq:* resetchannels -@all +@read +@connection -@dangerous +memory|usage {_LOOK}",
     "admin": "~* &* +@all",
 }
 """User -> rules after its password.
@@ -28,14 +28,41 @@ ingestor: mints epochs, loads scripts, writes the cache. worker (and supervisor)
 own keys. metrics: reads. admin: everything; for people and chaos tools.
 """
 
+SERVERS: Mapping[str, str] = {
+    "replica": "resetkeys resetchannels -@all +psync +replconf +ping",
+    "sentinel": "resetkeys &* -@all +multi +exec +slaveof +replicaof +ping +subscribe +publish +info +role"
+    " +config|rewrite +client|setname +client|kill +script|kill",
+}
+"""Users of other servers, where there are any (masteruser; sentinel auth-user).
+
+Upstream: the Redis documentation's pages on ACL and on Sentinel.
+"""
+
 
 def acl_file(passwords: Mapping[str, str]) -> str:
     """The text of an ACL file with these users and the default user off. Passwords are stored as SHA-256 only.
 
-    ``passwords`` has one for each of ``USERS``; raises KeyError where one is missing.
+    ``passwords`` has one for each of ``USERS``, and for those of ``SERVERS`` there are; raises KeyError where one is
+    missing.
     """
+    digests = {user: hashlib.sha256(passwords[user].encode()).hexdigest() for user in USERS}
+    digests |= {user: hashlib.sha256(passwords[user].encode()).hexdigest() for user in SERVERS if user in passwords}
+    return _lines(digests)
+
+
+def template() -> str:
+    """An ACL file for people to fill in: no server starts with it as it is."""
+    said = [
+        "# The users of oarlock's Redis (aclfile /etc/redis/users.acl). Redis takes no comments in such a file: delete",
+        '# these lines, and replace each SHA256-OF-... by what `printf %s "$PASSWORD" | sha256sum` prints. Or let',
+        "# `oarlock acl` write the file. The users replica and sentinel are for servers with replicas only.",
+    ]
+    users = {**USERS, **SERVERS}
+    return "\n".join(said) + "\n" + _lines({user: f"SHA256-OF-THE-{user.upper()}-PASSWORD" for user in users})
+
+
+def _lines(digests: Mapping[str, str]) -> str:
+    rules = {**USERS, **SERVERS}
     lines = ["user default off resetpass resetkeys resetchannels -@all"]
-    for user, rules in USERS.items():
-        digest = hashlib.sha256(passwords[user].encode()).hexdigest()
-        lines.append(f"user {user} on #{digest} {rules}")
+    lines += [f"user {user} on #{digest} {rules[user]}" for user, digest in digests.items()]
     return "\n".join(lines) + "\n"

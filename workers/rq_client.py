@@ -12,6 +12,8 @@ from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 from rq.connections import get_connection_kwargs
 
+from broker.connection import pool_of
+from broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
 from workers.settings import Settings
 
 _MANNERS: dict[str, Any] = {
@@ -27,11 +29,27 @@ def _retry() -> Retry:
     return Retry(ExponentialBackoff(cap=0.5, base=0.05), 2)
 
 
+def rq_url(settings: Settings) -> RedisUrl:
+    """Where RQ's keys are: ``rq_redis_url``, else the broker's. Raises BadRedisUrl."""
+    if settings.rq_redis_url:
+        try:
+            url = parse(settings.rq_redis_url)
+        except BadRedisUrl as error:
+            raise BadRedisUrl(str(error).replace("--redis ", "--rq-redis ", 1)) from None
+    else:
+        url = parse(settings.redis_url)
+    if url.kind is Kind.CLUSTER:
+        raise BadRedisUrl(
+            f"RQ cannot keep its keys in a cluster ({url.place}), they are in many slots: name another Redis for them"
+            " with --rq-redis redis://user:password@host:6379/0"
+        )
+    return url
+
+
 def open_rq_client(settings: Settings, timeout_s: float = 5.0) -> redis.Redis:
-    """A client for RQ's keys: the server of ``rq_redis_url``, else the broker's."""
-    manners = _MANNERS | {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
-    url = settings.rq_redis_url or settings.redis_url
-    return redis.Redis.from_url(url, retry=_retry(), **manners)
+    """A client for RQ's keys. Raises BadRedisUrl."""
+    pool = pool_of(rq_url(settings), timeout_s=timeout_s, retry=_retry(), tls=settings.redis_tls)
+    return redis.Redis(connection_pool=pool)
 
 
 def with_manners(client: redis.Redis) -> redis.Redis:

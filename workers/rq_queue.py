@@ -31,10 +31,11 @@ class KeyQueue(Queue):  # type: ignore[misc]
         """Keys in the stream, of all shards, and requests in the inlet that no worker has read yet."""
         inlet = int(self.connection.llen(self.key))
         settings = Settings.from_env()
-        client = connect(settings.redis_url) if settings.rq_redis_url else self.connection
-        return inlet + sum(self._queued(client, shard) for shard in names(settings.shards))
+        return inlet + sum(self._queued(settings, shard) for shard in names(settings.shards))
 
-    def _queued(self, client: Any, shard: str) -> int:
+    def _queued(self, settings: Settings, shard: str) -> int:
+        elsewhere = settings.rq_redis_url
+        client = connect(settings.redis_url, shard=shard, tls=settings.redis_tls) if elsewhere else self.connection
         number = int(client.get(keys.epoch(shard)) or 0)
         return int(client.xlen(keys.Keys(number, shard).stream(self.name))) if number else 0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from workers.cli.options import without_password
+from broker.redis_url import without_password
 from workers.cli.problems import InputProblem
 from workers.cli.setting_options import SETTINGS, every_setting_option, flag, given, in_force, variable
 from workers.cli.tables import show

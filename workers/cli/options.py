@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import click
 import redis
@@ -15,11 +14,14 @@ from redis.exceptions import AuthenticationError, InvalidResponse, NoPermissionE
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from broker import fitness
 from broker.connection import BadRedisUrl, connect
+from broker.redis_url import parse, without_password
 from cluster import config
 from cluster.errors import ConfigError
 from workers.cli.problems import InputProblem
 from workers.cli.setting_options import with_flags
+from workers.cli.tls_options import tls_files, tls_options
 from workers.settings import BadSetting, Settings
 from workers.signing import BadKeyFile, load_keyring
 from workers.up.state_dir import StateDir, StateDirUnusable, temporary_dirs
@@ -34,13 +36,22 @@ state_dir_option = click.option(
     envvar="OARLOCK_STATE_DIR",
     help="The directory of an `oarlock up`.",
 )
-redis_option = click.option(
+_redis_url_option = click.option(
     "--redis",
     "redis_url",
     metavar="URL",
     envvar="OARLOCK_REDIS_URL",
-    help="redis://user:password@host:6379/0, rediss:// with TLS, unix:///path. Default: of the `oarlock up` that runs.",
+    help="redis://user:password@host:6379/0, rediss:// with TLS, unix:///path,"
+    " redis+sentinel://user:password@host:26379,host:26379/mymaster/0, redis+cluster://user:password@host:6379/."
+    " Default: of the `oarlock up` that runs.",
 )
+
+
+def redis_option(command: F) -> F:
+    """--redis, and the files for TLS."""
+    return _redis_url_option(tls_options(command))
+
+
 kubeconfig_option = click.option(
     "--kubeconfig",
     metavar="FILE",
@@ -78,12 +89,16 @@ class Source:
     """As an `oarlock up` says that runs on it."""
 
     @property
+    def from_user(self) -> bool:
+        """Whether somebody wrote the URL, as against an `oarlock up`."""
+        return self.given_by in ("--redis", "OARLOCK_REDIS_URL")
+
+    @property
     def place(self) -> str:
         """Host and port, or the socket; never the password."""
         try:
-            parts = urlsplit(self.url)
-            return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}"
-        except ValueError:
+            return parse(self.url).place
+        except BadRedisUrl:
             return "?"
 
 
@@ -116,16 +131,30 @@ def _source_of(state: StateDir, named: Path) -> Source:
     return Source(state.read_redis_url(), f"--state-dir {named}", int(state.read_up().get("shards", 1)))
 
 
-def open_redis(source: Source, *, timeout_s: float = 4.0) -> redis.Redis:
-    """A client that was answered. Raises InputProblem with one line that names the input and the mend."""
+def open_redis(source: Source, *, timeout_s: float = 4.0, shard: str = "0", for_data: bool = False) -> redis.Redis:
+    """A client of a Redis that will do, for the fleet's data where they are to be written (``for_data``).
+
+    Raises InputProblem with one line that names the input and the mend.
+    """
     given, place = source.given_by or "--redis was not given", source.place
+    tls = tls_files()
     try:
-        client = connect(source.url, timeout_s=timeout_s)
+        url = parse(source.url)
+        if tls and not url.tls and source.from_user:
+            raise BadRedisUrl(
+                f"--redis {without_password(source.url)!r} does not speak TLS, for which --redis-tls-... was given:"
+                " write rediss:// in place of redis://, or leave the files out"
+            )
+        client = connect(source.url, timeout_s=timeout_s, shard=shard, tls=tls)
     except BadRedisUrl as error:
-        told = str(error).replace(repr(source.url), repr(without_password(source.url)))
-        raise InputProblem(told if given == "--redis" else told.replace("--redis", given, 1)) from None
+        told = str(error)
+        renamed = told.startswith("--redis ") and given != "--redis"
+        raise InputProblem(told.replace("--redis", given, 1) if renamed else told) from None
     try:
         client.ping()
+        (fitness.check_for_data if for_data else fitness.check)(client, url)
+    except fitness.UnfitServer as error:
+        raise InputProblem(f"{given}: the Redis at {place} cannot be used: {error}") from None
     except AuthenticationError as error:
         said = " ".join(str(error).split()).rstrip(".")
         raise InputProblem(
@@ -135,8 +164,10 @@ def open_redis(source: Source, *, timeout_s: float = 4.0) -> redis.Redis:
     except NoPermissionError as error:
         raise InputProblem(f"{given}: the Redis at {place} lets this user in but not do this: {error}") from None
     except (RedisConnectionError, RedisTimeoutError) as error:
-        mend = "is it running? `oarlock up` starts one" if not source.given_by else "is it running, and the URL right?"
-        raise InputProblem(f"{given}: no Redis answers at {place} ({_reason(error)}); {mend}") from None
+        reason = _reason(error)
+        usual = "is it running? `oarlock up` starts one" if not source.given_by else "is it running, and the URL right?"
+        mend = next((told for sign, told in _MENDS.items() if sign in reason), usual)
+        raise InputProblem(f"{given}: no Redis answers at {place} ({reason}); {mend}") from None
     except (InvalidResponse, ResponseError) as error:
         mend = "give the URL of a Redis"
         if "NOAUTH" in str(error):
@@ -149,6 +180,18 @@ def open_redis(source: Source, *, timeout_s: float = 4.0) -> redis.Redis:
     return client
 
 
+_MENDS = {
+    "Hostname mismatch": "its certificate is for another name: write that one into the URL",
+    "IP address mismatch": "its certificate is not for this address: write a name it is for into the URL",
+    "CERTIFICATE_VERIFY_FAILED": "name the authority that signed its certificate: --redis-tls-ca FILE",
+    "certificate required": "it asks for a certificate of ours: --redis-tls-cert FILE --redis-tls-key FILE",
+    "unknown ca": "it does not know the authority of our certificate: give another with --redis-tls-cert",
+    "WRONG_VERSION_NUMBER": "it does not speak TLS there: is it another port, or redis:// in place of rediss://?",
+    "Connection closed by server": "it hung up: does it speak TLS (rediss://) and ask for a certificate of ours?",
+    "Connection reset": "it hung up: does it speak TLS (rediss://) and ask for a certificate of ours?",
+}
+
+
 def _reason(error: Exception) -> str:
     """Without redis-py's prefix that repeats host and port."""
     text = " ".join(str(error).split()).rstrip(".")
@@ -156,13 +199,6 @@ def _reason(error: Exception) -> str:
         if text.startswith("Error ") and mark in text:
             text = text.partition(mark)[2] or text
     return text
-
-
-def without_password(url: str) -> str:
-    """A URL that may be shown."""
-    head, at, rest = url.rpartition("@")
-    scheme, slashes, user = head.partition("://")
-    return f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}" if at and ":" in user else url
 
 
 def settings_from(
@@ -188,6 +224,16 @@ def check_signing_keys(settings: Settings) -> None:
         if settings.signing_key_file:
             load_keyring(settings.signing_key_file)
     except BadKeyFile as error:
+        raise InputProblem(str(error)) from None
+
+
+def check_rq_url(settings: Settings) -> None:
+    """Whether RQ can keep its keys where the settings say. Raises InputProblem."""
+    from workers.rq_client import rq_url  # noqa: PLC0415  # RQ is loaded for the worker only
+
+    try:
+        rq_url(settings)
+    except BadRedisUrl as error:
         raise InputProblem(str(error)) from None
 
 

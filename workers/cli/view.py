@@ -142,7 +142,7 @@ def looking(redis_url: str | None, state_dir: Path | None, shards: int | None = 
 
 
 def _view(source: Source, shard: str, opened: ExitStack) -> View:
-    client = open_redis(source)
+    client = open_redis(source, shard=shard)
     opened.callback(client.close)
     seen = epoch.current(client, shard)
     return View(client, source, seen, Inspector(client, seen.epoch, shard), shard)

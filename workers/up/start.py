@@ -146,6 +146,7 @@ class Up:
             ),  # our own API server: as fast as it goes
             "OARLOCK_METRICS_BIND_ADDRESS": "0",
             "OARLOCK_EMBEDDED": "1",
+            **{f"OARLOCK_REDIS_TLS_{word}": "" for word in ("CA", "CERT", "KEY")},  # for another Redis than ours
         }
 
     def _start_redis(self) -> None:

@@ -1,0 +1,140 @@
+"""Real servers on free ports of the loopback: alone, with a replica, of a cluster, Sentinels; all die with the test."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from broker import acl, redis_binary
+from broker.death_signal import command_dying_with_this_process
+
+PASSWORDS = {user: f"{user}-word" for user in ("ingestor", "worker", "metrics", "admin", "replica", "sentinel")}
+
+
+def until(condition: Callable[[], Any], limit_s: float = 60.0, what: str = "") -> Any:
+    """Wait for a true value and return it."""
+    end_s = time.monotonic() + limit_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end_s, f"waited {limit_s} s for {what or condition}"
+        time.sleep(0.02)
+
+
+@cache
+def binary() -> redis_binary.ServerBinary:
+    """The newest server of this machine, from 7.0. Skips the test where there is none; fails where CI is set."""
+    found = [each for each in redis_binary.installed() if each.version >= (7, 0)]
+    if not found:
+        assert not os.environ.get("CI"), "CI is set, and there is no Redis server from 7.0"
+        pytest.skip("no Redis server from 7.0 on this machine (Debian: apt-get install redis-server)")
+    return found[0]
+
+
+def free_port(offset: int = 0) -> int:
+    """A free one; with ``offset`` also the one so much above it, which a cluster's nodes talk over."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if not offset:
+            return port
+        if port + offset < 65_536 and _free(port + offset):
+            return port
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+class RealServer:
+    """One process. ``options`` go into its configuration file; ``as_sentinel``: it is started as one."""
+
+    def __init__(
+        self, folder: Path, *, port: int = 0, users: bool = True, as_sentinel: bool = False, **options: object
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.sentinel = folder, as_sentinel
+        self.port = port or free_port()
+        lines = ["daemonize no", "bind 127.0.0.1", 'save ""', "appendonly no", f"dir {folder}", "protected-mode no"]
+        if "tls_port" not in options:
+            lines.append(f"port {self.port}")
+        if users:
+            (folder / "users.acl").write_text(acl.acl_file(PASSWORDS))
+            lines.append(f"aclfile {folder / 'users.acl'}")
+        for name, value in options.items():
+            values = value if isinstance(value, list) else [value]
+            lines += [f"{name.replace('_', '-')} {each}" for each in values]
+        self.config = folder / "server.conf"
+        self.config.write_text("\n".join(lines) + "\n")
+        self.log = folder / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> RealServer:
+        """Start; whether it answers is for the caller to find out."""
+        command = [binary().path, str(self.config), *(["--sentinel"] if self.sentinel else [])]
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                command_dying_with_this_process(command), stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+        return self
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def signal(self, signum: signal.Signals) -> None:
+        os.kill(self.pid, signum)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for the end."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(10)
+
+    def url(self, user: str = "admin", scheme: str = "redis") -> str:
+        return f"{scheme}://{user}:{PASSWORDS[user]}@127.0.0.1:{self.port}/0"
+
+    def client(self, user: str = "admin") -> Any:
+        """A plain client with redis-py's own ways: for looking and for steering, never for the fleet."""
+        if self.sentinel:
+            return redis.Redis(port=self.port, decode_responses=True, protocol=2)
+        return redis.Redis(port=self.port, username=user, password=PASSWORDS[user], decode_responses=True, protocol=2)
+
+    def answers(self) -> bool:
+        """Whether it takes commands."""
+        try:
+            return bool(self.client().ping())
+        except redis.RedisError:
+            if self._process is not None and self._process.poll() is not None:
+                raise AssertionError(self.log.read_text()) from None
+            return False
+
+    def answers_now(self) -> bool:
+        """Whether it is there and takes commands, without ado where it is not."""
+        return self._process is not None and self._process.poll() is None and self.answers()
+
+
+def started(*servers: RealServer) -> None:
+    """Start them all and wait until each answers."""
+    for server in servers:
+        server.start()
+    for server in servers:
+        until(server.answers, what=f"{server.folder.name} to answer")
