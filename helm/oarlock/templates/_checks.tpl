@@ -36,6 +36,15 @@
 {{- if and .Values.signing.enabled (not .Values.signing.existingSecret) -}}
 {{- fail (printf "signing.existingSecret is missing: make a Secret with the key %s (openssl rand -base64 32) and name it, or set signing.enabled=false" .Values.signing.key) -}}
 {{- end -}}
+{{- if lt (int .Values.worker.processes) (int .Values.shards) -}}
+{{- fail (printf "worker.processes: %d are too few for shards=%d, each needs one in every pod" (int .Values.worker.processes) (int .Values.shards)) -}}
+{{- end -}}
+{{- if and (or $redis.sentinelPasswordKey $redis.sentinelUser) (ne $redis.mode "sentinel") -}}
+{{- fail "redis.sentinelUser and redis.sentinelPasswordKey are for redis.mode=sentinel" -}}
+{{- end -}}
+{{- if and $redis.sentinelUser (not $redis.sentinelPasswordKey) -}}
+{{- fail "redis.sentinelPasswordKey is missing: redis.sentinelUser has a password" -}}
+{{- end -}}
 {{- $scaling := .Values.worker.autoscaling -}}
 {{- if gt (int $scaling.minReplicas) (int $scaling.maxReplicas) -}}
 {{- fail "worker.autoscaling: minReplicas is above maxReplicas" -}}
@@ -46,7 +55,7 @@
 {{- if and (eq $scaling.mode "keda") (eq $scaling.keda.source "prometheus") (not $scaling.keda.serverAddress) -}}
 {{- fail "worker.autoscaling.keda.serverAddress is missing: the URL of the Prometheus that scrapes the fleet" -}}
 {{- end -}}
-{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "METRICS_BIND_ADDRESS" "CONTROLLERS" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" -}}
+{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "SHARD" "METRICS_BIND_ADDRESS" "CONTROLLERS" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" -}}
 {{- range $name, $_ := .Values.settings }}{{ if has $name $ours -}}
 {{- fail (printf "settings.%s is set by another value of the chart: OARLOCK_%s would be there twice" $name $name) -}}
 {{- end }}{{ end -}}

@@ -58,18 +58,20 @@ spec:
         {{- include "oarlock.redisEnv" (list $root $role) | nindent 8 }}
         {{- include "oarlock.env" $root | nindent 8 }}
       ports:
-        - {name: metrics, containerPort: {{ int $root.Values.metrics.port }}, protocol: TCP}
+        {{- range $port := include "oarlock.metricsPorts" $root | fromJsonArray }}
+        - {name: {{ $port.name }}, containerPort: {{ int $port.port }}, protocol: TCP}
+        {{- end }}
       startupProbe:
-        httpGet: {path: /livez, port: metrics}
+        {{- include "oarlock.probe" (list $root "livez") | nindent 8 }}
         periodSeconds: 2
         failureThreshold: 60
       livenessProbe:
-        httpGet: {path: /livez, port: metrics}
+        {{- include "oarlock.probe" (list $root "livez") | nindent 8 }}
         periodSeconds: 10
         timeoutSeconds: 5
         failureThreshold: 3
       readinessProbe:
-        httpGet: {path: /readyz, port: metrics}
+        {{- include "oarlock.probe" (list $root "readyz") | nindent 8 }}
         periodSeconds: 5
         timeoutSeconds: 5
       resources:
@@ -106,10 +108,13 @@ spec:
 - {name: OARLOCK_CONTROLLERS, value: "*{{ range $name, $is := .Values.controllers }}{{ if not $is }},-{{ $name }}{{ end }}{{ end }}"}
 - {name: OARLOCK_LEASE_NAMESPACE, value: {{ include "oarlock.leaseNamespace" . }}}
 - {name: OARLOCK_SHARDS, value: {{ int .Values.shards | quote }}}
-- {name: OARLOCK_METRICS_BIND_ADDRESS, value: "0.0.0.0:{{ int .Values.metrics.port }}"}
+- {name: OARLOCK_METRICS_BIND_ADDRESS, value: ":{{ int .Values.metrics.port }}"}
 - {name: OARLOCK_LOG_FORMAT, value: {{ .Values.logFormat }}}
 {{- if .Values.signing.enabled }}
 - {name: OARLOCK_SIGNING_KEY_FILE, value: /etc/oarlock/signing/signing.key}
+{{- end }}
+{{- if not (hasKey .Values.settings "TERMINATING_REPLICAS") }}
+- {name: OARLOCK_TERMINATING_REPLICAS, value: {{ semverCompare ">=1.35.0-0" .Capabilities.KubeVersion.Version | quote }}}
 {{- end }}
 {{- range $name, $value := .Values.settings }}
 - {name: OARLOCK_{{ $name }}, value: {{ include "oarlock.text" $value | quote }}}
@@ -117,6 +122,31 @@ spec:
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{- /* Each shard is served by processes of its own, at a port of its own. As JSON: [{name, port}]. */ -}}
+{{- define "oarlock.metricsPorts" -}}
+{{- $ports := list -}}
+{{- range $shard := until (int .Values.shards) -}}
+{{- $name := ternary "metrics" (printf "metrics-%d" $shard) (eq $shard 0) -}}
+{{- $ports = append $ports (dict "name" $name "port" (add (int $.Values.metrics.port) $shard)) -}}
+{{- end -}}
+{{- $ports | toJson -}}
+{{- end -}}
+
+{{- /* Of (root, path). The kubelet asks one port; of several shards each has to answer. */ -}}
+{{- define "oarlock.probe" -}}
+{{- $root := index . 0 -}}{{- $path := index . 1 -}}
+{{- $first := int $root.Values.metrics.port -}}{{- $shards := int $root.Values.shards -}}
+{{- if eq $shards 1 -}}
+httpGet: {path: /{{ $path }}, port: metrics}
+{{- else -}}
+exec:
+  command:
+    - python
+    - -c
+    - "import urllib.request as u; [u.urlopen(f'http://127.0.0.1:{port}/{{ $path }}', timeout=3) for port in range({{ $first }}, {{ add $first $shards }})]"
+{{- end -}}
 {{- end -}}
 
 {{- /* A setting as text: whole numbers arrive as floats, and large ones would be written with an exponent. */ -}}

@@ -7,6 +7,10 @@
 {{- else }}
 - name: REDIS_PASSWORD
   valueFrom: {secretKeyRef: {name: {{ $redis.existingSecret }}, key: {{ index $redis.passwordKeys $role }}}}
+{{- with $redis.sentinelPasswordKey }}
+- name: SENTINEL_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ $redis.existingSecret }}, key: {{ . }}}}
+{{- end }}
 - name: OARLOCK_REDIS_URL
   value: {{ include "oarlock.redisUrl" . | quote }}
 {{- end }}
@@ -33,6 +37,7 @@
 redis://{{ $login }}@{{ include "oarlock.fullname" $root }}-redis.{{ $root.Release.Namespace }}.svc:6379/0
 {{- else if eq $redis.mode "sentinel" -}}
 {{ $scheme }}+sentinel://{{ $login }}@{{ $hosts }}/{{ $redis.sentinelMaster }}/{{ int $redis.database }}
+{{- with $redis.sentinelPasswordKey }}?{{ with $redis.sentinelUser }}sentinel_user={{ . }}&{{ end }}sentinel_password=$(SENTINEL_PASSWORD){{ end -}}
 {{- else if eq $redis.mode "cluster" -}}
 {{ $scheme }}+cluster://{{ $login }}@{{ $hosts }}/
 {{- else -}}

@@ -1,0 +1,109 @@
+"""Nothing is let in or out but what the table says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chart.engine import CHART, CI_VALUES, NEEDED, Obj, Rendered, ci_values, merged, render
+
+
+def policies_of(rendered: Rendered, role: str) -> list[Obj]:
+    """Those that select the role's pods."""
+    labels = next(
+        each["spec"]["template"]["metadata"]["labels"]
+        for each in rendered.of("StatefulSet")
+        if each["metadata"]["labels"]["app.kubernetes.io/component"] == role
+    )
+    return [each["spec"] for each in rendered.of("NetworkPolicy") if selects(each["spec"]["podSelector"], labels)]
+
+
+def selects(selector: Obj, labels: Obj) -> bool:
+    expressions = selector.get("matchExpressions", [])
+    assert all(each["operator"] == "In" for each in expressions)
+    return selector.get("matchLabels", {}).items() <= labels.items() and all(
+        labels.get(each["key"]) in each["values"] for each in expressions
+    )
+
+
+def allowed(rendered: Rendered, role: str, way: str) -> list[tuple[str, Any]]:
+    """(ports, peers) of each rule; peers None: anybody."""
+    peers = {"ingress": "from", "egress": "to"}[way]
+    return [
+        (" ".join(f"{port['port']}/{port['protocol']}" for port in rule["ports"]), rule.get(peers))
+        for spec in policies_of(rendered, role)
+        for rule in spec.get(way, [])
+    ]
+
+
+def roles(rendered: Rendered) -> list[str]:
+    return [each["metadata"]["labels"]["app.kubernetes.io/component"] for each in rendered.of("StatefulSet")]
+
+
+def test_every_pod_is_denied_all_at_first() -> None:
+    for path in CI_VALUES:
+        rendered = render(ci_values(path))
+        if path.name == "no-network-policy-values.yaml":
+            assert not rendered.of("NetworkPolicy")
+            continue
+        for role in roles(rendered):
+            deny = {"policyTypes", "podSelector"}
+            bare = [each for each in policies_of(rendered, role) if each.keys() == deny]
+            assert [set(each["policyTypes"]) for each in bare] == [{"Ingress", "Egress"}]
+
+
+def test_as_it_comes() -> None:
+    rendered = render()
+    for role in ("ingestor", "worker"):
+        ((ports, peers),) = allowed(rendered, role, "ingress")
+        assert ports == "metrics/TCP"
+        assert peers == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+        dns, api, redis = allowed(rendered, role, "egress")
+        assert dns[0] == "53/UDP 53/TCP"
+        assert "podSelector" in dns[1][0]
+        assert api == ("443/TCP 6443/TCP", None)
+        assert redis[0] == "redis/TCP"
+        (peer,) = redis[1]
+        assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "redis"
+    ((ports, (fleet,)),) = allowed(rendered, "redis", "ingress")
+    assert ports == "redis/TCP"
+    own = {"app.kubernetes.io/name": "oarlock", "app.kubernetes.io/instance": "oarlock"}
+    for role, let_in in (("ingestor", True), ("worker", True), ("other", False)):
+        assert selects(fleet["podSelector"], own | {"app.kubernetes.io/component": role}) is let_in
+    assert allowed(rendered, "redis", "egress") == []
+
+
+def test_nothing_leaves_a_closed_network_but_to_what_is_named() -> None:
+    rendered = render(ci_values(CHART / "ci" / "closed-network-values.yaml"))
+    for role in ("ingestor", "worker"):
+        assert allowed(rendered, role, "ingress") == []
+        assert allowed(rendered, role, "egress") == [
+            ("53/UDP 53/TCP", [{"ipBlock": {"cidr": "169.254.20.10/32"}}]),
+            ("6443/TCP", [{"ipBlock": {"cidr": "10.0.0.10/32"}}, {"ipBlock": {"cidr": "10.0.0.11/32"}}]),
+            ("6390/TCP", [{"ipBlock": {"cidr": "10.1.0.0/24"}}]),
+        ]
+
+
+def test_ports_of_a_redis_of_ones_own() -> None:
+    for file, ports in {
+        "redis-standalone": "6380/TCP",
+        "redis-sentinel": "26379/TCP 6379/TCP",
+        "redis-cluster": "6379/TCP 6400/TCP",
+        "redis-url": "6379/TCP",
+    }.items():
+        rendered = render(ci_values(CHART / "ci" / f"{file}-values.yaml"))
+        assert allowed(rendered, "worker", "egress")[-1] == (ports, None), file
+
+
+def test_keda_is_let_in_where_it_asks() -> None:
+    def peers(mode: str) -> int:
+        values = merged(NEEDED, {"worker": {"autoscaling": {"mode": mode}}})
+        return len(allowed(render(values), "ingestor", "ingress")[0][1])
+
+    assert (peers("none"), peers("hpa"), peers("keda")) == (1, 1, 2)
+
+
+def test_further_clients_of_the_bundled_redis() -> None:
+    client = {"podSelector": {"matchLabels": {"app": "tools"}}}
+    rendered = render(merged(NEEDED, {"networkPolicy": {"redis": {"clients": [client]}}}))
+    ((_, peers),) = allowed(rendered, "redis", "ingress")
+    assert peers[1:] == [client]
