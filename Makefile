@@ -34,7 +34,7 @@ test: $(CHART_READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue"
 
 test-cluster: $(READY) ## the acceptance suite on a real kube-apiserver, built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)
-	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q tests/realserver tests/cluster/acceptance $(ARGS)
+	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q --timeout 900 $(if $(OARLOCK_TEST_KUBECONFIG),,tests/realserver) tests/cluster/acceptance $(ARGS)
 
 diff-kcm: $(READY) ## the same scenarios beside upstream's manager, compared; SCENARIOS=300 SEED=1 FLAGS="--only 7"
 	@PYTHONPATH=tests $(BIN)/python -m differential --scenarios $(or $(SCENARIOS),20) --seed $(or $(SEED),1) $(FLAGS)

@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,17 @@ from e2e_helpers import RunningUp, oarlock
 
 Obj = dict[str, Any]
 WAIT_S = 60.0
-until = partial(e2e_helpers.until, pause_s=0.15)
-"""For what kubectl is asked: each question costs a tenth of a second of the CPU that the answer is waiting for."""
+PATIENCE = 4
+"""How much longer than on a quiet machine anything may take: what is waited for is that it happens at all."""
 NODES = 4
 """Of the `oarlock up` that tests of a module share."""
+
+
+def until(happened: Callable[[], Any], limit_s: float, what: str) -> Any:
+    """As e2e_helpers.until, for what kubectl is asked: each question costs a tenth of a second of the CPU that the
+    answer is waiting for. `limit_s`: on a quiet machine.
+    """
+    return e2e_helpers.until(happened, PATIENCE * limit_s, what, pause_s=0.15)
 
 
 def need_kubectl() -> None:

@@ -25,6 +25,16 @@ def kubectl(server: RealServer, *arguments: str, stdin: str | None = None) -> st
     return done.stdout
 
 
+def may(server: RealServer, user: str, verb: str, resource: str, subresource: str = "") -> bool:
+    """What the server's authorizer says at this moment, which hears of changed roles by a watch."""
+    asked = [verb, resource, f"--as={user}", "--all-namespaces"]
+    asked += [f"--subresource={subresource}"] if subresource else []
+    command = ["kubectl", "--kubeconfig", str(server.kubeconfig), "auth", "can-i", *asked]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.strip() in ("yes", "no"), done.stderr
+    return done.stdout.strip() == "yes"
+
+
 def apply(server: RealServer, *objects: Mapping[str, Any]) -> None:
     kubectl(server, "apply", "-f", "-", stdin=yaml.safe_dump_all([dict(each) for each in objects]))
 

@@ -58,6 +58,12 @@ def obtain(*names: str) -> dict[str, Path]:
     return present(names)
 
 
+def put_on_path(*names: str) -> None:
+    """Let programs that are started from now on find these first, where they have been obtained."""
+    if len(present(names)) == len(names):
+        os.environ["PATH"] = f"{home() / 'bin'}:{os.environ.get('PATH', os.defpath)}"
+
+
 def _fetch(names: Sequence[str]) -> None:
     built = [name for name in names if name in BUILT]
     packaged = [name for name in names if name in PACKAGED]

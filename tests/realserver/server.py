@@ -16,7 +16,7 @@ import yaml
 from realserver.processes import Running, free_ports
 from realserver.programs import obtain
 
-START_LIMIT_S = 90.0
+START_LIMIT_S = 240.0
 _LOOK_S = 0.1
 _TRIES = 3  # each with fresh ports: another program may take one before ours does
 

@@ -25,11 +25,11 @@ from realserver.server import RealServer
 
 pytestmark = [
     pytest.mark.kubectl,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(os.environ.get("OARLOCK_TEST_SERVER") != "real", reason="make test-cluster has a real server"),
 ]
 
-FORGOTTEN_S = 40.0
+FORGOTTEN_S = 200.0
 """A server goes on for ten seconds with what it found a token to be."""
 
 
@@ -71,13 +71,13 @@ def ask(config: ClusterConfig) -> int:
         async with Client(config) as client:
             return await list_nodes(client)
 
-    answer = asyncio.run(asyncio.wait_for(once(), 20))
+    answer = asyncio.run(asyncio.wait_for(once(), 100))
     return answer.code
 
 
 def patiently(config: ClusterConfig) -> int:
     """Roles arrive at the authorizer by a watch."""
-    ends_s = time.monotonic() + 10
+    ends_s = time.monotonic() + 60
     while (code := ask(config)) == 403 and time.monotonic() < ends_s:
         time.sleep(0.1)
     return code
@@ -125,7 +125,7 @@ def test_certificates_that_are_replaced_in_their_files(server: RealServer, tmp_p
             codes.append((await list_nodes(client)).code)
         return codes
 
-    assert asyncio.run(asyncio.wait_for(run(), 30)) == [403, 403, 200]
+    assert asyncio.run(asyncio.wait_for(run(), 100)) == [403, 403, 200]
 
 
 def plugin(folder: Path, status: dict[str, Any], version: str) -> dict[str, Any]:
@@ -156,25 +156,32 @@ def test_an_exec_plugin_with_a_certificate(server: RealServer, tmp_path: Path) -
 
 
 def test_an_exec_plugin_is_run_once_and_again_when_its_token_ends(server: RealServer, tmp_path: Path) -> None:
-    ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
     good = {"token": token(server, "oarlock-ingestor")}
-    user = plugin(tmp_path, {**good, "expirationTimestamp": ends}, "v1")
-    config = load(kubeconfig(server, tmp_path / "config", user))
 
     def runs() -> int:
         return len((tmp_path / "runs").read_text())
 
-    async def run() -> list[tuple[int, int]]:
+    async def run(config: ClusterConfig, ends_s: int) -> list[tuple[int, int]]:
         seen = []
         async with Client(config) as client:
             for _ in range(2):
                 seen.append(((await list_nodes(client)).code, runs()))
+            if time.time() >= ends_s:
+                return []  # it ended before it could be used twice
             (tmp_path / "status.json").write_text(json.dumps(good))
-            await asyncio.sleep(4)
+            await asyncio.sleep(ends_s - time.time() + 0.1)
             seen.append(((await list_nodes(client)).code, runs()))
         return seen
 
-    assert asyncio.run(asyncio.wait_for(run(), 30)) == [(200, 1), (200, 1), (200, 2)]
+    for life_s in (4, 30, 120):  # how long it takes to use it twice depends on how busy the machine is
+        (tmp_path / "runs").write_text("")
+        ends_s = int(time.time()) + life_s
+        ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ends_s))
+        user = plugin(tmp_path, {**good, "expirationTimestamp": ends}, "v1")
+        config = load(kubeconfig(server, tmp_path / "config", user))
+        if seen := asyncio.run(run(config, ends_s)):
+            break
+    assert seen == [(200, 1), (200, 1), (200, 2)]
 
 
 def test_a_projected_token_that_rotates(server: RealServer, tmp_path: Path) -> None:
@@ -223,7 +230,7 @@ def test_a_projected_token_that_rotates(server: RealServer, tmp_path: Path) -> N
             answer = await client.create(PODS, NAMESPACE, b"{}")
             assert answer.code == 403, "let in as the account, which may not create pods"
 
-    asyncio.run(asyncio.wait_for(run(), 120))
+    asyncio.run(asyncio.wait_for(run(), 600))
 
 
 def with_token(server: RealServer, folder: Path, text: str) -> ClusterConfig:

@@ -50,7 +50,7 @@ def test_with_rbac_only_the_admin_may(server: RealServer) -> None:
         "clusterrolebinding r --clusterrole=r --group=readers",
     ):
         assert kubectl(server.kubeconfig, "create", *made.split()).returncode == 0
-    ends_s = time.monotonic() + 10
+    ends_s = time.monotonic() + 60
     while kubectl(server.kubeconfig_of(READER), "get", "pods").returncode:
         assert time.monotonic() < ends_s, "the rights arrive within seconds"
     assert kubectl(server.kubeconfig_of(READER), "create", "namespace", "other").returncode == 1
@@ -92,7 +92,7 @@ def test_nothing_outlives_a_killed_parent(tmp_path: Path) -> None:
     assert len(pids) == 3
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    ends_s = time.monotonic() + 10
+    ends_s = time.monotonic() + 60
     while any(_runs(pid) for pid in pids):
         assert time.monotonic() < ends_s, "one of them outlives its parent"
         time.sleep(0.02)

@@ -13,9 +13,12 @@ import pytest
 TESTS = Path(__file__).parents[2]
 sys.path += [str(TESTS), str(TESTS / "e2e")]  # `realserver`, and what these tests share with those of a whole `up`
 
-from e2e_helpers import until  # noqa: E402
-from e2e_kubectl import Kubectl, need_kubectl  # noqa: E402
+from e2e_kubectl import Kubectl, need_kubectl, until  # noqa: E402
+from realserver.programs import put_on_path  # noqa: E402
 from stages import Stage, stage  # noqa: E402
+
+if os.environ.get("OARLOCK_TEST_SERVER") == "real" and not os.environ.get("OARLOCK_TEST_KUBECONFIG"):
+    put_on_path("kubectl")
 
 _numbers = itertools.count(1)
 

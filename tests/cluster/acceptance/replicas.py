@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from e2e_helpers import until
-from e2e_kubectl import WAIT_S, Kubectl, Obj, template
+from e2e_kubectl import WAIT_S, Kubectl, Obj, template, until
 
 
 @dataclass(frozen=True)

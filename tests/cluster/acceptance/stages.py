@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_helpers import QUICK, ROOT, environment, oarlock, until
-from e2e_kubectl import Kubectl
+from e2e_helpers import ROOT, environment, oarlock
+from e2e_kubectl import Kubectl, until
 from realserver.processes import Running
 from realserver.server import RealServer
 
@@ -32,6 +32,9 @@ OTHERS = ("namespace", "garbagecollector", "resourcequota")
 """Of upstream's controllers: what the embedded server does by itself."""
 OURS = ("replicaset", "replicationcontroller", "daemonset")
 """Of upstream's controllers: those whose work the fleet does."""
+
+UNHURRIED = {"OARLOCK_LEASE_MS": "5000", "OARLOCK_RENEW_EVERY_MS": "1000", "OARLOCK_REQUEST_TIMEOUT_MS": "4000"}
+"""The defaults: a busy machine keeps to them, and nothing here waits for a lease to end."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,12 @@ class Stage:
         """`oarlock nodes ARGUMENTS`."""
         done = oarlock("nodes", *arguments, "--kubeconfig", str(self.kubeconfig))
         assert done.returncode == 0, done.stderr
+
+
+with_own_server = pytest.mark.skipif(
+    os.environ.get("OARLOCK_TEST_SERVER") != "real" or "OARLOCK_TEST_KUBECONFIG" in os.environ,
+    reason="starts real servers of its own, as make test-cluster does unless it is given a cluster",
+)
 
 
 def by_upstream() -> bool:
@@ -125,7 +134,7 @@ def _oarlock(arguments: list[str], log: Path, kubeconfig: Path) -> Running:
 
 
 def _ours(command: list[str], log: Path) -> Running:
-    return Running(command, log, cwd=ROOT, env=environment(**QUICK, OARLOCK_KUBE_API_QPS="0"))
+    return Running(command, log, cwd=ROOT, env=environment(**UNHURRIED, OARLOCK_KUBE_API_QPS="0"))
 
 
 def _first_line(running: Running, beginning: str) -> str:

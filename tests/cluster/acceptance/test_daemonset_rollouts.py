@@ -127,7 +127,7 @@ def test_status_history_undo_and_restart(kubectl: Kubectl) -> None:
     for image in ("nginx:2", "nginx:3"):
         kubectl.run("set", "image", "ds/agent", f"c={image}")
         kubectl.run("annotate", "ds", "agent", f"kubernetes.io/change-cause=to {image}", "--overwrite")
-        told = kubectl.run("rollout", "status", "ds/agent", "--timeout=30s")
+        told = kubectl.run("rollout", "status", "ds/agent", "--timeout=120s")
         assert "successfully rolled out" in told
     lines = [line.split()[0] for line in kubectl.run("rollout", "history", "ds/agent").splitlines()[2:] if line]
     assert lines == ["1", "2", "3"]

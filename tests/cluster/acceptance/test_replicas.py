@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from e2e_helpers import until
-from e2e_kubectl import NEVER_READY, Kubectl, Obj, controlled_by, template
+from e2e_kubectl import NEVER_READY, Kubectl, Obj, controlled_by, template, until
 from replicas import (
     RS,
     Kind,
@@ -147,7 +146,7 @@ def test_deletion_cost(
     beyond_upstream("the deletion cost counts since 1.22", (1, 22), cluster.version)
     names = ("oarlock-0", "oarlock-1")
     kubectl.apply(*(bare_pod(name, annotations={COST: dear[name]} if name in dear else {}) for name in names))
-    kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=20s")
+    kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=120s")
     kubectl.apply(kind.make(replicas=2))
     ready(kubectl, kind, 2)
     at = "2020-01-01T00:00:00Z"  # ready since the same moment: what is compared after it decides
@@ -191,7 +190,7 @@ def test_fully_labelled(kubectl: Kubectl, kind: Kind) -> None:
     made = template("web")
     made["metadata"]["labels"]["extra"] = "yes"
     kubectl.apply(bare_pod("half"), bare_pod("whole", extra="yes"))
-    kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=20s")
+    kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=120s")
     kubectl.apply(kind.make(replicas=2, pod=made))
 
     def counts() -> list[int]:
@@ -207,7 +206,7 @@ def test_fully_labelled(kubectl: Kubectl, kind: Kind) -> None:
 @both("11.7.4", "11.6.1 11.8.4 11.8.5")
 def test_a_bare_pod_is_adopted_and_released(kubectl: Kubectl, kind: Kind) -> None:
     kubectl.apply(bare_pod("foundling"))
-    kubectl.run("wait", "--for=condition=Ready", "pod/foundling", "--timeout=20s")
+    kubectl.run("wait", "--for=condition=Ready", "pod/foundling", "--timeout=120s")
     kubectl.apply(kind.make(replicas=1))
     (kept,) = ready(kubectl, kind, 1)
     assert (kept["metadata"]["name"], controlled_by(kept)) == ("foundling", owner_uid(kubectl, kind))
@@ -224,7 +223,7 @@ def test_adoption(kubectl: Kubectl, kind: Kind, cluster: Stage, before: str) -> 
     beyond_upstream("the deletion cost counts since 1.22", (1, 22), cluster.version)
     kubectl.apply(bare_pod("known", "other", annotations={COST: "100"}), kind.make(replicas=1))
     ready(kubectl, kind, 1)
-    kubectl.run("wait", "--for=condition=Ready", "pod/known", "--timeout=20s")
+    kubectl.run("wait", "--for=condition=Ready", "pod/known", "--timeout=120s")
     uid = owner_uid(kubectl, kind)
     references = {
         "plain": [reference(kind, uid)],
@@ -253,7 +252,7 @@ def test_a_reference_that_does_not_control_becomes_one_that_does(
     beyond_upstream("the deletion cost counts since 1.22", (1, 22), cluster.version)
     kubectl.apply(bare_pod("known", "other", annotations={COST: "100"}), kind.make(replicas=1))
     ready(kubectl, kind, 1)
-    kubectl.run("wait", "--for=condition=Ready", "pod/known", "--timeout=20s")
+    kubectl.run("wait", "--for=condition=Ready", "pod/known", "--timeout=120s")
     uid = owner_uid(kubectl, kind)
     references = [*[config_map_reference(kubectl)][:others], reference(kind, uid)]
     patch(kubectl, "pod", "known", {"metadata": {"labels": {"app": "web"}, "ownerReferences": references}})
@@ -292,7 +291,7 @@ def test_labelled_out_and_back(kubectl: Kubectl, kind: Kind) -> None:
 def test_of_matching_orphans_the_surplus_goes(kubectl: Kubectl, kind: Kind) -> None:
     orphans = [bare_pod(f"orphan-{number}") for number in range(3)]
     kubectl.apply(*orphans)
-    kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=20s")
+    kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=120s")
     kubectl.apply(kind.make(replicas=2))
     left = ready(kubectl, kind, 2)
     assert {each["metadata"]["name"] for each in left} < {each["metadata"]["name"] for each in orphans}
@@ -372,7 +371,7 @@ def test_conditions_of_others_survive(kubectl: Kubectl, kind: Kind) -> None:
 def test_delete_with_each_cascade(kubectl: Kubectl, kind: Kind, cascade: str) -> None:
     kubectl.apply(kind.make(replicas=3))
     before = ready(kubectl, kind, 3)
-    kubectl.run("delete", kind.short, "web", f"--cascade={cascade}", "--timeout=30s")
+    kubectl.run("delete", kind.short, "web", f"--cascade={cascade}", "--timeout=120s")
     assert kubectl.items(kind.short) == []
     if cascade != "orphan":
         until(lambda: not kubectl.items("pods"), 30, "its pods are gone")

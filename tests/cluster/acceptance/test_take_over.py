@@ -6,7 +6,6 @@ The server is this file's own, for upstream's kube-controller-manager comes and 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ import pytest
 from e2e_helpers import oarlock
 from e2e_kubectl import HASH, WAIT_S, Kubectl, Obj, daemonset, need_kubectl, node_of, template, until
 from realserver.server import RealServer
-from stages import NODES, OTHERS, OURS, run_fleet, run_nodes
+from stages import NODES, OTHERS, OURS, run_fleet, run_nodes, with_own_server
 
 from broker.embedded_redis import EmbeddedRedis
 from workers.rivals import RECENT_MS
@@ -26,7 +25,7 @@ from workers.rivals import RECENT_MS
 pytestmark = [
     pytest.mark.kubectl,
     pytest.mark.xdist_group("acceptance"),
-    pytest.mark.skipif(os.environ.get("OARLOCK_TEST_SERVER") != "real", reason="make test-cluster has a real server"),
+    with_own_server,
 ]
 
 KINDS = {"rs": "web", "rc": "old", "ds": "agent"}

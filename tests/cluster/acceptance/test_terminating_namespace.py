@@ -7,7 +7,6 @@ Upstream: pkg/controller/replicaset/replica_set.go and pkg/controller/daemon/dae
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,14 +20,14 @@ from e2e_states import revisions, settled
 from e2e_states import status as daemon_status
 from realserver.server import RealServer
 from replicas import RC, RS, pods_of, ready, status
-from stages import OTHERS, run_fleet, run_nodes
+from stages import OTHERS, run_fleet, run_nodes, with_own_server
 
 from broker.embedded_redis import EmbeddedRedis
 
 pytestmark = [
     pytest.mark.kubectl,
     pytest.mark.xdist_group("acceptance"),
-    pytest.mark.skipif(os.environ.get("OARLOCK_TEST_SERVER") != "real", reason="make test-cluster has a real server"),
+    with_own_server,
 ]
 
 
