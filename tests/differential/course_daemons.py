@@ -46,6 +46,9 @@ class Daemons:
             (self._history, 2),
             (self._orphan_revision, 1),
             (self._held, 2),
+            (self._succeed, 1),
+            (self._quota, 1),
+            (self._disowned, 2),
         ]
         for _ in range(self._dice.randint(2, 4)):
             yield self._node_made()
@@ -113,10 +116,11 @@ class Daemons:
     def _on_delete(self) -> Steps:
         yield self._step("change_spec", spec={"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}})
         yield self._rolled()
-        for _ in range(self._dice.randint(0, 3)):
-            yield self._step("delete_pod", index=self._dice.randint(0, 5))
         if self._dice.random() < 0.3:
-            yield self._rolled()
+            yield self._rolled()  # with pods of one revision only: of several old ones chance says which goes first
+        else:
+            for _ in range(self._dice.randint(0, 3)):
+                yield self._step("delete_pod", index=self._dice.randint(0, 5))
         yield self._step("change_spec", spec={"updateStrategy": self._rolling()})
 
     def _limits(self) -> Steps:
@@ -181,6 +185,21 @@ class Daemons:
         """A pod that has ended and that a finalizer keeps."""
         yield self._step("hold_pod", index=self._dice.randint(0, 5))
         yield Step("let_pods_go")
+
+    def _succeed(self) -> Steps:
+        """A pod ends well, which a daemon does not do; whoever has left it there has it deleted."""
+        yield self._step("end_pod", index=self._dice.randint(0, 5), phase="Succeeded")
+        yield self._step("delete_ended")
+
+    def _quota(self) -> Steps:
+        """There is a node more, and no quota for its pod."""
+        yield Step("set_quota", {"more": 0})
+        yield self._node_made()
+        yield self._step("drop_quota_and_touch")
+
+    def _disowned(self) -> Steps:
+        """A pod loses its owner by hand, and is adopted again."""
+        yield self._step("disown_pod", index=self._dice.randint(0, 5))
 
     # -- parts -------------------------------------------------------------------------------------
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from differential.hands import COST, MARK, Step
+from differential.hands import COST, Step
 from differential.plot import REST, Rest
 from differential.reading import NEVER_READY
+from differential.snapshot import MARK
 
 HOUR_S = 3600
 Steps = Iterator[Step | Rest]
@@ -37,6 +38,9 @@ class Replicas:
             (self._not_ready, 3),
             (self._ranked, 3),
             (self._cost, 1),
+            (self._near_ages, 1),
+            (self._foreign_status, 1),
+            (self._disowned, 2),
             (self._template, 3),
             (self._min_ready, 2),
             (self._held, 2),
@@ -142,6 +146,26 @@ class Replicas:
         yield self._scaled(self._dice.randint(1, count - 1))
         yield self._scaled(0)
 
+    def _near_ages(self) -> Steps:
+        """Ages of one order of magnitude: between 2^44 and 2^45 ns, which is 4.9 to 9.8 hours."""
+        count = self._dice.randint(2, 4)
+        yield from self._fresh(count)
+        yield self._marked([{MARK: chr(97 + n)} for n in range(count)])
+        ages = self._dice.sample(range(5 * HOUR_S, 9 * HOUR_S, 600), count)
+        yield self._step("rank_pods", ages_s=ages, restarts=[0] * count)
+        yield self._scaled(self._dice.randint(1, count - 1))
+        yield self._scaled(0)
+
+    def _foreign_status(self) -> Steps:
+        """Somebody writes wrong numbers and a condition of his own: the first are put right, the other stays."""
+        condition = {"type": "Foreign", "status": "True", "reason": "Told"}
+        wrong = {"replicas": 9, "readyReplicas": 7, "availableReplicas": 0, "conditions": [condition]}
+        yield self._step("write_status", status=wrong)
+
+    def _disowned(self) -> Steps:
+        """A pod loses its owner by hand, and is adopted again."""
+        yield self._step("disown_pod", index=self._dice.randint(0, 5))
+
     def _template(self) -> Steps:
         """Pods of the former template are no longer fully labelled, and stay; they have to go before others do."""
         labels = {"tier": self._dice.choice("bcd")}
@@ -164,9 +188,9 @@ class Replicas:
         room = self._dice.randint(0, 2)
         yield Step("set_quota", {"more": room})
         yield self._scaled(self._replicas + room + self._dice.randint(1, 3))
-        if self._dice.random() < 0.5 and self._replicas - room > 1:
-            yield self._step("delete_pod", index=0)
-        yield self._scaled(self._dice.randint(0, 2))
+        if self._dice.random() < 0.5:
+            yield self._step("replace_within_quota", index=0)
+        yield self._scaled(0)
         yield Step("drop_quota")
         yield self._scaled(self._dice.randint(1, 4))
 

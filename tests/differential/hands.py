@@ -18,14 +18,12 @@ from cluster.answer import Answer
 from cluster.client import Client, PatchType
 from cluster.resources import CONTROLLERREVISIONS, EVENTS, NAMESPACES, NODES, PODS, Resource
 from differential import manifests
-from differential.reading import ENDED, is_active, is_owned, phase, status, taints
+from differential.reading import ENDED, is_active, is_deleting, is_owned, phase, status, taints
 from differential.scene import QUOTAS, Scenes
 
 Obj = dict[str, Any]
 SEEN_WITHIN_S = 60.0
 COST = "controller.kubernetes.io/pod-deletion-cost"
-MARK = "differential.mark"
-"""Annotation of pods that a later step has to tell apart."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +97,10 @@ class Hands:
         chosen = found[max(0, len(found) - 1 - back)]
         await self._patch(manifests.RESOURCES[kind], name, chosen["data"], PatchType.STRATEGIC)
 
+    async def write_status(self, kind: str, name: str, status: Obj) -> None:
+        """As a stranger might."""
+        await self._patch(manifests.RESOURCES[kind], name, {"status": status}, PatchType.MERGE, "status")
+
     async def delete_owner(self, kind: str, name: str, propagation: str) -> None:
         resource = manifests.RESOURCES[kind]
         answer = await self._client.delete(resource, self._scenario, name, propagation=propagation)
@@ -164,6 +166,19 @@ class Hands:
             self._must(await self._client.delete(PODS, self._scenario, pod["metadata"]["name"]), "delete a pod")
             await self._until(lambda: not self._is_active(pod), "the pod's end")
 
+    async def disown_pod(self, kind: str, name: str, index: int) -> None:
+        """Take its owner references away."""
+        if pod := self._pod(kind, name, index):
+            body = {"metadata": {"ownerReferences": None}}
+            await self._patch(PODS, pod["metadata"]["name"], body, PatchType.MERGE)
+
+    async def delete_ended(self, kind: str, name: str) -> None:
+        """The owner's pods that have ended and are not deleted."""
+        owner = self._owner(kind, name)
+        for pod in self._scene.all("Pod"):
+            if is_owned(pod, owner) and phase(pod) in ENDED and not is_deleting(pod):
+                self._must(await self._client.delete(PODS, self._scenario, pod["metadata"]["name"]), "delete a pod")
+
     async def let_pods_go(self) -> None:
         """Take the finalizers of those that are held."""
         for pod in self._scene.all("Pod"):
@@ -207,6 +222,33 @@ class Hands:
         self._must(await self._client.delete(QUOTAS, self._scenario, "quota"), "delete the quota")
         await self._until(lambda: self._scene.get("ResourceQuota", "quota") is None, "the end of the quota")
 
+    async def drop_quota_and_touch(self, kind: str, name: str) -> None:
+        """And wake the owner, who would otherwise try again after a while that grows with the time it had to wait."""
+        await self.drop_quota()
+        await self._touch(kind, name)
+
+    async def replace_within_quota(self, kind: str, name: str, index: int) -> None:
+        """Delete a pod, and when quota has room for another, wake the owner."""
+        pod = self._pod(kind, name, index)
+        if pod is None:
+            return
+        await self.delete_pod(kind, name, index)
+        await self._until(lambda: self._scene.get("Pod", pod["metadata"]["name"]) != pod, "the pod's end")
+
+        def has_room() -> bool:
+            said = status(self._scene.get("ResourceQuota", "quota") or {})
+            filled = int(said["used"]["pods"]) >= int(said["hard"]["pods"])
+            return not filled or len(self._pods(kind, name)) > before
+
+        before = len(self._pods(kind, name))
+        await self._until(has_room, "room within the quota")
+        await self._touch(kind, name)
+
+    async def _touch(self, kind: str, name: str) -> None:
+        """A change of the spec that asks for nothing."""
+        seconds = self._owner(kind, name)["spec"].get("minReadySeconds", 0)
+        await self.change_spec(kind, name, {"minReadySeconds": 1 if seconds == 0 else seconds - 1})
+
     async def orphan_revision(self, kind: str, name: str, index: int) -> None:
         """Take the owner reference of a set's n-th revision away; it is adopted again."""
         owner = self._owner(kind, name)
@@ -246,19 +288,14 @@ class Hands:
         if resource is not NAMESPACES:
             await self._seen(resource, answer)
 
-    async def _patch(self, resource: Resource, name: str, body: Any, how: PatchType) -> None:
+    async def _patch(self, resource: Resource, name: str, body: Any, how: PatchType, part: str = "") -> None:
         namespace = self._scenario if resource.namespaced else ""
-        answer = await self._client.patch(resource, namespace, name, orjson.dumps(body), how)
+        answer = await self._client.patch(resource, namespace, name, orjson.dumps(body), how, subresource=part)
         self._must(answer, f"patch {resource.kind} {name}")
         await self._seen(resource, answer)
 
     async def _change_status(self, pod: Obj, body: Obj) -> None:
-        name = pod["metadata"]["name"]
-        answer = await self._client.patch(
-            PODS, self._scenario, name, orjson.dumps({"status": body}), PatchType.STRATEGIC, subresource="status"
-        )
-        self._must(answer, f"patch the status of pod {name}")
-        await self._seen(PODS, answer)
+        await self._patch(PODS, pod["metadata"]["name"], {"status": body}, PatchType.STRATEGIC, "status")
 
     async def _seen(self, resource: Resource, answer: Answer) -> None:
         """Until the watch has come to the write. Versions of one server compare as numbers."""

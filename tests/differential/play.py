@@ -11,8 +11,9 @@ from typing import Any
 
 from differential import snapshot
 from differential.compare import Difference, differences
-from differential.explain import Moment, explain
+from differential.explain import explain
 from differential.hands import Hands, Step, StepRefused
+from differential.moment import Moment
 from differential.quiet import unsettled
 from differential.scene import Scene
 
@@ -57,6 +58,7 @@ class Table:
         self._hands = {"upstream": upstream[0], "fleet": fleet[0]}
         self._scenes = {"upstream": upstream[1], "fleet": fleet[1]}
         self._patience = patience
+        self._taken = self._take()
 
     async def play(self, number: int, steps: Sequence[Step], *, withheld: int = -1) -> Outcome:
         """`withheld`: index of a step that the fleet's side is not given, to see that it is noticed."""
@@ -94,6 +96,7 @@ class Table:
         """Differences that stay, each with its explanation."""
         ends_s = time.monotonic() + self._patience.settle
         rest_since_s = 0.0
+        before = self._taken
         while True:
             reason = self._restless()
             now_s = time.monotonic()
@@ -104,11 +107,12 @@ class Table:
             else:
                 rest_since_s = rest_since_s or now_s
                 taken = self._take()
-                moment = Moment(steps, taken["upstream"], taken["fleet"])
+                moment = Moment(steps, taken["upstream"], taken["fleet"], before["upstream"], before["fleet"])
                 found = [(each, explain(each, moment)) for each in differences(taken["upstream"], taken["fleet"])]
                 enough_s = self._patience.meant if all(why for _, why in found) else self._patience.agree
                 if not found or now_s > rest_since_s + enough_s:
                     outcome.compared += 1
+                    self._taken = taken
                     return found
             await asyncio.sleep(LOOK_S)
 

@@ -82,6 +82,8 @@ def _of_pod(pod: Obj, scene: Scene) -> Iterator[str]:
     if not node_name:
         if not any(each["status"] == "False" for each in status(pod).get("conditions") or ()):
             yield f"pod {name} was not looked at by a scheduler"
+        elif any(_takes(each, pod) for each in scene.all("Node")):
+            yield f"pod {name} is to be bound"
         return
     node = scene.get("Node", node_name)
     if node is None:
@@ -90,6 +92,13 @@ def _of_pod(pod: Obj, scene: Scene) -> Iterator[str]:
         yield f"pod {name} has not started"
     elif phase(pod) == "Running" and is_ready(pod) is (annotated(pod).get(NEVER_READY) == "true"):
         yield f"pod {name} is to change its readiness"
+
+
+def _takes(node: Obj, pod: Obj) -> bool:
+    is_daemon = bool(target(pod))
+    if is_daemon and target(pod) != node["metadata"]["name"]:
+        return False
+    return comes(pod, node) and (is_daemon or not node["spec"].get("unschedulable"))
 
 
 def _of_owner(owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], room: int | None) -> Iterator[str]:
@@ -147,6 +156,8 @@ def _of_daemonset(owner: Obj, owned: list[Obj], nodes: list[Obj], *, has_quota: 
         yield f"no pod on {missing[0]}"
     if any(phase(pod) == "Failed" and not is_deleting(pod) for pod in owned):
         yield "a failed pod is to be replaced"
+    if missing and has_quota:
+        return  # what the status says then is up to the controller
     desired = said.get("desiredNumberScheduled", 0)
     if desired != len(wanted):
         yield f"its status does not say {len(wanted)} desired"

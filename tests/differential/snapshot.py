@@ -29,12 +29,17 @@ from differential.scene import Scene
 Obj = dict[str, Any]
 Snapshot = dict[str, Any]
 NO_OWNER = "nobody"
+MARK = "differential.mark"
+"""Annotation of pods that a later step has to tell apart."""
 SPAM_BURST = 25
 """Events about one object after which its source is silent (upstream: client-go/tools/record/events_cache.go)."""
 
 
 def take(scene: Scene) -> Snapshot:
-    """`owners`, `pods` and `revisions` by owner, `events` by what they are about. JSON values throughout."""
+    """`owners`, `pods` and `revisions` by owner, `events` by what they are about. JSON values throughout.
+
+    `marks`: the UIDs of marked pods, which are not compared.
+    """
     owners = list(scene.owners())
     pods, revisions = scene.all("Pod"), scene.all("ControllerRevision")
     numbers = {labels(each).get(HASH, ""): int(each["revision"]) for each in revisions}
@@ -46,6 +51,14 @@ def take(scene: Scene) -> Snapshot:
             title: _many(_revision(each) for each in _of(revisions, owner, owners)) for title, owner in groups
         },
         "events": {_title(owner): _events(scene, owner) for owner in owners},
+        "marks": {
+            _title(owner): {
+                annotated(pod)[MARK]: pod["metadata"]["uid"]
+                for pod in _of(pods, owner, owners)
+                if MARK in annotated(pod)
+            }
+            for owner in owners
+        },
     }
 
 

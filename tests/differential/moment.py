@@ -1,0 +1,65 @@
+"""When and around what a difference was seen: what explanations are made from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from differential.compare import Difference
+from differential.hands import Step
+from differential.snapshot import Snapshot
+
+Obj = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """After the last of these steps, in these snapshots; the one of upstream's side and the fleet's `before` that."""
+
+    steps: Sequence[Step]
+    upstream: Snapshot
+    fleet: Snapshot
+    upstream_before: Snapshot
+    fleet_before: Snapshot
+
+    def sides(self) -> tuple[tuple[str, Snapshot], tuple[str, Snapshot]]:
+        return ("upstream", self.upstream), ("fleet", self.fleet)
+
+    def steps_of(self, title: str) -> list[Step]:
+        """Those about an owner, since it was created last."""
+        found: list[Step] = []
+        for step in self.steps:
+            if f"{step.about.get('kind', '')}/{step.about.get('name', '')}" == title:
+                found = [] if step.what == "create_owner" else found
+                found.append(step)
+        return found
+
+    def since_creation(self, title: str) -> list[Step]:
+        """All steps since an owner was created last."""
+        found: list[Step] = []
+        for step in self.steps:
+            is_its = f"{step.about.get('kind', '')}/{step.about.get('name', '')}" == title
+            found = [] if is_its and step.what == "create_owner" else [*found, step]
+        return found
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`id`: of its line in docs/differences.md."""
+
+    id: str
+    covers: Callable[[Difference, Moment], bool]
+
+
+def pods(taken: Snapshot, title: str) -> list[Obj]:
+    """The pods of an owner, as they are described."""
+    return [orjson.loads(text) for text, count in taken["pods"].get(title, {}).items() for _ in range(count)]
+
+
+def surplus(difference: Difference) -> int:
+    """By how much the fleet has more; 0 where a side's value is no number."""
+    values = (difference.fleet or 0, difference.upstream or 0)
+    return values[0] - values[1] if all(isinstance(each, int) for each in values) else 0
