@@ -43,7 +43,7 @@ class Endpoints:
                 return Endpoint(name, self._alive()).answer(below, request.query)
             case "readyz":
                 return Endpoint(name, self._ready(await self._look())).answer(below, request.query)
-            case "":
+            case "" if not below:
                 return Response(200, b"/metrics\n/livez\n/readyz\n/healthz\n")
         return Response(404, b"there are /metrics, /livez, /readyz and /healthz\n")
 

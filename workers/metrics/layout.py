@@ -76,7 +76,6 @@ class Layout:
         self.releases = self._take()
         self.epochs_lost = self._take()
         self.leaving = self._take()
-        self.redis_silent = self._take()
 
     def _take(self, count: int = 1) -> int:
         at = self.ints
