@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHART_READY := $(VENV)/.chart
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-cluster diff-kcm check chaos bench clean
+.PHONY: help setup run test test-cluster diff-kcm check chaos bench release clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7
 
 bench: $(READY) ## NAME=queue|converge|failover|daemonset|nodes|versus_kcm; the last line is one JSON object
 	@$(BIN)/python -m benchmarks.$(or $(NAME),queue) $(FLAGS)
+
+release: $(READY) ## wheel, source archive, SBOM, audit and checksums into dist/; AUDIT=no leaves the audit out
+	@AUDIT=$(AUDIT) PYTHON=$(BIN)/python image/release.sh
 
 clean: ## remove the environment and all caches
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
