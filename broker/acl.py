@@ -8,7 +8,7 @@ look. All rules are understood by Redis 6.2 and later.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 _DATA = "+@read +@write +@connection +@transaction"
 _NO_HARM = "-@dangerous -@scripting"  # FLUSHALL, KEYS, CONFIG, ...; EVAL, FUNCTION, FCALL
@@ -50,15 +50,9 @@ def acl_file(passwords: Mapping[str, str]) -> str:
     return _lines(digests)
 
 
-def template() -> str:
-    """An ACL file for people to fill in: no server starts with it as it is."""
-    said = [
-        "# The users of oarlock's Redis (aclfile /etc/redis/users.acl). Redis takes no comments in such a file: delete",
-        '# these lines, and replace each SHA256-OF-... by what `printf %s "$PASSWORD" | sha256sum` prints. Or let',
-        "# `oarlock acl` write the file. The users replica and sentinel are for servers with replicas only.",
-    ]
-    users = {**USERS, **SERVERS}
-    return "\n".join(said) + "\n" + _lines({user: f"SHA256-OF-THE-{user.upper()}-PASSWORD" for user in users})
+def template(users: Iterable[str] = USERS) -> str:
+    """The same file with ``<user>`` where each digest belongs: no server starts with it as it is."""
+    return _lines({user: f"<{user}>" for user in users})
 
 
 def _lines(digests: Mapping[str, str]) -> str:

@@ -73,8 +73,7 @@ class RealServer:
         self.folder, self.sentinel = folder, as_sentinel
         self.port = port or free_port()
         lines = ["daemonize no", "bind 127.0.0.1", 'save ""', "appendonly no", f"dir {folder}", "protected-mode no"]
-        if "tls_port" not in options:
-            lines.append(f"port {self.port}")
+        lines.append("port 0" if "tls_port" in options else f"port {self.port}")
         if users:
             (folder / "users.acl").write_text(acl.acl_file(PASSWORDS))
             lines.append(f"aclfile {folder / 'users.acl'}")
@@ -84,6 +83,7 @@ class RealServer:
         self.config = folder / "server.conf"
         self.config.write_text("\n".join(lines) + "\n")
         self.log = folder / "server.log"
+        self._encrypted = "tls_port" in options
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> RealServer:
@@ -109,8 +109,8 @@ class RealServer:
             self._process.kill()
             self._process.wait(10)
 
-    def url(self, user: str = "admin", scheme: str = "redis") -> str:
-        return f"{scheme}://{user}:{PASSWORDS[user]}@127.0.0.1:{self.port}/0"
+    def url(self, user: str = "admin", scheme: str = "redis", host: str = "127.0.0.1") -> str:
+        return f"{scheme}://{user}:{PASSWORDS[user]}@{host}:{self.port}/0"
 
     def client(self, user: str = "admin") -> Any:
         """A plain client with redis-py's own ways: for looking and for steering, never for the fleet."""
@@ -119,9 +119,14 @@ class RealServer:
         return redis.Redis(port=self.port, username=user, password=PASSWORDS[user], decode_responses=True, protocol=2)
 
     def answers(self) -> bool:
-        """Whether it takes commands."""
+        """Whether it takes commands, or connections where it speaks TLS."""
         try:
+            if self._encrypted:
+                with socket.create_connection(("127.0.0.1", self.port), 1.0):
+                    return True
             return bool(self.client().ping())
+        except OSError:
+            return False
         except redis.RedisError:
             if self._process is not None and self._process.poll() is not None:
                 raise AssertionError(self.log.read_text()) from None

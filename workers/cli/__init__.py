@@ -24,6 +24,7 @@ COMMANDS = {
     "requeue": ("workers.cli.requeue:requeue", "Have a key looked at again, now."),
     "resume": ("workers.cli.resume:resume", "End a hold: let the fleet work again."),
     "epoch": ("workers.cli.epoch:epoch", "The life of the Redis data: epoch, phase, how far the cache is."),
+    "acl": ("workers.cli.acl:acl", "Write the ACL file of the fleet's Redis from its users' passwords."),
     "chaos": ("workers.cli.chaos:chaos", "A seeded campaign of faults with a verdict."),
 }
 """name -> ("module:attribute", its line in the list of commands)"""

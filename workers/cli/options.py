@@ -187,6 +187,7 @@ _MENDS = {
     "certificate required": "it asks for a certificate of ours: --redis-tls-cert FILE --redis-tls-key FILE",
     "unknown ca": "it does not know the authority of our certificate: give another with --redis-tls-cert",
     "WRONG_VERSION_NUMBER": "it does not speak TLS there: is it another port, or redis:// in place of rediss://?",
+    "EOF occurred": "it hung up: does it ask for a certificate of ours, or not know the authority of the one given?",
     "Connection closed by server": "it hung up: does it speak TLS (rediss://) and ask for a certificate of ours?",
     "Connection reset": "it hung up: does it speak TLS (rediss://) and ask for a certificate of ours?",
 }
