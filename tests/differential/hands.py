@@ -232,15 +232,14 @@ class Hands:
         pod = self._pod(kind, name, index)
         if pod is None:
             return
+        before = len(self._pods(kind, name))
         await self.delete_pod(kind, name, index)
-        await self._until(lambda: self._scene.get("Pod", pod["metadata"]["name"]) != pod, "the pod's end")
 
         def has_room() -> bool:
             said = status(self._scene.get("ResourceQuota", "quota") or {})
             filled = int(said["used"]["pods"]) >= int(said["hard"]["pods"])
-            return not filled or len(self._pods(kind, name)) > before
+            return not filled or len(self._pods(kind, name)) >= before
 
-        before = len(self._pods(kind, name))
         await self._until(has_room, "room within the quota")
         await self._touch(kind, name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from differential.compare import GENERATION, Difference
-from differential.moment import Explanation, Moment, Obj, pods, surplus
+from differential.moment import Explanation, Moment, Obj, pods, surplus, title_of
 from differential.reading import ENDED
 from differential.snapshot import Snapshot
 
@@ -77,8 +77,7 @@ def template_generation(difference: Difference, moment: Moment) -> bool:
     """A new set adopts pods of another template with the generation that its own has: for the fleet they are of its
     present template, for upstream 1.20, which looks at the hash alone, they are not and are replaced."""
     section, title, *rest = difference.path
-    steps = moment.steps_of(title)
-    if not title.startswith("DaemonSet/") or len(steps) > 1:
+    if not title.startswith("DaemonSet/") or not _was_orphaned_and_made_again(moment, title):
         return False
     theirs, ours = pods(moment.upstream, title), pods(moment.fleet, title)
     newest = max((pod["revision"] for pod in theirs if isinstance(pod["revision"], int)), default=0)
@@ -91,7 +90,17 @@ def template_generation(difference: Difference, moment: Moment) -> bool:
         return False
     if section == "events":
         return rest[0] in (CREATED, DELETED) and 0 < -surplus(difference) <= len(older)
-    return section in ("pods", "revisions")
+    if section == "pods":
+        return orjson.loads(rest[0])["revision"] == newest or surplus(difference) > 0
+    return section == "revisions" and surplus(difference) == 1
+
+
+def _was_orphaned_and_made_again(moment: Moment, title: str) -> bool:
+    """And nothing was done to it since."""
+    known = [step for step in moment.steps if title_of(step) == title]
+    return [step.what for step in known[-2:]] == ["delete_owner", "create_owner"] and (
+        known[-2].about["propagation"] == "Orphan"
+    )
 
 
 def _status(taken: Snapshot, title: str) -> Obj:

@@ -9,6 +9,9 @@ from differential.hands import COST
 from differential.moment import Explanation, Moment, pods
 from differential.snapshot import MARK
 
+LATE_S = 120
+"""Within which a pod's age is looked at after it was set."""
+
 
 def deletion_cost(difference: Difference, moment: Moment) -> bool:
     """Scaled down with costs on equally old pods: upstream kept those with the fewest restarts, the fleet those with
@@ -36,7 +39,8 @@ def logarithmic_age(difference: Difference, moment: Moment) -> bool:
         return False
     marks = [pod[MARK] for pod in steps[-3].about["annotations"]]
     ages_s = steps[-2].about["ages_s"]
-    if any(COST in pod for pod in steps[-3].about["annotations"]) or len({age_s.bit_length() for age_s in ages_s}) > 2:
+    orders = {((age_s + late_s) * 10**9).bit_length() for age_s in ages_s for late_s in (0, LATE_S)}
+    if any(COST in pod for pod in steps[-3].about["annotations"]) or len(orders) > 1:
         return False
     count = steps[-1].about["spec"]["replicas"]
     uids = moment.fleet_before["marks"].get(title, {})

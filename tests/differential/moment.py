@@ -32,7 +32,7 @@ class Moment:
         """Those about an owner, since it was created last."""
         found: list[Step] = []
         for step in self.steps:
-            if f"{step.about.get('kind', '')}/{step.about.get('name', '')}" == title:
+            if title_of(step) == title:
                 found = [] if step.what == "create_owner" else found
                 found.append(step)
         return found
@@ -41,8 +41,7 @@ class Moment:
         """All steps since an owner was created last."""
         found: list[Step] = []
         for step in self.steps:
-            is_its = f"{step.about.get('kind', '')}/{step.about.get('name', '')}" == title
-            found = [] if is_its and step.what == "create_owner" else [*found, step]
+            found = [] if title_of(step) == title and step.what == "create_owner" else [*found, step]
         return found
 
 
@@ -52,6 +51,11 @@ class Explanation:
 
     id: str
     covers: Callable[[Difference, Moment], bool]
+
+
+def title_of(step: Step) -> str:
+    """Of the owner that a step is about."""
+    return f"{step.about.get('kind', '')}/{step.about.get('name', '')}"
 
 
 def pods(taken: Snapshot, title: str) -> list[Obj]:
