@@ -12,10 +12,10 @@ from typing import Any
 
 import orjson
 
+from differential.scene import REFUSED
 from differential.snapshot import Snapshot
 
 Obj = dict[str, Any]
-REFUSED = "Warning FailedCreate"
 GENERATION = "pod-template-generation"
 _TOLD_ENOUGH = 20
 """Events of the other side when one has told all that it tells of an object."""

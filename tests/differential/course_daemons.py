@@ -49,6 +49,9 @@ class Daemons:
             (self._succeed, 1),
             (self._quota, 1),
             (self._disowned, 2),
+            (self._move, 3),
+            (self._flicker, 2),
+            (self._duplicate, 1),
         ]
         for _ in range(self._dice.randint(2, 4)):
             yield self._node_made()
@@ -200,6 +203,25 @@ class Daemons:
     def _disowned(self) -> Steps:
         """A pod loses its owner by hand, and is adopted again."""
         yield self._step("disown_pod", index=self._dice.randint(0, 5))
+
+    def _move(self) -> Steps:
+        """The template asks for other nodes, or tolerates more or less."""
+        if self._dice.random() < 0.7:
+            self._about["nodes"] = {"role": self._dice.choice("ab")}
+        else:
+            self._about["tolerate"] = self._dice.choice((["maintenance"], ["other"], ["maintenance", "other"]))
+        yield self._rolled()
+
+    def _flicker(self) -> Steps:
+        """Pods stop being ready, and are ready again."""
+        count = self._dice.randint(1, 3)
+        yield self._step("annotate_pods", annotations=[{NEVER_READY: "true"}] * count)
+        yield self._step("annotate_pods", annotations=[{NEVER_READY: None}] * count)
+
+    def _duplicate(self) -> Steps:
+        """Somebody writes the newest revision a second time, under another name and a higher number."""
+        self._strange += 1
+        yield self._step("duplicate_revision", suffix=f"dup{self._strange}")
 
     # -- parts -------------------------------------------------------------------------------------
 

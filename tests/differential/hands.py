@@ -18,11 +18,11 @@ from cluster.answer import Answer
 from cluster.client import Client, PatchType
 from cluster.resources import CONTROLLERREVISIONS, EVENTS, NAMESPACES, NODES, PODS, Resource
 from differential import manifests
-from differential.reading import ENDED, is_active, is_deleting, is_owned, phase, status, taints
+from differential.reading import ENDED, HASH, is_active, is_deleting, is_owned, phase, status, taints
 from differential.scene import QUOTAS, Scenes
 
 Obj = dict[str, Any]
-SEEN_WITHIN_S = 60.0
+SEEN_WITHIN_S = 180.0
 COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
@@ -89,9 +89,7 @@ class Hands:
 
     async def undo(self, kind: str, name: str, back: int) -> None:
         """As `kubectl rollout undo`: to the revision so many before the newest, or the oldest there is."""
-        owner = self._owner(kind, name)
-        found = [each for each in self._scene.all("ControllerRevision") if is_owned(each, owner)]
-        found.sort(key=lambda each: int(each["revision"]))
+        found = self._revisions(kind, name)
         if len(found) < 2:
             return
         chosen = found[max(0, len(found) - 1 - back)]
@@ -142,7 +140,7 @@ class Hands:
             if (pod["metadata"].get("labels") or {}).get("app") == app:
                 await self._patch(PODS, pod["metadata"]["name"], {"metadata": {"labels": labels}}, PatchType.MERGE)
 
-    async def annotate_pods(self, kind: str, name: str, annotations: list[dict[str, str]]) -> None:
+    async def annotate_pods(self, kind: str, name: str, annotations: list[dict[str, str | None]]) -> None:
         """The first pods, one dictionary each."""
         for pod, more in zip(self._pods(kind, name), annotations, strict=False):
             await self._patch(PODS, pod["metadata"]["name"], {"metadata": {"annotations": more}}, PatchType.MERGE)
@@ -227,36 +225,29 @@ class Hands:
         await self.drop_quota()
         await self._touch(kind, name)
 
-    async def replace_within_quota(self, kind: str, name: str, index: int) -> None:
-        """Delete a pod, and when quota has room for another, wake the owner."""
-        pod = self._pod(kind, name, index)
-        if pod is None:
-            return
-        before = len(self._pods(kind, name))
-        await self.delete_pod(kind, name, index)
+    async def orphan_revision(self, kind: str, name: str, index: int) -> None:
+        """Take the owner reference of a set's n-th revision away; it is adopted again."""
+        found = self._revisions(kind, name)
+        chosen = found[index % len(found)]
+        body = {"metadata": {"ownerReferences": None}}
+        await self._patch(CONTROLLERREVISIONS, chosen["metadata"]["name"], body, PatchType.MERGE)
 
-        def has_room() -> bool:
-            said = status(self._scene.get("ResourceQuota", "quota") or {})
-            filled = int(said["used"]["pods"]) >= int(said["hard"]["pods"])
-            return not filled or len(self._pods(kind, name)) >= before
+    async def duplicate_revision(self, kind: str, name: str, suffix: str) -> None:
+        """The newest once more, with `suffix` for its hash and the next number."""
+        newest = self._revisions(kind, name)[-1]
+        meta = newest["metadata"]
+        copied = {field: meta[field] for field in ("ownerReferences", "annotations") if field in meta}
+        digest = {HASH: suffix}
+        made = {"name": f"{name}-{suffix}", "labels": {**meta["labels"], **digest}, **copied}
+        body = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": made, "data": newest["data"]}
+        await self._create(CONTROLLERREVISIONS, {**body, "revision": int(newest["revision"]) + 1})
 
-        await self._until(has_room, "room within the quota")
-        await self._touch(kind, name)
+    # -- inside ------------------------------------------------------------------------------------
 
     async def _touch(self, kind: str, name: str) -> None:
         """A change of the spec that asks for nothing."""
         seconds = self._owner(kind, name)["spec"].get("minReadySeconds", 0)
         await self.change_spec(kind, name, {"minReadySeconds": 1 if seconds == 0 else seconds - 1})
-
-    async def orphan_revision(self, kind: str, name: str, index: int) -> None:
-        """Take the owner reference of a set's n-th revision away; it is adopted again."""
-        owner = self._owner(kind, name)
-        found = [each for each in self._scene.all("ControllerRevision") if is_owned(each, owner)]
-        chosen = sorted(found, key=lambda each: int(each["revision"]))[index % len(found)]
-        body = {"metadata": {"ownerReferences": None}}
-        await self._patch(CONTROLLERREVISIONS, chosen["metadata"]["name"], body, PatchType.MERGE)
-
-    # -- inside ------------------------------------------------------------------------------------
 
     def _owner(self, kind: str, name: str) -> Obj:
         found = self._scene.get(kind, name)
@@ -275,6 +266,12 @@ class Hands:
     def _pod(self, kind: str, name: str, index: int) -> Obj | None:
         found = self._pods(kind, name)
         return found[index % len(found)] if found else None
+
+    def _revisions(self, kind: str, name: str) -> list[Obj]:
+        """Those of a DaemonSet, in the order of their numbers."""
+        owner = self._owner(kind, name)
+        found = [each for each in self._scene.all("ControllerRevision") if is_owned(each, owner)]
+        return sorted(found, key=lambda each: int(each["revision"]))
 
     def _is_active(self, pod: Obj) -> bool:
         now = self._scene.get("Pod", pod["metadata"]["name"])

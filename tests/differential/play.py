@@ -27,9 +27,9 @@ class Patience:
     have to come to rest."""
 
     quiet: float = 0.4
-    agree: float = 6.0
+    agree: float = 15.0
     meant: float = 0.8
-    settle: float = 90.0
+    settle: float = 240.0
 
 
 @dataclass

@@ -26,7 +26,8 @@ from differential.reading import (
     stays,
     target,
 )
-from differential.scene import OWNERS, Scene
+from differential.scene import OWNERS, REFUSED, Scene
+from differential.snapshot import SPAM_BURST
 
 Obj = dict[str, Any]
 LONG_S = 60
@@ -50,7 +51,7 @@ def _reasons(scene: Scene) -> Iterator[str]:
     room = _room(scene, pods)
     for owner in owners:
         name = f"{owner['kind']} {owner['metadata']['name']}"
-        for reason in _of_owner(owner, owners, pods, nodes, room):
+        for reason in _of_owner(owner, owners, pods, nodes, room, is_refused=_is_refused(scene, owner)):
             yield f"{name}: {reason}"
 
 
@@ -60,6 +61,12 @@ def _room(scene: Scene, pods: list[Obj]) -> int | None:
     if quota is None:
         return None
     return int(quota["spec"]["hard"]["pods"]) - sum(phase(pod) not in ENDED for pod in pods)
+
+
+def _is_refused(scene: Scene, owner: Obj) -> bool:
+    """Whether an event tells of a refused create, or none can, after all that were told."""
+    told = scene.told[owner["metadata"]["uid"]]
+    return told.total() >= SPAM_BURST or any(reason == REFUSED for reason, _ in told)
 
 
 def _of_references(scene: Scene, pods: list[Obj], owners: list[Obj]) -> Iterator[str]:
@@ -101,7 +108,9 @@ def _takes(node: Obj, pod: Obj) -> bool:
     return comes(pod, node) and (is_daemon or not node["spec"].get("unschedulable"))
 
 
-def _of_owner(owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], room: int | None) -> Iterator[str]:
+def _of_owner(
+    owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], room: int | None, *, is_refused: bool
+) -> Iterator[str]:
     if is_deleting(owner):
         yield "is being deleted"
         return
@@ -116,7 +125,7 @@ def _of_owner(owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], 
             yield f"pod {pod['metadata']['name']} is to be adopted"
     owned = [pod for pod in pods if is_owned(pod, owner)]
     if owner["kind"] == "DaemonSet":
-        yield from _of_daemonset(owner, owned, nodes, has_quota=room is not None)
+        yield from _of_daemonset(owner, owned, nodes, has_quota=room is not None, is_refused=is_refused)
     else:
         yield from _of_replicas(owner, [pod for pod in owned if is_active(pod)], room)
 
@@ -140,7 +149,9 @@ def _of_replicas(owner: Obj, active: list[Obj], room: int | None) -> Iterator[st
         yield "pods are to become available"
 
 
-def _of_daemonset(owner: Obj, owned: list[Obj], nodes: list[Obj], *, has_quota: bool) -> Iterator[str]:
+def _of_daemonset(
+    owner: Obj, owned: list[Obj], nodes: list[Obj], *, has_quota: bool, is_refused: bool
+) -> Iterator[str]:
     template, said = owner["spec"]["template"], status(owner)
     there = {target(pod): pod for pod in owned}
     on_node = Counter(target(pod) for pod in owned if not is_deleting(pod))
@@ -157,6 +168,8 @@ def _of_daemonset(owner: Obj, owned: list[Obj], nodes: list[Obj], *, has_quota: 
     if any(phase(pod) == "Failed" and not is_deleting(pod) for pod in owned):
         yield "a failed pod is to be replaced"
     if missing and has_quota:
+        if not is_refused:
+            yield f"nobody was told that there is no pod on {missing[0]}"
         return  # what the status says then is up to the controller
     desired = said.get("desiredNumberScheduled", 0)
     if desired != len(wanted):

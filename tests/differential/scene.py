@@ -31,6 +31,8 @@ SCENARIO = "differential.scenario"
 """Label of nodes: whose they are."""
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 OWNERS = (REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)
+REFUSED = "Warning FailedCreate"
+"""Type and reason of the event about a refused create."""
 WATCHED = (NODES, PODS, *OWNERS, CONTROLLERREVISIONS, EVENTS, QUOTAS)
 
 
