@@ -1,7 +1,7 @@
 """The one node of a Redis Cluster that a shard lives on: the master of the slot of its hash tag.
 
 All keys of a shard have the tag, so a client speaks to one node and never follows a redirection: to be redirected means
-that the slot has moved, and with it the epoch has ended.
+that the slot has moved, and with it the epoch has ended. A master that was replaced, or is cut off, says so by itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def slot_of(shard: str) -> int:
 class SlotFinder:
     """``url`` is of the kind CLUSTER; its servers are asked, and those they tell of when none of them answers."""
 
-    master_only = True
+    asked_every_s = 0.0
 
     def __init__(self, url: RedisUrl, shard: str, tls: TlsFiles, timeout_s: float) -> None:
         self._slot = slot_of(shard)

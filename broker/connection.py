@@ -22,7 +22,7 @@ from broker.cluster_slot import SlotFinder
 from broker.finding import Finder
 from broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
 from broker.sentinel import SentinelFinder
-from broker.server_connection import Encrypted, EncryptedFound, Local, Plain, PlainFound, RunGuard, greeting
+from broker.server_connection import Encrypted, EncryptedFound, Found, Local, Plain, PlainFound, RunGuard, greeting
 from broker.tls import NO_FILES, TlsFiles
 
 __all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "pool_of"]
@@ -102,6 +102,7 @@ class _Client(redis.Redis):
     def __init__(self, pool: redis.ConnectionPool) -> None:
         super().__init__(connection_pool=pool)
         self._kept: Any = None
+        self._found = issubclass(pool.connection_class, Found)
         self._kept_by_pid = 0
         self._in_use = threading.Lock()
 
@@ -128,6 +129,8 @@ class _Client(redis.Redis):
             return self._kept
         try:
             fresh = not self._kept.should_reconnect() and not self._kept.can_read()
+            if fresh and self._found:
+                self._kept.connect()  # it asks whether the server is still the one
         except (RedisConnectionError, RedisTimeoutError, OSError):
             fresh = False
         if not fresh:

@@ -19,8 +19,8 @@ Place = tuple[str, int]
 class Finder(Protocol):
     """Asked for each new connection, from any thread."""
 
-    master_only: bool
-    """Whether a server found has to prove that it is a master."""
+    asked_every_s: float
+    """How often an open connection asks whether it still leads to the right server; 0: never, the server would tell."""
 
     def find(self) -> Place:
         """Host and port. Raises RedisError where nobody tells."""

@@ -1,7 +1,8 @@
 """The master that Sentinels name, asked anew for every connection.
 
 A Sentinel may be behind the others, so a server that was found has to prove itself: its role first, then, by the guard,
-that it is the server of our epoch.
+that it is the server of our epoch. A master that was replaced goes on answering until a Sentinel tells it so, which
+takes ten seconds (upstream: src/sentinel.c, +convert-to-slave), so open connections ask as well.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from broker.tls import TlsFiles
 class SentinelFinder:
     """``url`` is of the kind SENTINEL."""
 
-    master_only = True
+    asked_every_s = 1.0
 
     def __init__(self, url: RedisUrl, tls: TlsFiles, timeout_s: float) -> None:
         self._master = url.master

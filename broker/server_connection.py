@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -44,16 +45,34 @@ class _Honest:
         """Nobody showed us the way."""
 
 
-class _Finding(_Honest):
+class Found(_Honest):
     """``finder`` says where to connect, each time."""
 
     def __init__(self, *args: Any, finder: Finder, **options: Any) -> None:
         super().__init__(*args, **options)
         self._finder = finder
+        self._asked_s = 0.0
+
+    def connect(self) -> None:
+        """Also of a connection that is open: is its server still the one?"""
+        if self.is_connected and self._displaced():  # type: ignore[attr-defined]
+            self.disconnect()  # type: ignore[attr-defined]
+        super().connect()  # type: ignore[misc]
 
     def _connect(self) -> Any:
+        self._asked_s = time.monotonic()
         self.host, self.port = self._finder.find()
         return super()._connect()  # type: ignore[misc]
+
+    def _displaced(self) -> bool:
+        every_s, now_s = self._finder.asked_every_s, time.monotonic()
+        if not every_s or now_s - self._asked_s < every_s:
+            return False
+        self._asked_s = now_s
+        try:
+            return bool(self._finder.find() != (self.host, self.port))
+        except RedisError:
+            return False  # nobody to ask: what this connection was proved to be still holds
 
     def _misled(self) -> None:
         self._finder.misled()
@@ -71,27 +90,25 @@ class Local(_Honest, UnixDomainSocketConnection):
     """A Unix socket."""
 
 
-class PlainFound(_Finding, Connection):
+class PlainFound(Found, Connection):
     """TCP to where a finder says."""
 
 
-class EncryptedFound(_Finding, SSLConnection):
+class EncryptedFound(Found, SSLConnection):
     """TLS to where a finder says; the name verified is the one it said."""
 
 
 def greeting(guard: RunGuard | None, finder: Finder | None) -> Callable[[AbstractConnection], None]:
     """What a connection does before its first command: log in, prove to be a master, prove to be the epoch's server."""
-    master_only = finder is not None and finder.master_only
 
     def greet(connection: AbstractConnection) -> None:
         connection.on_connect()  # type: ignore[no-untyped-call]
         guarded = guard is not None and guard.expected is not None
-        if not guarded and not master_only:
+        if not guarded and finder is None:
             return
         try:
             told = server_facts.ask_on(connection, *server_facts.LIFE)
-            if master_only and not server_facts.is_master(told):
-                assert finder is not None
+            if finder is not None and not server_facts.is_master(told):
                 finder.misled()
                 host, port = connection.__dict__["_host"], connection.__dict__["port"]
                 raise RedisConnectionError(f"{host}:{port} is no master now")
