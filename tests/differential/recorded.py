@@ -24,7 +24,7 @@ def pod(name: str, owner: Obj | None, **about: Any) -> Obj:
         if about.get(field):
             meta[field] = about[field]
     if owner:
-        meta["ownerReferences"] = [owner]
+        meta["ownerReferences"] = [dict(owner)]
     if about.get("deleting"):
         meta["deletionTimestamp"] = _BORN
     spec: Obj = {"nodeName": about.get("node", "n"), "containers": [{"name": "c", "image": about.get("image", "i:1")}]}
@@ -70,11 +70,16 @@ def event(about: str, reason: str, count: int = 1, message: str = "m") -> Obj:
     }
 
 
+def scene(*objects: tuple[str, Obj], events: tuple[Obj, ...] = ()) -> Scene:
+    """Of objects, each with its kind."""
+    made = Scene()
+    for kind, obj in objects:
+        made.objects[kind][obj["metadata"]["name"]] = obj
+    for each in events:
+        made.hear(each, None)
+    return made
+
+
 def snapshot(*objects: tuple[str, Obj], events: tuple[Obj, ...] = ()) -> Snapshot:
     """Of objects, each with its kind."""
-    scene = Scene()
-    for kind, obj in objects:
-        scene.objects[kind][obj["metadata"]["name"]] = obj
-    for each in events:
-        scene.hear(each, None)
-    return take(scene)
+    return take(scene(*objects, events=events))

@@ -1,0 +1,148 @@
+"""Whether there is nothing left to wait for: a side at rest, and every sign that it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from differential.quiet import unsettled
+from differential.reading import NEVER_READY
+from differential.recorded import event, owner, pod, reference, scene
+
+Obj = dict[str, Any]
+There = dict[str, tuple[str, Obj]]
+RS, DS = reference("ReplicaSet", "web"), reference("DaemonSet", "agent")
+COUNTS = {"replicas": 2, "readyReplicas": 2, "availableReplicas": 2, "observedGeneration": 1}
+DAEMONS = {"desiredNumberScheduled": 2, "currentNumberScheduled": 2, "numberReady": 2, "numberAvailable": 2}
+ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
+
+
+def node(name: str, **spec: Any) -> tuple[str, Obj]:
+    meta = {"name": name, "labels": {"role": "a"}, "creationTimestamp": "2026-01-02T03:04:05Z"}
+    return "Node", {"metadata": meta, "spec": spec}
+
+
+def objects() -> There:
+    """Two pods of a ReplicaSet and two of a DaemonSet, all well."""
+    template = {"spec": {"nodeSelector": {"role": "a"}}}
+    daemons = {**DAEMONS, "updatedNumberScheduled": 2, "observedGeneration": 1}
+    by_app = {"selector": {"matchLabels": {"app": "agent"}}, "updateStrategy": ROLLING, "template": template}
+    return {
+        "n1": node("n1"),
+        "n2": node("n2"),
+        "web": (
+            "ReplicaSet",
+            owner("ReplicaSet", "web", {**COUNTS}, replicas=2, selector={"matchLabels": {"app": "web"}}),
+        ),
+        "web-1": ("Pod", pod("web-1", RS, labels={"app": "web"}, node="n1")),
+        "web-2": ("Pod", pod("web-2", RS, labels={"app": "web"}, node="n1")),
+        "agent": ("DaemonSet", owner("DaemonSet", "agent", daemons, **by_app)),
+        "agent-1": ("Pod", pod("agent-1", DS, labels={"app": "agent"}, node="n1")),
+        "agent-2": ("Pod", pod("agent-2", DS, labels={"app": "agent"}, node="n2")),
+    }
+
+
+def put(name: str, *path: str | int, to: Any) -> Callable[[There], None]:
+    def change(there: There) -> None:
+        target: Any = there[name][1]
+        for part in path[:-1]:
+            target = target[part]
+        target[path[-1]] = to
+
+    return change
+
+
+def less(name: str) -> Callable[[There], None]:
+    def change(there: There) -> None:
+        del there[name]
+
+    return change
+
+
+def more(name: str, kind: str, obj: Obj) -> Callable[[There], None]:
+    def change(there: There) -> None:
+        there[name] = kind, obj
+
+    return change
+
+
+FAILING = [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]
+RESTLESS = {
+    "a pod too few": less("web-2"),
+    "a pod too many": more("w", "Pod", pod("w", RS, labels={"app": "web"}, node="n1")),
+    "a generation not observed": put("web", "metadata", "generation", to=2),
+    "a status behind": put("web", "status", "replicas", to=1),
+    "not yet available": put("web", "status", "availableReplicas", to=1),
+    "an old failure": put("web", "status", "conditions", to=FAILING),
+    "an owner on its way out": put("web", "metadata", "deletionTimestamp", to="2026-01-02T03:04:05Z"),
+    "a pod on its way out": put("web-1", "metadata", "deletionTimestamp", to="2026-01-02T03:04:05Z"),
+    "a pod of an owner that is gone": put("web-1", "metadata", "ownerReferences", 0, "uid", to="gone"),
+    "a pod to be released": put("web-1", "metadata", "labels", "app", to="away"),
+    "a pod to be adopted": more("w", "Pod", pod("w", None, labels={"app": "web"}, node="n1")),
+    "a pod that has not started": put("web-1", "status", "phase", to="Pending"),
+    "a pod to be ready": put("web-1", "status", "conditions", 0, "status", to="False"),
+    "a pod to be not ready": put("web-1", "metadata", "annotations", to={NEVER_READY: "true"}),
+    "a pod to be bound": put("web-1", "spec", "nodeName", to=""),
+    "a pod on no node": put("web-1", "spec", "nodeName", to="gone"),
+    "a node without its pod": less("agent-2"),
+    "a node more": more("n3", *node("n3")),
+    "a node with two": more("a", "Pod", pod("a", DS, labels={"app": "agent"}, node="n1")),
+    "a node of others": put("n2", "metadata", "labels", "role", to="b"),
+    "a tainted node": put("n2", "spec", "taints", to=[{"key": "k", "effect": "NoExecute"}]),
+    "a node just born": put(
+        "n2", "spec", "taints", to=[{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    ),
+    "a failed daemon pod": put("agent-1", "status", "phase", to="Failed"),
+    "an update under way": put("agent", "status", "updatedNumberScheduled", to=1),
+    "a daemon status behind": put("agent", "status", "numberReady", to=1),
+}
+
+
+def reason(*changes: Callable[[There], None], events: tuple[Obj, ...] = ()) -> str:
+    there = objects()
+    for change in changes:
+        change(there)
+    return unsettled(scene(*there.values(), events=events))
+
+
+def test_at_rest() -> None:
+    assert reason() == ""
+
+
+@pytest.mark.parametrize("what", RESTLESS)
+def test_not_at_rest(what: str) -> None:
+    assert reason(RESTLESS[what])
+
+
+QUOTA = more("quota", "ResourceQuota", {"metadata": {"name": "quota"}, "spec": {"hard": {"pods": "3"}}})
+
+
+def test_pods_that_quota_refuses() -> None:
+    few = put("web", "status", to={"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1})
+    failing = put("web", "status", "conditions", to=FAILING)
+    assert reason(less("web-2"), few, QUOTA)
+    assert reason(less("web-2"), few, failing, QUOTA) == ""
+    assert reason(less("web-2"), less("agent-2"), few, failing, QUOTA), "there is room for one"
+
+
+def test_a_daemon_pod_that_quota_refuses() -> None:
+    room = more("quota", "ResourceQuota", {"metadata": {"name": "quota"}, "spec": {"hard": {"pods": "4"}}})
+    new = more("n3", *node("n3"))
+    assert reason(new, room)
+    assert reason(new, room, events=(event("agent", "FailedCreate"),)) == ""
+    assert reason(new, room, events=(event("agent", "SuccessfulCreate", 25),)) == "", "no more events can come"
+
+
+def test_an_update_that_cannot_go_on() -> None:
+    """As many nodes are without an available pod as may be."""
+    down = [
+        put("agent-1", "status", "conditions", 0, "status", to="False"),
+        put("agent-1", "metadata", "annotations", to={NEVER_READY: "true"}),
+        put("agent", "status", "numberReady", to=1),
+        put("agent", "status", "numberAvailable", to=1),
+        put("agent", "status", "updatedNumberScheduled", to=1),
+    ]
+    assert reason(*down) == ""
+    assert reason(*down, put("agent", "spec", "updateStrategy", "rollingUpdate", "maxUnavailable", to=2))
