@@ -136,7 +136,8 @@ class IngestProcess:
             for resource in RESOURCES.values()
         ]
         name = f"ingestor-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        side = RedisSide(self._redis, guard, shard=shard, dress=sealing(settings, self._clock))
+        dress = sealing(settings, self._clock)
+        side = RedisSide(self._redis, guard, shard=shard, dress=dress, client_of=self._client_of)
         layout = None
         if shard != "0":
             every_ms = settings.lease_ms // 2
@@ -154,6 +155,9 @@ class IngestProcess:
             return source
         ours = Ours(self._settings.serves, self._settings.shards)
         return ShardSource(source, ours, self._clock.mono_ms)
+
+    def _client_of(self, shard: str) -> redis.Redis:
+        return connect(self._settings.redis_url, shard=shard, tls=self._settings.redis_tls)
 
     def _lease(self, shard: str) -> ApiLease:
         return ApiLease(self._io, self._client.lease(self._settings.lease_namespace, lease_name(shard)))

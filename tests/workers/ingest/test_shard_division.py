@@ -223,7 +223,7 @@ def test_an_epoch_is_opened_only_after_the_division_was_asked_for_once_more(rig:
     assert rig.at_work() == {"0": 1}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_two_divisions_are_ever_at_work_together(redis_server: Server, seed: int) -> None:
     """Ingestors of one division after the other: killed, or asleep between any two of their steps while the next one
     takes over, and awake again; and shards whose data are lost.
@@ -233,7 +233,7 @@ def test_no_two_divisions_are_ever_at_work_together(redis_server: Server, seed: 
     rig.api.put(PODS, pod_json("team-0", "p", "u", labels={"app": "a"}))
     asleep: dict[str, int] = {}
     division, last_ms, changes = 0, 0, 0
-    for step in range(500):
+    for step in range(350):
         now_ms = rig.clock.mono_ms()
         if step % 70 == 0:  # an operator stops, or believes to have stopped, one division and starts another
             rig.processes = [each for each in rig.processes if not each.refused and rng.random() < 0.5]
