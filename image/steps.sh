@@ -16,7 +16,7 @@ case "${1:-}" in
     "${PYTHON:-python3}" -m venv "$2"
     pip_quietly "$2/bin/python" install --require-hashes --only-binary :all: --no-compile -r "$4"
     pip_quietly "$2/bin/python" install --no-deps --no-index --no-compile "$3"/oarlock-*.whl
-    pip_quietly "$2/bin/python" check
+    "$2/bin/python" -m pip check
     # The image is never added to: without pip there is nothing to add with.
     pip_quietly "$2/bin/python" uninstall --yes setuptools pip
     ;;
