@@ -17,7 +17,7 @@ _ELSEWHERE = "Script attempted to"
 
 
 _DAMAGE = re.compile(
-    r"WRONGTYPE|attempt to (?:index|call|compare|perform|concatenate|get length)|bad argument #\d"
+    r"WRONGTYPE|NOGROUP|damaged: |attempt to (?:index|call|compare|perform|concatenate|get length)|bad argument #\d"
     r"|(?:hash )?value is not (?:an integer|a valid float)|wrong number of arguments|Number of keys"
 )
 """What a script dies of that meets a value which no script wrote. What it says of its own arguments reads otherwise."""

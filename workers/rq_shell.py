@@ -15,8 +15,8 @@ import traceback
 from types import FrameType
 from typing import Any, ClassVar
 
-from redis.exceptions import RedisError
-from rq.utils import ensure_job_list, utcformat
+from redis.exceptions import RedisError, ResponseError
+from rq.utils import ensure_job_list, now, utcformat
 from rq.worker import SimpleWorker, WorkerStatus
 
 from broker.redis_broker import RedisBroker
@@ -140,8 +140,19 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def bootstrap(self, *args: Any, **options: Any) -> None:
         """As RQ's; and RQ's tools learn the queues."""
         super().bootstrap(*args, **options)
-        self.connection.sadd(KeyQueue.redis_queues_keys, *self.queue_keys())
+        try:
+            self.connection.sadd(KeyQueue.redis_queues_keys, *self.queue_keys())
+        except ResponseError as error:
+            self._silent(error)
         self._turns.start()
+
+    def register_birth(self) -> None:
+        """As RQ's. Where one of its keys is none of RQ's, the worker works unseen, until the exchange can enter it."""
+        try:
+            super().register_birth()
+        except ResponseError as error:
+            self._silent(error)
+            self.birth_date = self.last_heartbeat = now()
 
     def teardown(self) -> None:
         """As RQ's, but a silent server cannot keep a worker from leaving."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
-from broker.values import Record
+from broker.values import Change, Record
 from cluster.answer import Answer
 from controllers import slots
 from controllers.claim import Claimer
@@ -42,6 +42,9 @@ def settle(
         for each in record.deletes
         if not each.answered
     ]
+    for verb, target in record.pending_others:  # kept, they would keep the key at it for ever
+        ledger.changes += [Change.drop(verb), Change.drop(f"{verb} {target}")]
+        ledger.failed(f"the record of {owner.name} has an entry that none of ours announces: left out")
     own = {pod.uid for pod in pods if _is_of(owner, pod)}
     strange = [write for write in deletes if write.uid not in own or not write.rv]
     if strange:

@@ -163,7 +163,7 @@ for i = 1, taken do
   -- What the cache has passed is read: only the needs that still wait are kept and handed over.
   local waiting = {}
   if needs[i] then
-    for resource, rv in string.gmatch(needs[i], '(%S+)=(%S+)') do
+    for resource, rv in each_need(needs[i]) do
       local mark = redis.call('HGET', base .. 'watermark', resource)
       if not mark or newer(rv, mark) then waiting[#waiting + 1] = resource .. '=' .. rv end
     end

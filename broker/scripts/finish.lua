@@ -75,7 +75,7 @@ local function settle(plan)
   end
   if changed then
     local words = {}
-    for resource, rv in string.gmatch(redis.call('HGET', needs, plan.key) or '', '(%S+)=(%S+)') do
+    for resource, rv in each_need(redis.call('HGET', needs, plan.key) or '') do
       if not need[resource] or newer(rv, need[resource]) then need[resource] = rv end
     end
     for resource, rv in pairs(need) do

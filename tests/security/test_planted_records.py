@@ -56,6 +56,15 @@ def test_only_names_of_the_owner_are_created() -> None:
     )
 
 
+def test_an_entry_that_nobody_announces_is_dropped_and_does_not_keep_the_key_busy() -> None:
+    claim = claimed(rs(3), (), "hold 0")
+    planted = Record.parse(["owner", UID, "exec pods/a", "pending since_ms=1"])
+    plays(
+        claim._replace(record=planted),
+        "fails (the record of web has an entry that none of ours announces: left out), retry: drop exec ; drop exec a",
+    )
+
+
 def test_a_name_of_another_owner_or_node_is_none_of_ours() -> None:
     replicas, daemons, owner = CONTROLLERS["replicaset"], CONTROLLERS["daemonset"], rs(3)
     assert _named_by(owner, WEB_SLOTS.name(26**4), None, replicas)

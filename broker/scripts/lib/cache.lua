@@ -1,10 +1,11 @@
 -- A cached object is "rv uid [seal]\nindex entries\nwake keys\nblob": the first three lines are for scripts, the rest is for readers.
 
 local function head(value)
-  local rv, uid, at = string.match(value, '^(%S+) (%S*)[^\n]*\n()')
-  local stop = string.find(value, '\n', at, true)
+  local stop = string.find(value, '\n', 1, true)
+  local rv, uid = string.match(string.sub(value, 1, stop - 1), '^(%S+) (%S*)')
   local stop2 = string.find(value, '\n', stop + 1, true)
-  return rv, uid, string.sub(value, at, stop - 1), string.sub(value, stop + 1, stop2 - 1), stop2
+  local stop3 = string.find(value, '\n', stop2 + 1, true)
+  return rv, uid, string.sub(value, stop + 1, stop2 - 1), string.sub(value, stop2 + 1, stop3 - 1), stop3
 end
 
 -- Whether the parts of an object can be told apart again once they are stored as one value. The uid may bring a seal with it.
@@ -18,7 +19,18 @@ local function newer(a, b)
   return a > b
 end
 
-local function generation(resource) return redis.call('HGET', base .. 'generation', resource) or '0' end
+-- The words "resource=rv" of a key's needs. Searching a long text for them takes the square of its length: nobody writes one.
+local function each_need(text)
+  if #text > 4096 then error('damaged: needs of a key') end
+  return string.gmatch(text, '(%S+)=(%S+)')
+end
+
+-- A name that no stager would give says that somebody else wrote there: what is read under it is nothing, for every owner.
+local function generation(resource)
+  local gen = redis.call('HGET', base .. 'generation', resource) or '0'
+  if #gen > 64 or string.find(gen, '[^%w%-]') then error('damaged: generation of ' .. resource) end
+  return gen
+end
 
 -- Who stages a list of the resource, and until when nobody else may.
 local function staging(resource)

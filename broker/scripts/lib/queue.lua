@@ -37,10 +37,12 @@ local function hurry()
 end
 
 -- client-go's Add: idle is queued, running is remembered, all else is arranged already.
+local ARRANGED = {queued = true, ['running+'] = true, parked = true}
 local function add(queue, key)
   local state = redis.call('HGET', base .. queue .. ':state', key)
   if not state then append(queue, key) return 1 end
-  if state == 'running' then redis.call('HSET', base .. queue .. ':state', key, 'running+') end
+  if state == 'running' then redis.call('HSET', base .. queue .. ':state', key, 'running+')
+  elseif not ARRANGED[state] then error('damaged: state of a key') end
   return 0
 end
 

@@ -1,0 +1,320 @@
+"""A whole fleet on one thread and one clock moved by hand, over a real Redis: an ingestor, a supervisor's tender, a
+genuine RQ worker with the real engine, and a scripted cluster that does what it is told. What would end a process in
+the field is noted, and the process started anew.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import orjson
+import redis
+from ingest_api import PODS, REPLICASETS, ScriptedApi, replicaset_json
+from ingest_rig import TEST_CLOCK, Process, Rig, Server, Side
+from rq.exceptions import StopRequested
+from rq.worker import WorkerStatus
+
+from broker import epoch
+from broker.embedded_redis import EmbeddedRedis
+from broker.epoch import Seen
+from broker.protocol import Broker
+from broker.redis_broker import RedisBroker
+from broker.values import Batch, BrokerUnreachable, EpochOver
+from cluster.answer import Answer
+from controllers.slots import index_of
+from tests.review.quiet_api import QuietApi
+from workers.engine import Engine
+from workers.exit_code import ExitCode
+from workers.metrics.turn_counts import TurnCounts
+from workers.rq_worker import FleetWorker
+from workers.seat import Seat
+from workers.settings import Settings
+from workers.signing import Key, Sealer
+from workers.signing_broker import SealedBroker
+from workers.signing_refusals import Refusals
+from workers.steps import Listed, Write
+from workers.tending import REFUSALS, Tender
+from workers.turn_slots import TurnSlots
+
+QUEUE, KEY, UID = "replicaset", "default/web", "uid-web"
+SETTINGS = Settings(lease_ms=1_500, renew_every_ms=400, request_timeout_ms=200)
+"""After a lost epoch, writes that may still land are waited for for 2.9 s."""
+STEP_MS = 100
+LABELS = {"app": "web"}
+KEYRING = (Key("0a0a", bytes(range(32))),)
+
+
+class ClusterApi(QuietApi):
+    """A worker's way to the scripted cluster. ``wrong``: writes that no worker in its right mind would send."""
+
+    def __init__(self, api: ScriptedApi) -> None:
+        self._api, self._made = api, 0
+        self.wrong: list[str] = []
+        self.most_pods = 0
+        """At any moment so far."""
+
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+        return [self._one(write) for write in writes]
+
+    def _one(self, write: Write) -> Answer:
+        key = f"{write.namespace}/{write.name}"
+        there = self._api.objects[write.resource].get(key)
+        match write.verb:
+            case "create":
+                if there is not None:
+                    return self._status(409, "AlreadyExists")
+                return self._create(write, key)
+            case "delete":
+                meta = there["metadata"] if there is not None else {}
+                if there is None:
+                    return self._status(404, "NotFound")
+                if (meta["uid"], meta["resourceVersion"]) != (write.uid, write.rv):
+                    return self._status(409, "Conflict")
+                if [ref["uid"] for ref in meta.get("ownerReferences", ())] != [UID]:
+                    self.wrong.append(f"delete of {key}, which is nobody's of ours")
+                return Answer(200, orjson.dumps({"metadata": {"resourceVersion": str(self._api.delete(PODS, key))}}))
+            case "status":
+                if there is None:
+                    return self._status(404, "NotFound")
+                body = orjson.loads(write.body)
+                if body["metadata"]["resourceVersion"] != there["metadata"]["resourceVersion"]:
+                    return self._status(409, "Conflict")
+                self._api.put(REPLICASETS, {**there, "status": body["status"]})
+                return Answer(200, orjson.dumps(self._api.objects[REPLICASETS][key]))
+        self.wrong.append(f"{write.verb} of {write.resource} {key}")
+        return self._status(403, "Forbidden")
+
+    def _create(self, write: Write, key: str) -> Answer:
+        body = orjson.loads(write.body)
+        owner = self._api.objects[REPLICASETS][KEY]
+        if body["spec"] != owner["spec"]["template"]["spec"] or write.resource != PODS:
+            self.wrong.append(f"create of {key} from another template: {body['spec']}")
+        if index_of("web", UID, write.name) is None:
+            self.wrong.append(f"create of {key}, which is no name of the owner's")
+        self._made += 1
+        body["metadata"] |= {"uid": f"pod-{self._made}", "namespace": write.namespace}
+        self._api.put(PODS, {**body, "status": {"phase": "Running"}})
+        self.most_pods = max(self.most_pods, len(self._api.objects[PODS]))
+        return Answer(201, orjson.dumps(self._api.objects[PODS][key]))
+
+    @staticmethod
+    def _status(code: int, reason: str) -> Answer:
+        return Answer(code, orjson.dumps({"kind": "Status", "status": "Failure", "reason": reason, "message": reason}))
+
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+        found = [self._api.objects[resource].get(f"{namespace}/{name}") for name in names]
+        return [self._status(404, "NotFound") if each is None else Answer(200, orjson.dumps(each)) for each in found]
+
+    def list_live(self, resource: str, namespace: str) -> Listed:
+        return Listed(str(self._api.rv), list(self._api.raw_at(resource, self._api.rv).values()))
+
+
+class NoTimer:
+    """The fleet below looks often enough."""
+
+    def start(self) -> socket.socket:
+        return None  # type: ignore[return-value]
+
+    def take(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+class SealingSide(Side):
+    """As an ingestor with a signing key has it."""
+
+    def broker(self, seen: Seen) -> Broker:  # type: ignore[override]
+        return sealed(super().broker(seen))
+
+
+def sealed(broker: RedisBroker) -> Broker:
+    return SealedBroker(broker, Sealer(KEYRING, f"oarlock {broker.keys.base}"), Refusals(lambda: 0))
+
+
+class Fleet:
+    """``crashes``: what ended a process that should have lived. ``leaves``: workers that went in good order."""
+
+    def __init__(self, redis_server: EmbeddedRedis, *, seals: bool = False, replicas: int = 3) -> None:
+        self.redis, self._seals = redis_server, seals
+        self.rig = Rig(Server(redis_server.url("admin")), settings=SETTINGS)
+        self.admin = self.rig.server.admin
+        self.clock, self.api = self.rig.clock, self.rig.api
+        self.cluster = ClusterApi(self.api)
+        self.crashes: list[str] = []
+        self.leaves: list[str] = []
+        self.bugs: list[str] = []
+        self.worker: FleetWorker | None = None
+        self.tender: Tender | None = None
+        self.broker: RedisBroker | None = None
+        self._seen: Seen | None = None
+        self._holders = 0
+        self.want(replicas)
+        self._ingestor("a")
+        self.run(3_000)
+        assert self.healthy(), self.story()
+
+    # -- the cluster -------------------------------------------------------------------------------------------------
+
+    def want(self, replicas: int) -> None:
+        self.api.put(REPLICASETS, replicaset_json("default", "web", UID, labels=LABELS, replicas=replicas))
+        self.replicas = replicas
+
+    @property
+    def most_pods(self) -> int:
+        return self.cluster.most_pods
+
+    @property
+    def pods(self) -> list[str]:
+        return sorted(self.api.objects[PODS])
+
+    def healthy(self) -> bool:
+        """The epoch is open, the pods are those asked for, and the key is at rest."""
+        if len(self.pods) != self.replicas or self.broker is None or self.worker is None:
+            return False
+        try:
+            seen = epoch.current(self.admin)
+            busy = self.admin.hexists(self.broker.keys.state(QUEUE), KEY)
+        except (redis.ResponseError, BrokerUnreachable):
+            return False
+        return seen.epoch == self.broker.epoch and seen.intact and seen.phase == "OPEN" and not busy
+
+    def forget_history(self) -> None:
+        """Of the cluster: what is kept of it is read again at each step."""
+        self.run(500)
+        for resource, objects in self.api.objects.items():
+            read = min(int(process.feeds[resource].position or 0) for process in self.rig.processes)
+            unread = [event for event in self.api.events[resource] if event[0] > read]
+            first = min((event[0] for event in unread), default=self.api.rv + 1)
+            there = sorted(
+                (int(obj["metadata"]["resourceVersion"]), "ADDED", key, orjson.dumps(obj))
+                for key, obj in objects.items()
+            )
+            self.api.events[resource] = [event for event in there if event[0] < first] + unread
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def run(self, ms: int, *, until_healthy: bool = False) -> bool:
+        """Let so much time pass. Returns whether all is well in the end; ends then, if asked."""
+        for _ in range(0, ms, STEP_MS):
+            self.step()
+            if until_healthy and self.healthy():
+                return True
+        return self.healthy()
+
+    def step(self) -> None:
+        self.rig.advance(STEP_MS)
+        for at, process in enumerate(self.rig.processes):
+            process.catch_up()
+            try:
+                for _ in range(60):
+                    if process.round() > 0:
+                        break
+            except Exception as error:
+                self.crashes.append(f"ingestor: {type(error).__name__}: {error}"[:300])
+                self._ingestor(process.name, at)
+        self._supervise()
+        if self.worker is not None:
+            self._work(self.worker)
+
+    def _ingestor(self, name: str, at: int | None = None) -> None:
+        process = Process(self.rig, name)
+        if self._seals:
+            process.side = SealingSide(self.rig.server, process.client)
+            process.keeper._redis = process.side
+        if at is None:
+            self.rig.processes.append(process)
+        else:
+            self.rig.processes[at] = process
+
+    def _supervise(self) -> None:
+        try:
+            if self.tender is None:
+                self._seek()
+            if self.tender is not None:
+                self._tend(self.tender)
+        except EpochOver:
+            self.worker = self.tender = self.broker = None
+        except Exception as error:
+            self.crashes.append(f"supervisor: {type(error).__name__}: {error}"[:300])
+
+    def _seek(self) -> None:
+        try:
+            seen = epoch.current(self.admin)
+        except REFUSALS:
+            return
+        if not seen.intact:
+            return
+        broker = RedisBroker(self.admin, seen.epoch, clock=TEST_CLOCK)
+        try:
+            broker.look("")
+        except EpochOver:
+            return
+        self._seen, self.broker = seen, broker
+        self.tender = Tender(broker, NoTimer(), SETTINGS, self.clock)
+
+    def _tend(self, tender: Tender) -> None:
+        holder = self.worker._seat.holder if self.worker is not None else ""
+        lost = tender.tend([holder] if holder else [])
+        if tender.expired(self.clock.mono_ms()) or lost:
+            self.worker = None
+            tender.release(holder)
+        if self.worker is None and tender.answered and not tender.expired(self.clock.mono_ms()):
+            self._holders += 1
+            holder = f"w{self._holders}"
+            try:
+                tender.register(holder, "s", [QUEUE])
+            except REFUSALS:
+                return
+            self.worker = self._new_worker(holder)
+
+    def _new_worker(self, holder: str) -> FleetWorker:
+        assert self._seen is not None
+        assert self.broker is not None
+        client = redis.Redis.from_url(self.redis.url("worker"), protocol=2)
+        seat = Seat(holder, "s", self._seen, TurnSlots(1)[0])
+        worker = FleetWorker([QUEUE], holder, connection=client, settings=SETTINGS, clock=self.clock, seat=seat)
+        worker._seat, worker._broker, worker._counts = seat, self.broker, TurnCounts(seat.counts)
+        broker: Broker = sealed(self.broker) if self._seals else self.broker
+        worker._engine = Engine(broker, self.cluster, SETTINGS, self.clock, [QUEUE])  # type: ignore[assignment]
+        return worker
+
+    def _work(self, worker: FleetWorker) -> None:
+        try:
+            if worker.birth_date is None:
+                worker.register_birth()
+            worker._look_around(WorkerStatus.IDLE)
+            for _ in range(4):
+                reply = worker._claim()
+                if not isinstance(reply, Batch):
+                    break
+                worker.execute_job(reply, worker._queue_of[reply.queue])
+        except StopRequested:
+            self.leaves.append(ExitCode(worker.exit_code).name)
+            self._bury(worker)
+        except Exception as error:
+            self.crashes.append(f"worker: {type(error).__name__}: {error}"[:300])
+            self._bury(worker)
+
+    def _bury(self, worker: FleetWorker) -> None:
+        self.worker = None
+        if self.tender is not None:
+            try:
+                self.tender.release(worker._seat.holder)
+            except EpochOver:
+                self.tender = self.broker = None
+
+    # -- for messages ------------------------------------------------------------------------------------------------
+
+    def story(self) -> dict[str, Any]:
+        number = self.rig.server.epoch() if not self.crashes else "?"
+        return {
+            "epoch": number,
+            "pods": len(self.pods),
+            "wanted": self.replicas,
+            "crashes": self.crashes[-5:],
+            "leaves": self.leaves[-5:],
+            "wrong": self.cluster.wrong,
+        }
