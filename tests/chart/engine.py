@@ -1,7 +1,7 @@
 """The chart through Helm's own engine: loaded once, rendered for one Kubernetes version, offline.
 
-`helm_python` is Helm's Go SDK as a shared library (extra `chart`). Where it is missing the importing module is skipped
-with a reason, and fails in CI.
+`helm_python` is Helm's Go SDK as a shared library (extra `chart`, with what validates). Where they are missing the
+importing module is skipped with a reason, and fails in CI.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import yaml
 
 try:
     import helm_python
+    import jsonschema  # noqa: F401
     from helm_python import _native
+    from kubernetes_validate import utils as kubernetes_schemas  # noqa: F401
 except ImportError:
     if os.environ.get("CI") == "true":
         raise

@@ -11,14 +11,13 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import helm_python
 import pytest
 import yaml
 from realserver.accounts import kubectl
 from realserver.server import RealServer
 
 from chart.custom_kinds import SCHEMAS
-from chart.engine import CHART, CI_VALUES, NEEDED, Obj, ci_values, merged, render
+from chart.engine import CHART, CI_VALUES, NEEDED, Obj, ci_values, helm_python, merged, render
 
 pytestmark = [
     pytest.mark.kubectl,

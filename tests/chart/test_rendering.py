@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from chart.engine import CI_VALUES, NEEDED, NEWEST, OLDEST, ci_values, lint, merged, render
+from chart.engine import CHART, CI_VALUES, NEEDED, NEWEST, OLDEST, ci_values, helm_python, lint, merged, render
 
 BY_NAME = pytest.mark.parametrize("path", CI_VALUES, ids=lambda path: path.name.removesuffix("-values.yaml"))
 OWN_NAMESPACE = ("PodDisruptionBudget", "StatefulSet", "Service", "ServiceAccount", "NetworkPolicy", "ConfigMap")
@@ -47,6 +48,17 @@ def test_selectors_meet_their_pods(path: Path) -> None:
     for role in ("ingestor", "worker"):
         for spread in rendered.pod(role).get("topologySpreadConstraints", []):
             assert met(spread["labelSelector"]["matchLabels"]) == [role]
+
+
+def test_the_packaged_chart_renders_the_same(tmp_path: Path) -> None:
+    """The archive has all that templates read, and none of the examples."""
+    archive = Path(helm_python.package(CHART, destination=tmp_path))
+    with tarfile.open(archive) as files:
+        names = files.getnames()
+    assert {"oarlock/values.schema.json", "oarlock/rbac/ingestor.yaml", "oarlock/redis/redis.conf"} <= set(names)
+    assert not [name for name in names if "/ci/" in name]
+    for path in CI_VALUES:
+        assert render(ci_values(path), chart=archive) == render(ci_values(path))
 
 
 def test_names_follow_the_release() -> None:

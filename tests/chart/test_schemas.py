@@ -8,19 +8,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-from kubernetes_validate import utils
 
 from chart.custom_kinds import SCHEMAS
-from chart.engine import CI_VALUES, NEWEST, OLDEST, Obj, ci_values, furnished, render
+from chart.engine import (
+    CI_VALUES,
+    NEWEST,
+    OLDEST,
+    Obj,
+    ci_values,
+    furnished,
+    jsonschema,
+    kubernetes_schemas,
+    render,
+)
 
-_read = functools.cache(utils.schema_contents)  # it reads megabytes anew for each object
+_read = functools.cache(kubernetes_schemas.schema_contents)  # it reads megabytes anew for each object
 
 
 @pytest.fixture(autouse=True)
 def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(utils, "schema_contents", _read)
+    monkeypatch.setattr(kubernetes_schemas, "schema_contents", _read)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +52,7 @@ def validate(each: Obj, version: str) -> None:
     if custom is not None:
         jsonschema.Draft202012Validator(custom).validate(each)
         return
-    checked = utils.validate(each, version, strict=True)
+    checked = kubernetes_schemas.validate(each, version, strict=True)
     assert checked == version, f"{each['kind']}: checked against {checked}"
 
 
@@ -63,7 +71,7 @@ def test_valid_to_the_letter(kube_version: str, chart: Path) -> None:
 
 
 def test_the_newest_is_the_newest() -> None:
-    assert utils.latest_version().startswith(NEWEST.removeprefix("v"))
+    assert kubernetes_schemas.latest_version().startswith(NEWEST.removeprefix("v"))
 
 
 def misspell(each: Obj, old: str, new: str) -> Obj:
