@@ -84,17 +84,25 @@ class ClusterRig:
     def master_of(self, shard: str = "0", asked: RealServer | None = None) -> RealServer:
         """The master of the shard's slot."""
         slot = slot_of(shard)
-        for first, last, ports in self.seen_by(asked or self.nodes[1]):
+        for first, last, ports in self.seen_by(asked or self._living()[0]):
             if first <= slot <= last:
                 return self._by_port(ports[0])
         raise AssertionError(f"nobody has slot {slot}")
+
+    def masters(self) -> list[RealServer]:
+        """Those that have slots and live."""
+        found = dict.fromkeys(ports[0] for _, _, ports in self.seen_by(self._living()[0]))
+        return [node for node in map(self._by_port, found) if node.answers_now()]
+
+    def _living(self) -> list[RealServer]:
+        return [node for node in self.nodes if node.answers_now()]
 
     def replica_of(self, master: RealServer) -> RealServer:
         """A replica of it that has data to show."""
         return until(lambda: next(iter(self._replicas(master)), None), what="its replica")
 
     def _replicas(self, master: RealServer) -> list[RealServer]:
-        seen = [ports for _, _, ports in self.seen_by(self.nodes[1]) if ports[0] == master.port]
+        seen = [ports for _, _, ports in self.seen_by(self._living()[0]) if ports[0] == master.port]
         return [self._by_port(port) for ports in seen for port in ports[1:]]
 
     def _by_port(self, port: int) -> RealServer:
@@ -141,7 +149,7 @@ class ClusterRig:
     def await_master(self, node: RealServer, shard: str = "0", limit_s: float = 60.0) -> float:
         """Seconds until all nodes that live say that ``node`` is the master of the shard."""
         began_s = time.monotonic()
-        living = [each for each in self.nodes if each.answers_now()]
+        living = self._living()
         until(lambda: all(self.master_of(shard, each) is node for each in living), limit_s, "the failover")
         until(lambda: all(self.state(each) == "ok" for each in living), limit_s, "the cluster to be well")
         return time.monotonic() - began_s

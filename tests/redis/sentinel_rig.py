@@ -82,6 +82,33 @@ class SentinelRig:
         until(agreed, limit_s, "the failover")
         return time.monotonic() - began_s
 
+    def order_failover(self) -> None:
+        """Told to one of them, as a person would."""
+        until(self._ordered, what="a Sentinel to take the order")
+
+    def _ordered(self) -> bool:
+        try:
+            return bool(self.sentinels[0].client().execute_command("SENTINEL FAILOVER", NAME))
+        except redis.ResponseError:  # INPROG, NOGOODSLAVE: not yet
+            return False
+
+    def await_replica(self) -> None:
+        """Until the other server follows the master, and every Sentinel knows."""
+        until(self._follows, what="a replica")
+        for each in self.sentinels:
+            until(lambda each=each: self._good_replica(each), what="the Sentinels to see it")
+
+    def _follows(self) -> bool:
+        try:
+            told = self.replica.client().info("replication")
+        except redis.RedisError:
+            return False
+        return told["role"] == "slave" and told["master_link_status"] == "up"
+
+    def _good_replica(self, sentinel: RealServer) -> bool:
+        told: list[dict[str, Any]] = sentinel.client().sentinel_slaves(NAME)
+        return any(each["master-link-status"] == "ok" and not each["is_sdown"] for each in told)
+
     def close(self) -> None:
         for each in (*self.sentinels, *self.servers):
             each.kill()

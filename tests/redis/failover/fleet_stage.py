@@ -1,0 +1,232 @@
+"""A small fleet, as processes, over any Redis; a load on its cluster; and a judge who reads the API's own watch."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from real_servers import until
+
+from broker.death_signal import command_dying_with_this_process
+
+ROOT = Path(__file__).resolve().parents[3]
+LEASE_MS, REQUEST_MS = 3_000, 1_500
+DRAIN_S = (LEASE_MS + 2 * REQUEST_MS + 1_000) / 1000
+OWNERS = 8
+PODS = "/api/v1/namespaces/default/pods"
+SETS = "/apis/apps/v1/namespaces/default/replicasets"
+
+
+class Process:
+    """A command of ours, its output in a file; dies with the test."""
+
+    def __init__(self, folder: Path, name: str, words: list[str], env: dict[str, str]) -> None:
+        self.log = folder / f"{name}.log"
+        self._out = self.log.open("ab")
+        self.process = subprocess.Popen(
+            command_dying_with_this_process([sys.executable, "-m", *words], signal.SIGTERM),
+            cwd=ROOT,
+            env=os.environ | env,
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=self._out,
+        )
+
+    def end(self, signum: signal.Signals = signal.SIGTERM) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signum)
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._out.close()
+
+
+@dataclass
+class Judge:
+    """What the watches said, in the order of the API's resourceVersions."""
+
+    pods: list[dict[str, Any]] = field(default_factory=list)
+    owners: list[dict[str, Any]] = field(default_factory=list)
+
+    def over_creations(self) -> list[str]:
+        """Each moment at which an owner had more active pods than it ever asked for. The load never asks for fewer."""
+        asked: dict[str, int] = {}
+        active: dict[str, set[str]] = {}
+        found = []
+        events = [(_rv(each), "owner", each) for each in self.owners] + [(_rv(each), "pod", each) for each in self.pods]
+        for rv, kind, event in sorted(events, key=lambda each: each[0]):
+            thing = event["object"]
+            if kind == "owner":
+                uid = thing["metadata"]["uid"]
+                asked[uid] = max(asked.get(uid, 0), thing["spec"]["replicas"])
+                continue
+            uid = next((ref["uid"] for ref in thing["metadata"].get("ownerReferences", ())), "")
+            pods = active.setdefault(uid, set())
+            ended = event["type"] == "DELETED" or thing["metadata"].get("deletionTimestamp")
+            if ended or thing["status"].get("phase") in ("Failed", "Succeeded"):
+                pods.discard(thing["metadata"]["name"])
+            else:
+                pods.add(thing["metadata"]["name"])
+                if len(pods) > asked.get(uid, 0):
+                    found.append(f"{rv}: {thing['metadata']['name']} is {len(pods)} of {asked.get(uid, 0)}")
+        return found
+
+    def created(self) -> int:
+        return sum(1 for event in self.pods if event["type"] == "ADDED")
+
+
+def _rv(event: dict[str, Any]) -> int:
+    return int(event["object"]["metadata"]["resourceVersion"])
+
+
+class FleetStage:
+    """API server, two ingestors, two workers. ``urls``: of the ingestors and the workers; ``extra``: environment."""
+
+    def __init__(self, folder: Path, urls: dict[str, str], extra: dict[str, str] | None = None) -> None:
+        self.folder, self.urls = folder, urls
+        folder.mkdir(parents=True, exist_ok=True)
+        self.seed = random.randrange(1 << 32)
+        print(f"load of seed {self.seed}")
+        kubeconfig, ready = folder / "kubeconfig", folder / "ready"
+        self.env = {
+            "OARLOCK_KUBECONFIG": str(kubeconfig),
+            "OARLOCK_KUBE_API_QPS": "0",
+            "OARLOCK_LEASE_MS": str(LEASE_MS),
+            "OARLOCK_RENEW_EVERY_MS": "900",
+            "OARLOCK_REQUEST_TIMEOUT_MS": str(REQUEST_MS),
+            **(extra or {}),
+        }
+        options = ["--nodes", "4", "--bookmark-s", "1", "--ready-ms", "20", "--terminate-ms", "100"]
+        api = ["cluster.embedded", "--kubeconfig", str(kubeconfig), "--ready-file", str(ready), *options]
+        self.processes = [Process(folder, "api", api, {})]
+        until(ready.exists, what="the API server")
+        self.url = until(lambda: json.loads(ready.read_text() or "{}").get("url"), what="its address")
+        self.judge, self._stopping = Judge(), threading.Event()
+        self.uids = [self._create(f"set-{number}") for number in range(OWNERS)]
+        for path, into in ((PODS, self.judge.pods), (SETS, self.judge.owners)):
+            threading.Thread(target=self._watch, args=(path, into), daemon=True).start()
+        for number in range(2):
+            self._start(f"ingestor-{number}", ["ingest", "-v"], self.urls["ingestor"])
+        self._start("workers", ["worker", "-v", "--workers", "2"], self.urls["worker"])
+        self._loading: threading.Thread | None = None
+        self.asked = [1] * OWNERS
+
+    def _start(self, name: str, words: list[str], url: str) -> None:
+        env = self.env | {"OARLOCK_REDIS_URL": url}
+        self.processes.append(Process(self.folder, name, ["workers.cli", *words], env))
+
+    # -- the cluster -----------------------------------------------------------------------------------------------
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, method=method, data=data, headers={"Content-Type": kind})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read())
+
+    def _create(self, name: str) -> str:
+        template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}
+        body = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name}, "spec": spec}
+        return str(self.ask("POST", SETS, body)["metadata"]["uid"])
+
+    def _watch(self, path: str, into: list[dict[str, Any]]) -> None:
+        listed = self.ask("GET", path)
+        into += [{"type": "ADDED", "object": item} for item in listed["items"]]
+        at = listed["metadata"]["resourceVersion"]
+        request = f"{self.url}{path}?watch=1&resourceVersion={at}&timeoutSeconds=3600"
+        with urllib.request.urlopen(request, timeout=3600) as lines:
+            for line in lines:
+                if self._stopping.is_set():
+                    return
+                into.append(json.loads(line))
+
+    # -- the load --------------------------------------------------------------------------------------------------
+
+    def load(self, steps: int, pause_s: float = 0.05) -> None:
+        """From here on, beside the caller: sets grow, pods are deleted; nothing ever shrinks."""
+        self._loading = threading.Thread(target=self._load, args=(steps, pause_s), daemon=True)
+        self._loading.start()
+
+    def _load(self, steps: int, pause_s: float) -> None:
+        chance = random.Random(self.seed)
+        for _ in range(steps):
+            if chance.random() < 0.5:
+                number = chance.randrange(OWNERS)
+                self.asked[number] += 1
+                self.ask("PATCH", f"{SETS}/set-{number}", {"spec": {"replicas": self.asked[number]}})
+            else:
+                living = [each for each in self.ask("GET", PODS)["items"] if not _leaving(each)]
+                if living:
+                    name = chance.choice(living)["metadata"]["name"]
+                    try:
+                        self.ask("DELETE", f"{PODS}/{name}")
+                    except urllib.error.HTTPError as error:
+                        if error.code != 404:  # somebody was faster
+                            raise
+            self._stopping.wait(pause_s)
+
+    def at_rest(self) -> bool:
+        """Whether every set has what it asks for, and nothing is on its way out."""
+        pods = self.ask("GET", PODS)["items"]
+        if any(_leaving(each) for each in pods):
+            return False
+        counts = [sum(1 for each in pods if each["metadata"]["ownerReferences"][0]["uid"] == uid) for uid in self.uids]
+        return counts == self.asked
+
+    def await_rest(self, limit_s: float = 120.0) -> float:
+        """Seconds until the load is over and all is at rest."""
+        if self._loading is not None:
+            self._loading.join(limit_s)
+            assert not self._loading.is_alive(), "the load goes on"
+            self._loading = None
+        began_s = time.monotonic()
+        until(self.at_rest, limit_s, f"rest; {self.seed}")
+        return time.monotonic() - began_s
+
+    # -- the fleet -------------------------------------------------------------------------------------------------
+
+    def epoch(self) -> dict[str, Any]:
+        """What the fleet's Lease says: epoch, phase and when it was renewed."""
+        try:
+            lease = self.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/oarlock")
+        except urllib.error.HTTPError:
+            return {"epoch": 0, "phase": ""}
+        notes = lease["metadata"].get("annotations", {})
+        return {"epoch": int(notes["oarlock.io/epoch"]), "phase": notes["oarlock.io/phase"]}
+
+    def await_open(self, after: int, limit_s: float = 120.0) -> dict[str, float]:
+        """Seconds until an epoch later than ``after`` was begun, and until it was open."""
+        began_s = time.monotonic()
+        until(lambda: self.epoch()["epoch"] > after, limit_s, "a new epoch")
+        begun_s = time.monotonic() - began_s
+        until(lambda: self.epoch()["phase"] == "OPEN", limit_s, "it to open")
+        return {"begun_s": round(begun_s, 2), "open_s": round(time.monotonic() - began_s, 2)}
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"== {each.log.name}\n" + "\n".join(each.log.read_text().splitlines()[-25:]) for each in self.processes[1:]
+        )
+
+    def close(self) -> None:
+        self._stopping.set()
+        for each in reversed(self.processes[1:]):
+            each.end()
+        self.processes[0].end(signal.SIGKILL)
+
+
+def _leaving(pod: dict[str, Any]) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp")) or pod["status"].get("phase") in ("Failed", "Succeeded")
