@@ -13,7 +13,7 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError, ResponseError, WatchError
 
-from broker import keys, script_texts, server_facts
+from broker import keys, refusals, script_texts, server_facts
 from broker.values import BrokerUnreachable, EpochOver
 
 
@@ -48,7 +48,7 @@ def current(client: redis.Redis, shard: str = "0") -> Seen:
         base = keys.base(number, shard)
         minted_on, phase = client.mget(base + "run", base + "phase")
     except RedisError as error:
-        raise BrokerUnreachable(f"epoch: {error}") from None
+        raise BrokerUnreachable(refusals.told("epoch", error)) from None
     return Seen(number, run, _text(minted_on), _text(phase))
 
 

@@ -37,10 +37,15 @@ def keys_move(error: Exception) -> bool:
     return isinstance(error, AskError | TryAgainError) or _ELSEWHERE in str(error)
 
 
+def told(name: str, error: Exception) -> str:
+    """What the server said, with the code that redis-py takes off."""
+    code = getattr(error, "status_code", None)
+    return f"{name}: {code} {error}" if code else f"{name}: {error}"
+
+
 def meaning(name: str, error: Exception) -> Exception:
     """EpochOver, BrokerFull, BrokerUnreachable, or ``error`` itself where it is none of these. ``name``: the step."""
-    code = getattr(error, "status_code", None) or ""
-    text = f"{name}: {code} {error}" if code else f"{name}: {error}"
+    text = told(name, error)
     if isinstance(error, RedisConnectionError | RedisTimeoutError):
         return BrokerUnreachable(text)
     if isinstance(error, NoScriptError | ReadOnlyError) or keys_move(error):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import redis
 from redis.exceptions import RedisError
 
-from broker import epoch, script_texts
+from broker import epoch, refusals, script_texts
 from broker.connection import RunGuard
 from broker.epoch import Seen
 from broker.protocol import Broker
@@ -64,7 +64,7 @@ class RedisSide:
         try:
             epoch.mint(self._client, number, self._shard, self._clock)
         except RedisError as error:
-            raise BrokerUnreachable(f"mint: {error}") from None
+            raise BrokerUnreachable(refusals.told("mint", error)) from None
 
     def end_others(self, others: Iterable[str]) -> None:
         """End the epochs of these shards: a division of the cluster in which they had work is over.

@@ -115,6 +115,7 @@ class FleetStage:
         until(ready.exists, what="the API server")
         self.url = until(lambda: json.loads(ready.read_text() or "{}").get("url"), what="its address")
         self.judge, self._stopping = Judge(), threading.Event()
+        self._loaded = threading.Event()
         self.uids = [self._create(f"set-{number}") for number in range(OWNERS)]
         for path, into in ((PODS, self.judge.pods), (SETS, self.judge.owners)):
             threading.Thread(target=self._watch, args=(path, into), daemon=True).start()
@@ -156,15 +157,16 @@ class FleetStage:
 
     # -- the load --------------------------------------------------------------------------------------------------
 
-    def load(self, steps: int, pause_s: float = 0.05) -> None:
-        """From here on, beside the caller: sets grow, pods are deleted; nothing ever shrinks."""
-        self._loading = threading.Thread(target=self._load, args=(steps, pause_s), daemon=True)
+    def load(self, pause_s: float = 0.05) -> None:
+        """From here on, beside the caller: sets grow, pods are deleted, nothing shrinks. ``await_rest`` ends it."""
+        self._loaded.clear()
+        self._loading = threading.Thread(target=self._load, args=(pause_s,), daemon=True)
         self._loading.start()
 
-    def _load(self, steps: int, pause_s: float) -> None:
+    def _load(self, pause_s: float) -> None:
         chance = random.Random(self.seed)
-        for _ in range(steps):
-            if chance.random() < 0.5:
+        while not self._loaded.is_set():
+            if chance.random() < 0.3:
                 number = chance.randrange(OWNERS)
                 self.asked[number] += 1
                 self.ask("PATCH", f"{SETS}/set-{number}", {"spec": {"replicas": self.asked[number]}})
@@ -177,7 +179,7 @@ class FleetStage:
                     except urllib.error.HTTPError as error:
                         if error.code != 404:  # somebody was faster
                             raise
-            self._stopping.wait(pause_s)
+            self._loaded.wait(pause_s)
 
     def at_rest(self) -> bool:
         """Whether every set has what it asks for, and nothing is on its way out."""
@@ -188,8 +190,9 @@ class FleetStage:
         return counts == self.asked
 
     def await_rest(self, limit_s: float = 120.0) -> float:
-        """Seconds until the load is over and all is at rest."""
+        """End the load. Seconds until all is at rest."""
         if self._loading is not None:
+            self._loaded.set()
             self._loading.join(limit_s)
             assert not self._loading.is_alive(), "the load goes on"
             self._loading = None
