@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHART_READY := $(VENV)/.chart
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-cluster chart diff-kcm check chaos bench release clean
+.PHONY: help setup run test test-redis test-cluster chart diff-kcm check chaos bench release clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ run: $(READY) ## the main job on the embedded default, shown working; FLAGS="--w
 
 test: $(CHART_READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narrows it
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+
+test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also under a fleet's load; ARGS="-k cluster"
+	@OARLOCK_TEST_REDIS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/redis/failover $(ARGS)
 
 test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver, built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)
