@@ -13,7 +13,7 @@ import redis
 from rq.job import JobStatus
 from rq.registry import FailedJobRegistry
 from rq.results import get_key as results_key
-from rq.utils import as_text, now
+from rq.utils import now
 
 from workers.job import KeyJob, NotAKey, key_of, shard_of_job
 from workers.log_line import line
@@ -49,18 +49,19 @@ class FailedTurns:
         """
         registry = FailedJobRegistry.key_template.format(queue.name)
         start = self._next.get(queue.name, 0)
-        ids = [as_text(each) for each in self._connection.zrange(registry, start, start + SWEPT_AT_ONCE - 1)]
+        found = self._connection.zrange(registry, start, start + SWEPT_AT_ONCE - 1)
+        ids = [each.decode(errors="replace") for each in found if isinstance(each, bytes)]
         self._next[queue.name] = start + SWEPT_AT_ONCE if len(ids) == SWEPT_AT_ONCE else 0
         if not ids:
             return 0
         with self._connection.pipeline(transaction=False) as pipe:
             for identifier in ids:
                 pipe.hget(KeyJob.key_for(identifier), "data")
-            stored = pipe.execute()
+            stored = pipe.execute(raise_on_error=False)
         healed = []
         for identifier, data in zip(ids, stored, strict=True):
             try:
-                key = key_of(queue.name, identifier, data or b"")
+                key = key_of(queue.name, identifier, data if isinstance(data, bytes) else b"")
             except NotAKey:
                 continue  # not ours to take out
             if shard_of_job(identifier, key, self._shards) != self._shard:

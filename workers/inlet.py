@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import redis
+from redis.exceptions import ResponseError
 from rq.utils import as_text
 
-from workers.job import KeyJob, NotAKey, key_of, shard_of_job
+from workers.job import DATA_BYTES_MAX, KeyJob, NotAKey, key_of, shard_of_job
 from workers.log_line import line
 from workers.rq_queue import KeyQueue
 
@@ -60,7 +61,17 @@ class Inlet:
 
     def _key(self, queue: KeyQueue, raw: bytes | str) -> str:
         identifier = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-        data, origin = self._connection.hmget(KeyJob.key_for(identifier), "data", "origin")
+        job = KeyJob.key_for(identifier)
+        try:
+            with self._connection.pipeline(transaction=False) as pipe:
+                pipe.hstrlen(job, "data")
+                pipe.hstrlen(job, "origin")
+                size = max(pipe.execute())
+            if size > DATA_BYTES_MAX:  # asked first: it need not be fetched to be refused
+                raise NotAKey(f"{size} bytes are too many for a job")
+            data, origin = self._connection.hmget(job, "data", "origin")
+        except ResponseError as error:
+            raise NotAKey(f"no job: {error}") from None
         if not isinstance(data, bytes):
             raise NotAKey(f"no such job: {identifier[:80]!r}")
         if origin != queue.name.encode():

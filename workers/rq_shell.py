@@ -131,7 +131,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         except (BrokerUnreachable, BrokerFull) as error:
             log.warning(line("requests_wait", reason=error))
 
-    def _silent(self, error: RedisError) -> None:
+    def _silent(self, error: RedisError | ValueError) -> None:
         """RQ's server failed us. It shows what happens and decides nothing: say so once and go on."""
         if not self._rq_trouble:
             log.warning(line("rq_silent", error=error))
@@ -191,7 +191,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         """RQ's own would fetch and run what lies in its registries."""
         try:
             clean_up(self)
-        except RedisError as error:
+        except (RedisError, ValueError) as error:  # RQ takes for granted that what it reads is text
             self._silent(error)
 
     def _start_scheduler(self, *args: Any, **options: Any) -> None:
