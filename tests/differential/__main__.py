@@ -1,7 +1,7 @@
 """`python -m differential`: play scenarios on both sides and compare.
 
-The last line is one JSON object. Exit 0: nothing that is not explained; 1: a difference, or a scenario that did not
-come to rest; 2: it could not be begun.
+The last line is one JSON object. Exit 0: nothing that is not explained; 1: a difference, a scenario that did not come
+to rest, or fewer scenarios than asked for; 2: it could not be begun.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, action="append", help="play this scenario alone; may be repeated")
     parser.add_argument("--concurrency", type=_positive, default=16, help="scenarios at once (default 16)")
+    parser.add_argument("--within", type=_positive, metavar="S", help="begin no more scenarios after so many seconds")
     parser.add_argument("--evidence", type=Path, help="folder for what is found (default: a new one)")
     parser.add_argument(
         "--withhold", type=int, default=-1, metavar="STEP", help="a step the fleet's side is not given: has to be found"
@@ -33,7 +34,7 @@ def main(arguments: list[str]) -> int:
     said = parser.parse_args(arguments)
     numbers = said.only if said.only else list(range(said.scenarios))
     evidence = said.evidence or Path(tempfile.mkdtemp(prefix="oarlock-diff-kcm-"))
-    plan = Plan(said.seed, tuple(numbers), said.steps, said.concurrency, evidence, said.withhold)
+    plan = Plan(said.seed, tuple(numbers), said.steps, said.concurrency, evidence, said.withhold, said.within)
     if said.show:
         plan.show()
         return 0

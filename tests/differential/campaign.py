@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sys
 import tempfile
 import time
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -30,7 +32,8 @@ REQUEST_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Plan:
-    """`numbers`: the scenarios. `withheld`: index of a step that the fleet's side is not given; -1: none."""
+    """`numbers`: the scenarios. `withheld`: index of a step that the fleet's side is not given; -1: none. `within_s`:
+    after that no more scenarios are begun."""
 
     seed: int
     numbers: tuple[int, ...]
@@ -38,6 +41,7 @@ class Plan:
     concurrency: int
     evidence: Path
     withheld: int = -1
+    within_s: float | None = None
 
     def show(self) -> None:
         for number in self.numbers:
@@ -55,11 +59,14 @@ def run(plan: Plan) -> int:
         say(f"both are up after {time.monotonic() - began_s:.1f} s")
         outcomes = uvloop.run(_play_all(plan, sides))
         report.keep_logs(folder, plan.evidence, outcomes)
-    return report.conclude(plan.seed, plan.steps, outcomes, plan.evidence, time.monotonic() - began_s)
+    return report.conclude(
+        plan.seed, plan.steps, len(plan.numbers), outcomes, plan.evidence, time.monotonic() - began_s
+    )
 
 
 async def _play_all(plan: Plan, sides: Mapping[SideName, Side]) -> list[Outcome]:
     outcomes: list[Outcome] = []
+    ends_s = math.inf if plan.within_s is None else time.monotonic() + plan.within_s
     places = asyncio.Semaphore(plan.concurrency)
     async with AsyncExitStack() as stack:
         clients, scenes = {}, {}
@@ -71,6 +78,8 @@ async def _play_all(plan: Plan, sides: Mapping[SideName, Side]) -> list[Outcome]
 
         async def play(number: int) -> None:
             async with places:
+                if time.monotonic() > ends_s:
+                    return
                 called = f"diff-{number}"
                 seats = [(Hands(clients[name], scenes[name], called), scenes[name][called]) for name in SIDES]
                 table = Table(seats[0], seats[1], Patience())
@@ -82,20 +91,20 @@ async def _play_all(plan: Plan, sides: Mapping[SideName, Side]) -> list[Outcome]
 
         playing = [asyncio.create_task(play(number)) for number in plan.numbers]
         watching = asyncio.create_task(_watch(sides, outcomes, len(plan.numbers)))
-        done, _ = await asyncio.wait([*playing, watching], return_when=asyncio.FIRST_EXCEPTION)
-        watching.cancel()
-        for task in playing:
-            if not task.done():
-                task.cancel()
-        for task in done:
-            task.result()
+        all_played = asyncio.gather(*playing)
+        both: tuple[asyncio.Future[Any], ...] = (all_played, watching)
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        for task in both:
+            if task.done():
+                task.result()
+            task.cancel()
     return sorted(outcomes, key=lambda each: each.number)
 
 
 async def _watch(sides: Mapping[SideName, Side], outcomes: list[Outcome], count: int) -> None:
-    """Says how far it is; ends with the last scenario. Raises SideBroken."""
+    """Says how far it is, until it is cancelled. Raises SideBroken."""
     began_s = told_s = time.monotonic()
-    while len(outcomes) < count:
+    while True:
         await asyncio.sleep(0.2)
         for side in sides.values():
             side.check()

@@ -233,7 +233,8 @@ class Hands:
         await self._patch(CONTROLLERREVISIONS, chosen["metadata"]["name"], body, PatchType.MERGE)
 
     async def duplicate_revision(self, kind: str, name: str, suffix: str) -> None:
-        """The newest once more, with `suffix` for its hash and the next number."""
+        """The newest once more, with `suffix` for its hash and the next number; and wake the owner, whom upstream does
+        not wake for a revision that is its own."""
         newest = self._revisions(kind, name)[-1]
         meta = newest["metadata"]
         copied = {field: meta[field] for field in ("ownerReferences", "annotations") if field in meta}
@@ -241,6 +242,7 @@ class Hands:
         made = {"name": f"{name}-{suffix}", "labels": {**meta["labels"], **digest}, **copied}
         body = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": made, "data": newest["data"]}
         await self._create(CONTROLLERREVISIONS, {**body, "revision": int(newest["revision"]) + 1})
+        await self._touch(kind, name)
 
     # -- inside ------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ def keep_logs(sides: Path, evidence: Path, outcomes: Sequence[Outcome]) -> None:
         shutil.copyfile(log, kept)
 
 
-def conclude(seed: int, steps: int, outcomes: Sequence[Outcome], evidence: Path, took_s: float) -> int:
+def conclude(seed: int, steps: int, asked: int, outcomes: Sequence[Outcome], evidence: Path, took_s: float) -> int:
     """Print the summary and the JSON line. The exit code."""
     bad = [each for each in outcomes if not each.good]
     for each in bad[:_SHOWN_MAX]:
@@ -50,6 +50,7 @@ def conclude(seed: int, steps: int, outcomes: Sequence[Outcome], evidence: Path,
     explained = sum((each.explained for each in outcomes), Counter[str]())
     said = {
         "seed": seed,
+        "asked": asked,
         "scenarios": len(outcomes),
         "steps_each": steps,
         "steps_played": sum(each.done for each in outcomes),
@@ -61,4 +62,4 @@ def conclude(seed: int, steps: int, outcomes: Sequence[Outcome], evidence: Path,
         "seconds": round(took_s, 1),
     }
     print(json.dumps(said))
-    return 1 if bad else 0
+    return 1 if bad or len(outcomes) < asked else 0
