@@ -101,7 +101,7 @@ def series(given: dict[str, str]) -> list[dict[str, str]]:
 
 
 def test_rules_are_good_and_fire_when_they_should(tmp_path: Path) -> None:
-    """Each at 59 minutes of its own series; none on those of a fleet that is well, at any of six moments."""
+    """Each at 59 minutes of its own series; none on those of a fleet that is well, at any of three moments."""
     promtool = need("promtool")
     assert set(FIRING) == {rule["alert"] for rule in rules()}
     names = [rule["alert"] for rule in rules()]
@@ -117,7 +117,7 @@ def test_rules_are_good_and_fire_when_they_should(tmp_path: Path) -> None:
                     "exp_samples": [],
                 }
                 for name in names
-                for minute in range(9, 60, 10)
+                for minute in (19, 39, 59)
             ],
         }
     ]

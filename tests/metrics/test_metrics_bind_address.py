@@ -77,7 +77,7 @@ def test_sockets_given_by_a_parent_are_taken_once(monkeypatch: pytest.MonkeyPatc
         assert given() == []
 
 
-@pytest.mark.parametrize(("command", "address"), [("worker", "taken"), ("ingest", "nonsense"), ("ingest", "taken")])
+@pytest.mark.parametrize(("command", "address"), [("worker", "taken"), ("ingest", "nonsense")])
 def test_commands_refuse_it_in_one_line(command: str, address: str, server: EmbeddedRedis, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(KUBECONFIG)

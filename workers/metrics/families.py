@@ -121,7 +121,12 @@ PROCESS = (
     _both("process_open_fds", "gauge", "", "Open file descriptors of all processes."),
     _both("process_max_fds", "gauge", "", "How many one process may have open."),
     _both("process_start_time_seconds", "gauge", "", "When it started, in unix seconds."),
-    _both("python_gc_collections_total", "counter", "generation", "Runs of the garbage collector."),
+    _both(
+        "python_gc_collections_total",
+        "counter",
+        "generation",
+        "Runs of the garbage collector; of a supervisor: in its workers.",
+    ),
     _both("python_gc_objects_collected_total", "counter", "generation", "Objects it collected."),
     _both("python_gc_objects_uncollectable_total", "counter", "generation", "Objects it could not collect."),
     _both("python_info", "gauge", "implementation version", "1; which Python runs it."),
