@@ -18,7 +18,8 @@ def main(names: list[str]) -> int:
     if unknown := [name for name in names if name not in PROGRAMS]:
         print(f"realserver: {', '.join(unknown)}: unknown; there are: {', '.join(PROGRAMS)}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a build that is ended leaves nothing running
+    for signum in (signal.SIGINT, signal.SIGTERM):  # the former is ignored where a shell started us in the background
+        signal.signal(signum, signal.default_int_handler)  # so that a build that is ended leaves nothing running
     try:
         for name, path in obtain(*(names or NEEDED)).items():
             print(f"{name}\t{path}")

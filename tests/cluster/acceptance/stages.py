@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,7 +28,7 @@ from realserver.server import RealServer
 
 from broker.embedded_redis import EmbeddedRedis
 
-NODES = 4
+NODES, INGESTORS = 4, 2
 OTHERS = ("namespace", "garbagecollector", "resourcequota")
 """Of upstream's controllers: what the embedded server does by itself."""
 OURS = ("replicaset", "replicationcontroller", "daemonset")
@@ -40,12 +41,41 @@ UNHURRIED = {"OARLOCK_LEASE_MS": "5000", "OARLOCK_RENEW_EVERY_MS": "1000", "OARL
 @dataclass(frozen=True)
 class Stage:
     """`nodes`: names of the nodes every DaemonSet runs on; `version`: (major, minor) of the server; `server`: the
-    real one that was started for the suite, if it was."""
+    real one that was started for the suite, if it was; `embedded`: whether it is ours. `fleet`: its processes; none
+    where upstream's controllers play. `redis_url`: its Redis.
+    """
 
     kubeconfig: Path
     nodes: tuple[str, ...]
     version: tuple[int, int]
     server: RealServer | None
+    embedded: bool = False
+    fleet: tuple[Running, ...] = ()
+    redis_url: str = ""
+
+    @contextmanager
+    def deaf(self) -> Iterator[None]:
+        """The fleet's ingestors are stopped: no process of it hears anything of the cluster, and the workers go on."""
+        ingestors = [each.process for each in self.fleet if each.name.startswith("ingestor")]
+        assert len(ingestors) == INGESTORS
+        for each in ingestors:
+            each.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for each in ingestors:
+                each.send_signal(signal.SIGCONT)
+
+    def look_again(self, *keys: str) -> None:
+        """Have the fleet take a turn over each key, and wait for the end of these turns."""
+        done = oarlock("requeue", *keys, "--redis", self.redis_url)
+        assert done.returncode == 0, done.stderr
+        until(self._is_idle, 30, f"{', '.join(keys)} were looked at")
+
+    def _is_idle(self) -> bool:
+        done = oarlock("queue", "--redis", self.redis_url, "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return not any(each["queued"] + each["in_work"] for each in json.loads(done.stdout))
 
     def change_nodes(self, *arguments: str) -> None:
         """`oarlock nodes ARGUMENTS`."""
@@ -80,11 +110,15 @@ def stage(folder: Path) -> Iterator[Stage]:
         if not nodes:
             ending.callback(run_nodes(kubeconfig, folder).end)
             nodes = _nodes(client)
+        fleet, redis_url = list[Running](), ""
         if not by_upstream():
             redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
+            redis_url = redis.url("admin")
             for each in run_fleet(redis, kubeconfig, folder):
                 ending.callback(each.kill)
-        yield Stage(kubeconfig, nodes, _version(client), server)
+                fleet.append(each)
+        embedded = server is None and "OARLOCK_TEST_KUBECONFIG" not in os.environ
+        yield Stage(kubeconfig, nodes, _version(client), server, embedded, tuple(fleet), redis_url)
 
 
 @contextmanager
@@ -120,7 +154,7 @@ def run_nodes(kubeconfig: Path, folder: Path) -> Running:
 
 
 def run_fleet(redis: EmbeddedRedis, kubeconfig: Path, folder: Path) -> Iterator[Running]:
-    for number in (1, 2):
+    for number in range(1, INGESTORS + 1):
         command = ["ingest", "--embedded", "--redis", redis.url("ingestor")]
         ingestor = _oarlock(command, folder / f"ingestor-{number}.log", kubeconfig)
         yield ingestor

@@ -29,6 +29,8 @@ from stages import Stage, beyond_upstream
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
+COUNTS_TERMINATING = (1, 35)
+"""The version whose servers keep terminatingReplicas unless told otherwise; the embedded one keeps it, too."""
 SLEEPY = template("web", annotations=NEVER_READY)
 QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}
 
@@ -126,6 +128,26 @@ def test_deleting_and_failed_pods_are_replaced(kubectl: Kubectl, kind: Kind) -> 
     until(lambda: len(kubectl.items("pods", "-l", "app=web")) == 4, 20, "two others beside them")
     ready(kubectl, kind, 2)
     patch(kubectl, "pod", name, {"metadata": {"finalizers": None}})
+
+
+def test_11_5_14_a_pod_on_its_way_out_is_counted_beside_its_successor(kubectl: Kubectl, cluster: Stage) -> None:
+    """Pods that no node takes: what a kubelet ends is on its way out no longer, but has ended."""
+    kubectl.apply(RS.make(replicas=2, pod=template("web", nodeSelector={"no": "where"})))
+
+    def counts() -> list[int | None]:
+        said = status(kubectl, RS)
+        return [said.get("replicas"), said.get("terminatingReplicas")]
+
+    counted = cluster.embedded or cluster.version >= COUNTS_TERMINATING
+    until(lambda: counts() == [2, 0 if counted else None], 20, "two pods")
+    name = pods_of(kubectl)[0]["metadata"]["name"]
+    patch(kubectl, "pod", name, {"metadata": {"finalizers": ["example.com/hold"]}})
+    kubectl.run("delete", "pod", name, "--wait=false")
+    until(lambda: len(kubectl.items("pods", "-l", "app=web")) == 3, 20, "its successor stands beside it")
+    until(lambda: counts() == [2, 1 if counted else None], 20, "older servers drop what they do not know")
+    patch(kubectl, "pod", name, {"metadata": {"finalizers": None}})
+    until(lambda: len(kubectl.items("pods", "-l", "app=web")) == 2, 20, "it is gone")
+    until(lambda: counts() == [2, 0 if counted else None], 20, "two pods again")
 
 
 @pytest.mark.parametrize(
