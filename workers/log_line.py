@@ -15,6 +15,18 @@ def in_every_line(**facts: object) -> None:
     _everywhere.update(facts)
 
 
+_VALUES = re.compile(r'((?:Invalid|Unsupported|Duplicate) value: )(?:"(?:[^"\\]|\\.)*"|.*?(?=: |$))', re.DOTALL)
+SAID_MAX = 500
+
+
+def discreet(said: object, most: int = SAID_MAX) -> str:
+    """What a server says of a request, for logs and registries: without the values of fields, which it repeats where
+    they are wrong, and not more of it than this. Upstream: staging/src/k8s.io/apimachinery/pkg/util/validation/field.
+    """
+    text = _VALUES.sub(r"\1...", str(said))
+    return text if len(text) <= most else text[: most - 4] + " ..."
+
+
 def line(event: str, **facts: object) -> str:
     """``line("died", worker="w-1", pid=7)`` is ``event=died worker=w-1 pid=7``; other text is quoted."""
     if _everywhere:

@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from broker.values import Event
 from cluster.frames import WatchEvent
 from controllers.registry import Resource
 from controllers.routing import WakeKey
 from controllers.wire import WireError
 from workers.known_owners import EVERY_OWNER, KnownOwners
-from workers.log_line import line
+from workers.log_line import discreet, line
 from workers.rivals import Rivals
 from workers.versions import newer
 
@@ -129,7 +131,28 @@ class Projector:
     def _skip(self, raw: bytes, error: WireError) -> None:
         # One unreadable object must not stop all the others; the API still refuses what clashes with it.
         self.unreadable += 1
-        log.error(line("unreadable object", resource=self.resource.plural, error=error, begins=raw[:160]))
+        log.error(line("unreadable object", resource=self.resource.plural, object=_named(raw), error=discreet(error)))
+
+
+class _Meta(msgspec.Struct, gc=False):
+    namespace: str = ""
+    name: str = ""
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: _Meta
+
+
+_OBJECT = msgspec.json.Decoder(_Object)
+
+
+def _named(raw: bytes) -> str:
+    """Which object it is, for the log, where no more of it belongs; "?" where even that cannot be read."""
+    try:
+        meta = _OBJECT.decode(raw).metadata
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return "?"
+    return f"{meta.namespace}/{meta.name}".lstrip("/")
 
 
 def _words(texts: tuple[str, ...]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from workers.clock import Clock, SystemClock
 from workers.failed_turns import FailedTurns
 from workers.inlet import Inlet
 from workers.job import KeyJob, MsgpackSerializer, job_id
-from workers.log_line import line
+from workers.log_line import discreet, line
 from workers.long_turns import LongTurns
 from workers.rq_client import with_manners
 from workers.rq_pulse import Pulse
@@ -39,6 +39,7 @@ from workers.turn_limit import TurnLimit
 log = logging.getLogger("oarlock.worker")
 
 PULSE_MS, SWEEP_MS = 500, 1_000
+TRACEBACK_MAX = 20_000
 GONE_AFTER_S = 60
 """RQ's lists keep a worker so long beyond its ``worker_ttl``."""
 
@@ -235,7 +236,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self.handle_exception(job, type(failure), failure, failure.__traceback__)
         if in_a_row >= self.settings.failed_after and not self.disable_default_exception_handler:
             try:
-                self._failed.add(job, "".join(traceback.format_exception(failure)))
+                self._failed.add(job, discreet("".join(traceback.format_exception(failure)), TRACEBACK_MAX))
             except RedisError as error:
                 self._silent(error)
 
@@ -244,7 +245,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         if not isinstance(exc_info[1], TurnFailed):
             super().handle_exception(job, *exc_info)
             return
-        log.warning(line("turn_failed", queue=job.origin, key=job.args[0], reason=exc_info[1]))
+        log.warning(line("turn_failed", queue=job.origin, key=job.args[0], reason=discreet(exc_info[1])))
         for handler in self._exc_handlers:
             if handler(job, *exc_info) not in (None, True):
                 break
