@@ -21,11 +21,18 @@ def set_phase(kubectl: Kubectl, pod: Obj, phase: str) -> None:
     change_status(kubectl, pod_path(kubectl, pod), lambda said: {**said, "phase": phase})
 
 
+either_strategy = pytest.mark.parametrize(
+    "strategy", [rolling(maxUnavailable=1), {"type": "OnDelete"}], ids=["RollingUpdate", "26.4.13 OnDelete"]
+)
+"""What concerns presence alone is the same under both."""
+
+
 # -- where it runs ---------------------------------------------------------------------------------------------------
 
 
-def test_26_4_1_one_node(kubectl: Kubectl, node: str) -> None:
-    kubectl.apply(daemonset(pod=on_own(kubectl)))
+@either_strategy
+def test_26_4_1_one_node(kubectl: Kubectl, node: str, strategy: Obj) -> None:
+    kubectl.apply(daemonset(pod=on_own(kubectl), updateStrategy=strategy))
     (pod,) = settled(kubectl, 1)
     assert pod["spec"]["nodeName"] == node
 
@@ -64,9 +71,10 @@ def test_labels_of_nodes_decide(kubectl: Kubectl, node: str, how: str) -> None:
     settled(kubectl, 0)
 
 
-def test_26_4_9_a_tainted_node_waits_until_it_is_untainted(kubectl: Kubectl, node: str) -> None:
+@either_strategy
+def test_26_4_9_a_tainted_node_waits_until_it_is_untainted(kubectl: Kubectl, node: str, strategy: Obj) -> None:
     kubectl.run("taint", "node", node, "dedicated=x:NoSchedule")
-    kubectl.apply(daemonset())
+    kubectl.apply(daemonset(updateStrategy=strategy))
     assert node not in uids(settled(kubectl, NODES))
     kubectl.run("taint", "node", node, "dedicated-")
     assert node in uids(settled(kubectl, NODES + 1))
@@ -89,12 +97,13 @@ def test_noexecute_takes_pods_away_and_noschedule_keeps_them(kubectl: Kubectl, n
     assert second["metadata"]["uid"] != first["metadata"]["uid"]
 
 
-def test_26_4_4_two_terms_of_which_one_has_to_hold(kubectl: Kubectl, node: str) -> None:
+@either_strategy
+def test_26_4_4_two_terms_of_which_one_has_to_hold(kubectl: Kubectl, node: str, strategy: Obj) -> None:
     """A label that one node bears, or the name of another."""
     by_label = {"matchExpressions": [{"key": "own", "operator": "In", "values": [kubectl.namespace]}]}
     by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [by_label, by_name]}}
-    kubectl.apply(daemonset(pod={"affinity": {"nodeAffinity": required}}))
+    kubectl.apply(daemonset(pod={"affinity": {"nodeAffinity": required}}, updateStrategy=strategy))
     assert set(uids(settled(kubectl, 2))) == {node, "node-1"}
 
 

@@ -358,13 +358,14 @@ def test_replace_and_patch(kubectl: Kubectl, kind: Kind) -> None:
 def test_life_cycle_and_delete_collection(kubectl: Kubectl, kind: Kind) -> None:
     kubectl.apply(kind.make(replicas=1))
     ready(kubectl, kind, 1)
-    kubectl.run("label", kind.short, "web", "test=patched")
+    label = f"test={kubectl.namespace}"
+    kubectl.run("label", kind.short, "web", label)
     change_status(kubectl, kind.raw(kubectl), lambda said: {**said, "readyReplicas": 0, "availableReplicas": 0})
     ready(kubectl, kind, 1)
     patch(kubectl, kind.short, "web", {"spec": {"replicas": 2}})
     ready(kubectl, kind, 2)
-    assert len(kubectl.items(kind.short, "-l", "test=patched")) == 1
-    kubectl.run("delete", kind.short, "-l", "test=patched")
+    assert len(kubectl.items(kind.short, "--all-namespaces", "-l", label)) == 1
+    kubectl.run("delete", kind.short, "-l", label)
     assert kubectl.items(kind.short) == []
     until(lambda: not kubectl.items("pods"), 30, "its pods are gone")
 
