@@ -77,7 +77,7 @@ class Rig:
         self._second_dir.mkdir(parents=True, exist_ok=True)
         first, _ = self._counts
         arguments = ["up", "--faults", "-v", "--state-dir", str(self.state.root), "--nodes", str(self._nodes)]
-        arguments += ["--workers", str(first), "--ingestors", str(self._ingestors)]
+        arguments += ["--workers", str(first), "--ingestors", str(self._ingestors), "--shards", "1"]
         self._up = await self._run(arguments, self._root / "up.log", signal.SIGTERM)
         deadline_s = time.monotonic() + UP_LIMIT_S
         while self.state.owner_pid() != self._up.pid or self.state.read_up().get("state") != "ready":
@@ -131,7 +131,7 @@ class Rig:
         return [Target("worker", each["pid"], each["name"], 1) for each in listed if each["role"] == "worker"]
 
     async def _keep_second(self) -> None:
-        command = ["worker", "--workers", str(self._counts[1]), "--state-dir", str(self._second_dir)]
+        command = ["worker", "--workers", str(self._counts[1]), "--shards", "1", "--state-dir", str(self._second_dir)]
         if not self._counts[1]:
             return
         extra = {

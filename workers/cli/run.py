@@ -87,7 +87,7 @@ def run(
         raise InputProblem(f"-f: no controller acts on any of these objects; add one of: {kinds}")
     quiet = output == "json"
     arguments = [
-        *("--nodes", str(nodes), "--workers", str(workers), "--ingestors", str(ingestors)),
+        *("--nodes", str(nodes), "--workers", str(workers), "--ingestors", str(ingestors), "--shards", "1"),
         *("--api-port", str(api_port), "--redis-port", str(redis_port), *["-v"] * verbose),
     ]
     if workers < 1:

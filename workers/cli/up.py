@@ -140,8 +140,9 @@ def up(
 def _greeting(state: StateDir, running: Up, options: Options, objects: int) -> str:
     kubeconfig, redis_url = shlex.quote(str(state.kubeconfig)), shlex.quote(str(state.redis_url))
     applied = f", {objects} objects applied" if objects else ""
+    shards = ""
     if options.shards > 1:
-        applied = f" in {options.shards} shards{applied}"
+        applied, shards = f" in {options.shards} shards{applied}", f"OARLOCK_SHARDS={options.shards} "
     return "\n".join(
         [
             f"oarlock is up: {options.nodes} nodes, {options.ingestors} ingestors, {options.workers} workers{applied}.",
@@ -154,7 +155,7 @@ def _greeting(state: StateDir, running: Up, options: Options, objects: int) -> s
             "In another terminal:",
             f"  export KUBECONFIG={kubeconfig}; kubectl get pods -A -w",
             f'  redis-cli -u "$(cat {redis_url})" --scan',
-            f'  rq info -u "$(cat {redis_url})" --queue-class workers.rq_queue.KeyQueue',
+            f'  {shards}rq info -u "$(cat {redis_url})" --queue-class workers.rq_queue.KeyQueue',
             "  oarlock queue; oarlock locks; oarlock explain NAMESPACE/NAME",
             "  oarlock nodes add --count 100; oarlock nodes taint node-3 maintenance:NoExecute",
             "",

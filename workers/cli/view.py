@@ -115,7 +115,7 @@ def looking(redis_url: str | None, state_dir: Path | None, shards: int | None = 
     given = source.given_by or "Redis"
     with ExitStack() as opened:
         try:
-            views = [_view(source, shard, opened) for shard in names(count)]
+            views = _views(source, count, opened)
             found = Views([view for view in views if view.seen.epoch], count)
             if not found.each:
                 raise InputProblem(
@@ -139,6 +139,21 @@ def looking(redis_url: str | None, state_dir: Path | None, shards: int | None = 
             ) from None
         except ResponseError as error:
             raise InputProblem(f"{given}: the Redis at {source.place} says: {error}") from None
+
+
+def _views(source: Source, count: int, opened: ExitStack) -> list[View]:
+    """Of each shard that can be reached; the others are named. Raises what is wrong with the first where none can."""
+    found: list[View] = []
+    problems: list[tuple[str, Exception]] = []
+    for shard in names(count):
+        try:
+            found.append(_view(source, shard, opened))
+        except (InputProblem, BrokerUnreachable) as problem:
+            problems.append((shard, problem))
+    if not found:
+        raise problems[0][1]
+    say([f"shard {shard} of {count}: {problem}" for shard, problem in problems])
+    return found
 
 
 def _view(source: Source, shard: str, opened: ExitStack) -> View:
