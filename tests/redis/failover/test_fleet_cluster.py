@@ -58,5 +58,5 @@ def test_moves_and_failovers_under_load(cluster: ClusterRig, stage: FleetStage) 
         took[fault]["rest_s"] = round(stage.await_rest(), 2)
     print(f"D {DRAIN_S} s, {took}, {stage.judge.created()} pods made")
     assert stage.judge.over_creations() == []
-    assert stage.judge.created() > 100, "too little was done to prove anything"
+    assert stage.judge.created() > 50, "too little was done to prove anything"
     assert stage.epoch()["epoch"] >= 5

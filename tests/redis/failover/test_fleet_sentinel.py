@@ -49,5 +49,5 @@ def test_failovers_under_load(sentinels: SentinelRig, stage: FleetStage) -> None
         sentinels.await_replica()
     print(f"D {DRAIN_S} s, {took}, {stage.judge.created()} pods made")
     assert stage.judge.over_creations() == []
-    assert stage.judge.created() > 100, "too little was done to prove anything"
+    assert stage.judge.created() > 50, "too little was done to prove anything"
     assert stage.epoch()["epoch"] >= 4
