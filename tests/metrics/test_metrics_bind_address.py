@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from e2e_helpers import oarlock
 
 from broker.embedded_redis import EmbeddedRedis
+from workers.metrics import bind_address
 from workers.metrics.bind_address import FD_VARIABLE, BadBindAddress, given, listen, url
 
 KUBECONFIG = """\
@@ -54,18 +56,34 @@ def test_what_is_refused(text: str, said: str) -> None:
     assert "give HOST:PORT that is free" in str(caught.value)
 
 
-def test_a_port_for_each_shard_or_none_at_all() -> None:
-    probe = socket.create_server(("127.0.0.1", 0))
-    port = probe.getsockname()[1]
-    with pytest.raises(BadBindAddress, match=f"127.0.0.1:{port}: the port is in use"):
-        listen(f"127.0.0.1:{port}")
-    with pytest.raises(BadBindAddress, match=f"port {port}\\): the port is in use"):
-        listen(f"127.0.0.1:{port - 1}", 2)
-    with socket.create_server(("127.0.0.1", port - 1)):
-        pass  # the first one was closed again
-    probe.close()
+def test_a_taken_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(BadBindAddress, match=f"127.0.0.1:{port}: the port is in use"):
+            listen(f"127.0.0.1:{port}")
     with pytest.raises(BadBindAddress, match="there is no port 65536"):
         listen("127.0.0.1:65535", 2)
+
+
+def test_a_port_for_each_shard_or_none_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbouring ports cannot be had for sure, so what opens them is replaced."""
+    opened: list[tuple[str, int]] = []
+    made: list[socket.socket] = []
+
+    def one(host: str, port: int) -> socket.socket:
+        if port == 9092:
+            raise OSError(errno.EADDRINUSE, "taken")
+        opened.append((host, port))
+        made.append(socket.create_server(("127.0.0.1", 0)))
+        return made[-1]
+
+    monkeypatch.setattr(bind_address, "_open", one)
+    for listening in listen("10.0.0.1:9090", 2):
+        listening.close()
+    assert opened == [("10.0.0.1", 9090), ("10.0.0.1", 9091)]
+    with pytest.raises(BadBindAddress, match=r"10.0.0.1:9090 \(port 9092\): the port is in use"):
+        listen("10.0.0.1:9090", 3)
+    assert [each.fileno() for each in made] == [-1] * 4, "all are closed again"
 
 
 def test_sockets_given_by_a_parent_are_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
