@@ -7,6 +7,7 @@ to rest, or fewer scenarios than asked for; 2: it could not be begun.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -38,6 +39,8 @@ def main(arguments: list[str]) -> int:
     if said.show:
         plan.show()
         return 0
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has them ignored
+        signal.signal(number, signal.default_int_handler)
     try:
         return run(plan)
     except (SideBroken, NotStarted, CannotObtain) as error:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from differential.course_daemons import Daemons
 from differential.course_replicas import Replicas
-from differential.hands import Step
 from differential.plot import Rest
+from differential.step import Step
 
 
 def scenario(seed: int, number: int, count: int) -> list[Step]:

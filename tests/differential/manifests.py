@@ -9,6 +9,7 @@ from differential.scene import SCENARIO
 
 Obj = dict[str, Any]
 RESOURCES: dict[str, Resource] = {each.kind: each for each in (REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)}
+COST = "controller.kubernetes.io/pod-deletion-cost"
 POOL = "pool"
 """Label of nodes: `replicas` or `daemons`. Pods of ReplicaSets stay where nothing happens to nodes by chance."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from differential.compare import Difference
-from differential.hands import COST
+from differential.manifests import COST
 from differential.moment import Explanation, Moment, pods
 from differential.snapshot import MARK
 

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 
 from differential.compare import Difference
-from differential.hands import Step
 from differential.snapshot import Snapshot
+from differential.step import Step
 
 Obj = dict[str, Any]
 

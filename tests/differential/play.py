@@ -12,10 +12,11 @@ from typing import Any
 from differential import snapshot
 from differential.compare import Difference, differences
 from differential.explain import explain
-from differential.hands import Hands, Step, StepRefused
+from differential.hands import Hands
 from differential.moment import Moment
 from differential.quiet import unsettled
 from differential.scene import Scene
+from differential.step import Step, StepRefused
 
 LOOK_S = 0.05
 

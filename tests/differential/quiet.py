@@ -19,6 +19,7 @@ from differential.reading import (
     is_deleting,
     is_owned,
     is_ready,
+    labels,
     phase,
     selector,
     selects,
@@ -142,8 +143,9 @@ def _of_replicas(owner: Obj, active: list[Obj], room: int | None) -> Iterator[st
         yield f"{len(active)} pods of {owner['spec']['replicas']}"
     if failing and room is None:
         yield "a failure that is over is still told"
-    counts = [len(active), sum(map(is_ready, active))]
-    if [said.get("replicas", 0), said.get("readyReplicas", 0)] != counts:
+    labelled = sum(selects(labels(owner["spec"]["template"]), pod) for pod in active)
+    counts = [len(active), sum(map(is_ready, active)), labelled]
+    if [said.get(name, 0) for name in ("replicas", "readyReplicas", "fullyLabeledReplicas")] != counts:
         yield f"its status does not say {counts}"
     if owner["spec"].get("minReadySeconds", 0) < LONG_S and said.get("availableReplicas", 0) != counts[1]:
         yield "pods are to become available"

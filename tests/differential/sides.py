@@ -21,7 +21,10 @@ from broker.embedded_redis import EmbeddedRedis
 ROOT = Path(__file__).parents[2]
 OTHERS = ("namespace", "garbagecollector", "resourcequota")
 OURS = ("replicaset", "replicationcontroller", "daemonset")
-_START_LIMIT_S = 120.0
+_START_LIMIT_S = 300.0
+_PATIENT = {"OARLOCK_KUBE_API_QPS": "0", "OARLOCK_REQUEST_TIMEOUT_MS": "30000", "OARLOCK_LEASE_MS": "15000"}
+"""Upstream's manager waits for an answer for ever. Where many scenarios play at once an answer may take longer than the
+fleet's usual 4 s, and be told as a failed create."""
 
 SideName = Literal["upstream", "fleet"]
 SIDES: tuple[SideName, SideName] = ("upstream", "fleet")
@@ -75,7 +78,7 @@ class Side:
         ours = {key: value for key, value in os.environ.items() if not key.startswith("OARLOCK_")}
         command = [sys.executable, "-m", "workers.cli", *arguments, "--kubeconfig", str(self.kubeconfig)]
         log = self._folder / f"{name}.log"
-        running = Running(command, log, cwd=ROOT, env={**ours, "OARLOCK_KUBE_API_QPS": "0"})
+        running = Running(command, log, cwd=ROOT, env={**ours, **_PATIENT})
         self._ending.callback(running.kill)
         self._running.append(running)
         if first_line:

@@ -11,10 +11,11 @@ import pytest
 
 from differential.compare import Difference, differences
 from differential.explain import EXPLANATIONS, explain
-from differential.hands import COST, Step
+from differential.manifests import COST
 from differential.moment import Moment
 from differential.recorded import event, owner, pod, reference, revision, snapshot
 from differential.snapshot import MARK, Snapshot
+from differential.step import Step
 
 Obj = dict[str, Any]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"

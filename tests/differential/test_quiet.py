@@ -14,7 +14,8 @@ from differential.recorded import event, owner, pod, reference, scene
 Obj = dict[str, Any]
 There = dict[str, tuple[str, Obj]]
 RS, DS = reference("ReplicaSet", "web"), reference("DaemonSet", "agent")
-COUNTS = {"replicas": 2, "readyReplicas": 2, "availableReplicas": 2, "observedGeneration": 1}
+COUNTS = {"replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 2, "availableReplicas": 2, "observedGeneration": 1}
+WEB = {"app": "web", "tier": "a"}
 DAEMONS = {"desiredNumberScheduled": 2, "currentNumberScheduled": 2, "numberReady": 2, "numberAvailable": 2}
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
 
@@ -22,6 +23,10 @@ ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
 def node(name: str, **spec: Any) -> tuple[str, Obj]:
     meta = {"name": name, "labels": {"role": "a"}, "creationTimestamp": "2026-01-02T03:04:05Z"}
     return "Node", {"metadata": meta, "spec": spec}
+
+
+def by_label(app: str) -> Obj:
+    return {"selector": {"matchLabels": {"app": app}}, "template": {"metadata": {"labels": {"app": app, "tier": "a"}}}}
 
 
 def objects() -> There:
@@ -34,10 +39,10 @@ def objects() -> There:
         "n2": node("n2"),
         "web": (
             "ReplicaSet",
-            owner("ReplicaSet", "web", {**COUNTS}, replicas=2, selector={"matchLabels": {"app": "web"}}),
+            owner("ReplicaSet", "web", {**COUNTS}, replicas=2, **by_label("web")),
         ),
-        "web-1": ("Pod", pod("web-1", RS, labels={"app": "web"}, node="n1")),
-        "web-2": ("Pod", pod("web-2", RS, labels={"app": "web"}, node="n1")),
+        "web-1": ("Pod", pod("web-1", RS, labels=dict(WEB), node="n1")),
+        "web-2": ("Pod", pod("web-2", RS, labels=WEB, node="n1")),
         "agent": ("DaemonSet", owner("DaemonSet", "agent", daemons, **by_app)),
         "agent-1": ("Pod", pod("agent-1", DS, labels={"app": "agent"}, node="n1")),
         "agent-2": ("Pod", pod("agent-2", DS, labels={"app": "agent"}, node="n2")),
@@ -71,9 +76,10 @@ def more(name: str, kind: str, obj: Obj) -> Callable[[There], None]:
 FAILING = [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]
 RESTLESS = {
     "a pod too few": less("web-2"),
-    "a pod too many": more("w", "Pod", pod("w", RS, labels={"app": "web"}, node="n1")),
+    "a pod too many": more("w", "Pod", pod("w", RS, labels=WEB, node="n1")),
     "a generation not observed": put("web", "metadata", "generation", to=2),
     "a status behind": put("web", "status", "replicas", to=1),
+    "labels not yet counted": put("web", "status", "fullyLabeledReplicas", to=1),
     "not yet available": put("web", "status", "availableReplicas", to=1),
     "an old failure": put("web", "status", "conditions", to=FAILING),
     "an owner on its way out": put("web", "metadata", "deletionTimestamp", to="2026-01-02T03:04:05Z"),
@@ -120,7 +126,7 @@ QUOTA = more("quota", "ResourceQuota", {"metadata": {"name": "quota"}, "spec": {
 
 
 def test_pods_that_quota_refuses() -> None:
-    few = put("web", "status", to={"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1})
+    few = put("web", "status", to=dict.fromkeys(COUNTS, 1))
     failing = put("web", "status", "conditions", to=FAILING)
     assert reason(less("web-2"), few, QUOTA)
     assert reason(less("web-2"), few, failing, QUOTA) == ""
