@@ -25,7 +25,7 @@ def check(client: redis.Redis, url: RedisUrl, *, embedded: bool = False) -> None
     ``embedded``: it is the one that oarlock started, whatever it says. Raises UnfitServer and RedisError.
     """
     told = server_facts.ask(client, "server", "replication", "persistence")
-    _right_kind(told.get("redis_mode", "standalone"), url)
+    _right_kind(_mode(told), url)
     if told.get("role", "master") != "master":
         where = f"{told.get('master_host')}:{told.get('master_port')}"
         raise UnfitServer(
@@ -51,13 +51,18 @@ def check_for_data(client: redis.Redis, url: RedisUrl, *, embedded: bool = False
 def doubt(client: redis.Redis) -> str:
     """What a person should know of this server though it can be used; "" for nothing. Raises RedisError."""
     told = server_facts.ask(client, "server", "replication")
-    replicated = told.get("redis_mode") != "cluster" and told.get("connected_slaves", "0") != "0"
+    replicated = _mode(told) != "cluster" and told.get("connected_slaves", "0") != "0"
     if not replicated or "min_slaves_good_slaves" in told:
         return ""
     return (
         "it has replicas, but min-replicas-to-write and min-replicas-max-lag are not set:"
         " a master that is cut off goes on taking writes (docs/redis.md)"
     )
+
+
+def _mode(told: Mapping[str, str]) -> str:
+    """standalone, sentinel or cluster; Valkey has another word for it."""
+    return told.get("redis_mode") or told.get("server_mode", "standalone")
 
 
 def _right_kind(mode: str, url: RedisUrl) -> None:
@@ -73,7 +78,7 @@ def _new_enough(told: Mapping[str, str], embedded: bool) -> None:
     said = told.get("redis_version", "0")
     version = tuple(int(part) for part in said.split(".") if part.isdecimal())
     alone = told.get("connected_slaves", "0") == "0" and told.get("aof_enabled", "0") == "0"
-    if version >= LEAST or (version >= LEAST_ALONE and (embedded or alone) and told.get("redis_mode") == "standalone"):
+    if version >= LEAST or (version >= LEAST_ALONE and (embedded or alone) and _mode(told) == "standalone"):
         return
     raise UnfitServer(
         f"Redis {said} is too old: oarlock needs {_dotted(LEAST)} or newer"

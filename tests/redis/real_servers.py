@@ -95,6 +95,16 @@ class RealServer:
             )
         return self
 
+    def lost_its_port(self) -> bool:
+        """Whether somebody else took it since it was found free: then another is taken. Only before others know it."""
+        ended = self._process is not None and self._process.poll() is not None
+        if not ended or "already in use" not in self.log.read_text():
+            return False
+        mine, self.port = self.port, free_port(10_000)
+        self.config.write_text(self.config.read_text().replace(f"port {mine}", f"port {self.port}"))
+        self.log.unlink()
+        return True
+
     @property
     def pid(self) -> int:
         assert self._process is not None
@@ -142,4 +152,10 @@ def started(*servers: RealServer) -> None:
     for server in servers:
         server.start()
     for server in servers:
-        until(server.answers, what=f"{server.folder.name} to answer")
+        until(lambda server=server: _up(server), what=f"{server.folder.name} to answer")
+
+
+def _up(server: RealServer) -> bool:
+    if server.lost_its_port():
+        server.start()
+    return server.answers()

@@ -66,7 +66,8 @@ def test_who_is_refused(told: dict[str, str], values: dict[str, object], why: st
 def test_a_cluster_s_url_needs_a_cluster(told: dict[str, str]) -> None:
     with pytest.raises(fitness.UnfitServer, match="not a node of a cluster"):
         fitness.check(None, parse("redis+cluster://h/"))  # type: ignore[arg-type]
-    told |= info(redis_mode="cluster")
+    told.pop("redis_mode")
+    told["server_mode"] = "cluster"  # as Valkey says it
     fitness.check_for_data(None, parse("redis+cluster://h/"))  # type: ignore[arg-type]
 
 

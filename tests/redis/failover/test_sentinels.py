@@ -88,7 +88,7 @@ def test_who_cannot_tell_is_said(sentinels: SentinelRig) -> None:
     login = f"worker:{PASSWORDS['worker']}@"
     with pytest.raises(RedisConnectionError, match="knows no master 'other'"):
         connect(f"redis+sentinel://{login}{hosts}/other/0").ping()
-    with pytest.raises(RedisError, match=r"SENTINEL|sentinel"):
+    with pytest.raises(RedisError, match=r"SENTINEL|sentinel|Authentication"):
         connect(f"redis+sentinel://{login}127.0.0.1:{sentinels.master.port}/{NAME}/0").ping()
     with pytest.raises(RedisConnectionError):
         connect(f"redis+sentinel://{login}127.0.0.1:1,127.0.0.1:2/{NAME}/0", timeout_s=0.5).ping()
