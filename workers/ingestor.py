@@ -91,10 +91,9 @@ class Ingestor:
             self._follow()
             return 0
         except ObjectRefused as error:
-            log.error(line("cache distrusted", resource=error.resource, why=error, mend="its list is read anew"))
+            log.error(line("cache distrusted", resource=error.resource, why=error, mend="all lists are read anew"))
             for feed in self._feeds:
-                if feed.name == error.resource:
-                    feed.distrust(now_ms)
+                feed.distrust(now_ms)
             return 0
         except ApiWentBack as error:
             log.critical(line("api went back", why=error))

@@ -20,9 +20,8 @@ from workers.signing import Sealer, load_keyring
 from workers.signing_refusals import ObjectRefused, Refusals
 from workers.versions import newer
 
-MANY = 64
-"""Objects of one resource in one claim from which on those found good are remembered; see blob_memo.LARGE."""
 REMEMBERED_MAX = 4_096
+"""Objects of a resource found good; one takes up about 0.5 kB. It is the most that a worker's memory grows by."""
 OWNERS_MAX = 4_096
 
 
@@ -53,14 +52,47 @@ def key_in(resource: str, blob: bytes) -> str:
         return ""
 
 
+class Remembered:
+    """Objects of one resource whose seals were found good, so that what has not changed is checked once.
+
+    By their seals, and whole: another object with a good seal is another object. Two generations, as in a blob memo.
+    """
+
+    __slots__ = ("_older", "_resource", "_sealer", "_younger")
+
+    def __init__(self, sealer: Sealer, resource: str) -> None:
+        self._sealer, self._resource = sealer, resource
+        self._younger: dict[str, Cached] = {}
+        self._older: dict[str, Cached] = {}
+
+    def __len__(self) -> int:
+        return len(self._younger) + len(self._older)
+
+    def fault(self, cached: Cached) -> str:
+        """As the sealer's."""
+        seal = cached.seal
+        if self._younger.get(seal) == cached:
+            return ""
+        if self._older.get(seal) != cached:
+            fault = self._sealer.fault(self._resource, cached)
+            if fault:
+                return fault
+        self._younger[seal] = cached
+        return ""
+
+    def forget_some(self) -> None:
+        """Between claims: what was not met again while as many others were is forgotten."""
+        if len(self._younger) >= REMEMBERED_MAX:
+            self._younger, self._older = {}, self._younger
+
+
 class SealedBroker:
     """``inner``, sealed. What it refuses it raises as ObjectRefused, but for claims; everything is noted."""
 
     def __init__(self, inner: Broker, sealer: Sealer, refusals: Refusals) -> None:
         self._inner, self._sealer, self.refusals = inner, sealer, refusals
         self.epoch = inner.epoch
-        self._good: dict[str, Cached] = {}
-        self._good_before: dict[str, Cached] = {}
+        self._remembered: dict[str, Remembered] = {}
         self._owners: dict[tuple[str, str], tuple[str, str]] = {}
         # What carries no object goes straight through.
         self.add, self.add_after, self.add_rate_limited = inner.add, inner.add_after, inner.add_rate_limited
@@ -158,7 +190,9 @@ class SealedBroker:
         return f"{resource}: {fault}"
 
     def _fault_of_owner(self, resource: str, key: str, owner: Cached) -> str:
-        fault = self._sealer.fault(resource, owner)
+        remembered = self._of(resource)
+        fault = remembered.fault(owner)
+        remembered.forget_some()
         if not fault and key_in(resource, owner.blob) != key:
             fault = "it is another object's: it was moved here"
         if fault:
@@ -184,26 +218,19 @@ class SealedBroker:
         """That of the first that has one. An object can be there only once: twice it would count twice."""
         if len(many) > 1 and len({each.uid for each in many}) < len(many):
             return "it is there twice: an index was changed"
-        fault_of = self._sealer.fault
-        if len(many) < MANY:
-            for each in many:
-                fault = fault_of(resource, each)
-                if fault:
-                    return fault
-            return ""
-        good, before = self._good, self._good_before
+        remembered = self._of(resource)
         for each in many:
-            seal = each.seal
-            if good.get(seal) == each:
-                continue
-            if before.get(seal) != each:
-                fault = fault_of(resource, each)
-                if fault:
-                    return fault
-            good[seal] = each
-        if len(good) >= REMEMBERED_MAX:
-            self._good, self._good_before = {}, good
+            fault = remembered.fault(each)
+            if fault:
+                return fault
+        remembered.forget_some()
         return ""
+
+    def _of(self, resource: str) -> Remembered:
+        found = self._remembered.get(resource)
+        if found is None:
+            found = self._remembered[resource] = Remembered(self._sealer, resource)
+        return found
 
 
 Dress = Callable[[RedisBroker], Broker]

@@ -24,7 +24,7 @@ from workers.clock import ManualClock
 from workers.engine import Engine, load_spec
 from workers.settings import Settings
 from workers.signing import Key, Sealer
-from workers.signing_broker import MANY, REMEMBERED_MAX, SealedBroker, key_in
+from workers.signing_broker import REMEMBERED_MAX, SealedBroker, key_in
 from workers.signing_refusals import SAY_EVERY_MS, ObjectRefused, Refusals, TurnRefused, decoded
 
 RING = (Key("0a0a", bytes(range(32))),)
@@ -257,8 +257,8 @@ def test_many_refusals_are_counted_and_said_now_and_then(world: World, caplog: p
     assert heard == ["replicasets"] * 31
 
 
-def test_of_a_large_owner_each_object_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(pods=3 * MANY)
+def test_what_has_not_changed_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(pods=200)
     checked: list[Cached] = []
     real = Sealer.fault
 
@@ -269,7 +269,7 @@ def test_of_a_large_owner_each_object_is_checked_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Sealer, "fault", fault)
     for _ in range(3):
         assert world.claim().refusal == ""
-    assert len(checked) == 3 * MANY + 3, "the pods once, the owner each time"
+    assert len(checked) == 201
     stored = world.stored()
     for name, changed in (("web-5", {"rv": "4"}), ("web-6", {"blob": b"x"}), ("web-7", {"uid": "u"})):
         kept = stored[f"default/{name}"]
@@ -278,13 +278,14 @@ def test_of_a_large_owner_each_object_is_checked_once(monkeypatch: pytest.Monkey
         stored[f"default/{name}"] = kept
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    world = World(pods=MANY)
+def test_what_is_remembered_is_bounded_and_of_one_resource() -> None:
+    world = World()
     seal = Sealer(RING, SCOPE).seal
-    for first in range(0, 3 * REMEMBERED_MAX, MANY):
-        many = [Cached("1", f"u{n}", b"b", seal("pods", "1", f"u{n}", b"b")) for n in range(first, first + MANY)]
+    for first in range(0, 3 * REMEMBERED_MAX, 64):
+        many = [Cached("1", f"u{n}", b"b", seal("pods", "1", f"u{n}", b"b")) for n in range(first, first + 64)]
         assert world.broker._fault_of_many("pods", many) == ""
-    assert len(world.broker._good) + len(world.broker._good_before) <= 2 * (REMEMBERED_MAX + MANY)
+    assert len(world.broker._of("pods")) <= 2 * (REMEMBERED_MAX + 64)
+    assert "is not that of its content" in world.broker._fault_of_many("controllerrevisions", many), "a good pod only"
 
 
 def test_every_projection_says_which_object_it_is() -> None:
