@@ -1,0 +1,89 @@
+"""What errors of a server mean, and that a server which takes no writes has taken none."""
+
+from __future__ import annotations
+
+import pytest
+from real_servers import RealServer
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    MasterDownError,
+    MovedError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from broker import epoch, refusals
+from broker.connection import connect
+from broker.redis_broker import RedisBroker
+from broker.values import BrokerFull, BrokerUnreachable, EpochOver
+
+OVER: list[Exception] = [
+    NoScriptError("No matching script.", status_code="NOSCRIPT"),
+    ReadOnlyError("You can't write against a read only replica.", status_code="READONLY"),
+    ResponseError("Error running script: -READONLY You can't write against a read only replica."),
+    MovedError("1 h:1", status_code="MOVED"),
+    AskError("1 h:1", status_code="ASK"),
+    TryAgainError("Multiple keys request during rehashing of slot", status_code="TRYAGAIN"),
+    ResponseError("Script attempted to access a non local key in a cluster node script: x"),
+    ResponseError("Script attempted to access keys that do not hash to the same slot"),
+]
+UNREACHABLE: list[Exception] = [
+    ClusterDownError("The cluster is down", status_code="CLUSTERDOWN"),
+    MasterDownError("Link with MASTER is down", status_code="MASTERDOWN"),
+    ResponseError("NOREPLICAS Not enough good replicas to write. script: x"),
+    ResponseError("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."),
+    RedisConnectionError("gone"),
+]
+
+
+@pytest.mark.parametrize("error", OVER, ids=str)
+def test_what_ends_an_epoch(error: Exception) -> None:
+    assert isinstance(refusals.meaning("step", error), EpochOver)
+    here = isinstance(error, NoScriptError | ReadOnlyError) or "READONLY" in str(error)
+    assert refusals.keys_move(error) is not here
+
+
+@pytest.mark.parametrize("error", UNREACHABLE, ids=str)
+def test_what_is_to_be_waited_out(error: Exception) -> None:
+    meant = refusals.meaning("step", error)
+    assert isinstance(meant, BrokerUnreachable)
+    assert str(error) in str(meant)
+    assert not refusals.keys_move(error)
+
+
+def test_what_else_there_is() -> None:
+    assert isinstance(refusals.meaning("step", OutOfMemoryError("command not allowed")), BrokerFull)
+    other = ResponseError("ERR wrong number of arguments")
+    assert refusals.meaning("step", other) is other
+
+
+def test_a_master_without_its_replicas_takes_no_part_of_a_step(server: RealServer) -> None:
+    """min-replicas-to-write stops a master that was cut off; a script ends at its first write."""
+    client = connect(server.url("ingestor"))
+    epoch.mint(client, 1)
+    broker = RedisBroker(client, 1)
+    broker.open([])
+    broker.register("w", "s", ["replicaset"])
+    admin = connect(server.url("admin"))
+
+    def content() -> dict[bytes, bytes]:
+        return {name: admin.dump(name) for name in admin.scan_iter("*")}
+
+    before = content()
+    admin.config_set("min-replicas-to-write", 1)
+    for step in (
+        lambda: broker.add("replicaset", ["ns/a", "ns/b"]),
+        lambda: broker.renew(["w"], lease_ms=1_000),
+        lambda: broker.release("w"),
+        lambda: broker.register("w2", "s", ["replicaset"]),
+    ):
+        with pytest.raises(BrokerUnreachable, match="NOREPLICAS"):
+            step()
+    assert content() == before
+    admin.config_set("min-replicas-to-write", 0)
+    assert broker.add("replicaset", ["ns/a"]) == 1
