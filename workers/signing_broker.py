@@ -237,11 +237,15 @@ Dress = Callable[[RedisBroker], Broker]
 """What a process sees its brokers through."""
 
 
-def sealing(settings: Settings, clock: Clock) -> Dress:
-    """Brokers sealed with the keys that the settings name, else as they are. Raises BadKeyFile."""
+def sealing(settings: Settings, clock: Clock, on_refusal: Callable[[str], None] | None = None) -> Dress:
+    """Brokers sealed with the keys that the settings name, else as they are. Raises BadKeyFile.
+
+    ``on_refusal``: is called with the resource of each object that is refused, for metrics.
+    """
     if not settings.signing_key_file:
         return _as_it_is
     keyring, refusals = load_keyring(settings.signing_key_file), Refusals(clock.mono_ms)
+    refusals.on_refusal = on_refusal
 
     def sealed(broker: RedisBroker) -> Broker:
         return SealedBroker(broker, Sealer(keyring, f"{settings.fleet_id} {broker.keys.base}"), refusals)

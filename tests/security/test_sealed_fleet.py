@@ -1,0 +1,145 @@
+"""A fleet that signs, on a real Redis, and somebody who writes there: nothing of his reaches the cluster, nothing ends,
+and the fleet goes on when what he wrote is gone, or when everything is written anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from mini_fleet import KEY, Fleet
+
+from broker.embedded_redis import EmbeddedRedis
+from broker.redis_binary import NoRedisBinary
+from broker.values import Cached
+
+pytestmark = pytest.mark.real
+
+OWNERS = "replicasets"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+    try:
+        embedded = EmbeddedRedis(tmp_path_factory.mktemp("sealed-redis")).start()
+    except NoRedisBinary as error:
+        pytest.skip(str(error))
+    yield embedded
+    embedded.stop()
+
+
+@pytest.fixture
+def fleet(server: EmbeddedRedis) -> Iterator[Fleet]:
+    fleet = Fleet(server, seals=True)
+    yield fleet
+    assert (fleet.crashes, fleet.cluster.wrong) == ([], [])
+
+
+def cache_of(fleet: Fleet, resource: str = OWNERS) -> str:
+    assert fleet.broker is not None
+    names = fleet.broker.keys
+    generation = fleet.admin.hget(names.of("generation"), resource)
+    assert isinstance(generation, bytes)
+    return names.objects(resource, generation.decode())
+
+
+def value_of(fleet: Fleet, resource: str = OWNERS, key: str = KEY) -> bytes:
+    value = fleet.admin.hget(cache_of(fleet, resource), key)
+    assert isinstance(value, bytes)
+    return value
+
+
+def put(fleet: Fleet, value: bytes) -> None:
+    """Into the owner's place; and its key is queued."""
+    assert fleet.broker is not None
+    fleet.admin.hset(cache_of(fleet), KEY, value)  # type: ignore[arg-type]
+    fleet.broker.add("replicaset", [KEY])
+
+
+def with_image(value: bytes, image: bytes) -> bytes:
+    changed = value.replace(b'"image":"i"', b'"image":"%b"' % image)
+    assert changed != value
+    return changed
+
+
+def unsealed(value: bytes) -> bytes:
+    head, rest = value.split(b"\n", 1)
+    return b" ".join(head.split(b" ")[:2]) + b"\n" + rest
+
+
+def test_everything_is_sealed_and_the_fleet_works(fleet: Fleet) -> None:
+    for resource in (OWNERS, "pods"):
+        values: list[bytes] = fleet.admin.hvals(cache_of(fleet, resource))  # type: ignore[assignment]
+        assert values
+        assert all(Cached.parse(value).seal for value in values)
+    fleet.want(6)
+    assert fleet.run(3_000, until_healthy=True), fleet.story()
+    fleet.want(1)
+    assert fleet.run(3_000, until_healthy=True), fleet.story()
+
+
+def test_an_owner_of_ones_choice_is_refused_again_and_again_and_the_real_one_goes_on(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = value_of(fleet)
+    put(fleet, with_image(real, b"evil"))
+    fleet.run(5_000)
+    assert fleet.leaves == []
+    assert len(fleet.pods) == 3
+    said = [record for record in caplog.records if "turn_failed" in record.getMessage()]
+    assert 3 <= len(said) <= 30, "with back-off, no loop"
+    assert all("is not that of its content" in record.getMessage() for record in said)
+    fleet.want(5)  # its next event puts the real one there
+    assert fleet.run(8_000, until_healthy=True), fleet.story()
+
+
+def test_a_sealed_value_of_an_earlier_epoch_is_no_good_in_this_one(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    earlier = value_of(fleet)
+    assert fleet.broker is not None
+    fleet.admin.delete(fleet.broker.keys.epoch)
+    fleet.run(1_000)
+    assert fleet.run(8_000, until_healthy=True), fleet.story()
+    assert value_of(fleet) != earlier
+    put(fleet, earlier)
+    fleet.run(1_500)
+    assert "is not that of its content" in caplog.text
+    assert fleet.broker is not None
+    assert fleet.broker.num_requeues("replicaset", KEY) > 0
+    fleet.admin.delete(fleet.broker.keys.epoch)  # the mend that the manual names
+    fleet.run(1_000)
+    assert fleet.run(8_000, until_healthy=True), fleet.story()
+    assert fleet.broker.num_requeues("replicaset", KEY) == 0
+
+
+def test_an_ingestor_that_finds_such_an_owner_writes_everything_anew(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As it does where the ones before it had no key."""
+    caplog.set_level(logging.INFO)
+    before = cache_of(fleet), cache_of(fleet, "pods")
+    put(fleet, unsealed(value_of(fleet)))
+    fleet.run(500)
+    assert "it has no seal: whoever wrote it has no signing key" in caplog.text
+    fleet._ingestor("a", 0)  # it is started again
+    assert fleet.run(10_000, until_healthy=True), fleet.story()
+    assert "cache distrusted" in caplog.text
+    assert (cache_of(fleet), cache_of(fleet, "pods")) != before
+    assert Cached.parse(value_of(fleet)).seal
+    assert caplog.text.count("cache distrusted") <= 2
+
+
+def test_an_object_that_cannot_be_read_ends_no_ingestor_that_does_not_sign(
+    server: EmbeddedRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    fleet = Fleet(server)
+    head, entries, wakes, blob = value_of(fleet).split(b"\n", 3)
+    for garbage in (b"", b"\xc1", b"\x91" * 100_000, blob[:-5]):
+        fleet.admin.hset(cache_of(fleet), KEY, b"\n".join([head, entries, wakes, garbage]))  # type: ignore[arg-type]
+        fleet._ingestor("a", 0)
+        fleet.want(5 if fleet.replicas == 3 else 3)
+        assert fleet.run(10_000, until_healthy=True), fleet.story()
+    assert caplog.text.count("it cannot be read") >= 4
+    assert (fleet.crashes, fleet.cluster.wrong) == ([], [])
