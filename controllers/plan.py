@@ -36,11 +36,13 @@ class Snapshot(msgspec.Struct, frozen=True):
 class Surroundings(msgspec.Struct, frozen=True):
     """What the decision of some kinds of owner reads beside its pods; each takes what it needs.
 
-    `nodes`: all of the cluster by name, in order of names. `revision`: hash label of the owner's current
+    `nodes`: all of the cluster by name, in order of names; `nodes_old`: nobody has confirmed them for so
+    long that they may be otherwise by now. `revision`: hash label of the owner's current
     revision; `old_revisions`: its others. `back_offs`: text by node, from the owner's record.
     """
 
     nodes: Mapping[str, Node] = {}
+    nodes_old: bool = False
     revision: str = ""
     old_revisions: tuple[ControllerRevision, ...] = ()
     back_offs: Mapping[str, str] = {}

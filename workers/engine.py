@@ -115,9 +115,10 @@ class Engine:
         controller, ledger = CONTROLLERS[claim.queue], Ledger(claim)
         if any(not self._mirrors[name].version for name in controller.mirrors):
             raise ledger.failure(f"{' and '.join(controller.mirrors)} are not known yet")
-        view = batch.watermarks.get("pods")
+        ages_ms = {resource: mark.age_ms for resource, mark in batch.watermarks.items()}
         nodes = self._mirrors["nodes"].objects if controller.mirrors else {}
-        running = turn(claim, view.age_ms if view else 0, controller, self._contexts[claim.queue], ledger, nodes)
+        context = self._contexts[claim.queue]
+        running = turn(claim, ages_ms.get("pods", 0), controller, context, ledger, nodes, ages_ms.get("nodes", 0))
         try:
             return self._run(claim, running, ledger)
         finally:

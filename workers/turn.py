@@ -33,10 +33,11 @@ def turn(
     ctx: TurnContext,
     ledger: Ledger,
     nodes: Mapping[str, Node] = _NO_NODES,
+    nodes_age_ms: int = 0,
 ) -> Turn:
     """Bring one owner a step closer to what it asks for. ``view_age_ms``: since the pods' cache was last confirmed.
 
-    ``nodes``: all there are, for kinds that mirror them.
+    ``nodes``: all there are, for kinds that mirror them; ``nodes_age_ms``: the same of them.
 
     Raises TurnFailed for a turn that is to be retried, with what it settled; ClaimLost from a step ends it at once.
     """
@@ -59,7 +60,8 @@ def turn(
         ledger.again_in(0)
         return ledger.finish()
 
-    snapshot = yield from _snapshot(owner, claim, pods, nodes, current, controller, ledger)
+    nodes_old = nodes_age_ms > ctx.view_age_max_ms
+    snapshot = yield from _snapshot(owner, claim, pods, nodes, nodes_old, current, controller, ledger)
     plan: Plan = controller.decide(snapshot, ctx.wall_ms())
     versions: looking.Versions = {}
     if plan.writes or plan.wants_related:
@@ -87,6 +89,7 @@ def _snapshot(
     claim: Claim,
     pods: tuple[Pod, ...],
     nodes: Mapping[str, Node],
+    nodes_old: bool,
     current: revisions.Current,
     controller: Controller,
     ledger: Ledger,
@@ -100,7 +103,7 @@ def _snapshot(
         held, back_offs = looking.names(record.held), record.back_offs
         if record.blocked and satisfied:  # the cache may not have come to the pod that bears the name
             blocked = yield from looking.still_blocked(owner.namespace, record.blocked, ledger)
-    around = Surroundings(nodes, current.hash, current.old, back_offs)
+    around = Surroundings(nodes, nodes_old, current.hash, current.old, back_offs)
     return controller.snapshot(owner, pods, around, satisfied=satisfied, held=held, blocked=blocked)
 
 

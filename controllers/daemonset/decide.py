@@ -12,7 +12,7 @@ from controllers.claim import claim
 from controllers.daemonset.backoff import is_over
 from controllers.daemonset.events import SELECTING_ALL
 from controllers.daemonset.limits import surges
-from controllers.daemonset.manage import Doomed, manage
+from controllers.daemonset.manage import CONFIRMED_AGAIN_MS, Doomed, manage
 from controllers.daemonset.model import ROLLING_UPDATE
 from controllers.daemonset.names import Chosen, Names, Taken, choose
 from controllers.daemonset.plan import DaemonSnapshot
@@ -30,7 +30,8 @@ from controllers.scheduling.eligibility import eligibility_of
 def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) -> Plan:
     """What one turn does about the owner's pods and old revisions; `now_ms` is wall-clock time.
 
-    While anything is unsatisfied pods are claimed and counted, nothing else.
+    While anything is unsatisfied pods are claimed and counted, nothing else. While nobody has confirmed the nodes for
+    long no pod goes for what they are like, nor does an update go on, whose limits depend on how many they are.
     """
     owner = snapshot.owner
     selector = owner.selector
@@ -67,7 +68,11 @@ def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) 
     presence = manage(snapshot, podmap, eligible, now_ms)
     chosen = _named(snapshot, claimed, podmap, presence.create_on, flavour.burst)
     doomed, held_back, step = presence.delete[: flavour.burst], chosen.held_back, Rolling()
-    if not chosen.nodes and not doomed and _may_roll(snapshot, claimed):
+    waits_ms = [ms for ms in (again_ms, presence.again_ms) if ms is not None]
+    may_roll = not chosen.nodes and not doomed and not presence.held_back and _may_roll(snapshot, claimed)
+    if may_roll and snapshot.nodes_old:
+        waits_ms.append(CONFIRMED_AGAIN_MS)
+    elif may_roll:
         step = rolling(snapshot, podmap, eligible, now_ms)
         chosen = _named(snapshot, claimed, podmap, step.create_on, flavour.burst)
         doomed, held_back = [Doomed(pod) for pod in step.delete[: flavour.burst]], held_back + chosen.held_back
@@ -79,7 +84,7 @@ def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) 
         delete=tuple([(each.pod.name, each.pod.uid) for each in doomed]),
         events=tuple([each.event for each in doomed if each.event]),
         back_offs=tuple([(each.pod.target_node, each.back_off.text) for each in doomed if each.back_off]),
-        again_ms=min((ms for ms in (again_ms, presence.again_ms) if ms is not None), default=None),
+        again_ms=min(waits_ms, default=None),
         error=step.error,
         forget=tuple([node for node, entry in snapshot.back_offs.items() if is_over(entry, owner, now_ms)]),
         prune=() if step.error else _surplus_revisions(snapshot, claimed),

@@ -17,6 +17,9 @@ from controllers.events import Event
 from controllers.history.model import HASH_LABEL
 from controllers.model import FINISHED_PHASES, Pod
 
+CONFIRMED_AGAIN_MS = 10_000
+"""When to look again whether the nodes have been confirmed: no event tells of that where nothing has changed."""
+
 
 class Doomed(NamedTuple):
     """A pod to delete, what to say of it, and the back-off to keep for its node from before it goes."""
@@ -29,12 +32,14 @@ class Doomed(NamedTuple):
 class Managed(NamedTuple):
     """What presence asks for, not cut to any burst, by node: where to create a pod, and what to delete.
 
-    `again_ms`: until the first failed pod may go that has to wait; None where none waits.
+    `again_ms`: until the first pod may go that has to wait; None where none waits. `held_back`: whether pods stay that
+    would have to go if the nodes were known to be as they were last heard of.
     """
 
     create_on: list[str]
     delete: list[Doomed]
     again_ms: int | None
+    held_back: bool = False
 
 
 def manage(snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tuple[bool, bool]], now_ms: int) -> Managed:
@@ -45,6 +50,7 @@ def manage(snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tupl
     create_on: list[str] = []
     delete: list[Doomed] = []
     waits_ms: list[int] = []
+    held_back = False
     surge = surges(snapshot.owner)
     for node, (should_run, should_continue) in eligible.items():
         pods = podmap.get(node)
@@ -52,7 +58,9 @@ def manage(snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tupl
             if should_run:
                 create_on.append(node)
         elif not should_continue:
-            delete += [Doomed(pod) for pod in pods if not pod.deleting_ms]
+            misplaced = [Doomed(pod) for pod in pods if not pod.deleting_ms]
+            held_back = held_back or (snapshot.nodes_old and bool(misplaced))
+            delete += () if snapshot.nodes_old else misplaced
         elif len(pods) > 1 or pods[0].deleting_ms or pods[0].phase in FINISHED_PHASES:
             running, ended, wait_ms = _sorted_out(snapshot, node, pods, now_ms)
             delete += ended
@@ -62,8 +70,12 @@ def manage(snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tupl
                 create_on.append(node)
             elif len(running) > 1:
                 delete += map(Doomed, _too_many(snapshot, running, now_ms) if surge else running[1:])
-    delete += map(Doomed, _stranded(snapshot, podmap))
-    return Managed(create_on, delete, min(waits_ms, default=None))
+    stranded = _stranded(snapshot, podmap)
+    held_back = held_back or (snapshot.nodes_old and bool(stranded))
+    delete += () if snapshot.nodes_old else map(Doomed, stranded)
+    if held_back:
+        waits_ms.append(CONFIRMED_AGAIN_MS)
+    return Managed(create_on, delete, min(waits_ms, default=None), held_back)
 
 
 def _sorted_out(

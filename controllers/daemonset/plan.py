@@ -39,8 +39,9 @@ class DaemonSnapshot(msgspec.Struct, frozen=True):
     """All a decision may look at, as of one moment.
 
     `pods`, `satisfied`, `held`, `blocked`, `adopted`: as in `controllers.plan.Snapshot`. `nodes`: every node
-    of the cluster by name, in order of names. `revision`: the hash label of the current revision, which new
-    pods get. `old_revisions`: the owner's other revisions. `back_offs`: by node name.
+    of the cluster by name, in order of names; `nodes_old`: as in `controllers.plan.Surroundings`.
+    `revision`: the hash label of the current revision, which new pods get. `old_revisions`: the owner's
+    other revisions. `back_offs`: by node name.
     """
 
     owner: DaemonSet
@@ -53,6 +54,7 @@ class DaemonSnapshot(msgspec.Struct, frozen=True):
     blocked: frozenset[str] = frozenset()
     adopted: frozenset[str] | None = None
     back_offs: Mapping[str, BackOff] = {}
+    nodes_old: bool = False
 
 
 def snapshot(
@@ -76,4 +78,5 @@ def snapshot(
         held=held,
         blocked=blocked,
         back_offs=back_offs,
+        nodes_old=around.nodes_old,
     )

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from controllers.daemonset.decide import decide
+from controllers.daemonset.manage import CONFIRMED_AGAIN_MS
 from controllers.scheduling.model import Placement, Taint, Toleration
 from controllers.scheduling.wire import node_from_json
 
@@ -14,9 +15,12 @@ from .daemon_builders import (
     deleted,
     dpods,
     ds,
+    names_of,
     nodes,
     slot,
     snap,
+    surging,
+    unassigned,
 )
 
 
@@ -75,3 +79,45 @@ def test_a_failed_pod_where_none_is_to_be_created():
     known = nodes("n1", taints=(OWN,))
     assert deleted(decide(snap(known, dpods("n1", "F")), NOW_MS)) == [slot("n1")]
     assert not decide(snap(known), NOW_MS).writes
+
+
+TAINTED = nodes("n1", taints=(Taint("own", "NoExecute"),))
+
+
+@pytest.mark.parametrize(
+    ("known", "pods", "owner", "writes", "old_writes"),
+    [
+        pytest.param(TAINTED, dpods("n1", "R"), ds(), "-n1/0", "", id="where none may be"),
+        pytest.param(TAINTED, dpods("n1", "t"), ds(), "", "", id="where none may be, going already"),
+        pytest.param(
+            nodes("n1"), (*dpods("n1", "R"), unassigned("n2")), ds(), "-n2/0", "", id="for a node that is gone"
+        ),
+        pytest.param(nodes("n1", "n2"), dpods("n1", "O"), ds(), "+n2", "+n2", id="a node without"),
+        pytest.param(nodes("n1"), dpods("n1", "RR"), ds(), "-n1/1", "-n1/1", id="two on a node: whatever it is like"),
+        pytest.param(nodes("n1"), dpods("n1", "F"), ds(), "-n1/0", "-n1/0", id="one that failed"),
+        pytest.param(nodes("n1"), dpods("n1", "O"), ds(), "-n1/0", "", id="a step of the update"),
+        pytest.param(nodes("n1"), dpods("n1", "O"), surging(), "+n1", "", id="a step that surges"),
+        pytest.param(nodes("n1"), dpods("n1", "O"), ds(strategy="OnDelete"), "", "", id="OnDelete"),
+        pytest.param(
+            TAINTED | nodes("n2"), (*dpods("n1", "R"), *dpods("n2", "O")), ds(), "-n1/0", "", id="no step instead"
+        ),
+        pytest.param(
+            TAINTED | nodes("n2"), (*dpods("n1", "R"), *dpods("n2", "RR")), ds(), "-n1/0 -n2/1", "-n2/1", id="the rest"
+        ),
+    ],
+)
+def test_nodes_that_nobody_has_confirmed_for_long(known, pods, owner, writes, old_writes):
+    """Nothing goes for what they are said to be like, and what is held back is looked at again soon."""
+
+    def told(plan):
+        created_on = [f"+{node}" for node in created(plan)]
+        return sorted(created_on + [f"-{name}" for name in deleted(plan)])
+
+    def meant(text):
+        words = [word if word.startswith("+") else f"-{names_of(word[1:])[0]}" for word in text.split()]
+        return sorted(words)
+
+    fresh, old = (decide(snap(known, pods, owner, nodes_old=each), NOW_MS) for each in (False, True))
+    assert (told(fresh), told(old)) == (meant(writes), meant(old_writes))
+    assert fresh.again_ms is None
+    assert old.again_ms == (None if writes == old_writes else CONFIRMED_AGAIN_MS)
