@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from workers.cli import cli
+from workers.cli.ingest import ingest
 from workers.cli.setting_options import SETTINGS, flag
+from workers.cli.worker import worker
 from workers.settings import Settings
 
 
@@ -40,6 +42,13 @@ def test_flags_that_upstream_has_are_called_as_there() -> None:
     shared = {name: told.upstream for name, told in SETTINGS.items() if told.upstream}
     assert {name: flag(name) for name in shared} == shared
     assert set(shared.values()) >= {"--controllers", "--concurrent-replicaset-syncs", "--kube-api-qps", "--kubeconfig"}
+
+
+def test_worker_and_ingestor_take_every_flag() -> None:
+    """Read off the commands themselves, so that none is only talked about."""
+    taken = {word for option in worker.params for word in option.opts}
+    taken |= {word for option in ingest.params for word in option.opts}
+    assert {flag(name) for name in SETTINGS} <= taken
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""The table of docs/flags.md, from the settings themselves. `python tests/docs/flag_table.py` writes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workers.cli.setting_options import SETTINGS, flag, variable
+from workers.settings import Settings
+
+PAGE = Path(__file__).parents[2] / "docs/flags.md"
+MARK = "<!-- the table is made from workers/cli/setting_options.py: python tests/docs/flag_table.py -->\n"
+
+
+def table() -> str:
+    """A line for each setting."""
+    lines = ["| flag | variable | default | kube-controller-manager | meaning |", "|---|---|---|---|---|"]
+    for name, told in SETTINGS.items():
+        default = getattr(Settings(), name)
+        shown = f"`{str(default).lower() if isinstance(default, bool) else default}`" if default != "" else ""
+        upstream = f"`{told.upstream}`" if told.upstream else ""
+        lines.append(
+            f"| `{flag(name)}` | `{variable(name)}` | {shown} | {upstream} | {told.help.replace('|', '&#124;')} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """The page as it should be."""
+    head, _, _ = PAGE.read_text().partition(MARK)
+    return head + MARK + table()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

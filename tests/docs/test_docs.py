@@ -1,0 +1,73 @@
+"""What the documentation names exists: pages, commands, flags, targets of make."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from flag_table import PAGE, page
+
+from workers.cli import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md"), *ROOT.glob("SECURITY.md")])
+
+
+def test_the_table_of_settings() -> None:
+    assert PAGE.read_text() == page(), "PYTHONPATH=. python tests/docs/flag_table.py writes it anew"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    missing = [path.name for path in ROOT.glob("docs/*.md") if path.name not in index and path.name != "README.md"]
+    assert not missing
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    """Every call of oarlock in an example or in code quotes, with the page it stands on."""
+    for path in PAGES:
+        for line in re.findall(r"^ {4,}(.*)$", path.read_text(), flags=re.MULTILINE):
+            words = line.partition(" # ")[0].strip()
+            found = re.search(r"(?:^|/|-- |&& |; |\.\.\. )oarlock ([a-z].*)", words)
+            if found:
+                yield path.name, found[1]
+        for text in re.findall(r"`oarlock ([a-z][^`]*)`", path.read_text()):
+            yield path.name, text
+
+
+@pytest.mark.parametrize(("page_name", "text"), sorted(set(calls())))
+def test_commands_and_their_flags_exist(page_name: str, text: str) -> None:
+    text = re.split(r"\s(?:[|>;&]|\\$)|;", text.replace("...", "x"))[0]
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    command: click.Command | None = cli
+    context = click.Context(cli)
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        name = words.pop(0)
+        command = command.get_command(context, name)
+        assert command is not None, f"{page_name}: there is no `oarlock {name}`"
+    assert command is not None
+    known = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)} | {"--help", "-h"}
+    flags = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+    flags = {flag for flag in flags if not re.fullmatch(r"-v+", flag)}
+    assert flags <= known, f"{page_name}: oarlock {text}"
+
+
+def test_targets_of_make_exist() -> None:
+    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for path in PAGES:
+        for name in re.findall(r"(?:^ {4,}|`)make ([a-z][a-z-]+)", path.read_text(), flags=re.MULTILINE):
+            assert name in made, f"{path.name}: make {name}"
