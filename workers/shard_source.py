@@ -37,7 +37,7 @@ def namespace_of(raw: bytes) -> str:
     """The namespace of an object's JSON; "" where it has none, or where it cannot be read, which others say."""
     try:
         return _OBJECT.decode(raw).metadata.namespace
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 
 

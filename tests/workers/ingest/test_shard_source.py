@@ -209,7 +209,10 @@ def test_pages_keep_their_version_and_their_ends(source: Scripted, clock: Clock)
         (b'{"metadata":{"namespace":7}}', ""),
         (b"{}", ""),
         (b"no json", ""),
+        (b'{"metadata":{"namespace":"\xff"}}', ""),
+        (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b',"metadata":{"namespace":"shop"}}', ""),
     ],
+    ids=range(9),
 )
 def test_the_namespace_is_that_of_the_metadata(raw: bytes, namespace: str) -> None:
     assert namespace_of(raw) == namespace
