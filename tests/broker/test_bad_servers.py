@@ -164,6 +164,25 @@ def test_a_batch_that_cannot_be_logged_changes_nothing(real: RedisCase, planted:
     assert refusal(MOVING["ingest"], real) == ""
 
 
+LAST_NUMBERS: dict[str, Callable[[RedisCase, str], object]] = {
+    "failures": lambda case, own: case.admin.hset(own + "failures", "ns/a", 2**63 - 1),
+    "stream": lambda case, own: case.admin.xadd(own + "stream", {"key": "ns/x"}, id=f"{2**64 - 1}-{2**64 - 1}"),
+}
+
+
+@pytest.mark.parametrize("planted", LAST_NUMBERS)
+def test_a_number_after_which_none_comes_ends_the_epoch(real: RedisCase, planted: str) -> None:
+    """Nothing of ours counts so far. The step dies in its middle, where the key has left its lock already."""
+    opened(real, "ns/a", holders=("w1", "w2"))
+    real.worker.add(QUEUE, ["ns/a"])
+    real.claims = claim(real, "w1")  # type: ignore[attr-defined]
+    real.worker.add(QUEUE, ["ns/a"])  # changed meanwhile
+    LAST_NUMBERS[planted](real, f"{real.worker.keys.base}{QUEUE}:")  # type: ignore[attr-defined]
+    with pytest.raises(DataDamaged):
+        finish(real, claims(real)[0], Verdict.RETRY)
+    assert real.admin.get(keys.epoch()) is None
+
+
 def go_on(case: RedisCase, *, ended: bool) -> None:
     """Who meets damage ends the epoch, which this test wants to look into."""
     assert case.admin.get(keys.epoch()) == (None if ended else str(case.epoch).encode())
