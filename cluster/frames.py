@@ -3,6 +3,7 @@
 import msgspec
 
 from cluster.answer import Status
+from cluster.shallow import shallow
 
 LINE_BYTES_MAX = 64 << 20  # etcd refuses objects above 1.5 MB; a longer line is not a watch event
 
@@ -12,7 +13,9 @@ class BadFrameError(ValueError):
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """type: ADDED, MODIFIED, DELETED or BOOKMARK; rv: resourceVersion; object: the object's JSON, untouched."""
+    """type: ADDED, MODIFIED, DELETED or BOOKMARK; rv: resourceVersion; object: the object's JSON, untouched unless it
+    is too deep to be read (`cluster.shallow`).
+    """
 
     type: str
     rv: str
@@ -79,6 +82,13 @@ class Lines:
 
 def decode_event(line: bytes) -> WatchEvent | Status:
     """One line; an ERROR event comes back as the Status it carries. Raises BadFrameError."""
+    try:
+        return _decoded(line)
+    except RecursionError:
+        return _decoded(shallow(line))
+
+
+def _decoded(line: bytes) -> WatchEvent | Status:
     try:
         for beginning, kind in _BEGINNINGS:
             if line.startswith(beginning) and line.endswith(b"}"):

@@ -15,6 +15,7 @@ from tenacity.wait import wait_random_exponential
 from cluster.answer import Answer
 from cluster.outcome import delay_s
 from cluster.resources import Resource
+from cluster.shallow import shallow
 from cluster.throttle import Limiter
 from cluster.transport import Transport
 
@@ -106,7 +107,7 @@ async def list_pages(
         if not answer.ok:
             raise ListError(resource, answer)
         try:
-            decoded = _list.decode(answer.body)
+            decoded = _decoded(answer.body)
         except msgspec.DecodeError as error:
             raise ListError(resource, Answer(answer.code, error=f"not a list: {error}")) from error
         items = tuple(bytes(raw) for raw in decoded.items or ())
@@ -114,6 +115,13 @@ async def list_pages(
         yield Page(decoded.metadata.resource_version, items, first=first, last=not token)
         if not token:
             return
+
+
+def _decoded(body: bytes) -> _List:
+    try:
+        return _list.decode(body)
+    except RecursionError:
+        return _list.decode(shallow(body))
 
 
 async def list_all(pages: AsyncGenerator[Page, None]) -> tuple[str, list[bytes]]:

@@ -1,0 +1,30 @@
+"""JSON without what is nested deeper than anything we read.
+
+Some fields hold whatever a client wrote (managedFields' fieldsV1, a ControllerRevision's data), as deep as the API
+server's own decoder goes (upstream: encoding/json, 10,000). Ours goes as deep as Python's recursion limit, and one such
+object must not keep all the others of its watch or list from being read. Pure.
+"""
+
+import re
+
+DEPTH_MAX = 200
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+
+
+def shallow(raw: bytes, depth_max: int = DEPTH_MAX) -> bytes:
+    """The same JSON with ``null`` for every array and object at a greater depth; takes time linear in the bytes."""
+    kept: list[bytes] = []
+    depth = at = 0
+    for token in _TOKEN.finditer(raw):
+        match raw[token.start() : token.start() + 1]:
+            case b"{" | b"[":
+                if depth == depth_max:
+                    kept += (raw[at : token.start()], b"null")
+                    at = len(raw)  # unless it ends
+                depth += 1
+            case b"}" | b"]":
+                depth -= 1
+                if depth == depth_max:
+                    at = token.end()
+    kept.append(raw[at:])
+    return b"".join(kept)
