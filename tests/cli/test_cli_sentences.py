@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from broker.inspect import KeyView, LockView, RecordView, ResourceView
+from cluster.watch import IDLE_S, LIFE_S
 from controllers.model import Condition, ReplicaSet, ReplicaSetStatus
-from workers.cli.sentences import Fleet, Owner, explain
+from workers.cli.sentences import STALE_MS, Fleet, Owner, explain
 
 KEY = KeyView("replicaset", "ns/web", "idle", None, None, None, 0, 0, "", None, None)
 FLEET = Fleet("OPEN", True, 2, resources=(ResourceView("pods", "90", 100, "1", 5),))
@@ -37,9 +38,9 @@ def record(**fields: str) -> RecordView:
         pytest.param({}, {"intact": False}, {}, "Redis lost or changed its data", id="lost"),
         pytest.param(
             {},
-            {"resources": (ResourceView("pods", "9", 60_000, "1", 5),)},
+            {"resources": (ResourceView("pods", "9", 90_000, "1", 5),)},
             {},
-            "last confirmed 1m00s ago: no ingestor",
+            "last confirmed 1m30s ago: no ingestor",
             id="deaf",
         ),
         pytest.param({"state": "queued"}, {"ahead": 7}, {}, "It is queued: 7 keys are ahead of it.", id="queued"),
@@ -78,6 +79,12 @@ def record(**fields: str) -> RecordView:
 )
 def test_sentences(key: dict[str, Any], fleet: dict[str, Any], owner: dict[str, Any], told: str) -> None:
     assert told in " ".join(explain(replace(KEY, **key), replace(OWNER, **owner), replace(FLEET, **fleet)))
+
+
+def test_what_a_quiet_resource_needs_to_be_confirmed_is_not_called_deaf() -> None:
+    assert LIFE_S[1] < IDLE_S == STALE_MS / 1000
+    quiet = ResourceView("pods", "9", round(LIFE_S[1] * 1000) + 1_000, "1", 5)
+    assert "confirmed" not in " ".join(explain(KEY, OWNER, replace(FLEET, resources=(quiet,))))
 
 
 def test_needs_that_the_cache_has_passed_are_not_told() -> None:

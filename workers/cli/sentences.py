@@ -12,8 +12,9 @@ from controllers.model import ReplicaSet
 from workers.cli.tables import span
 
 NAMED_MAX = 5
-STALE_MS = 10_000
-"""A watermark that nobody confirmed for so long says that no ingestor hears the API."""
+STALE_MS = 75_000
+"""A watermark that nobody confirmed for so long says that no ingestor hears the API: one of a resource of which nothing
+happens is confirmed when a watch of it ends, which is before."""
 
 
 @dataclass(frozen=True, slots=True)
