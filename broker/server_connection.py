@@ -17,6 +17,9 @@ from broker.values import EpochOver
 WRONG_SERVER = (AskError, TryAgainError, ReadOnlyError, MasterDownError)
 """MOVED is an ASK to redis-py. Whoever answers so is, or is about to be, no longer the master of our keys."""
 
+UNANSWERED_S = 5.0
+"""Until it is asked again where the server is, after nobody has answered."""
+
 
 class RunGuard:
     """Life of the server the epoch lives on. Unset until known; then every new connection must meet it."""
@@ -51,7 +54,7 @@ class Found(_Honest):
     def __init__(self, *args: Any, finder: Finder, **options: Any) -> None:
         super().__init__(*args, **options)
         self._finder = finder
-        self._asked_s = 0.0
+        self._ask_at_s = 0.0
 
     def connect(self) -> None:
         """Also of a connection that is open: is its server still the one?"""
@@ -60,19 +63,23 @@ class Found(_Honest):
         super().connect()  # type: ignore[misc]
 
     def _connect(self) -> Any:
-        self._asked_s = time.monotonic()
+        self._ask_at_s = time.monotonic() + self._finder.asked_every_s
         self.host, self.port = self._finder.find()
         return super()._connect()  # type: ignore[misc]
 
     def _displaced(self) -> bool:
-        every_s, now_s = self._finder.asked_every_s, time.monotonic()
-        if not every_s or now_s - self._asked_s < every_s:
+        every_s = self._finder.asked_every_s
+        if not every_s or time.monotonic() < self._ask_at_s:
             return False
-        self._asked_s = now_s
         try:
-            return bool(self._finder.find() != (self.host, self.port))
+            found = self._finder.find()
         except RedisError:
-            return False  # nobody to ask: what this connection was proved to be still holds
+            # Nobody to ask: what this connection was proved to be still holds. To ask may have taken all their
+            # timeouts, which leases do not survive where every call does so.
+            self._ask_at_s = time.monotonic() + UNANSWERED_S
+            return False
+        self._ask_at_s = time.monotonic() + every_s
+        return found != (self.host, self.port)
 
     def _misled(self) -> None:
         self._finder.misled()
