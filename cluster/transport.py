@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from importlib.metadata import PackageNotFoundError, version
+from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import ClientResponse
@@ -22,9 +23,11 @@ from cluster.config import ClusterConfig
 from cluster.credentials import Auth
 from cluster.errors import ConfigError
 from cluster.forbidden import OnForbidden, log_missing, missing_permission
+from cluster.http_request import RequestWriter
 from cluster.observer import RequestObserver, Unobserved
 from cluster.session import Flight, TooLateError, current_flight, open_session
 from cluster.tls import tls_context
+from cluster.write_pool import WritePool
 
 REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to the server as `timeout`
 # Writes on the wire at once, each on a connection of its own; the rest of a burst of 500 waits here, where waiting
@@ -80,6 +83,11 @@ class Transport:
         self._tls: ssl.SSLContext | None = None
         self._tls_of: Auth | None = None
         self._session: aiohttp.ClientSession | None = None
+        parts = urlsplit(config.server)
+        self._writer = RequestWriter(parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), self._user_agent)
+        self._straight: WritePool | None = None
+        if not config.proxy:
+            self._straight = WritePool(config.server, config.tls.server_name, request_timeout_s, writes_max)
         self._closed = False
         known = config.credentials.current()
         if known is not None:
@@ -94,6 +102,8 @@ class Transport:
     async def close(self) -> None:
         """Close all connections, for good; requests under way end without an answer."""
         self._closed = True
+        if self._straight is not None:
+            self._straight.close()
         if self._session is not None:
             await self._session.close()
 
@@ -135,7 +145,24 @@ class Transport:
                 return refusal
             if flight.too_late():
                 return _TOO_LATE
-            return await self._exchange(flight, auth)
+            request = self._writer.written(flight.method, flight.path, auth.headers, flight.content_type, flight.body)
+            if self._straight is None or request is None:  # a library knows how to ask a proxy, and what else there is
+                return await self._exchange(flight, auth)
+            return await self._write_straight(self._straight, flight, request, auth)
+
+    async def _write_straight(self, pool: WritePool, flight: Flight, request: bytes, auth: Auth) -> Answer:
+        begun_s = time.perf_counter()
+        try:
+            given = await pool.exchange(flight, request, self._tls)
+        except TooLateError:
+            return _TOO_LATE
+        except (TimeoutError, OSError) as error:
+            self._observer.answered(flight.method, NO_ANSWER, time.perf_counter() - begun_s)
+            return _unanswered(flight, error)
+        answer = Answer(given.status, given.body, _seconds(given.retry_after) if given.retry_after else None)
+        self._observer.answered(flight.method, answer.code, time.perf_counter() - begun_s)
+        self._note(flight, answer, auth)
+        return answer
 
     @asynccontextmanager
     async def stream(self, path: str, *, head_timeout_s: float) -> AsyncIterator[ClientResponse | Answer]:
@@ -284,8 +311,10 @@ def _unanswered(flight: Flight, error: Exception) -> Answer:
 
 def _retry_after_s(response: ClientResponse) -> float | None:
     header = response.headers.get("Retry-After")
-    if header is None:
-        return None
+    return None if header is None else _seconds(header)
+
+
+def _seconds(header: str) -> float | None:
     if header.isdecimal():
         return float(header)
     try:

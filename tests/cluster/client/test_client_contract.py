@@ -8,9 +8,18 @@ from aiohttp import web
 from client_helpers import RawServer, config_of, json_response, looped, reply, serving
 
 from cluster.answer import NO_ANSWER, NOT_SENT
+from cluster.http_request import RequestWriter
 from cluster.transport import Transport
 
 WRITES = ["POST", "PUT", "PATCH", "DELETE"]
+
+
+@pytest.fixture(autouse=True, params=["straight", "library"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Writes go straight; by the library where there is a proxy. All that follows holds for both."""
+    if request.param == "library":
+        monkeypatch.setattr(RequestWriter, "written", lambda *args: None)
+    return str(request.param)
 
 
 def answers_then_drops(abort: bool):
@@ -45,8 +54,9 @@ async def test_a_write_on_a_reused_connection_dropped_after_the_commit_arrives_o
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
 @looped
-async def test_without_the_switch_the_library_repeats(method):
+async def test_without_the_switch_the_library_repeats(method, monkeypatch):
     """The reason for the switch, and the proof that the test above can fail."""
+    monkeypatch.setattr(RequestWriter, "written", lambda *args: None)
     server = RawServer(answers_then_drops(False))
     async with server.running() as url, Transport(config_of(url)) as transport:
         await transport.write(method, "/first", b"{}")
@@ -233,6 +243,70 @@ async def test_sockets_give_up_on_unacknowledged_bytes_with_the_request():
         sock = protocol.transport.get_extra_info("socket")
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 2500
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+@looped
+async def test_so_do_those_of_writes():
+    async def handler(request: web.Request) -> web.Response:
+        return json_response({})
+
+    async with serving(handler) as url, Transport(config_of(url), request_timeout_s=2.5) as transport:
+        assert transport._straight is not None
+        connection = await transport._straight._connect(None)
+        assert connection.transport is not None
+        sock = connection.transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 2500
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+@looped
+async def test_no_answer_is_taken_for_that_of_a_later_write(way):
+    """One that comes after its request was given up ends with its connection; what nobody asked for ends one too
+    (the library takes that for the answer to the next request).
+    """
+    writers = []
+
+    def react(nth: int, writer: asyncio.StreamWriter) -> bool:
+        writers.append(writer)
+        if nth != 1:
+            reply(writer, b'{"n":%d}' % nth)
+        return True
+
+    server = RawServer(react)
+    async with server.running() as url, Transport(config_of(url), request_timeout_s=0.2) as transport:
+        assert (await transport.write("POST", "/slow", b"{}")).code == NO_ANSWER
+        reply(writers[0], b'{"n":1}')
+        second = await transport.write("POST", "/second", b"{}")
+        assert second.body == b'{"n":2}'
+        if way == "library":
+            return
+        reply(writers[1], b'{"n":"nobody asked"}')
+        await asyncio.sleep(0.05)
+        third = await transport.write("POST", "/third", b"{}")
+        assert third.body == b'{"n":3}'
+    assert server.connections == 3
+
+
+@looped
+async def test_closing_while_a_write_connects_sends_nothing(way, monkeypatch):
+    if way == "library":
+        pytest.skip("the library ends such a request itself")
+    server = RawServer(lambda nth, writer: bool(reply(writer)) or True)
+    async with server.running() as url:
+        transport = Transport(config_of(url))
+        assert transport._straight is not None
+        connect = transport._straight._connect
+
+        async def late(context):
+            made = await connect(context)
+            await transport.close()
+            return made
+
+        monkeypatch.setattr(transport._straight, "_connect", late)
+        answer = await transport.write("POST", "/x", b"{}")
+        await asyncio.sleep(0.05)
+    assert answer.code == NOT_SENT
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(("header", "expected"), [("7", 7.0), ("x", None), (None, None)])

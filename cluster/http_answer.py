@@ -1,0 +1,144 @@
+"""Bytes of one connection into the answer to one request. Pure. Strict: what is not well-formed raises ValueError.
+
+RFC 9112, sections 4 (status line), 6.3 (length of a body) and 7.1 (chunks). Trailers are read over, chunk extensions
+ignored, interim answers (1xx) skipped.
+"""
+
+from typing import NamedTuple
+
+HEAD_BYTES_MAX = 64 << 10
+BODY_BYTES_MAX = 64 << 20  # etcd refuses objects above 1.5 MB
+_EMPTY = (204, 304)
+
+
+class HttpAnswer(NamedTuple):
+    """status; retry_after: of that header, or ""; body; reusable: whether the connection may be used again."""
+
+    status: int
+    retry_after: str
+    body: bytes
+    reusable: bool
+
+
+class AnswerReader:
+    """For one answer: `feed` it what arrives until it returns the answer, or ask `at_end` where no more does."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._begun = False  # whether the head has been read
+        self._status = 0
+        self._retry_after = ""
+        self._keeps = False
+        self._length: int | None = None  # of the body; None: chunked, or up to the end
+        self._chunked = False
+        self._chunks: list[bytes] = []
+        self._size = 0
+        self._trailer = False
+
+    def feed(self, data: bytes) -> HttpAnswer | None:
+        """The answer, once it is complete. Raises ValueError."""
+        self._buffer += data
+        while not self._begun:
+            if not self._read_head():
+                return None
+        if self._chunked:
+            return self._read_chunks()
+        if self._length is None:
+            self._limit(len(self._buffer))
+            return None
+        if len(self._buffer) < self._length:
+            return None
+        return self._done(bytes(self._buffer[: self._length]), len(self._buffer) == self._length)
+
+    def at_end(self) -> HttpAnswer | None:
+        """The answer, where the end of the connection is that of its body; None where it was cut off."""
+        if self._begun and not self._chunked and self._length is None:
+            return self._done(bytes(self._buffer), False)
+        return None
+
+    def _read_head(self) -> bool:
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._buffer) > HEAD_BYTES_MAX:
+                raise ValueError("an endless head")
+            return False
+        first, *lines = bytes(self._buffer[:end]).split(b"\r\n")
+        del self._buffer[: end + 4]
+        version, code = first[:9], first[9:12]
+        if version not in (b"HTTP/1.1 ", b"HTTP/1.0 ") or not code.isdigit() or first[12:13] not in (b"", b" "):
+            raise ValueError(f"begins with {first[:40]!r}")
+        self._status, self._keeps = int(code), version == b"HTTP/1.1 "
+        if self._status == 101:
+            raise ValueError("another protocol")
+        lengths: set[bytes] = set()
+        for line in lines:
+            name, colon, value = line.partition(b":")
+            if not colon or not name or name != name.strip():
+                raise ValueError(f"header {line[:40]!r}")
+            self._read_header(name.lower(), value.strip(), lengths)
+        if self._status < 200:
+            self._chunked, self._retry_after = False, ""
+            return True
+        self._begun = True
+        if self._status in _EMPTY:
+            self._chunked, self._length = False, 0
+        elif lengths and not self._chunked:
+            (length,) = lengths if len(lengths) == 1 else (b"",)
+            if not length.isdigit():
+                raise ValueError(f"length {sorted(lengths)!r}")
+            self._length = int(length)
+            self._limit(self._length)
+        elif lengths:
+            raise ValueError("two lengths")
+        return True
+
+    def _read_header(self, name: bytes, value: bytes, lengths: set[bytes]) -> None:
+        if name == b"content-length":
+            lengths.add(value)
+        elif name == b"transfer-encoding":
+            if value.lower() != b"chunked" or self._chunked:
+                raise ValueError(f"transfer encoding {value[:40]!r}")
+            self._chunked = True
+        elif name == b"connection":
+            self._keeps = b"close" not in value.lower() and (self._keeps or b"keep-alive" in value.lower())
+        elif name == b"retry-after":
+            self._retry_after = value.decode("ascii", "replace")
+
+    def _read_chunks(self) -> HttpAnswer | None:
+        buffer, at = self._buffer, 0
+        while True:
+            end = buffer.find(b"\r\n", at)
+            if end < 0:
+                if len(buffer) - at > HEAD_BYTES_MAX:
+                    raise ValueError("an endless line")
+                break
+            if self._trailer:
+                if end == at:
+                    return self._done(b"".join(self._chunks), len(buffer) == end + 2)
+                at = end + 2
+                continue
+            size = bytes(buffer[at:end]).partition(b";")[0].strip()
+            if not size or len(size) > 8 or size.strip(b"0123456789abcdefABCDEF"):
+                raise ValueError(f"chunk of {size[:40]!r}")
+            length = int(size, 16)
+            if length == 0:
+                self._trailer, at = True, end + 2
+                continue
+            self._limit(self._size + length)
+            after = end + 2 + length
+            if len(buffer) < after + 2:
+                break
+            if buffer[after : after + 2] != b"\r\n":
+                raise ValueError("a chunk longer than it says")
+            self._chunks.append(bytes(buffer[end + 2 : after]))
+            self._size += length
+            at = after + 2
+        del buffer[:at]
+        return None
+
+    def _limit(self, size: int) -> None:
+        if size > BODY_BYTES_MAX:
+            raise ValueError(f"a body of more than {BODY_BYTES_MAX} bytes")
+
+    def _done(self, body: bytes, whole: bool) -> HttpAnswer:
+        return HttpAnswer(self._status, self._retry_after, body, self._keeps and whole)

@@ -1,0 +1,178 @@
+"""Connections for writes: one request after the other on each, written whole, nothing ever repeated.
+
+A general HTTP client costs four times the CPU of what a write needs (docs/benchmarks.md), so this speaks just that much
+of HTTP/1.1 (RFC 9112): one request with a known length, one answer with Content-Length, chunked or up to the end of the
+connection. Whatever is not well-formed ends the connection, and the request without an answer.
+"""
+
+import asyncio
+import socket
+import ssl
+import time
+from typing import cast
+from urllib.parse import urlsplit
+
+from cluster.http_answer import AnswerReader, HttpAnswer
+from cluster.session import KEEPALIVE_S, Flight, TooLateError
+
+
+class _Connection(asyncio.Protocol):
+    """One connection. Whatever arrives while no request is under way ends it."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.idle_since_s = 0.0
+        self._waiting: asyncio.Future[HttpAnswer] | None = None
+        self._reader = AnswerReader()
+
+    @property
+    def usable(self) -> bool:
+        return self.transport is not None and not self.transport.is_closing()
+
+    def send(self, request: bytes, waiting: asyncio.Future[HttpAnswer]) -> None:
+        assert self.transport is not None
+        self._waiting = waiting
+        self._reader = AnswerReader()
+        self.transport.write(request)
+
+    def drop(self) -> None:
+        """No more of it, at once: an answer that comes late must not be taken for that of the next request."""
+        if self.transport is not None:
+            self.transport.abort()
+            self.transport = None
+
+    # -- called by the loop ----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiting is None:
+            self.drop()  # an answer to nothing
+            return
+        try:
+            answer = self._reader.feed(data)
+        except ValueError as error:
+            self._end(ConnectionError(f"not an HTTP answer: {error}"))
+            return
+        if answer is None:
+            return
+        waiting, self._waiting = self._waiting, None
+        if not answer.reusable:
+            self.drop()
+        if not waiting.done():
+            waiting.set_result(answer)
+
+    def eof_received(self) -> bool:
+        waiting, answer = self._waiting, self._reader.at_end() if self._waiting is not None else None
+        if waiting is not None and answer is not None and not waiting.done():
+            self._waiting = None
+            waiting.set_result(answer)
+        return False  # close
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.transport = None
+        self._fail(error or ConnectionResetError("the server closed the connection"))
+
+    def _end(self, error: Exception) -> None:
+        self.drop()
+        self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(error)
+
+
+class WritePool:
+    """Connections to one server, straight, without a proxy. Use inside one event loop.
+
+    server: its URL; server_name: the name to verify instead of the host; user_timeout_s: TCP_USER_TIMEOUT of the
+    sockets; most: connections that are kept. Raises ValueError for a URL that is not http or https with a host.
+    """
+
+    def __init__(self, server: str, server_name: str, user_timeout_s: float, most: int) -> None:
+        parts = urlsplit(server)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"not the URL of a server: {server}")
+        self._address = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+        self._server_name = server_name or parts.hostname
+        self._user_timeout_ms, self._most = round(user_timeout_s * 1000), most
+        self._context: ssl.SSLContext | None = None
+        self._idle: list[_Connection] = []
+        self._open: set[_Connection] = set()
+        self._closed = False
+
+    async def exchange(self, flight: Flight, request: bytes, context: ssl.SSLContext | None) -> HttpAnswer:
+        """Send a request, at most once, and wait for its answer. ``context``: of TLS; None for none.
+
+        Raises TooLateError if its deadline passed before the first byte was handed over, TimeoutError after
+        ``flight.timeout_s``, OSError.
+        """
+        async with asyncio.timeout(flight.timeout_s):
+            connection = self._take(context) or await self._connect(context)
+            try:
+                if flight.too_late():  # connecting may have taken longer than was left
+                    raise TooLateError
+                if self._closed:
+                    raise ConnectionError("the client is closed")
+                waiting: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
+                flight.sent = True
+                connection.send(request, waiting)
+                return await waiting
+            except BaseException as error:
+                if not isinstance(error, TooLateError):
+                    connection.drop()
+                raise
+            finally:
+                self._give(connection, context)
+
+    def close(self) -> None:
+        """End all connections, for good; requests under way end without an answer."""
+        self._closed = True
+        for connection in list(self._open):
+            connection.drop()
+        self._open.clear()
+        self._idle.clear()
+
+    def _take(self, context: ssl.SSLContext | None) -> _Connection | None:
+        """The one used last, so that those not needed grow old."""
+        if context is not self._context:  # of an earlier certificate: never used again
+            for connection in self._idle:
+                self._discard(connection)
+            self._idle.clear()
+            self._context = context
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable and time.monotonic() - connection.idle_since_s < KEEPALIVE_S:
+                return connection
+            self._discard(connection)
+        return None
+
+    def _give(self, connection: _Connection, context: ssl.SSLContext | None) -> None:
+        if connection.usable and context is self._context and len(self._idle) < self._most:
+            connection.idle_since_s = time.monotonic()
+            self._idle.append(connection)
+        else:
+            self._discard(connection)
+
+    def _discard(self, connection: _Connection) -> None:
+        connection.drop()
+        self._open.discard(connection)
+
+    async def _connect(self, context: ssl.SSLContext | None) -> _Connection:
+        host, port = self._address
+        loop = asyncio.get_running_loop()
+        transport, connection = await loop.create_connection(
+            _Connection,
+            host,
+            port,
+            ssl=context,
+            server_hostname=self._server_name if context is not None else None,
+        )
+        made = transport.get_extra_info("socket")
+        # Bytes the other side never acknowledges end the connection together with the request's own time (session.py).
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._user_timeout_ms)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._open.add(connection)
+        return connection
