@@ -18,6 +18,7 @@ from workers.versions import latest, newer
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20
 SKIPS_BEFORE_REST = 2
+"""Batches in a row of which another ingestor had applied half or more."""
 
 
 class ApplyBroker(OrphanBroker, Protocol):
@@ -57,6 +58,8 @@ class Applier:
         self._raw: deque[WatchEvent] = deque()
         self._batch: EventBatch | None = None
         self._skips = 0
+        self._rested = False
+        """Whether what lies in ``_raw`` was there before the last rest: nothing is added to it until it is done."""
         self.position = self.mark = self.gap_at = ""
 
     def start(self, rv: str) -> None:
@@ -70,7 +73,7 @@ class Applier:
         if self._batch is not None:  # but then its owners are no news any more
             self._owners.doubtful.update(namespace for _, namespace in self._batch.owners)
         self._raw.clear()
-        self._batch = None
+        self._batch, self._rested = None, False
 
     def step(self, broker: ApplyBroker, stream: Stream[WatchEvent]) -> Applied:
         """Apply one batch of what is there. A step that raised is made again, with the same batch.
@@ -78,11 +81,16 @@ class Applier:
         Raises EpochOver, BrokerUnreachable and OutOfOrder.
         """
         if self._batch is None:
-            self._batch = self._next_batch(stream)
+            if not self._rested:
+                self._raw.extend(stream.take(BATCH_EVENTS - len(self._raw)))
+                # Before anything is decoded: what the other one has applied by then need not be.
+                if self._raw and self._skips >= SKIPS_BEFORE_REST:
+                    self._rested = True
+                    return Applied.REST
+            self._batch = self._next_batch()
         return Applied.NOTHING if self._batch is None else self._apply(broker, self._batch)
 
-    def _next_batch(self, stream: Stream[WatchEvent]) -> EventBatch | None:
-        self._raw.extend(stream.take(BATCH_EVENTS - len(self._raw)))
+    def _next_batch(self) -> EventBatch | None:
         if not self._raw:
             return None
         batch, taken = self._projector.batch(self._raw, self.position, self.mark, BATCH_BYTES)
@@ -95,16 +103,13 @@ class Applier:
         applied, skipped_to = 0, self.mark
         # Nothing but a bookmark at the watermark is sent too: it says that the view is not old, though nothing happens.
         if fresh or newer(batch.to, self.mark) or (not batch.count and batch.to == self.mark):
-            if self._skips >= SKIPS_BEFORE_REST and not batch.rested:
-                batch.rested = True
-                return Applied.REST
             result = broker.ingest(self._name, self.position, batch.to, fresh)
             if result.verdict != "OK":
                 self.gap_at = result.watermark
                 return Applied(result.verdict.lower())
             applied = len(fresh) - result.skipped
             if fresh:
-                self._skips = 0 if applied else self._skips + 1
+                self._skips = 0 if applied > result.skipped else self._skips + 1
             if result.skipped:
                 skipped_to = fresh[result.skipped - 1].rv
         self._see_to_pairs(broker, batch, skipped_to)
@@ -113,7 +118,7 @@ class Applier:
         self.counts.applied += applied
         self.counts.skipped += batch.count - applied
         self.position, self.mark = batch.to, latest(self.mark, batch.to)
-        self._batch = None
+        self._batch, self._rested = None, self._rested and bool(self._raw)
         return Applied.DONE
 
     def _see_to_pairs(self, broker: ApplyBroker, batch: EventBatch, skipped_to: str) -> None:

@@ -24,8 +24,9 @@ from workers.versions import newer
 CHECK_EVERY_MS = 1_000
 RELIST_REFUSED_MS = 5_000
 """Between two lists because of cached objects that were refused: who writes them can do so again."""
-REST_MS = 20
-"""Behind another ingestor: let it go ahead, then look how far it came, instead of sending what is applied already."""
+REST_MS = 30
+"""Behind another ingestor: let it go ahead, then look how far it came, instead of preparing what is applied already.
+So long it takes to step in when the other one is no more."""
 ASK_AGAIN_MS = 200
 """Until the next look for what another process is to do: list, open the epoch."""
 RETRY_MS = (100, 10_000)

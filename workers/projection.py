@@ -40,8 +40,6 @@ class EventBatch:
     events: list[Event] = field(default_factory=list)
     orphans: list[tuple[str, tuple[WakeKey, ...]]] = field(default_factory=list)
     owners: list[tuple[str, str]] = field(default_factory=list)
-    rested: bool = False
-    """Whether the pause before a possibly superfluous call was made."""
 
 
 class Projector:

@@ -43,6 +43,8 @@ GRAVES = replace(
 """Names are used again while a delete of a dead worker is still under way."""
 LAGGING = replace(TURNOVER, land=14, ingest=5, kill=1, keeps_dead_writes=0.0)
 """The cache is far behind."""
+RELEASING = Weights(deeds=("relabel",), user=6, kubelet=4, kill=0, freeze=0, lose_answer=0, ingestor=0)
+"""Pods are let go and taken, and nothing else happens that would wake their owners."""
 LISTING = replace(ROUGH, ingestor=12, ingest=30)
 LOSSES = replace(TURNOVER, redis=1, supervise=20, pace_ms=(0, 1, 20, 100, 400), deeds=("delete", "fail"))
 NO_ASSUMPTIONS: dict[str, Any] = {"strict": True, "residue_ms": 600_000, "drain": False}
@@ -132,7 +134,7 @@ MUTANTS: dict[str, Mutant] = {
     "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=GRAVES),
     "own writes need not be read": Mutant(patch=_needs_ignored, weights=LAGGING),
     "names are drawn": Mutant(patch=_any_name, weights=LOSSES, options=NO_ASSUMPTIONS),
-    "the passing of a need wakes nobody": Mutant(patch=_nobody_woken, weights=Weights(), options={"owners": 2}),
+    "the passing of a need wakes nobody": Mutant(patch=_nobody_woken, weights=RELEASING, options={"owners": 2}),
     "old events are applied": Mutant((("ingest", "if not newer(rv, mark) then", "if false then"),)),
     "an old list is committed": Mutant(
         (("commit_list", "if mark and newer(mark, rv) then", "if false then"),), weights=LISTING
