@@ -29,6 +29,7 @@ from controllers.registry import PODS, RESOURCES, Resource
 from workers.api_source import ApiSource
 from workers.bell import Bell
 from workers.clock import Clock, SystemClock
+from workers.collecting import collect_rarely
 from workers.enabled_controllers import enabled_queues, kinds_of
 from workers.feed import Feed
 from workers.fleet_lease import ApiLease, lease_name
@@ -188,6 +189,7 @@ class IngestProcess:
         before = {signum: signal.signal(signum, self._stop) for signum in (signal.SIGTERM, signal.SIGINT)}
         try:
             self._metrics.start(self.ingestor, self._io)
+            collect_rarely()
             while not self._stopping:
                 now_ms = self._clock.mono_ms()
                 self._metrics.tick(now_ms)

@@ -7,7 +7,6 @@ under their locks, an execution runs their turns and ends them in one call.
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
 from typing import Any, ClassVar, NamedTuple, NoReturn
@@ -20,6 +19,7 @@ from rq.worker import DequeueStrategy, WorkerStatus
 
 from broker.redis_broker import RedisBroker
 from broker.values import Batch, BrokerFull, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
+from workers.collecting import collect_rarely
 from workers.exit_code import ExitCode
 from workers.keeper import Kept, take_seat
 from workers.log_line import line
@@ -88,7 +88,7 @@ class FleetWorker(RqShell):
         self._counts = TurnCounts(seat.counts)
         requests = RequestCounts(seat.counts)
         self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names(), requests)
-        gc.freeze()  # what is here now stays: a full collection in the middle of a turn would go through all of it
+        collect_rarely()
         try:
             worked: bool = super().work(
                 burst, logging_level, date_format, log_format, max_jobs, max_idle_time, False, dequeue_strategy
