@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from enum import StrEnum
 
-from broker.epoch import Seen
+from broker.epoch import Seen, is_later
 from broker.protocol import Broker
 from broker.values import BrokerUnreachable
 from workers.clock import Clock
@@ -84,7 +84,7 @@ class Minting:
 
     def _is_lost(self, seen: Seen, lease: FleetLease) -> bool:
         begun = seen.intact and (seen.epoch, seen.run) == (self.epoch, lease.run)
-        lost = not begun and (self.drained_ms is not None or seen.epoch > self.epoch or seen.run != lease.run)
+        lost = not begun and (self.drained_ms is not None or is_later(seen.epoch, self.epoch) or seen.run != lease.run)
         if lost:
             log.warning(line("mint lost", epoch=self.epoch, shown=seen.epoch, run=seen.run[:8]))
         return lost

@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from broker.epoch import Seen
+from broker.epoch import Seen, is_later
 from workers.fleet_lease import OPEN, FleetLease
 
 
@@ -88,7 +88,10 @@ def next_step(view: View, me: Me) -> Step:
     """The one place that decides."""
     lease, seen = view.lease, view.seen
     known_epoch = me.known[0] if me.known is not None else 0
-    mint_epoch = max(lease.epoch if lease is not None else 0, seen.epoch, known_epoch) + 1
+    counted = max(lease.epoch if lease is not None else 0, known_epoch)
+    if lease is None or is_later(seen.epoch, counted):
+        counted = max(counted, seen.epoch)
+    mint_epoch = counted + 1
     if lease is None:
         return Step(Move.MINT, "there is no Lease", mint_epoch, drain=mint_epoch > 1)
     gone_ms = 2 * me.lease_ms

@@ -190,3 +190,15 @@ def test_a_hostile_value(
         planting.take_away(spec, kind, fleet.admin, name)
         fleet.want(5 if fleet.replicas == 3 else 3)
         assert fleet.run(SECONDS_LATER, until_healthy=True), fleet.story()
+
+
+def test_the_last_number_of_an_epoch_is_not_counted_on_from(fleet: Fleet) -> None:
+    """Whoever did would write it into the Lease, where it outlives Redis, and have none left for the next one."""
+    for _ in range(2):
+        assert fleet.broker is not None
+        number = fleet.broker.epoch
+        fleet.admin.set(fleet.broker.keys.epoch, 10**18 - 1)
+        assert fleet.run(SECONDS_LATER, until_healthy=True), fleet.story()
+        assert fleet.broker is not None
+        assert fleet.broker.epoch == number + 1
+    assert fleet.crashes == []

@@ -59,6 +59,7 @@ def test_without_a_lease(seen: Seen, me: Me, wanted: object) -> None:
         pytest.param(Seen(6, "run-a", "run-a", OPEN), mint(8), id="an older epoch on the same server"),
         pytest.param(Seen(8, "run-a", "run-a", DRAIN), mint(9), id="a minter that came too late"),
         pytest.param(Seen(8, "run-a", "run-b", OPEN), mint(9), id="same server, a file of elsewhere"),
+        pytest.param(Seen(10**18 - 1, "run-a", "", ""), mint(8), id="a number that nobody can have counted to"),
         pytest.param(Seen(0, "run-b", "", ""), mint(8), id="restarted empty"),
         pytest.param(Seen(7, "run-b", "run-a", OPEN), mint(8), id="restarted with a file, perhaps an older one"),
         pytest.param(Seen(5, "run-b", "run-a", OPEN), mint(8), id="restarted with a much older file"),
