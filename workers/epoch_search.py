@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from redis.exceptions import RedisError
+
 from broker import epoch
 from broker.connection import connect
 from broker.epoch import Seen
@@ -36,7 +38,7 @@ class EpochSearch:
             return None
         try:
             seen, trouble = self._live(), "no epoch: is an ingestor running?"
-        except BrokerUnreachable as error:
+        except (BrokerUnreachable, RedisError) as error:  # such as a user without the right: it may be given one
             seen, trouble = None, str(error)
         if seen is not None:
             log.info(line("epoch", number=seen.epoch, phase=seen.phase))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_PLAIN = re.compile(r"[^\s\"=]+")
+_PLAIN = re.compile(r"[^\s\"=\x00-\x1f\x7f-\x9f]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What would end a line, or speak to the terminal of whoever reads it: it may come from anybody."""
 
 
 _everywhere: dict[str, object] = {}
@@ -39,4 +41,8 @@ def _word(value: object) -> str:
     if _PLAIN.fullmatch(text):
         return text
     flat = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{flat}"'
+    return f'"{_CONTROL.sub(_spelled, flat)}"'
+
+
+def _spelled(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

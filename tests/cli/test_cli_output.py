@@ -67,6 +67,12 @@ def test_log_lines() -> None:
     }
 
 
+def test_what_others_wrote_neither_forges_a_line_nor_speaks_to_a_terminal() -> None:
+    assert line("x", why="a\rb\x1b[2Jc\x85d\u2028e") == 'event=x why="a\\u000db\\u001b[2Jc\\u0085d\\u2028e"'
+    assert line("x", why="\x1b[2J") == 'event=x why="\\u001b[2J"'
+    assert line("x", why="naïve") == "event=x why=naïve"
+
+
 def test_log_lines_of_libraries_are_one_line_too() -> None:
     text = TextFormatter().format(record("two\nlines"))
     assert "\n" not in text

@@ -6,9 +6,12 @@ import socket
 from collections.abc import Sequence
 
 import pytest
+from redis.exceptions import NoPermissionError
 
+from broker.epoch import Seen
 from broker.values import BrokerUnreachable, EpochOver
 from workers.clock import ManualClock
+from workers.epoch_search import EpochSearch
 from workers.settings import Settings
 from workers.tending import Tender
 
@@ -201,3 +204,24 @@ def test_the_end_of_an_epoch_is_not_swallowed(tender: Tender, broker: ScriptedBr
         tender.tend(["w-1"])
     with pytest.raises(EpochOver):
         tender.release("w-1")
+
+
+def test_a_user_without_the_rights_is_said_and_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A supervisor that ended over it would take its workers' release with it, and be started again for nothing."""
+    search, answers = EpochSearch(Settings()), [NoPermissionError("no permissions to run evalsha"), None]
+
+    def live() -> Seen | None:
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+        return Seen(1, "r", "r", "OPEN")
+
+    monkeypatch.setattr(search, "_live", live)
+    assert search.look(1_000) is None
+    assert search.next_ms > 1_000
+    assert "no permissions to run evalsha" in caplog.text
+    found = search.look(search.next_ms)
+    assert found is not None
+    assert found.epoch == 1
