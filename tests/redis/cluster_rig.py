@@ -41,8 +41,8 @@ class ClusterRig:
             client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
             if number < 3:
                 client.execute_command("CLUSTER ADDSLOTSRANGE", bounds[number], bounds[number + 1] - 1)
-            if number:
-                client.execute_command("CLUSTER MEET", "127.0.0.1", first.port)
+        for node in self.nodes[1:]:  # once they know of one another, they choose their config epochs themselves
+            node.client().execute_command("CLUSTER MEET", "127.0.0.1", first.port)
         for node in self.nodes:
             until(lambda node=node: len(self._known(node)) == len(self.nodes), what="the nodes to meet")
         ids = [node.client().execute_command("CLUSTER MYID") for node in self.nodes]
@@ -145,6 +145,21 @@ class ClusterRig:
         """As it was, less the keys that have gone."""
         for node in (source, target):
             node.client().execute_command("CLUSTER SETSLOT", slot_of(shard), "STABLE")
+
+    def order_failover(self, replica: RealServer) -> None:
+        """Until it is the master by its own account: on a busy machine an order runs out, and is given again."""
+        due_s = 0.0
+
+        def ordered() -> bool:
+            nonlocal due_s
+            if replica.client().info("replication")["role"] == "master":
+                return True
+            if time.monotonic() >= due_s:
+                due_s = time.monotonic() + 6.0  # upstream gives up after five
+                replica.client().execute_command("CLUSTER FAILOVER")
+            return False
+
+        until(ordered, what="the failover")
 
     def await_master(self, node: RealServer, shard: str = "0", limit_s: float = 60.0) -> float:
         """Seconds until all nodes that live say that ``node`` is the master of the shard."""

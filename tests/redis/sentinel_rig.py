@@ -83,14 +83,21 @@ class SentinelRig:
         return time.monotonic() - began_s
 
     def order_failover(self) -> None:
-        """Told to one of them, as a person would."""
-        until(self._ordered, what="a Sentinel to take the order")
+        """Told to one of them, as a person would, and again where it came to nothing. Until it names the other."""
+        other = self.replica
+        due_s = 0.0
 
-    def _ordered(self) -> bool:
-        try:
-            return bool(self.sentinels[0].client().execute_command("SENTINEL FAILOVER", NAME))
-        except redis.ResponseError:  # INPROG, NOGOODSLAVE: not yet
+        def ordered() -> bool:
+            nonlocal due_s
+            if self.master is other:
+                return True
+            if time.monotonic() >= due_s:
+                with contextlib.suppress(redis.ResponseError):  # INPROG, NOGOODSLAVE: not yet
+                    self.sentinels[0].client().execute_command("SENTINEL FAILOVER", NAME)
+                    due_s = time.monotonic() + 10.0
             return False
+
+        until(ordered, what="the failover")
 
     def await_replica(self) -> None:
         """Until the other server follows the master, and every Sentinel knows."""

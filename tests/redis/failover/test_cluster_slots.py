@@ -117,7 +117,7 @@ def test_a_failover_and_a_cluster_that_is_down(cluster: ClusterRig) -> None:
     _, working = begin(cluster, 1)
     master = cluster.master_of()
     other = cluster.replica_of(master)
-    other.client().execute_command("CLUSTER FAILOVER")
+    cluster.order_failover(other)
     cluster.await_master(other)
     with pytest.raises(EpochOver, match=r"MOVED|the Redis server changed"):
         working.reclaim()

@@ -47,7 +47,7 @@ def test_moves_and_failovers_under_load(cluster: ClusterRig, stage: FleetStage) 
                 cluster.cancel_move(master, other)
         elif fault == "ordered":
             other = cluster.replica_of(master)
-            other.client().execute_command("CLUSTER FAILOVER")
+            cluster.order_failover(other)
         else:
             other = cluster.replica_of(master)
             master.kill()
