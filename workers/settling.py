@@ -40,10 +40,10 @@ def settle(
     deletes = [
         Write("delete", "pods", owner.namespace, each.target.partition("/")[2], uid=each.uid, rv=each.rv)
         for each in record.deletes
-        if not each.answered
+        if not each.answered and _of_a_pod(each.target)
     ]
-    for verb, target in record.pending_others:  # kept, they would keep the key at it for ever
-        ledger.changes += [Change.drop(verb), Change.drop(f"{verb} {target}")]
+    for field in _nobodys(record):  # kept, they would keep the key at it for ever
+        ledger.changes.append(Change.drop(field))
         ledger.failed(f"the record of {owner.name} has an entry that none of ours announces: left out")
     own = {pod.uid for pod in pods if _is_of(owner, pod)}
     strange = [write for write in deletes if write.uid not in own or not write.rv]
@@ -51,13 +51,14 @@ def settle(
         checked = yield from _checked(owner, strange, ledger)
         deletes = [write for write in deletes if write not in strange or write in checked]
     creates: list[Write] = []
-    if record.pending_creates:
+    announced = [target for target in record.pending_creates if _of_a_pod(target)]
+    if announced:
         nodes = acting.hinted_nodes(record)
         try:
             bodies = controller.pod_bodies(owner, revision, nodes)
         except TemplateError as error:
             raise ledger.failure(str(error)) from None
-        for target in record.pending_creates:
+        for target in announced:
             write = Write("create", "pods", owner.namespace, target.partition("/")[2])
             if not _named_by(owner, write.name, nodes.get(write.name), controller):
                 ledger.settle(write)
@@ -84,6 +85,19 @@ def settle(
     answers: list[Answer] = yield Send((*deletes, *creates), prepaid=True)
     yield from deleted(deletes, answers[: len(deletes)], ledger)
     yield from created(owner, creates, answers[len(deletes) :], ledger)
+
+
+def _of_a_pod(target: str) -> bool:
+    return target.startswith("pods/")
+
+
+def _nobodys(record: Record) -> list[str]:
+    """Pending fields that no turn has announced: of another verb, or of something that is no pod."""
+    others = [field for verb, target in record.pending_others for field in (verb, f"{verb} {target}")]
+    creates = [f"create {target}" for target in record.pending_creates if not _of_a_pod(target)]
+    return (
+        others + creates + [each.field for each in record.deletes if not each.answered and not _of_a_pod(each.target)]
+    )
 
 
 def _is_of(owner: Claimer, pod: Pod) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from broker.values import Record
+from broker.values import Change, Record
 from controllers.daemonset.names import name as daemon_name
 from controllers.registry import CONTROLLERS
 from tests.decide.builders import UID, WEB_SLOTS, pod, pods, rs
 from tests.workers.turn.turn_script import claimed, plays
-from workers.settling import NAMES_MAX, _named_by
+from workers.ledger import Ledger
+from workers.settling import NAMES_MAX, _named_by, settle
 
 LEFT_ALONE = f"the record of web is to delete {WEB_SLOTS.name(0)}, which is not its own: left alone"
 
@@ -63,6 +64,17 @@ def test_an_entry_that_nobody_announces_is_dropped_and_does_not_keep_the_key_bus
         claim._replace(record=planted),
         "fails (the record of web has an entry that none of ours announces: left out), retry: drop exec ; drop exec a",
     )
+
+
+def test_an_entry_of_something_that_is_no_pod_is_dropped_by_its_own_name() -> None:
+    planted = Record.parse(
+        ["owner", UID, "create nodes/n1", "pending since_ms=1", "delete nodes/n2", "pending since_ms=1 uid=u rv=2"]
+    )
+    assert planted is not None
+    ledger = Ledger(claimed(rs(3), (), "hold 0"))
+    assert list(settle(rs(3), planted, (), CONTROLLERS["replicaset"], "", ledger)) == [], "nothing is asked or sent"
+    assert ledger.changes == [Change.drop("create nodes/n1"), Change.drop("delete nodes/n2")]
+    assert ledger.error.endswith("an entry that none of ours announces: left out")
 
 
 def test_a_name_of_another_owner_or_node_is_none_of_ours() -> None:
