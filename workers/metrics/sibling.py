@@ -43,7 +43,12 @@ class Sibling:
             self._pid, self._due_ms = 0, now_ms + AGAIN_MS
         if not self._pid and now_ms >= self._due_ms:
             supervisor_pid = os.getpid()
-            self._pid = fork_process("metrics", lambda: self._live(supervisor_pid))
+            try:
+                self._pid = fork_process("metrics", lambda: self._live(supervisor_pid))
+            except OSError as error:  # no more processes, or no memory: workers do their work unseen
+                log.warning(line("metrics_not_started", reason=error))
+                self._due_ms = now_ms + AGAIN_MS
+                return
             log.info(line("metrics", url=url(self._listening), pid=self._pid))
 
     def end(self) -> None:
