@@ -12,7 +12,7 @@ they have one, is ``?sentinel_password=...`` (and ``?sentinel_user=...``): user 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -41,11 +41,11 @@ class RedisUrl:
     places: tuple[tuple[str, int], ...]
     path: str = ""
     username: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     db: int = 0
     master: str = ""
     sentinel_username: str | None = None
-    sentinel_password: str | None = None
+    sentinel_password: str | None = field(default=None, repr=False)
 
     @property
     def place(self) -> str:
@@ -59,7 +59,19 @@ def parse(url: str) -> RedisUrl:
     try:
         return _parse(url)
     except ValueError as error:
-        raise BadRedisUrl(f"--redis {without_password(url)!r}: {error}; it looks like {LOOKS_LIKE}") from None
+        why = CUT_SHORT if _cut_short(url) else error  # which would quote a part of the password
+        raise BadRedisUrl(f"--redis {without_password(url)!r}: {why}; it looks like {LOOKS_LIKE}") from None
+
+
+CUT_SHORT = "it ends before its @: write / ? # [ ] in a password as %2F %3F %23 %5B %5D"
+
+
+def _cut_short(url: str) -> bool:
+    """Whether a sign in the password has ended what stands before the host."""
+    try:
+        return "@" in url and "@" not in urlsplit(url).netloc
+    except ValueError:
+        return "@" in url
 
 
 def without_password(url: str) -> str:

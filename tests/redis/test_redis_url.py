@@ -61,6 +61,23 @@ def test_what_is_wrong_is_one_line_without_the_password(url: str) -> None:
     assert "secret" not in told
 
 
+@pytest.mark.parametrize("sign", ["/", "?", "#", "/0/", "[", "]"])
+@pytest.mark.parametrize(
+    "form", ["redis://user:s3cr{}et@h:1/0", "redis://:s3cr{}et@h/0", "redis+cluster://u:s3cr{}et@h"]
+)
+def test_a_password_with_a_sign_that_ends_it_is_not_shown_in_parts(form: str, sign: str) -> None:
+    url = form.format(sign)
+    with pytest.raises(BadRedisUrl, match="%2F %3F %23") as refused:
+        parse(url)
+    assert "s3cr" not in str(refused.value)
+    assert "et@" not in str(refused.value)
+
+
+def test_a_url_that_was_read_does_not_tell_its_passwords() -> None:
+    told = repr(parse("redis+sentinel://u:s3cret@h/m/0?sentinel_user=s&sentinel_password=s3cret"))
+    assert "s3cret" not in told
+
+
 def test_what_may_be_shown() -> None:
     assert without_password("redis+sentinel://u:p@a,b/m?sentinel_password=x") == "redis+sentinel://u:***@a,b/m?***"
     assert without_password("redis://h/0") == "redis://h/0"
