@@ -127,7 +127,9 @@ MUTANTS: dict[str, Mutant] = {
     "reclaim does not requeue": Mutant(
         (("reclaim", "    append(queue, key)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),)
     ),
-    "a change during a turn is forgotten": Mutant((("lib/queue", "if state == 'running' then", "if false then"),)),
+    "a change during a turn is forgotten": Mutant(
+        (("lib/queue", "':state', key, 'running+')", "':state', key, 'running')"),)
+    ),
     "unanswered writes are not written again": Mutant(patch=_not_written_again),
     "unanswered writes are settled by looking": Mutant(patch=_lookup_instead, weights=TURNOVER),
     "held names are ignored": Mutant(patch=_held_names_ignored, weights=TURNOVER),
