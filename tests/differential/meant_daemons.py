@@ -32,7 +32,9 @@ def succeeded(difference: Difference, moment: Moment) -> bool:
     if not asked or told > asked:
         return False
     if section == "events":
-        return (rest in ([SUCCEEDED], [DELETED]) and surplus(difference) == told) or _is_created_for_it(difference)
+        if rest == [DELETED]:
+            return bool(told - _deleted_again(moment, title) <= surplus(difference) <= told)
+        return (rest == [SUCCEEDED] and surplus(difference) == told) or _is_created_for_it(difference)
     left = {pod["node"] for pod in pods(moment.upstream, title) if pod["phase"] == "Succeeded" and not pod["deleting"]}
     if len(left) != 1 or not left <= _running_nodes(moment, title):
         return False
@@ -89,7 +91,8 @@ def template_generation(difference: Difference, moment: Moment) -> bool:
     if any(pod["labels"].get(GENERATION) != generation for pod in older):
         return False
     if section == "events":
-        return rest[0] in (CREATED, DELETED) and 0 < -surplus(difference) <= len(older)
+        repeated = _deleted_again(moment, title) if rest == [DELETED] else 0
+        return rest[0] in (CREATED, DELETED) and 0 < -surplus(difference) <= len(older) + repeated
     if section == "pods":
         return orjson.loads(rest[0])["revision"] == newest or surplus(difference) > 0
     return section == "revisions" and surplus(difference) == 1
@@ -120,14 +123,18 @@ def status_of_a_failed_sync(difference: Difference, moment: Moment) -> bool:
     return quota[-1:] == ["set_quota"] and short and theirs == before
 
 
+def _deleted_again(moment: Moment, title: str) -> int:
+    again: int = moment.upstream["events"][title]["again"].get(DELETED, 0)
+    return again
+
+
 def deleted_twice(difference: Difference, moment: Moment) -> bool:
     """Upstream sent the delete of a pod again, while its cache did not show it as deleted yet; that succeeds and is
     told as an event. Names of upstream's pods are never used again, so a repeated message is a repeated delete."""
     section, title, *rest = difference.path
     if section != "events" or rest != [DELETED] or not title.startswith("DaemonSet/"):
         return False
-    again: int = moment.upstream["events"][title]["again"].get(DELETED, 0)
-    return 0 < -surplus(difference) <= again
+    return 0 < -surplus(difference) <= _deleted_again(moment, title)
 
 
 def evicted(difference: Difference, moment: Moment) -> bool:
@@ -139,8 +146,7 @@ def evicted(difference: Difference, moment: Moment) -> bool:
     taints = sum(
         step.what == "taint_node" and step.about["effect"] == "NoExecute" for step in moment.since_creation(title)
     )
-    again = moment.upstream["events"][title]["again"].get(DELETED, 0)
-    return bool(taints) and -taints <= -surplus(difference) <= taints + again
+    return bool(taints) and -taints <= -surplus(difference) <= taints + _deleted_again(moment, title)
 
 
 MEANT = (

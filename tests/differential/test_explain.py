@@ -153,6 +153,10 @@ def test_pods_of_the_generation_count_as_updated() -> None:
     fleet = agent(NEWEST, daemon("old", "n1", "h1"))
     assert explained(upstream, fleet, MADE_AGAIN) == {"template-generation"}
     assert unexplained(upstream, fleet, MADE_AGAIN[1:])
+    told = [("SuccessfulCreate", 1), ("SuccessfulDelete", 1)]
+    once_more = agent(NEWEST, daemon("new", "n1", "h2"), told=told, repeated=1)
+    assert explained(once_more, fleet, MADE_AGAIN) == {"template-generation"}
+    assert unexplained(agent(NEWEST, daemon("new", "n1", "h2"), told=[told[0], (told[1][0], 2)]), fleet, MADE_AGAIN)
     assert unexplained(upstream, fleet, [*MADE_AGAIN, of("DaemonSet", "agent", "undo", back=1)])
     assert unexplained(upstream, agent(NEWEST, daemon("old", "n1", "h1", "2")), MADE_AGAIN)
 
