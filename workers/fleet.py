@@ -45,9 +45,10 @@ from workers.wakeups import Wakeups
 log = logging.getLogger("oarlock.fleet")
 
 GRACE_MS = 25_000
+"""From SIGTERM to SIGKILL: below the 30 s Kubernetes gives a pod."""
+FORK_AGAIN_MS = 1_000
 SEARCH_AFTER_MS = 50
 """After a lost epoch: one that looks intact and is refused all the same must not keep a core busy."""
-"""From SIGTERM to SIGKILL: below the 30 s Kubernetes gives a pod."""
 
 
 class Supervisor:
@@ -179,7 +180,13 @@ class Supervisor:
             return
         self._children_made += 1
         seat = Seat(holder, self.name, self._seen, berth.slot, berth.counts, berth.queues)
-        berth.child = fork_child(seat, self._run_child, self._clock.mono_ms())
+        try:
+            berth.child = fork_child(seat, self._run_child, self._clock.mono_ms())
+        except OSError as error:  # no more processes, or no memory: those that live are not to end for it
+            log.warning(line("start_failed", worker=holder, reason=error))
+            berth.fill_at_ms = now_ms + FORK_AGAIN_MS
+            tender.release(holder)
+            return
         self._counts.started(berth.counts, berth.child.pid)
         log.info(line("started", worker=holder, pid=berth.child.pid))
         self._untold = True

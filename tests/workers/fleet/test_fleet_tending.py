@@ -10,6 +10,7 @@ from redis.exceptions import NoPermissionError
 
 from broker.epoch import Seen
 from broker.values import BrokerUnreachable, EpochOver
+from workers import fleet
 from workers.clock import ManualClock
 from workers.epoch_search import EpochSearch
 from workers.settings import Settings
@@ -225,3 +226,20 @@ def test_a_user_without_the_rights_is_said_and_waited_for(
     found = search.look(search.next_ms)
     assert found is not None
     assert found.epoch == 1
+
+
+def test_where_no_worker_can_be_forked_its_holder_is_released_and_the_others_live(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fork(*_: object) -> None:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(fleet, "fork_child", fork)
+    supervisor = fleet.Supervisor(Settings(), 1, lambda seat: 0)
+    supervisor._seen = Seen(1, "r", "r", "OPEN")
+    broker, (berth,) = ScriptedBroker(), supervisor._berths
+    supervisor._fill(berth, Tender(broker, ScriptedTimer(), Settings(), ManualClock()), 1_000)
+    (registered, holder), (released, same, _) = broker.calls
+    assert (registered, released, holder) == ("register", "release", same)
+    assert berth.child is None
+    assert berth.fill_at_ms == 1_000 + fleet.FORK_AGAIN_MS
