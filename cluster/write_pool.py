@@ -114,8 +114,8 @@ class WritePool:
             try:
                 if flight.too_late():  # connecting may have taken longer than was left
                     raise TooLateError
-                if self._closed:
-                    raise ConnectionError("the client is closed")
+                if self._closed or not connection.usable:  # lost as soon as it was made
+                    raise ConnectionError("the client is closed" if self._closed else "the connection was closed")
                 waiting: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
                 flight.sent = True
                 connection.send(request, waiting)
