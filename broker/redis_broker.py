@@ -85,8 +85,12 @@ class RedisBroker:
         for all. What cannot be deleted is not here any more, or is met by whoever can reach it.
         """
         try:
-            if int(self._client.get(self.keys.epoch) or 0) == self.epoch:
-                self._client.delete(self.keys.epoch)
+            with self._client.pipeline() as pipe:
+                pipe.watch(self.keys.epoch)  # type: ignore[no-untyped-call]  # the next epoch may begin meanwhile
+                if int(pipe.get(self.keys.epoch) or 0) == self.epoch:
+                    pipe.multi()
+                    pipe.delete(self.keys.epoch)
+                    pipe.execute()
         except (RedisError, EpochOver, ValueError):
             self._client.connection_pool.disconnect()
 

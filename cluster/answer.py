@@ -104,8 +104,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
             return None
         try:
             status = _status.decode(self.body)
-        except msgspec.DecodeError:
-            return None
+        except (msgspec.DecodeError, RecursionError):
+            return None  # an object of somebody's may be nested as deep as he likes
         return status if status.kind == "Status" else None
 
     @property

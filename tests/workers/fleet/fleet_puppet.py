@@ -2,7 +2,7 @@
 
 Names: ``ok-*`` ends well, ``boom-*`` raises, ``slow-*`` and ``held-*`` wait on the I/O loop (0.3 s, 600 s), ``die-*``
 kills its own process, ``stop-*`` stops it, ``sick-*`` raises while the key of that name exists, ``lost-*`` finds its
-claim lost, ``crawl-*`` sleeps 0.1 s.
+claim lost, ``crawl-*`` sleeps 0.1 s. While the key ``NO_ENGINES`` exists no worker can start.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import redis
 from broker.connection import connect
 from broker.redis_broker import RedisBroker
 from broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
+from cluster.errors import ConfigError
 from controllers.registry import QUEUES
 from workers.fleet import Supervisor
 from workers.io_loop import IoLoop
@@ -32,7 +33,7 @@ from workers.supervised import run_supervised
 
 QUEUE = "replicaset"
 BEGUN, ENDED, CANCELLED, BATCHES = "rq:test:begun", "rq:test:ended", "rq:test:cancelled", "rq:test:batches"
-SICK = "rq:test:sick"
+SICK, NO_ENGINES = "rq:test:sick", "rq:test:no-engines"
 
 
 class PuppetEngine:
@@ -44,6 +45,8 @@ class PuppetEngine:
         self._settings, self._broker, self._quiet = settings, broker, quiet
         self._specs = [LoadSpec(queue, "things") for queue in queues]
         self._log: redis.Redis = connect(settings.redis_url)
+        if self._log.exists(NO_ENGINES):
+            raise ConfigError("there are no engines today")
         self._io = IoLoop()
 
     def claim(self, holder: str, keys_max: int) -> Batch | Idle:

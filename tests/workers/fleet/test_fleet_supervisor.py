@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from fleet_puppet import QUEUE
+from fleet_puppet import NO_ENGINES, QUEUE
 from fleet_rig import HERE, Rig, alive, until
 
 from broker import script_texts
@@ -272,13 +272,13 @@ def test_children_that_die_at_once_are_started_slower_and_slower() -> None:
 
 
 def test_workers_that_cannot_start_are_not_tried_in_a_busy_loop(rig: Rig) -> None:
-    rig.admin.execute_command("ACL", "SETUSER", "worker", "-del")  # RQ's registration fails
+    rig.admin.set(NO_ENGINES, "1")
     rig.start(sys.executable, HERE / "fleet_puppet.py", "1", rig.directory, "1000")
     until(lambda: rig.log().count("event=started") >= 5)
     stamps = [said.split()[1] for said in rig.log().splitlines() if "event=started" in said]
     moments = [datetime.strptime(stamp, "%H:%M:%S.%f") for stamp in stamps]
     assert (moments[4] - moments[0]).total_seconds() >= 0.1 + 0.2 + 0.4
-    rig.admin.execute_command("ACL", "SETUSER", "worker", "+del")
+    rig.admin.delete(NO_ENGINES)
     until(rig.workers)
 
 
