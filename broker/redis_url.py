@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
 
 LOOKS_LIKE = "redis://user:password@host:6379/0"
 _PORTS = {"standalone": 6379, "sentinel": 26379, "cluster": 6379}
@@ -63,15 +64,29 @@ def parse(url: str) -> RedisUrl:
         raise BadRedisUrl(f"--redis {without_password(url)!r}: {why}; it looks like {LOOKS_LIKE}") from None
 
 
-CUT_SHORT = "it ends before its @: write / ? # [ ] in a password as %2F %3F %23 %5B %5D"
+CUT_SHORT = "it ends before its @: write / ? # in a password as %2F %3F %23"
+
+
+class _Parts(NamedTuple):
+    scheme: str
+    netloc: str
+    path: str
+    query: str
+
+
+def _split(url: str) -> _Parts:
+    """As urllib's urlsplit, whose newer versions refuse a list of hosts with an IPv6 address in it."""
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        scheme, _, rest = url.partition(":") if ":" in url else ("", "", url)
+    rest, _, query = rest.partition("#")[0].partition("?")
+    netloc, slash, path = rest.partition("/") if mark else ("", "", rest)
+    return _Parts(scheme.lower(), netloc, slash + path, query)
 
 
 def _cut_short(url: str) -> bool:
     """Whether a sign in the password has ended what stands before the host."""
-    try:
-        return "@" in url and "@" not in urlsplit(url).netloc
-    except ValueError:
-        return "@" in url
+    return "@" in url and "@" not in _split(url).netloc
 
 
 def without_password(url: str) -> str:
@@ -84,7 +99,7 @@ def without_password(url: str) -> str:
 
 
 def _parse(url: str) -> RedisUrl:
-    parts = urlsplit(url)
+    parts = _split(url)
     scheme, _, suffix = parts.scheme.partition("+")
     if scheme not in ("redis", "rediss", "unix") or (suffix and (scheme == "unix" or suffix not in _PORTS)):
         raise ValueError(
