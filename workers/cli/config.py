@@ -18,7 +18,7 @@ COLUMNS = {"setting": "SETTING", "value": "IN FORCE", "from": "FROM", "upstream"
 
 @click.command(
     epilog="\b\nExamples:\n  oarlock config\n  oarlock config --kube-api-qps 50 --controllers '*,-daemonset'\n"
-    "  kubectl exec deploy/oarlock-worker -- oarlock config      # what a worker of a cluster was given\n"
+    "  kubectl exec oarlock-worker-0 -- oarlock config           # what a worker of a cluster was given\n"
     '  oarlock config -o json | jq -r \'.[] | select(.from != "default") | .setting + "=" + .value\''
 )
 @every_setting_option
