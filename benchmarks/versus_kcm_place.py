@@ -125,7 +125,12 @@ class Place:
         """Take away owners and pods, once nobody works; and the Leases, so that the next to start need not wait."""
         for resource in (REPLICASETS, DAEMONSETS, PODS):
             path = resource.collection(namespace) + "?propagationPolicy=Background&gracePeriodSeconds=0"
-            self._must([self.client.transport.write("DELETE", path, b"")], f"clear {resource.plural}")
+            for _ in range(CLEAR_TRIES):  # tens of thousands take longer than a request may; what is gone stays gone
+                answer = self.io.run(self.client.transport.write("DELETE", path, b""), 300.0)
+                if answer.ok:
+                    break
+            else:
+                raise Unfit(f"could not clear {resource.plural}: {answer.code} {answer.message}")
         for name in ("oarlock", "kube-controller-manager"):
             self.io.run(self.client.transport.write("DELETE", f"{LEASES}/{name}", b""))
 
@@ -145,6 +150,9 @@ class Place:
                 return await anext(pages)
 
         return self.io.run(first()).rv
+
+
+CLEAR_TRIES = 10
 
 
 class Seen:
