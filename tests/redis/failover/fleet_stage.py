@@ -19,13 +19,13 @@ from typing import Any
 from real_servers import until
 
 from broker.death_signal import command_dying_with_this_process
+from workers.shards import shard_of
 
 ROOT = Path(__file__).resolve().parents[3]
 LEASE_MS, REQUEST_MS = 3_000, 1_500
 DRAIN_S = (LEASE_MS + 2 * REQUEST_MS + 1_000) / 1000
 OWNERS = 8
-PODS = "/api/v1/namespaces/default/pods"
-SETS = "/apis/apps/v1/namespaces/default/replicasets"
+PODS, SETS = "/api/v1/pods", "/apis/apps/v1/replicasets"
 
 
 class Process:
@@ -93,10 +93,16 @@ def _rv(event: dict[str, Any]) -> int:
 
 
 class FleetStage:
-    """API server, two ingestors, two workers. ``urls``: of the ingestors and the workers; ``extra``: environment."""
+    """API server, two ingestors, two workers. ``urls``: of the ingestors and the workers; ``extra``: environment.
 
-    def __init__(self, folder: Path, urls: dict[str, str], extra: dict[str, str] | None = None) -> None:
+    ``shards``: into how many the namespaces are divided; there is a namespace for each, and a worker.
+    """
+
+    def __init__(
+        self, folder: Path, urls: dict[str, str], extra: dict[str, str] | None = None, shards: int = 1
+    ) -> None:
         self.folder, self.urls = folder, urls
+        self._namespaces = [_namespace_of(shard, shards) for shard in range(shards)]
         folder.mkdir(parents=True, exist_ok=True)
         self.seed = random.randrange(1 << 32)
         print(f"load of seed {self.seed}")
@@ -107,6 +113,7 @@ class FleetStage:
             "OARLOCK_LEASE_MS": str(LEASE_MS),
             "OARLOCK_RENEW_EVERY_MS": "900",
             "OARLOCK_REQUEST_TIMEOUT_MS": str(REQUEST_MS),
+            "OARLOCK_SHARDS": str(shards),
             **(extra or {}),
         }
         options = ["--nodes", "4", "--bookmark-s", "1", "--ready-ms", "20", "--terminate-ms", "100"]
@@ -116,12 +123,14 @@ class FleetStage:
         self.url = until(lambda: json.loads(ready.read_text() or "{}").get("url"), what="its address")
         self.judge, self._stopping = Judge(), threading.Event()
         self._loaded = threading.Event()
-        self.uids = [self._create(f"set-{number}") for number in range(OWNERS)]
+        for namespace in self._namespaces:
+            self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        self.uids = [self._create(number) for number in range(OWNERS)]
         for path, into in ((PODS, self.judge.pods), (SETS, self.judge.owners)):
             threading.Thread(target=self._watch, args=(path, into), daemon=True).start()
         for number in range(2):
             self._start(f"ingestor-{number}", ["ingest", "-v"], self.urls["ingestor"])
-        self._start("workers", ["worker", "-v", "--workers", "2"], self.urls["worker"])
+        self._start("workers", ["worker", "-v", "--workers", str(max(2, shards))], self.urls["worker"])
         self._loading: threading.Thread | None = None
         self.asked = [1] * OWNERS
 
@@ -138,11 +147,17 @@ class FleetStage:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read())
 
-    def _create(self, name: str) -> str:
+    def _set(self, number: int) -> str:
+        """The path of a set: they lie in the namespaces in turn."""
+        namespace = self._namespaces[number % len(self._namespaces)]
+        return f"/apis/apps/v1/namespaces/{namespace}/replicasets/set-{number}"
+
+    def _create(self, number: int) -> str:
+        name = f"set-{number}"
         template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         spec = {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}
         body = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name}, "spec": spec}
-        return str(self.ask("POST", SETS, body)["metadata"]["uid"])
+        return str(self.ask("POST", self._set(number).rpartition("/")[0], body)["metadata"]["uid"])
 
     def _watch(self, path: str, into: list[dict[str, Any]]) -> None:
         listed = self.ask("GET", path)
@@ -169,13 +184,13 @@ class FleetStage:
             if chance.random() < 0.3:
                 number = chance.randrange(OWNERS)
                 self.asked[number] += 1
-                self.ask("PATCH", f"{SETS}/set-{number}", {"spec": {"replicas": self.asked[number]}})
+                self.ask("PATCH", self._set(number), {"spec": {"replicas": self.asked[number]}})
             else:
                 living = [each for each in self.ask("GET", PODS)["items"] if not _leaving(each)]
                 if living:
-                    name = chance.choice(living)["metadata"]["name"]
+                    chosen = chance.choice(living)["metadata"]
                     try:
-                        self.ask("DELETE", f"{PODS}/{name}")
+                        self.ask("DELETE", f"/api/v1/namespaces/{chosen['namespace']}/pods/{chosen['name']}")
                     except urllib.error.HTTPError as error:
                         if error.code != 404:  # somebody was faster
                             raise
@@ -202,21 +217,22 @@ class FleetStage:
 
     # -- the fleet -------------------------------------------------------------------------------------------------
 
-    def epoch(self) -> dict[str, Any]:
-        """What the fleet's Lease says: epoch, phase and when it was renewed."""
+    def epoch(self, shard: int = 0) -> dict[str, Any]:
+        """What the Lease of a shard says: epoch and phase."""
+        name = f"oarlock-{shard}" if shard else "oarlock"
         try:
-            lease = self.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/oarlock")
+            lease = self.ask("GET", f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}")
         except urllib.error.HTTPError:
             return {"epoch": 0, "phase": ""}
         notes = lease["metadata"].get("annotations", {})
         return {"epoch": int(notes["oarlock.io/epoch"]), "phase": notes["oarlock.io/phase"]}
 
-    def await_open(self, after: int, limit_s: float = 120.0) -> dict[str, float]:
-        """Seconds until an epoch later than ``after`` was begun, and until it was open."""
+    def await_open(self, after: int, limit_s: float = 120.0, shard: int = 0) -> dict[str, float]:
+        """Seconds until an epoch of the shard later than ``after`` was begun, and until it was open."""
         began_s = time.monotonic()
-        until(lambda: self.epoch()["epoch"] > after, limit_s, "a new epoch")
+        until(lambda: self.epoch(shard)["epoch"] > after, limit_s, "a new epoch")
         begun_s = time.monotonic() - began_s
-        until(lambda: self.epoch()["phase"] == "OPEN", limit_s, "it to open")
+        until(lambda: self.epoch(shard)["phase"] == "OPEN", limit_s, "it to open")
         return {"begun_s": round(begun_s, 2), "open_s": round(time.monotonic() - began_s, 2)}
 
     def logs(self) -> str:
@@ -229,6 +245,11 @@ class FleetStage:
         for each in reversed(self.processes[1:]):
             each.end()
         self.processes[0].end(signal.SIGKILL)
+
+
+def _namespace_of(shard: int, shards: int) -> str:
+    """The first of some names that belongs to the shard."""
+    return next(name for name in (f"place-{number}" for number in range(1000)) if shard_of(name, shards) == str(shard))
 
 
 def _leaving(pod: dict[str, Any]) -> bool:

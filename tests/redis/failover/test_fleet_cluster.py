@@ -12,11 +12,16 @@ from real_servers import RealServer, started
 
 
 @pytest.fixture
-def stage(cluster: ClusterRig, tmp_path: Path) -> Iterator[FleetStage]:
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
+def stage(cluster: ClusterRig, tmp_path: Path, shards: int) -> Iterator[FleetStage]:
     rq = RealServer(tmp_path / "rq")
     started(rq)
     urls = {user: cluster.url(user) for user in ("ingestor", "worker")}
-    one = FleetStage(tmp_path / "fleet", urls, {"OARLOCK_RQ_REDIS_URL": rq.url("worker")})
+    one = FleetStage(tmp_path / "fleet", urls, {"OARLOCK_RQ_REDIS_URL": rq.url("worker")}, shards)
     try:
         yield one
     except BaseException:
@@ -60,3 +65,39 @@ def test_moves_and_failovers_under_load(cluster: ClusterRig, stage: FleetStage) 
     assert stage.judge.over_creations() == []
     assert stage.judge.created() > 50, "too little was done to prove anything"
     assert stage.epoch()["epoch"] >= 5
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("shards", [3])
+def test_what_befalls_one_shard_under_load(cluster: ClusterRig, stage: FleetStage) -> None:
+    """A slot is moved, a master dies: the shards on them begin anew, and nobody makes a pod too many."""
+    for shard in range(3):
+        stage.await_open(after=0, shard=shard)
+    stage.await_rest()
+    before = [stage.epoch(shard)["epoch"] for shard in range(3)]
+    master = cluster.master_of("1")
+    other = next(each for each in cluster.masters() if each is not master)
+    stage.load()
+    cluster.begin_move(master, other, "1")
+    assert cluster.move_keys(master, other, "1") > 0
+    cluster.end_move(other, "1")
+    took = {"moved": stage.await_open(after=before[1], shard=1)}
+    stage.await_rest()
+    assert [stage.epoch(shard)["epoch"] for shard in (0, 2)] == [before[0], before[2]]
+
+    before = [stage.epoch(shard)["epoch"] for shard in range(3)]
+    master = cluster.master_of("2")
+    struck = [shard for shard in range(3) if cluster.master_of(str(shard)) is master]
+    successor = cluster.replica_of(master)
+    stage.load()
+    master.kill()
+    for shard in struck:
+        took[f"killed {shard}"] = stage.await_open(after=before[shard], shard=shard)
+    cluster.await_master(successor, "2")
+    master.start()
+    stage.await_rest()
+    for shard in set(range(3)) - set(struck):
+        assert stage.epoch(shard)["epoch"] == before[shard]
+    print(f"D {DRAIN_S} s, {took}, {stage.judge.created()} pods made")
+    assert stage.judge.over_creations() == []
+    assert stage.judge.created() > 50, "too little was done to prove anything"
