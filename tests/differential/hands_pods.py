@@ -1,7 +1,7 @@
 """Steps about pods.
 
 Which pod of an owner it is is found by rules that mean the same on both sides: the n-th in the order of creation, for
-a DaemonSet in that of nodes.
+a DaemonSet in that of readiness, template and node.
 """
 
 from __future__ import annotations

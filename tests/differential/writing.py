@@ -13,7 +13,7 @@ from cluster.answer import Answer
 from cluster.client import Client, PatchType
 from cluster.resources import NAMESPACES, PODS, Resource
 from differential import manifests
-from differential.reading import is_active, is_owned
+from differential.reading import is_active, is_owned, is_ready
 from differential.scene import Scenes
 from differential.step import StepRefused
 
@@ -41,11 +41,19 @@ class Writer:
         return found
 
     def _pods(self, kind: str, name: str) -> list[Obj]:
-        """Active pods of an owner; those of a DaemonSet in the order of their nodes' names."""
+        """Active pods of an owner. Those of a DaemonSet by readiness, template and only then the names of their nodes:
+        while an update has not ended, which nodes it has reached is chance, and how many pods are of each sort is not.
+        """
         owner = self._owner(kind, name)
         found = [pod for pod in self._scene.all("Pod") if is_owned(pod, owner) and is_active(pod)]
         if kind == "DaemonSet":
-            found.sort(key=lambda pod: str(pod["spec"].get("nodeName", "")))
+            found.sort(
+                key=lambda pod: (
+                    is_ready(pod),
+                    str(pod["spec"]["containers"][0]["image"]),
+                    str(pod["spec"].get("nodeName", "")),
+                )
+            )
         return found
 
     def _pod(self, kind: str, name: str, index: int) -> Obj | None:
