@@ -9,14 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from broker.death_signal import die_with_parent
-from workers.children import back_off_ms
+from workers.children import back_off_ms, fork_process
 from workers.log_line import line
 
 log = logging.getLogger("oarlock.shards")
@@ -25,9 +23,9 @@ USAGE = 2
 """The exit code of what was given and cannot be used: it will not be better in a second."""
 STEADY_MS = 10_000
 """Who lived so long is started again at once."""
+FORK_AGAIN_MS = 1_000
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
-Mask = set[int | signal.Signals]
 Life = Callable[[str], int]
 """What a shard's process does, from after the fork to its exit code."""
 
@@ -49,14 +47,14 @@ def run_each(shards: Sequence[str], life: Life) -> int:
     assert threading.active_count() == 1, "a process with threads must not fork"
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
-        return _Parent([_Child(shard) for shard in shards], life, before).run()
+        return _Parent([_Child(shard) for shard in shards], life).run()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Parent:
-    def __init__(self, children: list[_Child], life: Life, mask: Mask) -> None:
-        self._children, self._life, self._mask = children, life, mask
+    def __init__(self, children: list[_Child], life: Life) -> None:
+        self._children, self._life = children, life
         self._stops = 0
         self._code = 0
 
@@ -76,12 +74,14 @@ class _Parent:
         return self._code
 
     def _start(self, child: _Child, now_ms: int) -> None:
-        parent_pid = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            _live(self._life, child.shard, parent_pid, self._mask)
-        child.pid, child.started_ms = pid, now_ms
-        log.info(line("shard started", shard=child.shard, pid=pid))
+        try:
+            child.pid = fork_process(f"shard {child.shard}", lambda: self._life(child.shard))
+        except OSError as error:  # no more processes, or no memory: the other shards are not to end for it
+            log.warning(line("shard not started", shard=child.shard, reason=error))
+            child.start_at_ms = now_ms + FORK_AGAIN_MS
+            return
+        child.started_ms = now_ms
+        log.info(line("shard started", shard=child.shard, pid=child.pid))
 
     def _reap(self, child: _Child) -> None:
         """Signals of the same kind become one: so each is asked."""
@@ -106,24 +106,6 @@ class _Parent:
         for child in self._children:
             if child.pid:
                 os.kill(child.pid, signal.SIGTERM if self._stops == 1 else signal.SIGKILL)
-
-
-def _live(life: Life, shard: str, parent_pid: int, mask: Mask) -> None:
-    code = 1
-    try:
-        die_with_parent(parent_pid=parent_pid)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        code = life(shard)
-    except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else 0
-    except KeyboardInterrupt:
-        code = 0
-    except BaseException:
-        log.exception(line("shard failed", shard=shard))
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
 
 
 def _mono_ms() -> int:

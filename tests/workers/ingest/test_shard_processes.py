@@ -28,6 +28,14 @@ def life(shard):
         time.sleep(0.01)
     return int((folder / shard).read_text())
 
+fork, refused = os.fork, iter(sys.argv[2:])
+
+def refusing():
+    if next(refused, ""):
+        raise BlockingIOError("no more processes")
+    return fork()
+
+os.fork = refusing
 sys.exit(run_each(["0", "1", "2"], life))
 """
 
@@ -59,6 +67,15 @@ def test_one_that_is_killed_is_started_again_and_no_other(parent: Child) -> None
     assert again["pid"] != before["1"]
     assert is_alive(before["0"])
     assert is_alive(before["2"])
+
+
+def test_one_that_cannot_be_started_is_started_later(tmp_path: Path) -> None:
+    """Where the system has no more processes the others live, and it is tried again."""
+    parent = Child([sys.executable, "-c", LIVES, str(tmp_path), "refused"])
+    first = [parent.said()["shard"], parent.said()["shard"]]
+    assert first == ["1", "2"]
+    assert parent.said()["shard"] == "0"
+    parent.end(signal.SIGKILL)
 
 
 def test_all_end_when_the_parent_is_asked_to(parent: Child) -> None:
