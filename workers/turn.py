@@ -141,10 +141,10 @@ def _write_status(
         return ledger.finish()  # nothing was done, and no time will change that
     now_ms = ctx.wall_ms()
     new = controller.status(owner, plan, ledger.error, now_ms, ctx.reports_terminating)
-    if new is not None and ledger.followed and not ledger.retry and ctx.late.put_off(owner.uid, now_ms):
-        pass
-    elif new is not None and f"{controller.resource}=" not in claim.needs:
+    late = new is not None and ledger.followed and not ledger.retry and ctx.late.put_off(owner.uid, now_ms)
+    if not late:
         ctx.late.forget(owner.uid)
+    if new is not None and not late and f"{controller.resource}=" not in claim.needs:
         body = controller.status_patch(owner, new, claim.owner.rv)
         write = Write("status", controller.resource, owner.namespace, owner.name, body)
         (answer,) = yield Send((write,))
