@@ -1,4 +1,4 @@
-"""The Kubernetes API as a turn uses it: synchronous, from the main thread, on the I/O loop's client.
+"""The Kubernetes API as turns use it: asked from the main thread, by the I/O loop's client.
 
 What it does is what the steps say; what it never does is send a write twice.
 """
@@ -10,6 +10,7 @@ import math
 import socket
 import time
 from collections.abc import Iterable
+from concurrent.futures import Future
 from typing import Protocol
 
 from cluster import resources
@@ -50,11 +51,11 @@ BUSY_S = 0.1
 class TurnApi(Protocol):
     """What the engine needs; the simulation has another."""
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]: ...
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]: ...
 
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]: ...
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]: ...
 
-    def list_live(self, resource: str, namespace: str) -> Listed: ...
+    def list_live(self, resource: str, namespace: str) -> Future[Listed]: ...
 
     def reserve(self, count: int) -> Grant: ...
 
@@ -81,8 +82,8 @@ class KubeApi:
         observer: RequestObserver | None = None,
     ) -> None:
         self.io = IoLoop()
-        self._wrote_s = -math.inf
-        """When the last write ended; infinite while one is under way."""
+        self._writing, self._wrote_s = 0, -math.inf
+        """Sends under way, and when the last one ended. The I/O thread's."""
         self._on_forbidden, self._observer = on_forbidden, observer
         qps = settings.kube_api_qps or None
         self._limiter = limiter(qps, settings.kube_api_burst)
@@ -115,22 +116,26 @@ class KubeApi:
             on_forbidden=self._on_forbidden,
             observer=self._observer,
         )
-        recorder = EventRecorder(teller, busy=lambda: time.monotonic() - self._wrote_s < BUSY_S)
+        recorder = EventRecorder(teller, busy=self._busy)
         recorder.start()
         return client, teller, recorder
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
-        """All at the same time, none after the deadline (CLOCK_BOOTTIME)."""
-        self._wrote_s = math.inf
-        try:
-            return self.io.run(self._send(writes, deadline_ms / 1000, prepaid))
-        finally:
-            self._wrote_s = time.monotonic()
+    def _busy(self) -> bool:
+        return self._writing > 0 or time.monotonic() - self._wrote_s < BUSY_S
+
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
+        """All at the same time, none after the deadline (CLOCK_BOOTTIME). To cancel it cuts off what is under way."""
+        return self.io.submit(self._send(writes, deadline_ms / 1000, prepaid))
 
     async def _send(self, writes: tuple[Write, ...], deadline_s: float, prepaid: bool) -> list[Answer]:
-        if len(writes) == 1:
-            return [await self._write(writes[0], deadline_s, prepaid)]
-        return list(await asyncio.gather(*(self._write(each, deadline_s, prepaid) for each in writes)))
+        self._writing += 1
+        try:
+            if len(writes) == 1:
+                return [await self._write(writes[0], deadline_s, prepaid)]
+            return list(await asyncio.gather(*(self._write(each, deadline_s, prepaid) for each in writes)))
+        finally:
+            self._writing -= 1
+            self._wrote_s = time.monotonic()
 
     async def _write(self, write: Write, deadline_s: float, prepaid: bool) -> Answer:
         client, resource = self._client, RESOURCES[write.resource]
@@ -166,19 +171,22 @@ class KubeApi:
             prepaid=prepaid,
         )
 
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         """Live, at the same time."""
 
         async def all_of_them() -> list[Answer]:
             kind = RESOURCES[resource]
             return list(await asyncio.gather(*(self._client.get(kind, namespace, name) for name in names)))
 
-        return self.io.run(all_of_them())
+        return self.io.submit(all_of_them())
 
-    def list_live(self, resource: str, namespace: str) -> Listed:
-        """A consistent list. Raises ListError."""
-        pages = self._client.list_pages(RESOURCES[resource], namespace=namespace)
-        return Listed(*self.io.run(list_all(pages)))
+    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
+        """A consistent list, or ListError."""
+
+        async def all_of_it() -> Listed:
+            return Listed(*await list_all(self._client.list_pages(RESOURCES[resource], namespace=namespace)))
+
+        return self.io.submit(all_of_it())
 
     def reserve(self, count: int) -> Grant:
         """Tokens that are there now; with too few of them, the wait for a useful number more."""

@@ -58,11 +58,17 @@ def kinds_of(queues: Sequence[str]) -> frozenset[str]:
     return frozenset(CONTROLLERS[queue].flavour.kind for queue in queues if queue in CONTROLLERS)
 
 
+def is_bounded(settings: Settings, queue: str) -> bool:
+    """Whether it is said how many objects of the queue's kind are synced at once."""
+    return queue in CONCURRENT and getattr(settings, CONCURRENT[queue]) > 0
+
+
 def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) -> list[tuple[str, ...]]:
     """Which queues each worker of a process takes keys of: of a bounded one only so many do.
 
-    A worker works on one turn at a time, so this bounds how many objects of a kind the process syncs at once, which is
-    what kube-controller-manager's --concurrent-*-syncs bound. Raises BadSetting where a worker would have nothing.
+    Of a bounded queue a worker has one turn under way at a time, so this bounds how many objects of a kind the
+    process syncs at once, which is what kube-controller-manager's --concurrent-*-syncs bound. Raises BadSetting where
+    a worker would have nothing.
     """
     bounds = {queue: getattr(settings, CONCURRENT[queue]) or workers for queue in queues if queue in CONCURRENT}
     controlled = [queue for queue in queues if queue in bounds]

@@ -1,4 +1,4 @@
-"""Turns carried out for real: claims keys, runs each turn's steps against Redis and the API, ends it in one call.
+"""Turns carried out for real: claims keys, does what turns' steps ask of Redis and the API, ends turns in one call.
 
 Nothing is sent after the lease as this process counts it: from before it asked, less a margin. The supervisor's
 renewals keep others away; they never lengthen this.
@@ -13,7 +13,6 @@ from typing import Any
 from broker.protocol import Broker
 from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from cluster.listing import ListError
 from controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
 from controllers.status import reports_terminating
 from workers.acting import TOO_LATE
@@ -22,11 +21,15 @@ from workers.clock import Clock
 from workers.ledger import Ledger
 from workers.mirror import Mirror
 from workers.relaying import relay
+from workers.running_turn import RunningTurn
 from workers.settings import Settings
-from workers.signing_refusals import ObjectRefused, TurnRefused
-from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, Turn, TurnContext, Wake
+from workers.signing_refusals import TurnRefused
+from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, Wake
 from workers.turn import turn
+from workers.write_window import WriteWindow
 
+WINDOW = 4
+"""Bulk writes that turns have under way together, over those that are on the wire: 256, as one of them has at most."""
 OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
@@ -68,6 +71,7 @@ class Engine:
         """Answers that turns of the batch in hand may share."""
         self._deadline_ms = 0
         self._transport_errors = 0
+        self._window = WriteWindow(WINDOW * settings.writes_in_flight, self._tokens)
 
     def register(self, holder: str, supervisor: str) -> None:
         """Announce this worker. Its name must be new."""
@@ -105,43 +109,22 @@ class Engine:
             return spec
         return spec._replace(mirrors=tuple((name, self._mirrors[name].version) for name in controller.mirrors))
 
-    def turn(self, batch: Batch, claim: Claim) -> Finish:
-        """One turn. Raises TurnFailed (with what to keep), ClaimLost, EpochOver or BrokerUnreachable."""
+    def start(self, batch: Batch, claim: Claim) -> RunningTurn:
+        """A turn to be advanced to its end. Raises TurnFailed for one that cannot begin."""
+        ledger = Ledger(claim)
         if claim.refusal:
-            raise TurnRefused(claim.refusal, Ledger(claim).finish(Verdict.RETRY))
+            raise TurnRefused(claim.refusal, ledger.finish(Verdict.RETRY))
         if claim.queue in RELAYS:
-            ledger = Ledger(claim)
-            return self._run(claim, relay(claim, RELAYS[claim.queue], ledger), ledger)
-        controller, ledger = CONTROLLERS[claim.queue], Ledger(claim)
+            steps = relay(claim, RELAYS[claim.queue], ledger)
+            return RunningTurn(claim, steps, ledger, self._deadline_ms, self)
+        controller = CONTROLLERS[claim.queue]
         if any(not self._mirrors[name].version for name in controller.mirrors):
             raise ledger.failure(f"{' and '.join(controller.mirrors)} are not known yet")
         ages_ms = {resource: mark.age_ms for resource, mark in batch.watermarks.items()}
         nodes = self._mirrors["nodes"].objects if controller.mirrors else {}
         context = self._contexts[claim.queue]
-        running = turn(claim, ages_ms.get("pods", 0), controller, context, ledger, nodes, ages_ms.get("nodes", 0))
-        try:
-            return self._run(claim, running, ledger)
-        finally:
-            if ledger.events and claim.owner is not None:
-                owner = RESOURCES[controller.resource].decode(claim.owner.blob)
-                self._api.tell(owner, claim.owner.rv, controller.flavour, ledger.events)
-
-    def _run(self, claim: Claim, running: Turn, ledger: Ledger) -> Finish:
-        """Carry out the steps of a turn up to its end."""
-        deadline_ms = self._deadline_ms
-        try:
-            step = next(running)
-            while True:
-                try:
-                    result, deadline_ms = self._carry_out(claim, step, deadline_ms)
-                except ListError as error:
-                    raise ledger.failure(f"live list: {error}") from None
-                except ObjectRefused as error:
-                    raise TurnRefused(str(error), ledger.finish(Verdict.RETRY)) from None
-                step = running.send(result)
-        except StopIteration as end:
-            finish: Finish = end.value
-            return finish
+        steps = turn(claim, ages_ms.get("pods", 0), controller, context, ledger, nodes, ages_ms.get("nodes", 0))
+        return RunningTurn(claim, steps, ledger, self._deadline_ms, self)
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""
@@ -155,29 +138,43 @@ class Engine:
         """Close the way to the API."""
         self._api.close()
 
-    def _carry_out(self, claim: Claim, step: Step, deadline_ms: int) -> tuple[Any, int]:
-        """A step's result, and until when this claim may send afterwards."""
+    def carry_out(self, running: RunningTurn, step: Step) -> Any:
+        """A step's result, or a Future of it; what it says of the lease goes into ``running.deadline_ms``."""
         match step:
             case Announce():
-                return self._announce(claim, step.owner_uid, step.entries)
+                return self._announce(running, step.owner_uid, step.entries)
             case Send():
-                if deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
-                    _, deadline_ms = self._announce(claim, "", ())  # still ours? then the lease starts anew
-                answers = self._api.send(step.writes, deadline_ms, step.prepaid)
-                self._watch_transport(answers)
-                return answers, deadline_ms
+                if running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
+                    self._announce(running, "", ())  # still ours? then the lease starts anew
+                return self._api.send(step.writes, running.deadline_ms, step.prepaid)
             case Read():
-                return self._api.read(step.resource, step.namespace, step.names), deadline_ms
+                return self._api.read(step.resource, step.namespace, step.names)
             case Reserve():
-                grant: Grant = self._api.reserve(step.wanted)
-                return grant, deadline_ms
+                return self._window.reserve(running, step.wanted)
             case Look():
-                return self._look(step), deadline_ms
+                return self._look(step)
             case ListLive():
-                return self._api.list_live(step.resource, step.namespace), deadline_ms
+                return self._api.list_live(step.resource, step.namespace)
             case Wake():
-                self._broker.add(step.queue, step.keys)
-                return None, deadline_ms
+                return self._broker.add(step.queue, step.keys)
+
+    def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
+        """Whether the server can be reached shows in the answers to writes."""
+        if isinstance(step, Send):
+            self._window.leave(running)
+            self._watch_transport(result)
+
+    def ended(self, running: RunningTurn) -> None:
+        """What became of it is told, also where it came to nothing."""
+        self._window.leave(running)
+        claim, events = running.claim, running.ledger.events
+        if events and claim.owner is not None:
+            controller = CONTROLLERS[claim.queue]
+            owner = RESOURCES[controller.resource].decode(claim.owner.blob)
+            self._api.tell(owner, claim.owner.rv, controller.flavour, events)
+
+    def _tokens(self, wanted: int) -> Grant:
+        return self._api.reserve(wanted)
 
     def _look(self, step: Look) -> list[Cached]:
         found = self._looks.get(step)
@@ -187,10 +184,11 @@ class Engine:
                 self._looks[step] = found
         return found
 
-    def _announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry]) -> tuple[list[Borne], int]:
+    def _announce(self, running: RunningTurn, owner_uid: str, entries: Sequence[Entry]) -> list[Borne]:
         asked_ms, settings = self._clock.mono_ms(), self._settings
-        borne = self._broker.record(claim, owner_uid, entries, lease_ms=settings.lease_ms)
-        return borne, asked_ms + settings.lease_ms - settings.send_margin_ms
+        borne = self._broker.record(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
+        running.deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
+        return borne
 
     def _watch_transport(self, answers: Sequence[Answer]) -> None:
         for answer in answers:

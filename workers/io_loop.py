@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import uvloop
@@ -42,9 +43,13 @@ class IoLoop:
         """For those who start tasks that outlive a call."""
         return self._loop
 
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine. To cancel what is returned cancels it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
     def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Wait for a coroutine. Whatever ends the waiting early (a signal's exception, the timeout) cancels it."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        future = self.submit(coroutine)
         ends_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
         try:
             while True:

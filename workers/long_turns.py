@@ -1,7 +1,8 @@
 """Shows turns that take long as RQ jobs in work, so that people see them and `stop-job` finds them.
 
 Most turns are over in milliseconds and leave no trace in RQ. One that lasts longer than a second gets its job stored,
-its worker's ``current_job`` set and its heartbeat kept, by a thread: the main thread is busy with the turn.
+its worker's ``current_job`` set and its heartbeat kept, by a thread: the main thread is busy with turns. RQ knows of
+one job a worker: the turn that was begun first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ JOB_TTL_S = 90
 
 
 class Current(NamedTuple):
-    """The turn being run, and since when."""
+    """A turn under way, and since when."""
 
     queue: str
     key: str
@@ -36,7 +37,7 @@ class Current(NamedTuple):
 
 
 class LongTurns:
-    """``current`` is set and cleared by the main thread. What is written here may fail without harm."""
+    """Told by the main thread what is under way. What is written here may fail without harm."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class LongTurns:
     ) -> None:
         self._connection, self._clock, self._shard = connection, clock, shard
         self._worker_name, self._worker_key, self._worker_ttl_s = worker_name, worker_key, worker_ttl_s
-        self.current: Current | None = None
+        self._under_way: dict[Current, None] = {}
         self._showing: Current | None = None
         self._made_job = False
         self._lock = threading.Lock()
@@ -64,18 +65,25 @@ class LongTurns:
         """End the watching."""
         self._stopped.set()
 
-    def begin(self, queue: str, key: str, now_ms: int) -> None:
-        """A turn begins. Costs one assignment."""
-        self.current = Current(queue, key, now_ms)
+    @property
+    def current(self) -> Current | None:
+        """The turn that was begun first. Any thread may ask: the copy is made in one step."""
+        return next(iter(list(self._under_way)), None)
 
-    def end(self) -> None:
+    def begin(self, queue: str, key: str, now_ms: int) -> Current:
+        """A turn begins. Costs one assignment."""
+        turn = Current(queue, key, now_ms)
+        self._under_way[turn] = None
+        return turn
+
+    def end(self, turn: Current) -> None:
         """The turn is over; what was shown of it is taken back before anything else is written about its key.
 
         Without a lock in the usual case: the thread says what it is about to show before it looks whether that is still
-        current, and here the order is the reverse.
+        under way, and here the order is the reverse.
         """
-        self.current = None
-        if self._showing is not None:
+        del self._under_way[turn]
+        if self._showing is turn:
             with self._lock:
                 self._hide()
 
@@ -87,7 +95,7 @@ class LongTurns:
             with self._lock:
                 known = self._showing is turn
                 self._showing = turn
-                if self.current is turn:
+                if turn in self._under_way:
                     self._show(turn, known)
 
     def _show(self, turn: Current, known: bool) -> None:

@@ -27,7 +27,7 @@ from workers.failed_turns import FailedTurns
 from workers.inlet import Inlet
 from workers.job import KeyJob, MsgpackSerializer, job_id
 from workers.log_line import discreet, line
-from workers.long_turns import LongTurns
+from workers.long_turns import Current, LongTurns
 from workers.rq_client import with_manners
 from workers.rq_pulse import Pulse
 from workers.rq_queue import KeyQueue
@@ -97,7 +97,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self._shard = _shard_of(self.settings)
         self._turns = LongTurns(self.connection, self.name, self.key, self._rq_ttl_s, self._clock, self._shard)
         self._failed = FailedTurns(self.connection, self.name, self._shard, self.settings.shards)
-        self._suspended = self._stoppable = False
+        self._suspended = False
         self._pulse_at_ms = self._sweep_at_ms = 0
         self._rq_trouble = ""
 
@@ -212,21 +212,26 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self.death_penalty_class.install()
 
     def get_current_job_id(self, pipeline: Any = None) -> str | None:
-        """Of the turn being run, also of a short one that RQ's keys do not show."""
+        """Of the turn that was begun first, also of a short one that RQ's keys do not show."""
         turn = self._turns.current
         return job_id(turn.queue, turn.key, self._shard) if turn is not None else None
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
-        """`stop-job`, heard by RQ's command thread: the turn runs on the main thread, so it is ended there."""
+        """`stop-job`, heard by RQ's command thread: turns are the main thread's, so it is ended there."""
         ident = threading.main_thread().ident
         assert ident is not None
         signal.pthread_kill(ident, signal.SIGUSR1)
 
     def _stop_turn(self, signum: int, frame: FrameType | None) -> None:
-        """Main thread: by now another turn may be running, which nobody asked to stop."""
+        """Main thread: by now that turn may be over, and nobody asked for another to be stopped."""
         wanted, self._stopped_job_id = self._stopped_job_id, None
-        if self._stoppable and wanted is not None and wanted == self.get_current_job_id():
-            raise TurnStopped(f"{wanted} was stopped by request")
+        turn = self._turns.current
+        if wanted is not None and turn is not None and wanted == job_id(turn.queue, turn.key, self._shard):
+            self._end_early(turn, TurnStopped(f"{wanted} was stopped by request"))
+
+    def _end_early(self, turn: Current, why: Exception) -> None:
+        """End a turn that is under way."""
+        raise NotImplementedError
 
     # -- failures -------------------------------------------------------------------------------------------------
 

@@ -9,27 +9,27 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from redis.exceptions import RedisError
 from rq.defaults import DEFAULT_LOGGING_DATE_FORMAT, DEFAULT_LOGGING_FORMAT
 from rq.exceptions import StopRequested
-from rq.timeouts import JobTimeoutException
 from rq.worker import DequeueStrategy, WorkerStatus
 
 from broker.redis_broker import RedisBroker
-from broker.values import Batch, BrokerFull, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
+from broker.values import Batch, BrokerFull, BrokerUnreachable, EpochOver, Idle
 from workers.collecting import collect_rarely
 from workers.exit_code import ExitCode
 from workers.keeper import Kept, take_seat
 from workers.log_line import line
+from workers.long_turns import Current
 from workers.metrics.request_counts import RequestCounts
 from workers.metrics.turn_counts import TurnCounts
 from workers.rq_queue import KeyQueue
 from workers.rq_shell import RqShell
 from workers.seat import Seat, open_broker
-from workers.steps import TurnFailed
 from workers.turn_engine import EngineFactory, TurnEngine, open_engine
+from workers.turn_runner import Ended, TurnRunner
 
 log = logging.getLogger("oarlock.worker")
 
@@ -37,13 +37,6 @@ WAIT_S = 1.0
 QUICK_TURN_MS = 0.5
 """What a turn takes that finds nothing to do, with room to spare; one request to the API takes longer."""
 DRAIN_PAUSE_S = 0.15
-
-
-class Ended(NamedTuple):
-    """A turn to be finished; ``failure`` is what it failed with."""
-
-    finish: Finish
-    failure: BaseException | None
 
 
 class FleetWorker(RqShell):
@@ -54,6 +47,7 @@ class FleetWorker(RqShell):
     _broker: RedisBroker
     _engine: TurnEngine
     _counts: TurnCounts
+    _runner: TurnRunner
 
     def __init__(self, *args: Any, seat: Seat | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -62,7 +56,6 @@ class FleetWorker(RqShell):
         self._kept: Kept | None = None
         self._queue_of = {queue.name: queue for queue in self.queues}
         self._keys_max = self.settings.batch_keys
-        self._limit_s = max(1, -(-self.settings.turn_limit_ms // 1_000))
 
     def work(
         self,
@@ -88,6 +81,7 @@ class FleetWorker(RqShell):
         self._counts = TurnCounts(seat.counts)
         requests = RequestCounts(seat.counts)
         self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names(), requests)
+        self._runner = self._new_runner()
         collect_rarely()
         try:
             worked: bool = super().work(
@@ -99,6 +93,12 @@ class FleetWorker(RqShell):
         if self._kept and self.exit_code:
             raise SystemExit(int(self.exit_code))
         return worked
+
+    def _new_runner(self) -> TurnRunner:
+        limit = self.death_penalty_class
+        return TurnRunner(
+            self._engine, self._seat.slot, self._turns, self._counts, self.settings, self._clock, limit, self._finished
+        )
 
     def teardown(self) -> None:
         """As RQ's. From here on this process works on no key. What it may still hold is given back when it has ended,
@@ -180,71 +180,24 @@ class FleetWorker(RqShell):
     # -- the execution --------------------------------------------------------------------------------------------
 
     def execute_job(self, job: Batch, queue: KeyQueue) -> None:
-        """Run a batch. Its turns are ended in one call, or at once after a turn that took long."""
-        ended: list[Ended] = []
-        asked, slow = self._keys_max, False
-        first_ms = begun_ms = self._clock.mono_ms()
-        for claim in job.claims:
-            self._seat.slot.begin(begun_ms, f"{claim.queue}:{claim.key}")
-            self._turns.begin(claim.queue, claim.key, begun_ms)
-            self._counts.begun()
-            turn = self._turn(job, claim)
-            self._counts.worked()
-            self._turns.end()
-            now_ms = self._clock.mono_ms()
-            took_ms = now_ms - begun_ms
-            self._pulse.tally.worked_s += took_ms / 1_000
-            if turn is not None:
-                ended.append(turn)
-            slow = took_ms > self.settings.slow_turn_ms
-            if slow:
-                self._finish(ended)
-                now_ms = self._clock.mono_ms()
-            begun_ms = now_ms
-        usual, taken = self.settings.batch_keys, len(job.claims)
-        quick = taken >= max(asked, usual) and begun_ms - first_ms <= taken * QUICK_TURN_MS
-        self._keys_max = 1 if slow else max(usual, self.settings.batch_keys_quick) if quick else usual
-        self._finish(ended)
-        self._seat.slot.end()
-
-    def _turn(self, batch: Batch, claim: Claim) -> Ended | None:
-        """One turn under the death penalty. None: the claim was lost, and with it the right to end it."""
+        """Run a batch. Whoever renews our leases gives back what we hold, if we cannot go on."""
+        asked, usual, taken = self._keys_max, self.settings.batch_keys, len(job.claims)
         try:
-            with self.death_penalty_class(self._limit_s, JobTimeoutException):
-                self._stoppable = True
-                try:
-                    return Ended(self._engine.turn(batch, claim), None)
-                finally:
-                    self._stoppable = False
-        except ClaimLost as lost:
-            log.warning(line("claim_lost", task=lost))
-            self._counts.lost(claim.queue)
-            return None
-        except EpochOver as over:
-            self._leave(ExitCode.EPOCH_OVER, over)
-        except BrokerUnreachable as error:
-            self._leave(ExitCode.UNSURE, error)
-        except TurnFailed as failed:
-            return Ended(failed.finish, failed)
-        except Exception as error:  # the edge of a turn: whatever it was, the key is tried again
-            return Ended(Finish(claim.queue, claim.key, claim.nonce, Verdict.RETRY), error)
-
-    def _finish(self, ended: list[Ended]) -> None:
-        """End turns in one call. Without an answer nobody knows what is still locked: a release settles that."""
-        if not ended:
-            return
-        self._seat.slot.begin(self._clock.mono_ms())
-        try:
-            failures = self._engine.finish([turn.finish for turn in ended])
+            took_ms = self._runner.run(job)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerUnreachable, BrokerFull, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)
-        for turn, in_a_row in zip(ended, failures, strict=True):
-            self._counts.finished(turn.finish, turn.failure is not None, in_a_row)
-            if turn.failure is None:
-                self._pulse.tally.succeeded += 1
-            else:
-                self._pulse.tally.failed += 1
-                self._report(turn.finish.queue, turn.finish.key, turn.failure, in_a_row)
-        ended.clear()
+        self._pulse.tally.worked_s += took_ms / 1_000
+        quick = taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
+        self._keys_max = 1 if self._runner.slow else max(usual, self.settings.batch_keys_quick) if quick else usual
+
+    def _end_early(self, turn: Current, why: Exception) -> None:
+        self._runner.end_early(turn, why)
+
+    def _finished(self, turn: Ended, in_a_row: int) -> None:
+        if turn.failure is None:
+            self._pulse.tally.succeeded += 1
+        else:
+            self._pulse.tally.failed += 1
+            self._report(turn.finish.queue, turn.finish.key, turn.failure, in_a_row)

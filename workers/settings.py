@@ -56,7 +56,7 @@ class Settings:
     """After a full batch in which nothing was to be done: most of what such turns cost is the way to Redis."""
     batch_bytes: int = 262_144
     slow_turn_ms: int = 50
-    """A worker whose turns take longer claims one key at a time."""
+    """A turn that computed for longer lets its worker claim one key next. What is over waits no longer to be ended."""
     view_age_max_ms: int = 120_000
     """Deletes on an older view ask for a live list."""
     writes_in_flight: int = 64

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from broker.redis_broker import RedisBroker
 from broker.values import Batch, Claim, Finish, Idle
@@ -12,15 +13,32 @@ from cluster.observer import RequestObserver
 from workers.settings import Settings
 
 
+class TurnUnderWay(Protocol):
+    """One turn. ``waits_for``: what it cannot go on without."""
+
+    waits_for: Future[Any] | None
+
+    def advance(self) -> Finish | None:
+        """Go on as far as that takes no waiting; None: it waits.
+
+        Raises ClaimLost, EpochOver, BrokerUnreachable; anything else is a failed turn, to be tried again.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """Go on no more, and cancel what it waits for."""
+        ...
+
+
 class TurnEngine(Protocol):
-    """Claims keys, runs turns, ends them. The holder was registered by whoever renews its leases."""
+    """Claims keys, begins turns, ends them. The holder was registered by whoever renews its leases."""
 
     def claim(self, holder: str, keys_max: int) -> Batch | Idle:
         """Raises EpochOver; BrokerUnreachable, after which keys may be locked that nobody knows of."""
         ...
 
-    def turn(self, batch: Batch, claim: Claim) -> Finish:
-        """Raises ClaimLost, EpochOver, BrokerUnreachable; anything else is a failed turn, to be tried again."""
+    def start(self, batch: Batch, claim: Claim) -> TurnUnderWay:
+        """A turn, not yet advanced. Raises as ``TurnUnderWay.advance``."""
         ...
 
     def finish(self, finishes: Sequence[Finish], /) -> list[int]:

@@ -73,8 +73,8 @@ def worker_endpoints(look: Look) -> Endpoints:
     supervision.started(row, 2**22 + 1)  # no such process
     counts = TurnCounts(row)
     counts.claimed(Batch("replicaset", [Claim("replicaset", "a/1", "n", None, [], None, "", False, 0)], {}, {}, [7]))
-    counts.begun()
-    counts.worked()
+    begun_ns = counts.begun()
+    counts.worked(begun_ns, 0)
     counts.finished(Finish("replicaset", "a/1", "n", Verdict.OK, 10), False, 0)
     counts.begun()
     requested(row)

@@ -54,8 +54,8 @@ def work_for_ever(row: Row, told: mmap.mmap) -> None:
     counts, done = TurnCounts(row), 0
     while True:
         counts.claimed(batch(3))
-        counts.begun()
-        counts.worked()
+        begun_ns = counts.begun()
+        counts.worked(begun_ns, 0)
         counts.finished(finish(), False, 0)
         done += 1
         told[:8] = struct.pack("<q", done)
@@ -160,10 +160,10 @@ def test_what_runs_now_is_seen_from_outside() -> None:
     row = own_row()
     counts = TurnCounts(row)
     counts.claimed(batch(1, queue="daemonset"))
-    counts.begun()
+    begun_ns = counts.begun()
     assert row.ints[LAYOUT.turn_since_ns] > 0
     assert list(LAYOUT.queues)[row.ints[LAYOUT.turn_queue]] == "daemonset"
-    counts.worked()
+    counts.worked(begun_ns, 0)
     assert row.ints[LAYOUT.turn_since_ns] == 0
     counts.begun()
     TurnCounts(row)  # the next worker of the berth
@@ -174,8 +174,8 @@ def test_a_queue_that_is_not_known_is_not_counted() -> None:
     row = own_row()
     counts = TurnCounts(row)
     counts.claimed(batch(5, queue="planted"))
-    counts.begun()
-    counts.worked()
+    begun_ns = counts.begun()
+    counts.worked(begun_ns, 0)
     counts.lost("planted")
     counts.finished(Finish("planted", "a/1", "n", Verdict.OK), False, 0)
     assert [at for at in range(LAYOUT.ints) if row.ints[at]] in ([], list(range(LAYOUT.gc, LAYOUT.gc + 9)))

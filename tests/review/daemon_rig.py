@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 from broker.memory import MemoryBroker, MemoryStore
@@ -15,6 +16,7 @@ from tests.simulation import daemon_docs
 from tests.simulation.daemon_docs import Doc
 from tests.simulation.daemon_world import DaemonWorld
 from tests.simulation.watching import WatchingIngestor
+from tests.turns import arrived, through
 from workers.clock import ManualClock
 from workers.engine import Engine
 from workers.settings import Settings
@@ -34,12 +36,12 @@ class Api(QuietApi):
         self.grants: list[int] = []
         self.refuse: Callable[[Write], Answer | None] = lambda write: None
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         self.writes += writes
-        return [self.refuse(write) or self.world.handle(write) for write in writes]
+        return arrived([self.refuse(write) or self.world.handle(write) for write in writes])
 
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
-        return [self.world.get(resource, name) for name in names]
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
+        return arrived([self.world.get(resource, name) for name in names])
 
     def reserve(self, count: int) -> Grant:
         return Grant(min(count, self.grants.pop(0)), 100) if self.grants else Grant(count, 0)
@@ -114,7 +116,7 @@ class DaemonRig:
         assert isinstance(batch, Batch), batch
         claim = batch.claims[0]
         try:
-            finish, error = self.engine.turn(batch, claim), ""
+            finish, error = through(self.engine, batch, claim), ""
         except TurnFailed as failure:
             finish, error = failure.finish, str(failure)
         self.engine.finish([finish])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future
 
 from cluster.answer import Answer
 from controllers.events import Event
@@ -14,13 +15,13 @@ from workers.steps import Grant, Listed, Write
 class QuietApi:
     """Grants everything, and is asked for nothing."""
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         raise NotImplementedError
 
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         raise AssertionError(names)
 
-    def list_live(self, resource: str, namespace: str) -> Listed:
+    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
         raise AssertionError(namespace)
 
     def reserve(self, count: int) -> Grant:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import orjson
 
 from broker.memory import MemoryBroker, MemoryStore
@@ -11,6 +13,7 @@ from controllers import codec
 from controllers.routing import owner_entry
 from tests.decide.builders import UID, pod, rs
 from tests.review.quiet_api import QuietApi
+from tests.turns import arrived, through
 from workers.clock import ManualClock
 from workers.engine import Engine
 from workers.settings import Settings
@@ -26,8 +29,8 @@ class Api(QuietApi):
     def __init__(self) -> None:
         self.answer = Answer(200, orjson.dumps({"metadata": {"resourceVersion": "9"}}))
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
-        return [self.answer if each.verb == "delete" else Answer(404, b"{}") for each in writes]
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
+        return arrived([self.answer if each.verb == "delete" else Answer(404, b"{}") for each in writes])
 
 
 def born(name: str, uid: str, rv: str) -> Event:
@@ -56,7 +59,7 @@ def test_a_delete_announced_under_the_name_of_an_answered_one_stays_announced() 
 
     def run() -> Finish:
         try:
-            return engine.turn(*claimed())
+            return through(engine, *claimed())
         except TurnFailed as failed:
             return failed.finish
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import pytest
 
 from broker.memory import MemoryBroker, MemoryStore
@@ -11,6 +13,7 @@ from controllers import codec
 from controllers.slots import name
 from tests.decide.builders import rs
 from tests.review.quiet_api import QuietApi
+from tests.turns import arrived, through
 from workers.clock import ManualClock
 from workers.engine import Engine
 from workers.settings import Settings
@@ -27,9 +30,9 @@ class Api(QuietApi):
         self._clock = clock
         self.windows_ms: list[int] = []
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         self.windows_ms.append(deadline_ms - self._clock.mono_ms())
-        return [Answer(NO_ANSWER, error="no answer")] * len(writes)
+        return arrived([Answer(NO_ANSWER, error="no answer")] * len(writes))
 
 
 class Rig:
@@ -79,7 +82,7 @@ def test_writes_are_sent_again_within_a_window_of_their_own() -> None:
     rig = Rig()
     batch, claim = rig.second_after(6_000)
     with pytest.raises(TurnFailed):
-        rig.engine.turn(batch, claim)
+        through(rig.engine, batch, claim)
     assert rig.api.windows_ms == [SETTINGS.lease_ms - SETTINGS.send_margin_ms]
 
 
@@ -88,5 +91,5 @@ def test_nothing_is_sent_again_for_a_key_that_was_lost_meanwhile() -> None:
     batch, claim = rig.second_after(6_000)
     rig.broker.release("w")
     with pytest.raises(ClaimLost):
-        rig.engine.turn(batch, claim)
+        through(rig.engine, batch, claim)
     assert rig.api.windows_ms == []

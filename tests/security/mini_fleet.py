@@ -6,6 +6,7 @@ the field is noted, and the process started anew.
 from __future__ import annotations
 
 import socket
+from concurrent.futures import Future
 from typing import Any
 
 import orjson
@@ -24,6 +25,7 @@ from broker.values import Batch, BrokerUnreachable, EpochOver
 from cluster.answer import Answer
 from controllers.slots import index_of
 from tests.review.quiet_api import QuietApi
+from tests.turns import arrived
 from workers.engine import Engine
 from workers.exit_code import ExitCode
 from workers.metrics.turn_counts import TurnCounts
@@ -54,8 +56,8 @@ class ClusterApi(QuietApi):
         self.most_pods = 0
         """At any moment so far."""
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
-        return [self._one(write) for write in writes]
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
+        return arrived([self._one(write) for write in writes])
 
     def _one(self, write: Write) -> Answer:
         key = f"{write.namespace}/{write.name}"
@@ -102,12 +104,13 @@ class ClusterApi(QuietApi):
     def _status(code: int, reason: str) -> Answer:
         return Answer(code, orjson.dumps({"kind": "Status", "status": "Failure", "reason": reason, "message": reason}))
 
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         found = [self._api.objects[resource].get(f"{namespace}/{name}") for name in names]
-        return [self._status(404, "NotFound") if each is None else Answer(200, orjson.dumps(each)) for each in found]
+        missing = self._status(404, "NotFound")
+        return arrived([missing if each is None else Answer(200, orjson.dumps(each)) for each in found])
 
-    def list_live(self, resource: str, namespace: str) -> Listed:
-        return Listed(str(self._api.rv), list(self._api.raw_at(resource, self._api.rv).values()))
+    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
+        return arrived(Listed(str(self._api.rv), list(self._api.raw_at(resource, self._api.rv).values())))
 
 
 class NoTimer:
@@ -279,6 +282,7 @@ class Fleet:
         worker._seat, worker._broker, worker._counts = seat, self.broker, TurnCounts(seat.counts)
         broker: Broker = sealed(self.broker) if self._seals else self.broker
         worker._engine = Engine(broker, self.cluster, SETTINGS, self.clock, [QUEUE])  # type: ignore[assignment]
+        worker._runner = worker._new_runner()
         return worker
 
     def _work(self, worker: FleetWorker) -> None:

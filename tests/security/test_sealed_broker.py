@@ -20,6 +20,7 @@ from controllers.registry import CONTROLLERS, RESOURCES
 from controllers.scheduling.model import Node
 from tests.decide.builders import THEIRS, pod, rs
 from tests.review.quiet_api import QuietApi
+from tests.turns import through
 from workers.clock import ManualClock
 from workers.engine import Engine, load_spec
 from workers.settings import Settings
@@ -170,7 +171,7 @@ def test_a_turn_is_refused_and_nothing_is_written(world: World, what: str) -> No
     batch = engine.claim("w", 8)
     assert isinstance(batch, Batch)
     with pytest.raises(TurnRefused) as refused:
-        engine.turn(batch, batch.claims[0])
+        through(engine, batch, batch.claims[0])
     assert said in str(refused.value)
     assert engine.finish([refused.value.finish]) == [1], "one failed turn: again with back-off"
     assert sum(world.refusals.counts.values()) == 1
@@ -193,14 +194,14 @@ def test_a_refused_mirror_refuses_every_turn_that_would_read_it_and_is_asked_for
     assert isinstance(batch, Batch)
     for claim in batch.claims:
         with pytest.raises(TurnRefused, match="nodes: its seal"):
-            engine.turn(batch, claim)
+            through(engine, batch, claim)
     world.stored("nodes")["n1"] = node
     world.plain.add("daemonset", ["default/z"])
     batch = engine.claim("w", 8)
     assert isinstance(batch, Batch)
     assert batch.claims[-1].refusal == ""
     assert [delta.full for delta in batch.mirrors.values()] == [True]
-    assert engine.turn(batch, batch.claims[-1]), "gone: it is not there"
+    assert through(engine, batch, batch.claims[-1]), "gone: it is not there"
 
 
 def test_a_refused_mirror_object_under_another_id(world: World) -> None:

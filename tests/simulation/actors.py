@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, NamedTuple
 
 import orjson
 from greenlet import getcurrent, greenlet
 
-from broker.values import Batch, ClaimLost, EpochOver, Event, Finish, Idle
+from broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from controllers import codec
 from controllers.events import Event as OwnerEvent
@@ -23,9 +24,11 @@ from controllers.owner_table import OwnerTable
 from controllers.registry import RESOURCES
 from tests.simulation.traffic import Flight
 from tests.simulation.world import NAMESPACE, World, as_json
+from tests.turns import arrived
 from workers.acting import TOO_LATE
 from workers.clock import ManualClock
 from workers.engine import Engine
+from workers.running_turn import RunningTurn
 from workers.settings import Settings
 from workers.steps import Grant, Listed, TurnFailed, Write
 
@@ -90,21 +93,37 @@ class SteppedBroker:
         return True
 
 
+class Sent(NamedTuple):
+    """Writes of one step, until when they are waited for, and what is waited on."""
+
+    flights: list[Flight]
+    until_ms: int
+    answers: Future[list[Answer]]
+
+
 class SimApi:
     """Requests that take as long as the scheduler likes, and are answered, or not."""
 
     def __init__(self, world: Any, clock: ManualClock, settings: Settings, sender: str) -> None:
         self._world, self._clock, self._settings, self._sender = world, clock, settings, sender
+        self._sent: list[Sent] = []
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         if self._clock.mono_ms() >= deadline_ms:
             self._world.count("too late to send")
-            return [Answer(NOT_SENT, error=TOO_LATE)] * len(writes)
-        flights = [self.fly(write) for write in writes]
-        until = self._clock.mono_ms() + self._settings.request_timeout_ms
-        while self._clock.mono_ms() < until and not all(flight.arrived for flight in flights):
-            give_way()
-        return [self._answer(flight) for flight in flights]
+            return arrived([Answer(NOT_SENT, error=TOO_LATE)] * len(writes))
+        until_ms = self._clock.mono_ms() + self._settings.request_timeout_ms
+        sent = Sent([self.fly(write) for write in writes], until_ms, Future())
+        self._sent.append(sent)
+        return sent.answers
+
+    def hand_over(self) -> None:
+        """The answers that have arrived by now, or whose time is over."""
+        now_ms = self._clock.mono_ms()
+        for sent in list(self._sent):
+            if now_ms >= sent.until_ms or all(flight.arrived for flight in sent.flights):
+                self._sent.remove(sent)
+                sent.answers.set_result([self._answer(flight) for flight in sent.flights])
 
     def fly(self, write: Write) -> Flight:
         """The write is on its way."""
@@ -117,15 +136,15 @@ class SimApi:
         self._world.count("unanswered")
         return Answer(NO_ANSWER, error="no answer")
 
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         give_way()
-        return [self._world.get(resource, name) for name in names]
+        return arrived([self._world.get(resource, name) for name in names])
 
-    def list_live(self, resource: str, namespace: str) -> Listed:
+    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
         give_way()
         self._world.count("live lists")
         items = [orjson.dumps(as_json(rv, obj)) for rv, obj in self._world.pods.values()]
-        return Listed(str(self._world.rv), items)
+        return arrived(Listed(str(self._world.rv), items))
 
     def reserve(self, count: int) -> Grant:
         return Grant(count, 0)
@@ -159,8 +178,9 @@ class Worker:
         self.name, self.task, self.alive, self.frozen_until = name, "", True, 0
         self.host_frozen = False
         self._keys_max = keys_max
-        api = api or SimApi(world, clock, settings, name)
-        self.engine = Engine(SteppedBroker(broker, checker), api, settings, clock, queues)
+        self._api = api or SimApi(world, clock, settings, name)
+        self._world, self._clock, self._settings = world, clock, settings
+        self.engine = Engine(SteppedBroker(broker, checker), self._api, settings, clock, queues)
         self.engine.register(name, "supervisor")
         self._life = greenlet(self._live)
 
@@ -176,18 +196,46 @@ class Worker:
         if isinstance(batch, Idle):
             self.engine.wait(1.0)
             return
-        finishes = []
+        finishes: list[Finish] = []
+        waiting: list[RunningTurn] = []
         for claim in batch.claims:
-            self.task = f"{claim.queue}:{claim.key}"
-            try:
-                finishes.append(self.engine.turn(batch, claim))
-            except TurnFailed as failure:
-                finishes.append(failure.finish)
-            except ClaimLost:
+            self._advance(claim, lambda claim=claim: self.engine.start(batch, claim), waiting, finishes)
+        over_ms = self._clock.mono_ms()
+        while waiting:
+            if finishes and self._clock.mono_ms() - over_ms >= self._settings.slow_turn_ms:
+                self.engine.finish(finishes)
+                finishes.clear()
+            self._api.hand_over()
+            ready = next((turn for turn in waiting if turn.waits_for is not None and turn.waits_for.done()), None)
+            if ready is None:
+                give_way()
                 continue
+            waiting.remove(ready)
+            self._advance(ready.claim, lambda turn=ready: turn, waiting, finishes)
+            over_ms = over_ms if len(finishes) > 1 else self._clock.mono_ms()
         if finishes:
             self.engine.finish(finishes)
         self.task = ""
+
+    def _advance(
+        self, claim: Claim, turn: Callable[..., RunningTurn], waiting: list[RunningTurn], finishes: list[Finish]
+    ) -> None:
+        """As the real worker: as far as a turn goes without waiting; then it waits, or is over."""
+        self.task = f"{claim.queue}:{claim.key}"
+        try:
+            running = turn()
+            finish = running.advance()
+        except TurnFailed as failure:
+            finishes.append(failure.finish)
+        except ClaimLost:
+            return
+        else:
+            if finish is not None:
+                finishes.append(finish)
+                return
+            if waiting:
+                self._world.count("turns at once")
+            waiting.append(running)
 
     def step(self) -> None:
         self._life.switch()

@@ -6,6 +6,7 @@ A second fleet, with a Redis of its own, may be at work on the same cluster.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.simulation.simulation import Simulation, Weights
 from tests.simulation.traffic import Flight, refusal
 from tests.simulation.watching import WatchingIngestor
 from tests.simulation.world import NAMESPACE
+from tests.turns import arrived
 from workers.steps import Grant, Listed, Write
 
 QUIET_MS = 2_500
@@ -56,7 +58,7 @@ class DaemonApi(SimApi):
         super().__init__(simulation.world, simulation.clock, simulation.settings, sender)
         self._simulation = simulation
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         if self._clock.mono_ms() < deadline_ms:
             for write in writes:
                 self._simulation.checker.sent(write)
@@ -67,17 +69,17 @@ class DaemonApi(SimApi):
         flight.view_rv = self._simulation.checker.views.get(self._sender, 0)
         return flight
 
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         give_way()
-        return [self._fault() or self._world.get(resource, name) for name in names]
+        return arrived([self._fault() or self._world.get(resource, name) for name in names])
 
-    def list_live(self, resource: str, namespace: str) -> Listed:
+    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
         give_way()
         if self._fault() is not None:
             raise ListError(PODS, Answer(NO_ANSWER, error="no answer"))
         self._world.count("live lists")
         listed = [s.raw for s in self._world.tables[resource].values() if s.obj.namespace == namespace]
-        return Listed(str(self._world.rv), listed)
+        return arrived(Listed(str(self._world.rv), listed))
 
     def _fault(self) -> Answer | None:
         simulation = self._simulation

@@ -65,9 +65,10 @@ def test_opportunities(memory_rig: MemoryRig) -> None:
     """What the protocol is built against does happen in these runs."""
     seen: Counter[str] = Counter()
     for scenario in SCENARIOS:
-        seen += campaign(memory_rig, scenario, 2)
+        seen += campaign(memory_rig, scenario, 3)
     wanted = ("already exists", "late commits", "killed with a write under way", "unanswered", "precondition refused")
     wanted += ("status conflicts", "old lists", "redis losses", "grants cut", "faulty looks", "available pods deleted")
+    wanted += ("turns at once",)
     wanted += ("fault 429", "fault 500", "fault 500 late", "fault 409", "failed again")
     assert not [each for each in wanted if not seen[each]], seen
 

@@ -133,7 +133,7 @@ def soon_ms() -> int:
 
 
 def send(api: KubeApi, *writes: Write, prepaid: bool = True) -> list[Answer]:
-    return api.send(writes, soon_ms(), prepaid)
+    return api.send(writes, soon_ms(), prepaid).result(10)
 
 
 def creates(owner: ReplicaSet, count: int) -> list[Write]:
@@ -156,7 +156,7 @@ def test_create(server: Server, api: KubeApi) -> None:
     assert pod["metadata"]["generateName"] == "web-"
     (again,) = send(api, write)
     assert of_create(again) is Outcome.EXISTS
-    (look,) = api.read("pods", "default", (write.name,))
+    (look,) = api.read("pods", "default", (write.name,)).result(10)
     rv, found = wire.pod_from_json(look.body)
     ref = controller_of(found)
     assert ref is not None
@@ -225,10 +225,10 @@ def test_read(server: Server, api: KubeApi) -> None:
     _, owner = server.owner()
     writes = creates(owner, 2)
     send(api, *writes)
-    answers = api.read("pods", "default", (writes[1].name, "absent", writes[0].name))
+    answers = api.read("pods", "default", (writes[1].name, "absent", writes[0].name)).result(10)
     assert [answer.code for answer in answers] == [200, 404, 200]
     assert [wire.pod_from_json(answers[at].body)[1].name for at in (0, 2)] == [writes[1].name, writes[0].name]
-    (live,) = api.read("replicasets", "default", ("web",))
+    (live,) = api.read("replicasets", "default", ("web",)).result(10)
     assert wire.replicaset_from_json(live.body)[1] == owner
 
 
@@ -240,13 +240,13 @@ def test_list_live(server: Server, api: KubeApi, monkeypatch: pytest.MonkeyPatch
     server.create(PODS, bare_pod("elsewhere", "kube-system"))
     pages = api._client.list_pages
     monkeypatch.setattr(api._client, "list_pages", lambda *args, **given: pages(*args, **given, limit=3))
-    listed = api.list_live("pods", "default")
+    listed = api.list_live("pods", "default").result(10)
     found = [wire.pod_from_json(raw) for raw in listed.items]
     assert {pod.name: rv for rv, pod in found} == {
         write.name: answer.resource_version for write, answer in zip(writes, made, strict=True)
     }
     assert int(listed.rv) >= max(int(answer.resource_version) for answer in made)
-    assert api.list_live("replicasets", "kube-system").items == []
+    assert api.list_live("replicasets", "kube-system").result(10).items == []
 
 
 def test_a_burst_goes_out_at_the_same_time(server: Server, api: KubeApi) -> None:
@@ -264,7 +264,7 @@ def test_a_burst_goes_out_at_the_same_time(server: Server, api: KubeApi) -> None
 def test_nothing_is_sent_after_the_deadline(server: Server, api: KubeApi) -> None:
     """On CLOCK_BOOTTIME, and told in the words the turn knows."""
     _, owner = server.owner()
-    (late,) = api.send(tuple(creates(owner, 1)), SystemClock().mono_ms() - 1, True)
+    (late,) = api.send(tuple(creates(owner, 1)), SystemClock().mono_ms() - 1, True).result(10)
     assert (late.code, late.error) == (NOT_SENT, TOO_LATE)
     assert server.objects("Pod") == {}
 
@@ -316,7 +316,7 @@ def test_what_takes_a_token(server: Server, connect: Callable[..., KubeApi]) -> 
     rv, owner = server.owner()
     body = CONTROLLER.status_patch(owner, ReplicaSetStatus(replicas=2), rv)
     send(api, Write("status", "replicasets", "default", "web", body), prepaid=False)
-    api.read("pods", "default", ("a", "b"))
+    api.read("pods", "default", ("a", "b")).result(10)
     assert api.reserve(10).granted == 10 - 2 - 1 - 2
 
 
@@ -361,11 +361,11 @@ def test_credentials_that_are_refused(connect: Callable[..., KubeApi]) -> None:
     server = Server(token="secret")
     api = connect(server)
     assert api.probe() is False
-    assert [answer.code for answer in api.read("pods", "default", ("p",))] == [401]
+    assert [answer.code for answer in api.read("pods", "default", ("p",)).result(10)] == [401]
     (refused,) = send(api, Write("create", "pods", "default", "p", b"{}"))
     assert of_create(refused) is Outcome.REFUSED
     with pytest.raises(ListError, match="cannot list pods: Unauthorized"):
-        api.list_live("pods", "default")
+        api.list_live("pods", "default").result(10)
     server.stop()
 
 

@@ -76,7 +76,7 @@ SETTINGS: Mapping[str, Told] = {
     "batch_keys": Told("Keys a claim takes at most."),
     "batch_keys_quick": Told("The same after a full claim in which nothing was to be done."),
     "batch_bytes": Told("Bytes of objects a claim takes at most, of more than one key."),
-    "slow_turn_ms": Told("A worker whose turns take longer claims one key at a time."),
+    "slow_turn_ms": Told("After a turn that computed for longer its worker claims one key at a time."),
     "view_age_max_ms": Told("A delete on an older cache asks for a live list first."),
     "writes_in_flight": Told("Requests a worker has under way at most."),
     "failed_after": Told("Failed turns in a row before a key enters RQ's failed-job registry."),

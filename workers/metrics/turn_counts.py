@@ -26,7 +26,6 @@ class TurnCounts:
         self._gc_seen = _gc_facts()
         self._since_at, self._queue_at = row.layout.turn_since_ns, row.layout.turn_queue
         self._places = {queue: place for place, queue in enumerate(row.layout.queues)}
-        self._begun_ns = 0
         self._cells: QueueCells | None = None
         row.ints[self._since_at] = 0
 
@@ -44,16 +43,21 @@ class TurnCounts:
             self._gc_due_s = now_s + GC_EVERY_S
             self._count_gc()
 
-    def begun(self) -> None:
-        """A turn over a key of the last batch begins."""
-        self._ints[self._since_at] = self._begun_ns = _clock_ns()
+    def begun(self) -> int:
+        """A turn over a key of the last batch begins. Returns when, for ``worked``."""
+        now_ns = _clock_ns()
+        if not self._ints[self._since_at]:
+            self._ints[self._since_at] = now_ns
+        return now_ns
 
-    def worked(self) -> None:
-        """It has come to its end, whichever; it is not finished yet."""
+    def worked(self, begun_ns: int, since_ns: int) -> None:
+        """It has come to its end, whichever; it is not finished yet. ``since_ns``: when the oldest one left began; 0:
+        none is left.
+        """
         cells = self._cells
-        self._ints[self._since_at] = 0
+        self._ints[self._since_at] = since_ns
         if cells is not None:
-            took_s, work = (_clock_ns() - self._begun_ns) / 1e9, cells.work
+            took_s, work = (_clock_ns() - begun_ns) / 1e9, cells.work
             self._ints[work.counts + bisect_left(work.bounds, took_s)] += 1
             self._sums[work.sum] += took_s
 

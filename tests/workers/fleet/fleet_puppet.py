@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import redis
@@ -34,6 +35,28 @@ from workers.supervised import run_supervised
 QUEUE = "replicaset"
 BEGUN, ENDED, CANCELLED, BATCHES = "rq:test:begun", "rq:test:ended", "rq:test:cancelled", "rq:test:batches"
 SICK, NO_ENGINES = "rq:test:sick", "rq:test:no-engines"
+
+
+class PuppetTurn:
+    """Begins, waits if it has to, ends."""
+
+    def __init__(self, engine: PuppetEngine, claim: Claim) -> None:
+        self._engine, self._claim = engine, claim
+        self.waits_for: Future[None] | None = None
+
+    def advance(self) -> Finish | None:
+        if self.waits_for is None:
+            self.waits_for = self._engine.begin(self._claim.key)
+            if self.waits_for is not None:
+                return None
+        else:
+            self.waits_for.result()
+        self._engine.end(self._claim.key)
+        return Finish(self._claim.queue, self._claim.key, self._claim.nonce, Verdict.OK)
+
+    def abandon(self) -> None:
+        if self.waits_for is not None:
+            self.waits_for.cancel()
 
 
 class PuppetEngine:
@@ -62,23 +85,30 @@ class PuppetEngine:
             self._log.rpush(BATCHES, len(reply.claims))
         return reply
 
-    def turn(self, batch: Batch, claim: Claim) -> Finish:
-        if not self._quiet:
-            self._log.rpush(BEGUN, claim.key)
-            self._act(claim.key, claim.key.partition("/")[2].partition("-")[0])
-            self._log.rpush(ENDED, claim.key)
-        return Finish(claim.queue, claim.key, claim.nonce, Verdict.OK)
+    def start(self, batch: Batch, claim: Claim) -> PuppetTurn:
+        return PuppetTurn(self, claim)
 
-    def _act(self, key: str, what: str) -> None:
+    def begin(self, key: str) -> Future[None] | None:
+        """What a turn waits for, where it is one that waits."""
+        if self._quiet:
+            return None
+        self._log.rpush(BEGUN, key)
+        return self._act(key, key.partition("/")[2].partition("-")[0])
+
+    def end(self, key: str) -> None:
+        if not self._quiet:
+            self._log.rpush(ENDED, key)
+
+    def _act(self, key: str, what: str) -> Future[None] | None:
         match what:
             case "boom":
                 raise RuntimeError(f"boom over {key}")
             case "lost":
                 raise ClaimLost(key)
             case "slow":
-                self._io.run(self._wait(key, 0.3))
+                return self._io.submit(self._wait(key, 0.3))
             case "held":
-                self._io.run(self._wait(key, 600))
+                return self._io.submit(self._wait(key, 600))
             case "crawl":
                 time.sleep(0.1)
             case "die":
@@ -87,6 +117,7 @@ class PuppetEngine:
                 os.kill(os.getpid(), signal.SIGSTOP)
             case "sick" if self._log.exists(SICK):
                 raise RuntimeError(f"{key} is sick")
+        return None
 
     async def _wait(self, key: str, wait_s: float) -> None:
         try:

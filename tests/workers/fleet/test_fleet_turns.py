@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -34,7 +35,8 @@ from workers.settings import Settings
 from workers.steps import TurnFailed
 from workers.turn_slots import TurnSlots
 
-Act = Callable[[Claim], Finish]
+Act = Callable[[Claim], "Finish | Future[Any]"]
+"""A Future of the next one: it waits for that."""
 
 
 def claim_of(key: str) -> Claim:
@@ -47,6 +49,24 @@ def batch_of(*keys: str) -> Batch:
 
 def ok(claim: Claim) -> Finish:
     return Finish(claim.queue, claim.key, claim.nonce, Verdict.OK)
+
+
+class ScriptedTurn:
+    """What it does it does at once, unless that is to wait for something."""
+
+    def __init__(self, claim: Claim, act: Act) -> None:
+        self._claim, self._act = claim, act
+        self.waits_for: Future[Any] | None = None
+        self.abandoned = False
+
+    def advance(self) -> Finish | None:
+        found = self._act(self._claim) if self.waits_for is None else self.waits_for.result()(self._claim)
+        self.waits_for = found if isinstance(found, Future) else None
+        return None if isinstance(found, Future) else found
+
+    def abandon(self) -> None:
+        if self.waits_for is not None:
+            self.waits_for.cancel()
 
 
 class ScriptedEngine:
@@ -67,9 +87,9 @@ class ScriptedEngine:
             raise reply
         return reply
 
-    def turn(self, batch: Batch, claim: Claim) -> Finish:
+    def start(self, batch: Batch, claim: Claim) -> ScriptedTurn:
         self.turns.append(claim.key)
-        return self.acts.get(claim.key, ok)(claim)
+        return ScriptedTurn(claim, self.acts.get(claim.key, ok))
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         if self.finish_error is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import Any
 
 import msgspec
 import pytest
-from turn_rig import UNANSWERED, WORKER, Rig, fail_with
+from turn_rig import UNANSWERED, WORKER, Rig, RigApi, fail_with
 
 from broker.memory_state import ExpectHash
 from broker.values import Batch, BrokerUnreachable, ClaimLost, EpochOver, Idle
@@ -15,9 +16,10 @@ from cluster.listing import ListError
 from cluster.resources import PODS
 from controllers.registry import CONTROLLERS
 from tests.simulation.world import refusal
+from tests.turns import through
 from workers.acting import TOO_LATE
-from workers.engine import OUTAGE_AFTER, load_spec
-from workers.steps import TurnFailed
+from workers.engine import OUTAGE_AFTER, Engine, load_spec
+from workers.steps import TurnFailed, Write
 
 KEY = "default/web"
 
@@ -91,7 +93,7 @@ def test_a_lost_claim_writes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> No
     rig.broker.release(WORKER)  # its supervisor takes it for dead
     rig.clock.advance(2_001)
     with pytest.raises(ClaimLost):
-        rig.engine.turn(batch, batch.claims[0])
+        through(rig.engine, batch, batch.claims[0])
     assert rig.api.sends == []
 
 
@@ -101,7 +103,7 @@ def test_a_create_needs_the_claim() -> None:
     batch = rig.claim()
     rig.broker.release(WORKER)
     with pytest.raises(ClaimLost):
-        rig.engine.turn(batch, batch.claims[0])
+        through(rig.engine, batch, batch.claims[0])
     assert (rig.api.sends, rig.queue.records) == ([], {})
 
 
@@ -118,10 +120,93 @@ def test_what_is_sent_again_looks_as_well(waited_ms: int, monkeypatch: pytest.Mo
     records = slowed(rig, "record", 0, monkeypatch)
     batch, sends = rig.claim(), len(rig.api.sends)
     asked_ms = rig.clock.mono_ms() - waited_ms
-    rig.engine.turn(batch, batch.claims[0])
+    through(rig.engine, batch, batch.claims[0])
     looked = waited_ms > 2_000
     assert [args[2] for args in records] == [()] * looked
     assert rig.api.sends[sends][1] == asked_ms + waited_ms * looked + 4_500
+
+
+# -- side by side
+
+
+class LateApi(RigApi):
+    """Answers writes when it is told to, in the order of ``open``."""
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(rig.world, rig.clock)
+        self.open: list[tuple[Future[list[Answer]], tuple[Write, ...]]] = []
+
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
+        self.sends.append((writes, deadline_ms, prepaid))
+        self.open.append((Future(), writes))
+        return self.open[-1][0]
+
+    def answer(self, at: int = 0) -> None:
+        future, writes = self.open.pop(at)
+        future.set_result([self.world.handle(write) for write in writes])
+
+
+def beside(rig: Rig) -> tuple[LateApi, Engine]:
+    """A second worker, whose API takes its time."""
+    api = LateApi(rig)
+    engine = Engine(rig.broker, api, rig.settings, rig.clock)
+    engine.register("late", "supervisor")
+    return api, engine
+
+
+def test_a_turn_waits_while_others_go_on_each_with_a_deadline_of_its_own() -> None:
+    rig = Rig()
+    uids = [rig.owner(1, name) for name in ("a", "b")]
+    api, engine = beside(rig)
+    batch = engine.claim("late", 8)
+    assert isinstance(batch, Batch)
+    first = engine.start(batch, batch.claims[0])
+    assert first.advance() is None
+    rig.clock.advance(700)
+    second = engine.start(batch, batch.claims[1])
+    assert second.advance() is None
+    assert [deadline_ms for _, deadline_ms, _ in api.sends] == [api.sends[0][1], api.sends[0][1] + 700]
+    assert first.waits_for is not None
+    assert not first.waits_for.done()
+    api.answer(1)
+    finish = second.advance()
+    assert finish is not None
+    assert [change.op for change in finish.changes] == ["drop", "need"], "of its own create alone"
+    assert engine.finish([finish]) == [0]
+    api.answer()
+    assert (finish := first.advance()) is not None
+    assert engine.finish([finish]) == [0]
+    assert [len(rig.pods(uid)) for uid in uids] == [1, 1]
+    assert rig.queue.records == {}
+
+
+def test_one_that_is_abandoned_leaves_its_writes_announced_and_lets_others_in() -> None:
+    """Their answers are not waited for, so nobody knows; what it knew is told."""
+    rig = Rig(writes_in_flight=1)
+    for name in ("a", "b"):
+        rig.owner(7, name)
+    api, engine = beside(rig)
+    batch = engine.claim("late", 8)
+    assert isinstance(batch, Batch)
+    first, second = (engine.start(batch, claim) for claim in batch.claims)
+    for _ in range(2):
+        first.advance()
+        api.answer()
+    assert first.advance() is None
+    assert len(api.open[0][1]) == 4, "1, 2, 4: the window of four is full"
+    assert second.advance() is None
+    assert len(api.sends) == 3, "it waits before it announces anything"
+    assert second.waits_for is not None
+    first.abandon()
+    assert second.waits_for.done()
+    assert second.advance() is None
+    assert len(api.sends) == 4
+    assert api.open[0][0].cancelled()
+    assert [event.reason for _, _, event in api.told] == ["SuccessfulCreate"] * 3
+    pending = [field for field in rig.record("default/a") if field.startswith("create ")]
+    assert len(pending) == 7, "also the three that were answered: a turn enters answers at its end"
+    first.abandon()
+    assert len(api.told) == 3, "it is over once"
 
 
 # -- an outage
@@ -263,7 +348,7 @@ def test_a_live_list_that_fails_fails_the_turn(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(rig.api, "list_live", list_live)
     batch = rig.claim()
     with pytest.raises(TurnFailed, match="live list: cannot list pods: the server answered 500") as failure:
-        rig.engine.turn(batch, batch.claims[0])
+        through(rig.engine, batch, batch.claims[0])
     assert rig.engine.finish([failure.value.finish]) == [1]
     assert (rig.count("delete"), len(rig.pods(uid)), list(rig.queue.delayed)) == (0, 2, [KEY])
 
@@ -295,7 +380,7 @@ def test_what_the_broker_raises_ends_the_turn(step: str, error: Exception, monke
     monkeypatch.setattr(rig.broker, step, fail)
     batch = rig.claim()
     with pytest.raises(type(error)):
-        rig.engine.turn(batch, batch.claims[0])
+        through(rig.engine, batch, batch.claims[0])
     assert rig.api.writes == []
 
 
@@ -313,7 +398,7 @@ def test_events_are_told_whatever_becomes_of_the_turn(monkeypatch: pytest.Monkey
     monkeypatch.setattr(rig.broker, "record", record)
     batch = rig.claim()
     with pytest.raises(ClaimLost):
-        rig.engine.turn(batch, batch.claims[0])
+        through(rig.engine, batch, batch.claims[0])
     ((name, rv, event),) = rig.api.told
     assert (name, rv, event.reason) == ("web", batch.claims[0].owner.rv, "SuccessfulCreate")  # type: ignore[union-attr]
 
@@ -338,7 +423,7 @@ def test_a_finish_of_a_lost_claim_is_refused() -> None:
     rig = Rig()
     rig.owner(0)
     batch = rig.claim()
-    finish = rig.engine.turn(batch, batch.claims[0])
+    finish = through(rig.engine, batch, batch.claims[0])
     rig.broker.release(WORKER)
     assert rig.engine.finish([finish]) == [-1]
 

@@ -6,6 +6,7 @@ Nothing runs by itself: ``read`` lets the cache follow the API, ``turns`` works 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from controllers.flavour import Flavour
 from controllers.model import Condition, Pod, ReplicaSet
 from tests.simulation.actors import Ingestor
 from tests.simulation.world import World, as_json
+from tests.turns import arrived, through
 from workers.acting import TOO_LATE
 from workers.clock import ManualClock
 from workers.engine import Engine
@@ -68,20 +70,21 @@ class RigApi:
     told: list[tuple[str, str, Event]] = field(default_factory=list)
     closed: bool = False
 
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> list[Answer]:
+    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         self.sends.append((writes, deadline_ms, prepaid))
         if self.clock.mono_ms() >= deadline_ms:
-            return [Answer(NOT_SENT, error=TOO_LATE)] * len(writes)
+            return arrived([Answer(NOT_SENT, error=TOO_LATE)] * len(writes))
         self.writes += writes
-        return [self.refuse(write) or self.world.handle(write) for write in writes]
+        return arrived([self.refuse(write) or self.world.handle(write) for write in writes])
 
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> list[Answer]:
+    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         self.reads += [(resource, name) for name in names]
-        return [self.world.get(resource, name) for name in names]
+        return arrived([self.world.get(resource, name) for name in names])
 
-    def list_live(self, resource: str, namespace: str) -> Listed:
+    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
         self.lists += 1
-        return Listed(str(self.world.rv), [orjson.dumps(as_json(rv, obj)) for rv, obj in self.world.pods.values()])
+        items = [orjson.dumps(as_json(rv, obj)) for rv, obj in self.world.pods.values()]
+        return arrived(Listed(str(self.world.rv), items))
 
     def reserve(self, count: int) -> Grant:
         return self.grants.pop(0) if self.grants else Grant(count, 0)
@@ -165,7 +168,7 @@ class Rig:
     def run(self, batch: Batch, claim: Claim) -> Ended:
         """One turn and its end."""
         try:
-            finish, error = self.engine.turn(batch, claim), ""
+            finish, error = through(self.engine, batch, claim), ""
         except TurnFailed as failure:
             finish, error = failure.finish, str(failure)
         except ClaimLost:

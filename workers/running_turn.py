@@ -1,0 +1,92 @@
+"""One turn under way: its steps carried out one after the other, up to where it would have to wait for the API.
+
+A turn is a generator, so one that waits stands still and costs nothing; whoever runs several goes on with another.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from broker.values import Claim, Finish, Verdict
+from cluster.listing import ListError
+from workers.ledger import Ledger
+from workers.signing_refusals import ObjectRefused, TurnRefused
+from workers.steps import Step, Turn
+
+
+class Carrier(Protocol):
+    """Who carries out steps."""
+
+    def carry_out(self, running: RunningTurn, step: Step) -> Any:
+        """The step's result, or a Future of it where the API has to answer first."""
+        ...
+
+    def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
+        """What was waited for has come."""
+        ...
+
+    def ended(self, running: RunningTurn) -> None:
+        """A turn that had begun is over, however it ended."""
+        ...
+
+
+class RunningTurn:
+    """``deadline_ms``: until when its claim may send.
+
+    ``waits_for``: what ``advance`` could not go on without; None before the first and after the last.
+    """
+
+    __slots__ = ("_carrier", "_over", "_step", "_steps", "claim", "deadline_ms", "ledger", "waits_for")
+
+    def __init__(self, claim: Claim, steps: Turn, ledger: Ledger, deadline_ms: int, carrier: Carrier) -> None:
+        self.claim, self.ledger, self.deadline_ms = claim, ledger, deadline_ms
+        self._steps, self._carrier, self._over = steps, carrier, False
+        self._step: Step | None = None
+        self.waits_for: Future[Any] | None = None
+
+    def advance(self) -> Finish | None:
+        """Go on as far as that takes no waiting. None: call it again when ``waits_for`` is done.
+
+        Raises TurnFailed (with what to keep), ClaimLost, EpochOver or BrokerUnreachable.
+        """
+        waited_for, self.waits_for = self.waits_for, None
+        try:
+            result = None if waited_for is None else self._result(waited_for)
+            while True:
+                step = self._step = self._steps.send(result)
+                result = self._carrier.carry_out(self, step)
+                if isinstance(result, Future):
+                    if not result.done():
+                        self.waits_for = result
+                        return None
+                    result = self._result(result)
+        except StopIteration as end:
+            finish: Finish = end.value
+            return finish
+        except ListError as error:
+            raise self.ledger.failure(f"live list: {error}") from None
+        except ObjectRefused as error:
+            raise TurnRefused(str(error), self.ledger.finish(Verdict.RETRY)) from None
+        finally:
+            if self.waits_for is None:
+                self._end()
+
+    def abandon(self) -> None:
+        """Go on no more. Requests under way are cut off: what they come to stays unknown."""
+        waited_for, self.waits_for = self.waits_for, None
+        if waited_for is not None:
+            waited_for.cancel()
+            self._end()
+
+    def _result(self, came: Future[Any]) -> Any:
+        result = came.result()
+        assert self._step is not None
+        self._carrier.answered(self, self._step, result)
+        return result
+
+    def _end(self) -> None:
+        self._steps.close()
+        if not self._over:
+            self._over = True
+            self._carrier.ended(self)

@@ -1,0 +1,183 @@
+"""A batch of turns in one thread: while one waits for the API the others go on; what is over is ended in one call."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from rq.timeouts import BaseDeathPenalty, JobTimeoutException
+
+from broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
+from workers.clock import Clock
+from workers.enabled_controllers import is_bounded
+from workers.log_line import line
+from workers.long_turns import Current, LongTurns
+from workers.metrics.turn_counts import TurnCounts
+from workers.settings import Settings
+from workers.steps import TurnFailed
+from workers.turn_engine import TurnEngine
+from workers.turn_slots import TurnSlot
+from workers.waiting_turns import UnderWay, WaitingTurns
+
+log = logging.getLogger("oarlock.worker")
+
+LOOK_MS = 100
+"""So often it is looked for turns that have waited for too long."""
+
+
+class Ended(NamedTuple):
+    """A turn to be finished; ``failure`` is what it failed with."""
+
+    finish: Finish
+    failure: BaseException | None
+
+
+OnFinish = Callable[[Ended, int], None]
+"""Told of every turn that was ended in Redis, and how many have failed in a row by now; -1: its claim was lost."""
+
+
+class TurnRunner:
+    """One worker's. Main thread only, ``end_early`` in a signal handler of it.
+
+    ``limit``: RQ's death penalty, around all that a turn does; a turn that waits is looked at.
+    """
+
+    def __init__(
+        self,
+        engine: TurnEngine,
+        slot: TurnSlot,
+        shown: LongTurns,
+        counts: TurnCounts,
+        settings: Settings,
+        clock: Clock,
+        limit: type[BaseDeathPenalty],
+        on_finish: OnFinish,
+    ) -> None:
+        self._engine, self._slot, self._shown, self._counts = engine, slot, shown, counts
+        self._settings, self._clock, self._limit, self._on_finish = settings, clock, limit, on_finish
+        self._limit_s = max(1, -(-settings.turn_limit_ms // 1_000))
+        self._under_way: dict[Current, UnderWay] = {}
+        self._waiting = WaitingTurns()
+        self._stepping: UnderWay | None = None
+        self._ended: list[Ended] = []
+        self._ended_ms = self._look_ms = 0
+        self.slow = False
+        """Whether a turn of the last batch kept the thread for long by itself."""
+
+    def run(self, batch: Batch) -> int:
+        """All of its turns to their ends. Returns how long that took, in ms, without the last call that ends them.
+
+        Raises EpochOver; BrokerUnreachable, BrokerFull or RedisError where nobody knows what is still locked. Then, and
+        whatever else ends it early, nothing more is sent for any of them.
+        """
+        at_once = 1 if is_bounded(self._settings, batch.queue) else len(batch.claims)
+        self.slow = False
+        first_ms = now_ms = self._clock.mono_ms()
+        try:
+            for claim in batch.claims:
+                now_ms = self._begin(batch, claim, now_ms)
+                while len(self._waiting) >= at_once:
+                    now_ms = self._go_on(now_ms)
+            while self._waiting:
+                now_ms = self._go_on(now_ms)
+            self._finish()
+        except BaseException:
+            self._waiting.abandon()
+            raise
+        self._slot.end()
+        return now_ms - first_ms
+
+    def end_early(self, turn: Current, why: Exception) -> None:
+        """In a signal handler: the turn in hand is struck where it stands, one that waits goes on no more."""
+        each = self._under_way.get(turn)
+        if each is None:
+            return
+        if self._stepping is each:
+            raise why
+        self._waiting.fail(each, why)
+
+    def _begin(self, batch: Batch, claim: Claim, now_ms: int) -> int:
+        each = UnderWay(claim, self._shown.begin(claim.queue, claim.key, now_ms), now_ms, self._counts.begun())
+        self._under_way[each.shown] = each
+        return self._run(each, batch, now_ms)
+
+    def _go_on(self, now_ms: int) -> int:
+        """One more turn that waited goes on, or some time passes. What is over does not wait long for the others."""
+        if now_ms >= self._look_ms:
+            self._look_ms = now_ms + LOOK_MS
+            for each in self._waiting.begun_before(now_ms - self._limit_s * 1_000):
+                limit = f"Task exceeded maximum timeout value ({self._limit_s} seconds)"
+                self._waiting.fail(each, JobTimeoutException(limit))
+        ends_ms = self._ended_ms + self._settings.slow_turn_ms
+        if self._ended and now_ms >= ends_ms:
+            self._finish()
+        left_ms = ends_ms - now_ms if self._ended else LOOK_MS
+        found = self._waiting.next(left_ms / 1_000)
+        now_ms = self._clock.mono_ms()
+        return now_ms if found is None else self._run(found, None, now_ms)
+
+    def _run(self, each: UnderWay, batch: Batch | None, begun_ms: int) -> int:
+        """Take a turn as far as it goes without waiting. ``batch``: what it is of, where it has yet to begin."""
+        claim = each.claim
+        self._slot.begin(begun_ms, f"{claim.queue}:{claim.key}")
+        over = self._advance(each, batch, begun_ms)
+        now_ms = self._clock.mono_ms()
+        if over:
+            del self._under_way[each.shown]
+            oldest = next(iter(self._under_way.values()), None)
+            self._counts.worked(each.begun_ns, oldest.begun_ns if oldest is not None else 0)
+            self._shown.end(each.shown)
+            if len(self._ended) == 1:
+                self._ended_ms = now_ms
+        if now_ms - begun_ms > self._settings.slow_turn_ms:
+            self.slow = True
+            self._finish()
+            now_ms = self._clock.mono_ms()
+        return now_ms
+
+    def _advance(self, each: UnderWay, batch: Batch | None, now_ms: int) -> bool:
+        """Whether the turn is over: then it stands in ``_ended``, unless its claim was lost, and with it the right
+        to end it.
+        """
+        claim, limit_s = each.claim, max(1, self._limit_s - (now_ms - each.begun_ms) // 1_000)
+        try:
+            if each.failure is not None:
+                raise each.failure
+            with self._limit(limit_s, JobTimeoutException):
+                self._stepping = each
+                try:
+                    if batch is not None:
+                        each.turn = self._engine.start(batch, claim)
+                    assert each.turn is not None
+                    finish = each.turn.advance()
+                finally:
+                    self._stepping = None
+            if finish is None:
+                assert each.turn.waits_for is not None
+                self._waiting.add(each, each.turn.waits_for)
+                return False
+            self._ended.append(Ended(finish, None))
+        except ClaimLost as lost:
+            log.warning(line("claim_lost", task=lost))
+            self._counts.lost(claim.queue)
+        except (EpochOver, BrokerUnreachable):
+            raise
+        except TurnFailed as failed:
+            self._ended.append(Ended(failed.finish, failed))
+        except Exception as error:  # the edge of a turn: whatever it was, the key is tried again
+            if each.turn is not None:
+                each.turn.abandon()
+            self._ended.append(Ended(Finish(claim.queue, claim.key, claim.nonce, Verdict.RETRY), error))
+        return True
+
+    def _finish(self) -> None:
+        """End turns in one call. Without an answer nobody knows what is still locked: a release settles that."""
+        if not self._ended:
+            return
+        ended, self._ended = self._ended, []
+        self._slot.begin(self._clock.mono_ms())
+        failures = self._engine.finish([turn.finish for turn in ended])
+        for turn, in_a_row in zip(ended, failures, strict=True):
+            self._counts.finished(turn.finish, turn.failure is not None, in_a_row)
+            self._on_finish(turn, in_a_row)

@@ -1,0 +1,71 @@
+"""Turns that wait for the API, while the worker's only thread goes on with others."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from broker.values import Claim
+from workers.long_turns import Current
+from workers.turn_engine import TurnUnderWay
+
+LOOK_UP_S = 0.1
+"""As ``io_loop.LOOK_UP_S``: a signal that comes as the thread is about to block wakes nobody."""
+
+
+class UnderWay:
+    """A turn that has begun. ``failure``: why it is to go on no more, where somebody says so while it waits."""
+
+    __slots__ = ("begun_ms", "begun_ns", "claim", "failure", "shown", "turn")
+
+    def __init__(self, claim: Claim, shown: Current, begun_ms: int, begun_ns: int) -> None:
+        self.claim, self.shown, self.begun_ms, self.begun_ns = claim, shown, begun_ms, begun_ns
+        self.turn: TurnUnderWay | None = None
+        self.failure: Exception | None = None
+
+
+class WaitingTurns:
+    """Main thread only, but for what the I/O thread says of answers, and signal handlers of ends."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[UnderWay, None] = {}
+        self._ready: SimpleQueue[UnderWay] = SimpleQueue()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, each: UnderWay, waits_for: Future[Any]) -> None:
+        """It cannot go on before ``waits_for`` is done, however that ends."""
+        self._waiting[each] = None
+        waits_for.add_done_callback(lambda _: self._ready.put(each))
+        if each.failure is not None:
+            self._ready.put(each)
+
+    def fail(self, each: UnderWay, why: Exception) -> None:
+        """It is to end, for this reason. Signal handlers may call it."""
+        each.failure = why
+        self._ready.put(each)
+
+    def next(self, timeout_s: float) -> UnderWay | None:
+        """One that can go on, or is to end; it waits no more. None: not one of them within the time."""
+        while self._waiting:
+            try:
+                each = self._ready.get(timeout=max(0.0, min(timeout_s, LOOK_UP_S)))
+            except Empty:
+                return None
+            if each in self._waiting:  # what failed meanwhile may be said of twice
+                del self._waiting[each]
+                return each
+        return None
+
+    def begun_before(self, ms: int) -> list[UnderWay]:
+        """Those that began before a moment of the worker's clock."""
+        return [each for each in self._waiting if each.begun_ms < ms]
+
+    def abandon(self) -> None:
+        """End all of them: nothing more is sent for them."""
+        for each in self._waiting:
+            assert each.turn is not None
+            each.turn.abandon()
+        self._waiting.clear()
