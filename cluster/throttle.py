@@ -6,6 +6,7 @@ may not be sent now; everything else waits its turn (`take`).
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -31,7 +32,7 @@ class Limiter(Protocol):
 
 
 class TokenBucket:
-    """`qps` tokens a second, at most `burst` saved up. Clock in seconds, monotonic; sleep injected."""
+    """`qps` tokens a second, at most `burst` saved up. Clock in seconds, monotonic; sleep injected. For any thread."""
 
     def __init__(
         self,
@@ -46,23 +47,28 @@ class TokenBucket:
         self._clock, self._sleep = clock, sleep
         self._tokens = float(burst)  # below 0 while callers of take() wait for tokens promised to them
         self._seen_s = clock()
+        self._lock = threading.RLock()
 
     def try_take(self, n: int = 1) -> int:
-        self._refill()
-        taken = max(0, min(n, int(self._tokens + 1e-9)))  # sums of fractions fall a hair short of the whole token
-        self._tokens -= taken
-        return taken
+        with self._lock:
+            self._refill()
+            taken = max(0, min(n, int(self._tokens + 1e-9)))  # sums of fractions fall a hair short of the whole token
+            self._tokens -= taken
+            return taken
 
     def give_back(self, n: int) -> None:
-        self._tokens = min(self._tokens + n, float(self._burst))
+        with self._lock:
+            self._tokens = min(self._tokens + n, float(self._burst))
 
     def wait_s(self, n: int = 1) -> float:
-        self._refill()
-        return max(0.0, (n - self._tokens) / self._qps)
+        with self._lock:
+            self._refill()
+            return max(0.0, (n - self._tokens) / self._qps)
 
     async def take(self) -> None:
-        wait_s = self.wait_s(1)
-        self._tokens -= 1
+        with self._lock:
+            wait_s = self.wait_s(1)
+            self._tokens -= 1
         if wait_s <= 0:
             return
         try:

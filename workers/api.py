@@ -85,6 +85,7 @@ class KubeApi:
         self._writing, self._wrote_s = 0, -math.inf
         """Sends under way, and when the last one ended. The I/O thread's."""
         self._on_forbidden, self._observer = on_forbidden, observer
+        self._listing = asyncio.Lock()
         qps = settings.kube_api_qps or None
         self._limiter = limiter(qps, settings.kube_api_burst)
         request_timeout_s = settings.request_timeout_ms / 1000
@@ -181,10 +182,11 @@ class KubeApi:
         return self.io.submit(all_of_them())
 
     def list_live(self, resource: str, namespace: str) -> Future[Listed]:
-        """A consistent list, or ListError."""
+        """A consistent list, or ListError. One at a time: each is a whole namespace, asked for when all is not well."""
 
         async def all_of_it() -> Listed:
-            return Listed(*await list_all(self._client.list_pages(RESOURCES[resource], namespace=namespace)))
+            async with self._listing:
+                return Listed(*await list_all(self._client.list_pages(RESOURCES[resource], namespace=namespace)))
 
         return self.io.submit(all_of_it())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from broker.protocol import Broker
@@ -71,7 +72,7 @@ class Engine:
         """Answers that turns of the batch in hand may share."""
         self._deadline_ms = 0
         self._transport_errors = 0
-        self._window = WriteWindow(WINDOW * settings.writes_in_flight, self._tokens)
+        self._window = self._new_window()
 
     def register(self, holder: str, supervisor: str) -> None:
         """Announce this worker. Its name must be new."""
@@ -85,6 +86,7 @@ class Engine:
             self._transport_errors = 0
         self._specs.append(self._specs.pop(0))
         self._looks.clear()
+        self._window = self._new_window()
         settings = self._settings
         asked_ms = self._clock.mono_ms()
         batch = self._broker.claim(
@@ -116,7 +118,7 @@ class Engine:
             raise TurnRefused(claim.refusal, ledger.finish(Verdict.RETRY))
         if claim.queue in RELAYS:
             steps = relay(claim, RELAYS[claim.queue], ledger)
-            return RunningTurn(claim, steps, ledger, self._deadline_ms, self)
+            return RunningTurn(claim, steps, ledger, self._clock.mono_ms(), self._deadline_ms, self)
         controller = CONTROLLERS[claim.queue]
         if any(not self._mirrors[name].version for name in controller.mirrors):
             raise ledger.failure(f"{' and '.join(controller.mirrors)} are not known yet")
@@ -124,7 +126,7 @@ class Engine:
         nodes = self._mirrors["nodes"].objects if controller.mirrors else {}
         context = self._contexts[claim.queue]
         steps = turn(claim, ages_ms.get("pods", 0), controller, context, ledger, nodes, ages_ms.get("nodes", 0))
-        return RunningTurn(claim, steps, ledger, self._deadline_ms, self)
+        return RunningTurn(claim, steps, ledger, self._clock.mono_ms(), self._deadline_ms, self)
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""
@@ -144,13 +146,15 @@ class Engine:
             case Announce():
                 return self._announce(running, step.owner_uid, step.entries)
             case Send():
-                if running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
+                if running.queued or running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
                     self._announce(running, "", ())  # still ours? then the lease starts anew
                 return self._api.send(step.writes, running.deadline_ms, step.prepaid)
             case Read():
                 return self._api.read(step.resource, step.namespace, step.names)
             case Reserve():
-                return self._window.reserve(running, step.wanted)
+                room = self._window.reserve(running, step.wanted)
+                running.queued = isinstance(room, Future)
+                return room
             case Look():
                 return self._look(step)
             case ListLive():
@@ -173,8 +177,15 @@ class Engine:
             owner = RESOURCES[controller.resource].decode(claim.owner.blob)
             self._api.tell(owner, claim.owner.rv, controller.flavour, events)
 
+    def _new_window(self) -> WriteWindow:
+        return WriteWindow(WINDOW * self._settings.writes_in_flight, self._tokens, self._late)
+
     def _tokens(self, wanted: int) -> Grant:
         return self._api.reserve(wanted)
+
+    def _late(self, running: RunningTurn) -> bool:
+        """Half of its time is over: what it has learned by now must not be lost with the rest."""
+        return self._clock.mono_ms() - running.begun_ms > self._settings.turn_limit_ms // 2
 
     def _look(self, step: Look) -> list[Cached]:
         found = self._looks.get(step)
@@ -187,7 +198,7 @@ class Engine:
     def _announce(self, running: RunningTurn, owner_uid: str, entries: Sequence[Entry]) -> list[Borne]:
         asked_ms, settings = self._clock.mono_ms(), self._settings
         borne = self._broker.record(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
-        running.deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
+        running.deadline_ms, running.queued = asked_ms + settings.lease_ms - settings.send_margin_ms, False
         return borne
 
     def _watch_transport(self, answers: Sequence[Answer]) -> None:

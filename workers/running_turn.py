@@ -32,15 +32,30 @@ class Carrier(Protocol):
 
 
 class RunningTurn:
-    """``deadline_ms``: until when its claim may send.
+    """``begun_ms``: when, ``deadline_ms``: until when its claim may send. ``queued``: whether it has waited for room
+    since its last announcement.
 
     ``waits_for``: what ``advance`` could not go on without; None before the first and after the last.
     """
 
-    __slots__ = ("_carrier", "_over", "_step", "_steps", "claim", "deadline_ms", "ledger", "waits_for")
+    __slots__ = (
+        "_carrier",
+        "_over",
+        "_step",
+        "_steps",
+        "begun_ms",
+        "claim",
+        "deadline_ms",
+        "ledger",
+        "queued",
+        "waits_for",
+    )
 
-    def __init__(self, claim: Claim, steps: Turn, ledger: Ledger, deadline_ms: int, carrier: Carrier) -> None:
-        self.claim, self.ledger, self.deadline_ms = claim, ledger, deadline_ms
+    def __init__(
+        self, claim: Claim, steps: Turn, ledger: Ledger, begun_ms: int, deadline_ms: int, carrier: Carrier
+    ) -> None:
+        self.claim, self.ledger, self.begun_ms, self.deadline_ms = claim, ledger, begun_ms, deadline_ms
+        self.queued = False
         self._steps, self._carrier, self._over = steps, carrier, False
         self._step: Step | None = None
         self.waits_for: Future[Any] | None = None

@@ -32,7 +32,7 @@ class Settings:
     controllers: str = "*"
     """Which controllers a process serves, as kube-controller-manager's --controllers (`enabled_queues`)."""
     concurrent_replicaset_syncs: int = 0
-    """How many ReplicaSets one process syncs at once at most; 0: as many as it has workers."""
+    """How many ReplicaSets one process syncs at once at most; 0: a batch a worker (batch_keys)."""
     concurrent_rc_syncs: int = 0
     concurrent_daemonset_syncs: int = 0
     fleet_id: str = "oarlock"

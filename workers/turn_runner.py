@@ -61,6 +61,7 @@ class TurnRunner:
         self._waiting = WaitingTurns()
         self._stepping: UnderWay | None = None
         self._ended: list[Ended] = []
+        self._untold: list[tuple[Ended, int]] = []
         self._ended_ms = self._look_ms = 0
         self.slow = False
         """Whether a turn of the last batch kept the thread for long by itself."""
@@ -82,6 +83,7 @@ class TurnRunner:
             while self._waiting:
                 now_ms = self._go_on(now_ms)
             self._finish()
+            self._tell()
         except BaseException:
             self._waiting.abandon()
             raise
@@ -109,10 +111,10 @@ class TurnRunner:
             for each in self._waiting.begun_before(now_ms - self._limit_s * 1_000):
                 limit = f"Task exceeded maximum timeout value ({self._limit_s} seconds)"
                 self._waiting.fail(each, JobTimeoutException(limit))
-        ends_ms = self._ended_ms + self._settings.slow_turn_ms
-        if self._ended and now_ms >= ends_ms:
+        left_ms = self._ended_ms + self._settings.slow_turn_ms - now_ms if self._ended else LOOK_MS
+        if left_ms <= 0:
             self._finish()
-        left_ms = ends_ms - now_ms if self._ended else LOOK_MS
+            left_ms = LOOK_MS
         found = self._waiting.next(left_ms / 1_000)
         now_ms = self._clock.mono_ms()
         return now_ms if found is None else self._run(found, None, now_ms)
@@ -130,8 +132,9 @@ class TurnRunner:
             self._shown.end(each.shown)
             if len(self._ended) == 1:
                 self._ended_ms = now_ms
-        if now_ms - begun_ms > self._settings.slow_turn_ms:
-            self.slow = True
+        limit_ms = self._settings.slow_turn_ms
+        self.slow = self.slow or now_ms - begun_ms > limit_ms
+        if now_ms - begun_ms > limit_ms or (self._ended and now_ms - self._ended_ms >= limit_ms):
             self._finish()
             now_ms = self._clock.mono_ms()
         return now_ms
@@ -180,4 +183,10 @@ class TurnRunner:
         failures = self._engine.finish([turn.finish for turn in ended])
         for turn, in_a_row in zip(ended, failures, strict=True):
             self._counts.finished(turn.finish, turn.failure is not None, in_a_row)
+            self._untold.append((turn, in_a_row))
+
+    def _tell(self) -> None:
+        """When no turn waits any more: who is told may take its time."""
+        told, self._untold = self._untold, []
+        for turn, in_a_row in told:
             self._on_finish(turn, in_a_row)

@@ -7,49 +7,61 @@ here, where it is not announced yet.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future
 
+from workers.running_turn import RunningTurn
 from workers.steps import Grant
+
+LEFT_OUT = Grant(0, 1)
+"""To one that has used up its share of time: what it has done so far is entered, and the rest is the next turn's."""
 
 
 class WriteWindow:
-    """``most``: writes under way. ``reserve``: takes tokens of the rate limit, when a turn's writes are let in.
+    """One batch's. ``most``: writes under way. ``reserve``: takes tokens of the rate limit, when a turn is let in.
+    ``late``: whether a turn has been under way for so long that it had better come to its end.
 
     Main thread only. First come, first served; whoever finds nothing under way is let in however much it wants.
     """
 
-    def __init__(self, most: int, reserve: Callable[[int], Grant]) -> None:
-        self._most, self._reserve = most, reserve
-        self._under_way: dict[Hashable, int] = {}
-        self._total = 0
-        self._queue: deque[tuple[Hashable, int, Future[Grant]]] = deque()
+    def __init__(self, most: int, reserve: Callable[[int], Grant], late: Callable[[RunningTurn], bool]) -> None:
+        self._most, self._reserve, self._late = most, reserve, late
+        self._under_way: dict[RunningTurn, int] = {}
+        self._queue: deque[tuple[RunningTurn, int, Future[Grant]]] = deque()
 
-    def reserve(self, turn: Hashable, wanted: int) -> Grant | Future[Grant]:
-        """Room and tokens for ``wanted`` writes of a turn, or a Future of them. A turn that is to end cancels that."""
+    def reserve(self, turn: RunningTurn, wanted: int) -> Grant | Future[Grant]:
+        """Room and tokens for ``wanted`` writes of a turn, or a Future of them. A turn that is to end cancels that.
+
+        Whoever asks anew has nothing under way: it may have thought better of what it was let in for.
+        """
+        self.leave(turn)
+        if self._late(turn):
+            return LEFT_OUT
         if self._queue or not self._fits(wanted):
             later: Future[Grant] = Future()
             self._queue.append((turn, wanted, later))
             return later
         return self._let_in(turn, wanted)
 
-    def leave(self, turn: Hashable) -> None:
+    def leave(self, turn: RunningTurn) -> None:
         """The turn has its answers, or goes on no more."""
-        self._total -= self._under_way.pop(turn, 0)
+        self._under_way.pop(turn, None)
+        for waits, _, later in self._queue:
+            if not later.done() and self._late(waits):
+                later.set_result(LEFT_OUT)
         while self._queue:
             first, wanted, later = self._queue[0]
-            if not later.cancelled() and not self._fits(wanted):
-                return
-            self._queue.popleft()
-            if not later.cancelled():
+            if not later.done():
+                if not self._fits(wanted):
+                    return
                 later.set_result(self._let_in(first, wanted))
+            self._queue.popleft()  # last: a signal's exception in between must not lose it
 
     def _fits(self, wanted: int) -> bool:
-        return not self._total or self._total + wanted <= self._most
+        return not self._under_way or sum(self._under_way.values()) + wanted <= self._most
 
-    def _let_in(self, turn: Hashable, wanted: int) -> Grant:
+    def _let_in(self, turn: RunningTurn, wanted: int) -> Grant:
         grant = self._reserve(wanted)
         if grant.granted:
-            self._under_way[turn] = self._under_way.get(turn, 0) + grant.granted
-            self._total += grant.granted
+            self._under_way[turn] = grant.granted
         return grant

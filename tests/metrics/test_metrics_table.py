@@ -111,7 +111,15 @@ def test_no_two_cells_share_a_place() -> None:
         taken += [*LAYOUT.requests[method].cells, *LAYOUT.limits[method].cells]
     taken += range(LAYOUT.gc, LAYOUT.gc + layout.GC_GENERATIONS * len(layout.GC_FACTS))
     taken += range(LAYOUT.deaths, LAYOUT.deaths + len(layout.DEATHS))
-    taken += [LAYOUT.tick_ms, LAYOUT.pid, LAYOUT.turn_since_ns, LAYOUT.turn_queue, LAYOUT.starts, LAYOUT.reclaims]
+    taken += [
+        LAYOUT.tick_ms,
+        LAYOUT.pid,
+        LAYOUT.turn_since_ns,
+        LAYOUT.turns_under_way,
+        LAYOUT.turn_queue,
+        LAYOUT.starts,
+        LAYOUT.reclaims,
+    ]
     taken += [LAYOUT.releases, LAYOUT.epochs_lost, LAYOUT.leaving]
     assert sorted(taken) == list(range(LAYOUT.ints))
 
@@ -168,6 +176,20 @@ def test_what_runs_now_is_seen_from_outside() -> None:
     counts.begun()
     TurnCounts(row)  # the next worker of the berth
     assert row.ints[LAYOUT.turn_since_ns] == 0
+
+
+def test_turns_side_by_side_are_counted_together() -> None:
+    row = own_row()
+    counts = TurnCounts(row)
+    counts.claimed(batch(3))
+    begun = [counts.begun() for _ in range(3)]
+    assert divmod(row.ints[LAYOUT.turns_under_way], 256) == (sum(each // 1_000 for each in begun), 3)
+    assert row.ints[LAYOUT.turn_since_ns] == begun[0]
+    counts.worked(begun[0], begun[1])
+    assert row.ints[LAYOUT.turn_since_ns] == begun[1]
+    counts.worked(begun[2], begun[1])
+    counts.worked(begun[1], 0)
+    assert (row.ints[LAYOUT.turns_under_way], row.ints[LAYOUT.turn_since_ns]) == (0, 0)
 
 
 def test_a_queue_that_is_not_known_is_not_counted() -> None:

@@ -36,7 +36,7 @@ SETTINGS: Mapping[str, Told] = {
         'Controllers to run: "*" is all, "foo" foo, "-foo" all but foo; such as "*,-daemonset".', "--controllers"
     ),
     "concurrent_replicaset_syncs": Told(
-        "ReplicaSets that this process syncs at once at most; 0: as many as it has workers.",
+        "ReplicaSets that this process syncs at once at most, one a worker; 0: a batch a worker.",
         "--concurrent-replicaset-syncs",
     ),
     "concurrent_rc_syncs": Told("The same for ReplicationControllers.", "--concurrent-rc-syncs"),

@@ -61,6 +61,8 @@ class Layout:
         self.tick_ms = self._take()
         self.pid = self._take()
         self.turn_since_ns = self._take()
+        self.turns_under_way = self._take()
+        """The turns' begins in us, all together, times 256; and how many they are. In one cell, so that they agree."""
         self.turn_queue = self._take()
         self.queues = {
             queue: QueueCells(self._histogram(WAIT_S), self._histogram(WORK_S), self._take(len(OUTCOMES)), self._take())

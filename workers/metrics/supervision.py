@@ -25,6 +25,7 @@ class Supervision:
     def ended(self, berth: Row, code: int, killed: bool) -> None:
         """It has ended, and was waited for."""
         berth.ints[self._layout.pid] = berth.ints[self._layout.turn_since_ns] = 0
+        berth.ints[self._layout.turns_under_way] = 0
         how = "killed" if killed else _HOW.get(code, "crashed")
         self._ints[self._layout.deaths + DEATHS.index(how)] += 1
 

@@ -72,12 +72,14 @@ class SupervisorView:
     def _put_running(self, samples: Samples) -> None:
         layout = self._table.layout
         queues = list(layout.queues)
-        running: dict[str, list[float]] = {queue: [] for queue in queues}
+        longest, together = dict.fromkeys(queues, 0.0), dict.fromkeys(queues, 0.0)
         now_ns = time.perf_counter_ns()  # CLOCK_MONOTONIC: the same in every process
         for row in self._berths:
-            since_ns, place = row.ints[layout.turn_since_ns], row.ints[layout.turn_queue]
+            since_ns, queue = row.ints[layout.turn_since_ns], queues[row.ints[layout.turn_queue]]
+            begun_us, turns = divmod(row.ints[layout.turns_under_way], 256)
             if since_ns:
-                running[queues[place]].append(max(0, now_ns - since_ns) / 1e9)
-        for queue, turns_s in running.items():
-            samples.put("workqueue_unfinished_work_seconds", sum(turns_s), queue)
-            samples.put("workqueue_longest_running_processor_seconds", max(turns_s, default=0.0), queue)
+                longest[queue] = max(longest[queue], (now_ns - since_ns) / 1e9)
+            together[queue] += max(0, turns * now_ns // 1_000 - begun_us) / 1e6
+        for queue in queues:
+            samples.put("workqueue_unfinished_work_seconds", together[queue], queue)
+            samples.put("workqueue_longest_running_processor_seconds", longest[queue], queue)

@@ -27,7 +27,8 @@ class TurnCounts:
         self._since_at, self._queue_at = row.layout.turn_since_ns, row.layout.turn_queue
         self._places = {queue: place for place, queue in enumerate(row.layout.queues)}
         self._cells: QueueCells | None = None
-        row.ints[self._since_at] = 0
+        self._under_way_at, self._under_way = row.layout.turns_under_way, 0
+        row.ints[self._since_at] = row.ints[self._under_way_at] = 0
 
     def claimed(self, batch: Batch) -> None:
         """Keys were taken: how long each had been queued."""
@@ -48,6 +49,8 @@ class TurnCounts:
         now_ns = _clock_ns()
         if not self._ints[self._since_at]:
             self._ints[self._since_at] = now_ns
+        self._under_way += (now_ns // 1_000 << 8) + 1
+        self._ints[self._under_way_at] = self._under_way
         return now_ns
 
     def worked(self, begun_ns: int, since_ns: int) -> None:
@@ -56,6 +59,8 @@ class TurnCounts:
         """
         cells = self._cells
         self._ints[self._since_at] = since_ns
+        self._under_way -= (begun_ns // 1_000 << 8) + 1
+        self._ints[self._under_way_at] = self._under_way
         if cells is not None:
             took_s, work = (_clock_ns() - begun_ns) / 1e9, cells.work
             self._ints[work.counts + bisect_left(work.bounds, took_s)] += 1

@@ -83,10 +83,10 @@ class Monitor:
             return  # closed, or Redis has gone: what was read stays
 
     def close(self) -> None:
-        connection = self._monitor.connection
-        if connection is not None:
-            connection.disconnect()
+        """Its connection goes back to the pool, which has a hundred: a campaign makes more monitors than that."""
+        self._monitor.connection.disconnect()
         self._thread.join(1.0)
+        self._monitor.connection_pool.release(self._monitor.connection)
 
 
 def find_busy(client: redis.Redis, keys: Keys, queues: Sequence[str], task: str, least_pending: int) -> list[Held]:

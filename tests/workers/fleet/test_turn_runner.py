@@ -238,6 +238,16 @@ def test_failures_are_their_own() -> None:
     assert rig.failures == {"d": None, "b": failed, "c": bug}
 
 
+def test_who_is_told_is_told_when_none_waits_any_more() -> None:
+    """RQ's server, or a handler of a user, may take its time: not while requests are under way."""
+    asked, seen = Future[Any](), list[bool]()
+    rig = Rig(on_finish=lambda: None if asked.done() else asked.set_result(None))
+    rig.runner._on_finish = lambda turn, in_a_row: seen.append("end of a" in rig.told)
+    rig.run(a=[asked], b=[], c=[lambda: rig.clock.advance(rig.settings.slow_turn_ms)])
+    assert rig.told.index("end of b c") < rig.told.index("end of a")
+    assert seen == [True, True, True]
+
+
 def test_what_runs_now_is_the_oldest_of_them() -> None:
     """For the metric of the longest turn under way, and for RQ, which knows of one job a worker."""
     rig, asked, seen = Rig(), Future[Any](), list[tuple[str, bool]]()

@@ -10,11 +10,12 @@ import pytest
 from turn_rig import UNANSWERED, WORKER, Rig, RigApi, fail_with
 
 from broker.memory_state import ExpectHash
-from broker.values import Batch, BrokerUnreachable, ClaimLost, EpochOver, Idle
+from broker.values import Batch, BrokerUnreachable, ClaimLost, Entry, EpochOver, Idle
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from cluster.listing import ListError
 from cluster.resources import PODS
 from controllers.registry import CONTROLLERS
+from controllers.slots import name as slot_name
 from tests.simulation.world import refusal
 from tests.turns import through
 from workers.acting import TOO_LATE
@@ -178,6 +179,77 @@ def test_a_turn_waits_while_others_go_on_each_with_a_deadline_of_its_own() -> No
     assert engine.finish([finish]) == [0]
     assert [len(rig.pods(uid)) for uid in uids] == [1, 1]
     assert rig.queue.records == {}
+
+
+def test_one_that_has_used_up_half_its_time_ends_with_what_it_has() -> None:
+    """Struck at the end of its time it would lose the answers it has, and the next turn would send all of it again."""
+    rig = Rig()
+    uid = rig.owner(7)
+    api, engine = beside(rig)
+    batch = engine.claim("late", 8)
+    assert isinstance(batch, Batch)
+    turn = engine.start(batch, batch.claims[0])
+    assert turn.advance() is None
+    api.answer()
+    assert turn.advance() is None
+    rig.clock.advance(rig.settings.turn_limit_ms // 2 + 1)
+    rig.broker.renew(["late"], lease_ms=rig.settings.lease_ms)
+    api.answer()
+    finish = turn.advance()
+    assert finish is not None
+    assert [write.verb for writes, _, _ in api.sends for write in writes] == ["create"] * 3
+    assert engine.finish([finish]) == [0]
+    assert rig.queue.records == {}, "all answers are entered"
+    rig.later(1)
+    rig.rest()
+    assert len(rig.pods(uid)) == 7
+    assert len(rig.api.writes) - rig.count("status") == 4, "none was sent twice"
+
+
+def test_what_waited_for_room_looks_whether_the_claim_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent again is not announced anew, and its wait was none of its time to be sent."""
+    rig = Rig(writes_in_flight=1)
+    uids = {f"default/{name}": rig.owner(5, name) for name in ("a", "b")}
+    for claim in rig.claim().claims:
+        names = [slot_name(claim.key.partition("/")[2], uids[claim.key], index) for index in range(5)]
+        entries = [Entry("create", f"pods/{name}") for name in names]
+        rig.broker.record(claim, uids[claim.key], entries, lease_ms=rig.settings.lease_ms)
+    rig.broker.release(WORKER)
+    api, engine = beside(rig)
+    records = slowed(rig, "record", 0, monkeypatch)
+    batch = engine.claim("late", 8)
+    assert isinstance(batch, Batch)
+    first, second = (engine.start(batch, claim) for claim in batch.claims)
+    assert first.advance() is None
+    assert second.advance() is None
+    assert ([len(writes) for writes, _, _ in api.sends], records) == ([5], [])
+    rig.clock.advance(1_500)
+    api.answer()
+    assert first.advance() is not None
+    assert second.advance() is None
+    assert [(args[0].key, args[2]) for args in records] == [(batch.claims[1].key, ())]
+    assert api.sends[1][1] - api.sends[0][1] == 1_500, "a window of its own"
+
+
+def test_room_that_was_lost_is_there_again_for_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal may strike where it is given back."""
+    rig = Rig(writes_in_flight=1)
+    rig.owner(7, "a")
+    api, engine = beside(rig)
+    batch = engine.claim("late", 8)
+    assert isinstance(batch, Batch)
+    turn = engine.start(batch, batch.claims[0])
+    turn.advance()
+    monkeypatch.setattr(engine, "ended", lambda running: None)
+    turn.abandon()
+    rig.owner(7, "b")
+    again = engine.claim("late", 8)
+    assert isinstance(again, Batch)
+    other = engine.start(again, again.claims[0])
+    for _ in range(3):
+        assert other.advance() is None
+        api.answer(-1)
+    assert [len(writes) for writes, _, _ in api.sends] == [1, 1, 2, 4]
 
 
 def test_one_that_is_abandoned_leaves_its_writes_announced_and_lets_others_in() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.steps import Grant
-from workers.write_window import WriteWindow
+from workers.write_window import LEFT_OUT, WriteWindow
 
 MOST = 256
 
@@ -22,8 +23,9 @@ def done(reply: Grant | Future[Grant]) -> bool:
     return reply.done() if isinstance(reply, Future) else True
 
 
-def window(reserve: Callable[[int], Grant] = all_of) -> WriteWindow:
-    return WriteWindow(MOST, reserve)
+def window(reserve: Callable[[int], Grant] = all_of, late: Callable[[Any], bool] = lambda turn: False) -> Any:
+    """A WriteWindow in which anything stands for a turn."""
+    return WriteWindow(MOST, reserve, late)
 
 
 def test_what_fits_is_let_in_at_once() -> None:
@@ -77,6 +79,30 @@ def test_what_the_rate_limit_did_not_grant_is_not_under_way() -> None:
     made.leave("a")
     assert made.reserve("b", 256) == Grant(0, 50)
     assert made.reserve("c", 256) == Grant(256, 0), "b has nothing under way"
+
+
+def test_who_thinks_better_of_it_does_not_wait_for_itself() -> None:
+    """Room for 200 creates that were not sent after all, and then deletes."""
+    made = window()
+    made.reserve("a", 200)
+    assert made.reserve("a", 100) == Grant(100, 0)
+    assert made.reserve("b", 156) == Grant(156, 0)
+
+
+def test_one_that_has_used_up_its_time_ends_with_what_it_has() -> None:
+    """Also one that waits, wherever it stands in the queue."""
+    late: set[str] = set()
+    made = window(late=late.__contains__)
+    made.reserve("a", 200)
+    made.reserve("b", 56)
+    large, small = made.reserve("c", 256), made.reserve("d", 1)
+    late |= {"d", "e"}
+    assert made.reserve("e", 1) == LEFT_OUT
+    made.leave("b")
+    assert small.result(0) == LEFT_OUT
+    assert not done(large)
+    made.leave("a")
+    assert large.result(0) == Grant(256, 0)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["reserve", "leave", "cancel"]), st.integers(0, 7), st.integers(1, 400))))
