@@ -32,8 +32,10 @@ def succeeded(difference: Difference, moment: Moment) -> bool:
     if not asked or told > asked:
         return False
     if section == "events":
-        if rest == [DELETED]:
-            return bool(told - _deleted_again(moment, title) <= surplus(difference) <= told)
+        if rest == [DELETED]:  # an event each, and what chance adds to them (evicted, deleted_twice)
+            taints = _evicting_taints(moment, title)
+            least = told - taints - _deleted_again(moment, title)
+            return bool(told) and least <= surplus(difference) <= told + taints
         return (rest == [SUCCEEDED] and surplus(difference) == told) or _is_created_for_it(difference)
     left = {pod["node"] for pod in pods(moment.upstream, title) if pod["phase"] == "Succeeded" and not pod["deleting"]}
     if len(left) != 1 or not left <= _running_nodes(moment, title):
@@ -137,15 +139,19 @@ def deleted_twice(difference: Difference, moment: Moment) -> bool:
     return 0 < -surplus(difference) <= _deleted_again(moment, title)
 
 
+def _evicting_taints(moment: Moment, title: str) -> int:
+    """How many there have been in the set's life."""
+    steps = moment.since_creation(title)
+    return sum(step.what == "taint_node" and step.about["effect"] == "NoExecute" for step in steps)
+
+
 def evicted(difference: Difference, moment: Moment) -> bool:
     """A NoExecute taint makes two delete the daemon pod, its controller and whoever evicts; who comes first is chance.
     One event more or less for each such taint."""
     section, title, *rest = difference.path
     if section != "events" or rest != [DELETED] or not title.startswith("DaemonSet/"):
         return False
-    taints = sum(
-        step.what == "taint_node" and step.about["effect"] == "NoExecute" for step in moment.since_creation(title)
-    )
+    taints = _evicting_taints(moment, title)
     return bool(taints) and -taints <= -surplus(difference) <= taints + _deleted_again(moment, title)
 
 

@@ -124,6 +124,7 @@ def test_a_held_pod_explains_no_more(fleet: Snapshot) -> None:
     assert unexplained(agent(HELD), fleet, HELD_STEPS)
 
 
+TAINT = Step("taint_node", {"name": "d0", "key": "k", "effect": "NoExecute"})
 ENDED = daemon("ended", "n1", phase="Succeeded", ready=False)
 ENDING = [of("DaemonSet", "agent", "create_owner"), of("DaemonSet", "agent", "end_pod", index=0, phase="Succeeded")]
 TOLD = [("SuccessfulCreate", 2), ("SuccessfulDelete", 1), ("SucceededDaemonPod", 1)]
@@ -139,6 +140,29 @@ def test_a_daemon_pod_that_succeeded_is_replaced() -> None:
     assert unexplained(upstream, agent(daemon("new", "n1"), numberReady=1, told=[*TOLD, ("FailedDelete", 1)]), ENDING)
     later = agent(daemon("new", "n1"), numberReady=1, told=[("SuccessfulCreate", 2)])
     assert explained(later, fleet, ENDING) == {"succeeded-daemon-pod"}
+
+
+@pytest.mark.parametrize(
+    ("upstream", "fleet", "before", "expected"),
+    [
+        (0, 1, [], "succeeded-daemon-pod"),
+        (0, 2, [], ""),
+        (0, 2, [TAINT], "succeeded-daemon-pod"),
+        (1, 1, [TAINT], None),
+        (0, 3, [TAINT], ""),
+        (0, 3, [TAINT, TAINT], "succeeded-daemon-pod"),
+    ],
+)
+def test_deletes_of_one_that_succeeded_beside_an_eviction(
+    upstream: int, fleet: int, before: list[Step], expected: str | None
+) -> None:
+    """An event of the succeeded pod's delete, and one more or less where a taint had made two delete a pod."""
+    steps = [ENDING[0], *before, ENDING[1]]
+    theirs = agent(ENDED, told=[("SuccessfulDelete", upstream)])
+    ours = agent(daemon("new", "n1"), numberReady=1, told=[("SuccessfulDelete", fleet), ("SucceededDaemonPod", 1)])
+    moment = Moment(steps, theirs, ours, theirs, ours)
+    found = [each for each in differences(theirs, ours) if each.path[-1] == "Normal SuccessfulDelete"]
+    assert {explain(each, moment) for each in found} == ({expected} - {None})
 
 
 MADE_AGAIN = [
@@ -169,9 +193,6 @@ def test_a_refused_daemon_pod_is_told_in_the_status() -> None:
     assert unexplained(before, fleet, steps[:1], before)
     assert unexplained(before, fleet, [*steps, Step("drop_quota", {})], before)
     assert unexplained(agent(daemon("a", "n1"), desiredNumberScheduled=3), fleet, steps, before)
-
-
-TAINT = Step("taint_node", {"name": "d0", "key": "k", "effect": "NoExecute"})
 
 
 @pytest.mark.parametrize(
