@@ -15,10 +15,11 @@ from workers.steps import Read, Step
 
 class LiveOwner(NamedTuple):
     """What the API says. ``error``: why it could not be read, or is not the owner any more, or is being deleted; the
-    other fields are of no use then.
+    other fields are of no use then. ``gone``: it is no more, for certain, and the cache is yet to hear of it.
     """
 
     error: str
+    gone: bool = False
     rv: str = ""
     owner: Any = None
     raw: bytes = b""
@@ -29,10 +30,10 @@ def look_at(owner: Claimer, controller: Controller) -> Generator[Step, Any, Live
     (answer,) = yield Read(controller.resource, owner.namespace, (owner.name,))
     assert isinstance(answer, Answer)
     if not answer.ok:
-        return LiveOwner(answer.message)
+        return LiveOwner(answer.message, gone=answer.code == 404 and answer.status is not None)
     try:
         rv, live = RESOURCES[controller.resource].from_json(answer.body)
     except WireError as unreadable:
         return LiveOwner(str(unreadable))
     error = claims.gate_error(owner, controller.flavour.kind, live.uid, live.deleting_ms)
-    return LiveOwner(error, rv, live, answer.body)
+    return LiveOwner(error, live.uid != owner.uid, rv, live, answer.body)

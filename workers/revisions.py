@@ -135,12 +135,12 @@ def _hash_unwritten(
     if not history.create or not _waits(claim, controller.resource):
         return history.hash
     live = yield from _live(owner, controller, ledger)
-    return revision_hash(owner.template_digest, live.owner.status.collision_count)
+    return history.hash if live.gone else revision_hash(owner.template_digest, live.owner.status.collision_count)
 
 
 def _live(owner: HistoryOwner, controller: Controller, ledger: Ledger) -> Generator[Step, Any, LiveOwner]:
     live = yield from look_at(owner, controller)
-    if live.error:
+    if live.error and not live.gone:
         raise ledger.failure(f"revision of {owner.key}: {live.error}")
     return live
 
@@ -165,9 +165,12 @@ def _create(
     owner: HistoryOwner, history: History, controller: Controller, ledger: Ledger
 ) -> Generator[Step, Any, tuple[str, bool]]:
     """Write the template down as a revision. Returns its hash, and whether it is there now: a namespace that ends
-    refuses it for good, which is no failure, for the owner goes with it.
+    refuses it for good, which is no failure, for the owner goes with it. Nor is it one that the owner has gone: the
+    event of that wakes the key.
     """
     live = yield from _live(owner, controller, ledger)
+    if live.gone:
+        return history.hash, False
     if live.owner.generation != owner.generation:
         cached, now = owner.generation, live.owner.generation
         raise ledger.failure(f"revision of {owner.key}: the cache has generation {cached}, the API {now}")
