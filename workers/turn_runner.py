@@ -63,6 +63,7 @@ class TurnRunner:
         self._ended: list[Ended] = []
         self._untold: list[tuple[Ended, int]] = []
         self._ended_ms = self._look_ms = 0
+        """When the first of ``_ended`` was over; when to look again."""
         self.slow = False
         """Whether a turn of the last batch kept the thread for long by itself."""
 
@@ -121,17 +122,17 @@ class TurnRunner:
 
     def _run(self, each: UnderWay, batch: Batch | None, begun_ms: int) -> int:
         """Take a turn as far as it goes without waiting. ``batch``: what it is of, where it has yet to begin."""
-        claim = each.claim
+        claim, first = each.claim, not self._ended
         self._slot.begin(begun_ms, f"{claim.queue}:{claim.key}")
         over = self._advance(each, batch, begun_ms)
         now_ms = self._clock.mono_ms()
+        if first:
+            self._ended_ms = now_ms
         if over:
             del self._under_way[each.shown]
             oldest = next(iter(self._under_way.values()), None)
             self._counts.worked(each.begun_ns, oldest.begun_ns if oldest is not None else 0)
             self._shown.end(each.shown)
-            if len(self._ended) == 1:
-                self._ended_ms = now_ms
         limit_ms = self._settings.slow_turn_ms
         self.slow = self.slow or now_ms - begun_ms > limit_ms
         if now_ms - begun_ms > limit_ms or (self._ended and now_ms - self._ended_ms >= limit_ms):

@@ -35,8 +35,7 @@ from workers.settings import Settings
 from workers.steps import TurnFailed
 from workers.turn_slots import TurnSlots
 
-Act = Callable[[Claim], "Finish | Future[Any]"]
-"""A Future of the next one: it waits for that."""
+Act = Callable[[Claim], Finish]
 
 
 def claim_of(key: str) -> Claim:
@@ -52,21 +51,17 @@ def ok(claim: Claim) -> Finish:
 
 
 class ScriptedTurn:
-    """What it does it does at once, unless that is to wait for something."""
+    """What it does it does at once: turns that wait are test_turn_runner.py's."""
 
     def __init__(self, claim: Claim, act: Act) -> None:
         self._claim, self._act = claim, act
         self.waits_for: Future[Any] | None = None
-        self.abandoned = False
 
-    def advance(self) -> Finish | None:
-        found = self._act(self._claim) if self.waits_for is None else self.waits_for.result()(self._claim)
-        self.waits_for = found if isinstance(found, Future) else None
-        return None if isinstance(found, Future) else found
+    def advance(self) -> Finish:
+        return self._act(self._claim)
 
     def abandon(self) -> None:
-        if self.waits_for is not None:
-            self.waits_for.cancel()
+        """It waits for nothing."""
 
 
 class ScriptedEngine:

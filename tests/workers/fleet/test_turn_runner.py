@@ -142,6 +142,18 @@ def test_what_is_over_does_not_wait_long_for_the_others() -> None:
     assert not rig.runner.slow, "none of them took longer than that"
 
 
+def test_a_lost_claim_does_not_make_what_is_over_wait_longer() -> None:
+    asked = Future[Any]()
+    rig = Rig(on_finish=lambda: None if asked.done() else asked.set_result(None))
+    half_ms = rig.settings.slow_turn_ms // 2
+
+    def passes() -> None:
+        rig.clock.advance(half_ms)
+
+    told = rig.run(a=[asked], b=[], c=[passes, ClaimLost("c")], d=[passes])
+    assert told == ["a", "b", "c", "d", "end of b d", "a", "end of a"]
+
+
 def test_a_turn_that_kept_the_thread_for_long() -> None:
     rig = Rig()
     told = rig.run(a=[lambda: rig.clock.advance(rig.settings.slow_turn_ms + 1)], b=[])
