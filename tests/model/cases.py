@@ -159,6 +159,7 @@ WIDE = (
          from_(2, (0, 1, 2), (1,), kills=2, ends=1, scalings=1, foreign=1, touches=1), FAILING),
     Case("strict owner, three names", Rule(STRICT), from_(3, (0, 1, 2, 3), (1, 2), kills=2, ends=1, scalings=1),
          THREE._replace(fails=True)),
+    Case("strict owner, a loss", Rule(STRICT), from_(2, (0, 1, 2), (1,), kills=2, ends=1, scalings=1, losses=1), FAILING),
     Case("strict owner, creates before D after a loss", Rule(STRICT, drain=False),
          from_(3, (0, 1, 2), (1, 2), kills=2, ends=2, losses=1, scalings=1), THREE._replace(fails=True)),
     Case("node, a foreign pod, a loss, creates before D", Rule(NODE, drain=False),

@@ -59,17 +59,21 @@ def steps(state: State, rule: Rule, world: World) -> Iterator[Step]:
     """All that may happen in a state. Raises Violation for a request that takes effect and must not."""
     for source in (_cache, _turn, _after_d, _time, _answers, _late, _others, _losses):
         for label, after, *fault in source(state, rule, world):
-            yield Step(label, _quiescent(after), bool(fault))
+            yield Step(label, _quiescent(after, rule), bool(fault))
 
 
 Found = Iterator[tuple]  # type: ignore[type-arg]  # label, state, and True for a fault
 
 
-def _quiescent(state: State) -> State:
-    """With nothing outstanding and no more pods than wanted the bound of over-creation starts anew."""
+def _quiescent(state: State, rule: Rule) -> State:
+    """With nothing outstanding and no more pods than wanted the bound of over-creation starts anew.
+
+    Where creates come before D after a loss, only once the cache has seen it: a create that was decided for a larger
+    count lands unseen, and the next turn, which knows nothing of it, creates one too many for the smaller count.
+    """
     if state.sending or state.late or state.seen_want != state.want or state.peak == state.want:
         return state
-    if len(names_in(state.api, *OURS)) > state.want:
+    if len(names_in(state.api, *OURS)) > state.want or (state.events and not rule.drain):
         return state
     return state._replace(peak=state.want)
 
