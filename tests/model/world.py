@@ -106,7 +106,7 @@ def _cache(state: State, rule: Rule, world: World) -> Found:
         yield "listed anew", listed._replace(phase=OPEN if rule.drain else CREATES_ONLY)
     if state.phase == CREATES_ONLY and not state.late:
         listed = state._replace(cache=state.api, events=(), need=0, seen_want=state.want)
-        yield "D has passed since the loss, listed anew", (listed if rule.lists_again else state)._replace(phase=OPEN)
+        yield "D has passed since the loss", (listed if rule.lists_again else state)._replace(phase=OPEN)
 
 
 def _said(pod: Pod) -> str:
