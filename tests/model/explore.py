@@ -69,7 +69,8 @@ def lively(
 ) -> Result:
     """Whether rest can be reached from every state without another fault.
 
-    A state in which a name has borne as many pods as the search allows proves nothing and is left out.
+    A state in which a name has borne as many pods as the search allows proves nothing and is left out; where the search
+    is cut off, so is every state from which a last one can be reached.
     """
     began = time.monotonic()
     seen = set(starts)
@@ -84,14 +85,14 @@ def lively(
                 seen.add(after)
                 left.append(after)
     good = {state for state in seen if _is_at_rest(state) and rested(state)}
+    good.update(left)  # cut off: nothing is known of what follows these
     back = deque(good)
     while back:
         for state in before.get(back.popleft(), ()):
             if state not in good:
                 good.add(state)
                 back.append(state)
-    unknown = set(left)
-    stuck = [s for s in seen - good - unknown if max(pod.uid for pod in s.api) < world.uids]
+    stuck = [s for s in seen - good if max(pod.uid for pod in s.api) < world.uids]
     example = min(stuck, key=lambda s: (len(s.late) + len(s.sending) + len(s.events), s), default=None)
     return Result(len(seen), time.monotonic() - began, bool(left), stuck=len(stuck), example=example)
 
