@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from benchmarks.report import Unfit
+from benchmarks.watching import follow
 from cluster import config
 from cluster.answer import Answer
 from cluster.client import Client
@@ -179,11 +180,9 @@ class Seen:
             each.cancel()
 
     async def _watch(self, resource: Resource, position: str, note: Callable[[str, dict[str, Any]], None]) -> None:
-        async with aclosing(self._place.client.watch_batches(resource, position, life_s=3600)) as batches:
-            async for batch in batches:
-                for event in batch:
-                    if event.type != "BOOKMARK":
-                        note(event.type, orjson.loads(event.object))
+        async with aclosing(follow(self._place.client, resource, position)) as events:
+            async for event in events:
+                note(event.type, orjson.loads(event.object))
 
     def _pod(self, what: str, pod: dict[str, Any]) -> None:
         if what == "ADDED":
@@ -194,11 +193,10 @@ class Seen:
             self.complete.setdefault(owner["metadata"]["name"], time.monotonic())
 
     def check(self) -> None:
-        """Raises what a watch ended with."""
+        """Raises Unfit where a watch could not go on."""
         for each in self._watching:
             if each.done():
                 each.result()
-                raise Unfit("a watch ended")
 
 
 def await_true(reached: Callable[[], bool], what: str, limit_s: float, every_s: float = 0.02) -> None:

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 
 from benchmarks.report import Unfit
 from benchmarks.tree import Tree
+from cluster.client import Client
+from cluster.frames import WatchEvent
 from cluster.resources import Resource
+from cluster.watch import Broken, Deaf, WatchError
 
 LIFE_S = 3600.0
-"""Of a watch: none of these is gone on with."""
+"""Asked for, so that a watch seldom ends while something is timed. The server may end it all the same."""
+AGAIN_S = 0.05
+"""Until a watch that ended otherwise than in order is begun again."""
+
+
+async def follow(client: Client, resource: Resource, position: str) -> AsyncGenerator[WatchEvent, None]:
+    """Every event after ``position``, bookmarks left out. A watch that ends is gone on with from its last event.
+
+    Raises Unfit where nobody can: the server refuses the watch, or keeps the history no longer.
+    """
+    while True:
+        try:
+            async with aclosing(client.watch_batches(resource, position, life_s=LIFE_S)) as batches:
+                async for batch in batches:
+                    for event in batch:
+                        position = event.rv or position
+                        if event.type != "BOOKMARK":
+                            yield event
+        except WatchError as error:
+            if not isinstance(error, Deaf | Broken) or getattr(error, "answer", None) is not None:
+                raise Unfit(f"the watch of {resource.plural} cannot go on: {error}") from error
+            await asyncio.sleep(AGAIN_S)
 
 
 def until_settled(
@@ -31,16 +55,13 @@ def until_settled(
     waiting = set(names)
 
     async def watch(position: str) -> None:
-        async with aclosing(tree.client.watch_batches(resource, position, life_s=LIFE_S)) as batches:
-            async for batch in batches:
-                for event in batch:
-                    if event.type == "BOOKMARK":
-                        continue
-                    name, done = settled(event.object)
-                    if done:
-                        waiting.discard(name)
-                    elif name in known:
-                        waiting.add(name)
+        async with aclosing(follow(tree.client, resource, position)) as events:
+            async for event in events:
+                name, done = settled(event.object)
+                if done:
+                    waiting.discard(name)
+                elif name in known:
+                    waiting.add(name)
                 if not waiting:
                     return
 
