@@ -87,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runs: dict[str, dict[str, list[Run]]] = {}
     facts: dict[str, Any] = {"benchmark": "versus_kcm", "scenarios": chosen, "scale": options.scale}
     with Place() as place:
+        facts["versions"] = place.versions
         if "daemonset" in chosen:
             place.run_nodes(_scaled(options.nodes, options.scale))
         for name, shape in _shapes(options).items():

@@ -1,6 +1,6 @@
 """Upstream's real API server under a benchmark: namespaces that come and go, and what becomes visible in them when.
 
-Its programs are those of the acceptance suite (tests/realserver), built and cached on the first use.
+Its programs are those of the acceptance suite (tests/realserver): given by the environment, or built on the first use.
 """
 
 from __future__ import annotations
@@ -30,14 +30,35 @@ from workers.io_loop import IoLoop
 
 ROOT = Path(__file__).parents[1]
 IN_FLIGHT = 50
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
+def _obtained() -> dict[str, str]:
+    """Have upstream's programs before anything is started; their versions.
+
+    Exit 2 with one line when something is missing.
+    """
+    sys.path.insert(0, str(ROOT / "tests"))
+    from realserver.programs import obtain, version_of
+    from realserver.telling import CannotObtain
+
+    try:
+        obtain(*PROGRAMS)
+        return {name: str(version_of(name)) for name in PROGRAMS}
+    except CannotObtain as error:
+        print(f"benchmark: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
 class Place:
-    """One etcd and one kube-apiserver for the whole benchmark. A context manager; the main thread makes it."""
+    """One etcd and one kube-apiserver for the whole benchmark. A context manager; the main thread makes it.
+
+    ``versions``: of upstream's programs, by name.
+    """
 
     def __init__(self) -> None:
-        sys.path.insert(0, str(ROOT / "tests"))
+        self.versions = _obtained()
         from realserver.server import RealServer
 
         self.folder = Path(tempfile.mkdtemp(prefix="oarlock-versus-"))

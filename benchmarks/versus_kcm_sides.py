@@ -45,24 +45,21 @@ class Upstream:
         return self
 
     def start_one(self) -> None:
-        from realserver.programs import obtain
+        from realserver.programs import obtain, version_of
+        from realserver.versions import controllers, known
 
-        qps, burst = self._limit
-        self.running.append(
-            self._place.run_beside(
-                [
-                    str(obtain("kube-controller-manager")["kube-controller-manager"]),
-                    f"--controllers={self._controller}",
-                    f"--leader-elect={str(self.standby).lower()}",
-                    "--port=0",
-                    "--secure-port=0",
-                    f"--kube-api-qps={qps}",
-                    f"--kube-api-burst={burst}",
-                ],
-                "upstream",
-                {},
-            )
+        name, (qps, burst) = "kube-controller-manager", self._limit
+        version = version_of(name)
+        flags = known(
+            version,
+            f"--controllers={controllers(version, [self._controller])}",
+            f"--leader-elect={str(self.standby).lower()}",
+            "--port=0",
+            "--secure-port=0",
+            f"--kube-api-qps={qps}",
+            f"--kube-api-burst={burst}",
         )
+        self.running.append(self._place.run_beside([str(obtain(name)[name]), *flags], "upstream", {}))
 
     def __exit__(self, *_: object) -> None:
         for each in self.running:

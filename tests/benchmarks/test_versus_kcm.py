@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from benchmarks import versus_kcm
 from benchmarks.versus_kcm import Run, Shape
 from benchmarks.versus_kcm_goals import GOALS, cost, speed
 from benchmarks.versus_kcm_server import Around, requests_told
+from benchmarks.versus_kcm_sides import OPEN, Upstream
 from cluster.resources import DAEMONSETS, REPLICASETS
 
 LARGE = Shape("one", REPLICASETS, 1, 4)
@@ -85,6 +89,45 @@ def test_shapes_scale_and_ask_for_what_they_say() -> None:
     assert {each["spec"]["replicas"] for each in many} == {10}
     assert shapes["daemonset"].kind == DAEMONSETS
     assert shapes["daemonset"].controller == "daemonset"
+
+
+def test_programs_that_are_missing_are_told_before_anything_is_started(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.versus_kcm"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "KUBEBUILDER_ASSETS": str(tmp_path / "nowhere"), "OARLOCK_KUBERNETES_BIN": ""},
+        timeout=60,
+        check=False,
+    )
+    said = f"benchmark: KUBEBUILDER_ASSETS={tmp_path / 'nowhere'}: there is no such directory\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    ("version", "controller", "has_port"),
+    [("1.20.2", "--controllers=replicaset", True), ("1.36.2", "--controllers=replicaset-controller", False)],
+)
+def test_upstream_is_given_flags_that_it_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, controller: str, has_port: bool
+) -> None:
+    manager = tmp_path / "kube-controller-manager"
+    manager.write_text(f"#!/bin/sh\necho Kubernetes v{version}\n")
+    manager.chmod(0o755)
+    monkeypatch.setenv("OARLOCK_KUBERNETES_BIN", str(tmp_path))
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    started: list[list[str]] = []
+
+    class Place:
+        def run_beside(self, command: list[str], name: str, env: dict[str, str]) -> None:
+            started.append(command)
+
+    Upstream(Place(), "replicaset", OPEN).start_one()  # type: ignore[arg-type]
+    ((program, *flags),) = started
+    assert program == str(manager)
+    assert (controller in flags, "--port=0" in flags) == (True, has_port)
+    assert "--kube-api-qps=5000" in flags
 
 
 def test_requests_are_told_by_verb_and_resource_without_watches() -> None:

@@ -108,7 +108,7 @@ def test_a_watch_that_ended_goes_on_from_its_last_event(io: IoLoop, first: Life,
 )
 def test_what_cannot_be_gone_on_with_spoils_the_run(io: IoLoop, end: Exception) -> None:
     where = Where(Scripted([([pod(11, "a")], end)]), io)
-    with Seen(where, REPLICASETS, "replicas", 1) as seen, pytest.raises(Unfit, match="watch of pods"):  # type: ignore[arg-type]
+    with Seen(where, REPLICASETS, "replicas", 1) as seen:  # type: ignore[arg-type]
 
         async def ended() -> None:
             async with asyncio.timeout(10):
@@ -116,7 +116,8 @@ def test_what_cannot_be_gone_on_with_spoils_the_run(io: IoLoop, end: Exception) 
                     await asyncio.sleep(0.001)
 
         io.run(ended(), 15.0)
-        seen.check()
+        with pytest.raises(Unfit, match="watch of pods"):
+            seen.check()
 
 
 def test_an_ended_watch_is_not_the_end_of_the_work(io: IoLoop) -> None:

@@ -1,6 +1,7 @@
 """`python -m realserver [PROGRAM...]`: obtain programs of a real control plane and print where they are.
 
-Without PROGRAM: what the acceptance suite needs. Exit 2 with one line when something is missing.
+Without PROGRAM: what the acceptance suite needs. Of programs that the environment gives, the versions are told on
+stderr. Exit 2 with one line when something is missing.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import signal
 import sys
 
+from realserver.given import given
 from realserver.programs import PROGRAMS, obtain
-from realserver.telling import CannotObtain
+from realserver.telling import CannotObtain, tell
+from realserver.versions import asked
 
 NEEDED = ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager")
 
@@ -23,6 +26,8 @@ def main(names: list[str]) -> int:
     try:
         for name, path in obtain(*(names or NEEDED)).items():
             print(f"{name}\t{path}")
+        for name, path in given(names or NEEDED).items():
+            tell(f"{name} {asked(path)}: {path}")
     except CannotObtain as error:
         print(f"realserver: {error}", file=sys.stderr)
         return 2

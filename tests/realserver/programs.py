@@ -1,7 +1,8 @@
-"""The programs of a real control plane, obtained once and kept outside the tree, by version.
+"""The programs of a real control plane: those that the environment gives (`given`), or obtained once and kept outside
+the tree, by version.
 
-They lie in `$XDG_CACHE_HOME/oarlock/kubernetes-<version>/bin` (`~/.cache` without XDG_CACHE_HOME). Each appears there
-in one step when it is complete; what an interrupted build left is thrown away by the next.
+The latter lie in `$XDG_CACHE_HOME/oarlock/kubernetes-<version>/bin` (`~/.cache` without XDG_CACHE_HOME). Each appears
+there in one step when it is complete; what an interrupted build left is thrown away by the next.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pathlib import Path
 
 from realserver.building import VERSION, build
 from realserver.debian import Packages
+from realserver.given import given
 from realserver.telling import CannotObtain, tell
+from realserver.versions import Version, asked, parse
 
 PACKAGED = {"etcd": "etcd-server", "kubectl": "kubernetes-client"}
 """program -> the binary package it is in"""
@@ -33,13 +36,13 @@ def home() -> Path:
 
 
 def present(names: Sequence[str]) -> dict[str, Path]:
-    """Those of the programs that are there."""
-    paths = {name: home() / "bin" / name for name in names}
+    """Those of the programs that are there. Raises CannotObtain."""
+    paths = given(names) or {name: home() / "bin" / name for name in names}
     return {name: path for name, path in paths.items() if path.is_file()}
 
 
 def obtain(*names: str) -> dict[str, Path]:
-    """Each program's path; what is missing is downloaded or built first, with progress on stderr.
+    """Each program's path; where none are given, what is missing is downloaded or built first, with progress on stderr.
 
     Of two that ask at once, one waits for the other. Raises CannotObtain, ValueError for an unknown name.
     """
@@ -58,10 +61,20 @@ def obtain(*names: str) -> dict[str, Path]:
     return present(names)
 
 
+def version_of(name: str) -> Version:
+    """Of a program that `obtain` gives, or would build. Raises CannotObtain."""
+    there = present([name])
+    version = asked(there[name]) if there else parse(VERSION)
+    assert version is not None
+    return version
+
+
 def put_on_path(*names: str) -> None:
     """Let programs that are started from now on find these first, where they have been obtained."""
-    if len(present(names)) == len(names):
-        os.environ["PATH"] = f"{home() / 'bin'}:{os.environ.get('PATH', os.defpath)}"
+    there = present(names)
+    if len(there) == len(names):
+        folders = dict.fromkeys(str(path.parent) for path in there.values())
+        os.environ["PATH"] = os.pathsep.join([*folders, os.environ.get("PATH", os.defpath)])
 
 
 def _fetch(names: Sequence[str]) -> None:

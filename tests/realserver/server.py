@@ -14,7 +14,8 @@ from pathlib import Path
 import yaml
 
 from realserver.processes import Running, free_ports
-from realserver.programs import obtain
+from realserver.programs import obtain, version_of
+from realserver.versions import controllers, known
 
 START_LIMIT_S = 240.0
 _LOOK_S = 0.1
@@ -106,10 +107,10 @@ class RealServer:
 
     def run_controllers(self, *names: str) -> Running:
         """Upstream's kube-controller-manager with these controllers only (names as of 1.20: `garbagecollector`)."""
-        program = obtain("kube-controller-manager")["kube-controller-manager"]
+        name = "kube-controller-manager"
         return self._beside(
-            program,
-            f"--controllers={','.join(names)}",
+            name,
+            f"--controllers={controllers(version_of(name), names)}",
             "--leader-elect=false",
             "--port=0",
             "--secure-port=0",
@@ -121,8 +122,7 @@ class RealServer:
 
     def run_scheduler(self) -> Running:
         """Upstream's kube-scheduler."""
-        program = obtain("kube-scheduler")["kube-scheduler"]
-        return self._beside(program, "--leader-elect=false", "--port=0", "--secure-port=0")
+        return self._beside("kube-scheduler", "--leader-elect=false", "--port=0", "--secure-port=0")
 
     def restart(self, *, down_s: float = 0.0) -> None:
         """Kill the API server and start it again at the same address, with all it has stored. Raises NotStarted."""
@@ -193,8 +193,10 @@ class RealServer:
         self._run(apiserver, *map(str, self._serving[1:]))
         self._wait_until_ready()
 
-    def _beside(self, program: Path, *flags: str) -> Running:
-        return self._run(program, f"--kubeconfig={self.kubeconfig}", *flags)
+    def _beside(self, name: str, *flags: str) -> Running:
+        """A program that talks to this server, with those of the flags that its version knows."""
+        program = obtain(name)[name]
+        return self._run(program, f"--kubeconfig={self.kubeconfig}", *known(version_of(name), *flags))
 
     def _run(self, program: Path, *flags: str) -> Running:
         started = Running([program, *flags], self.folder / f"{program.name}.log")

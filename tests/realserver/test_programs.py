@@ -16,6 +16,7 @@ import pytest
 
 from realserver import debian, programs
 from realserver.debian import Packages
+from realserver.given import ANY, ENVTEST
 from realserver.telling import CannotObtain
 
 TESTS = Path(__file__).parents[1]
@@ -24,6 +25,8 @@ TESTS = Path(__file__).parents[1]
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for variable in (ANY, ENVTEST):
+        monkeypatch.delenv(variable, raising=False)
     return programs.home()
 
 
@@ -100,6 +103,7 @@ def test_without_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         programs.obtain("kube-apiserver")
 
 
+@pytest.mark.usefixtures("cache")
 def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
