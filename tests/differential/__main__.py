@@ -36,12 +36,12 @@ def main(arguments: list[str]) -> int:
     numbers = said.only if said.only else list(range(said.scenarios))
     evidence = said.evidence or Path(tempfile.mkdtemp(prefix="oarlock-diff-kcm-"))
     plan = Plan(said.seed, tuple(numbers), said.steps, said.concurrency, evidence, said.withhold, said.within)
-    if said.show:
-        plan.show()
-        return 0
     for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has them ignored
         signal.signal(number, signal.default_int_handler)
     try:
+        if said.show:
+            plan.show()
+            return 0
         return run(plan)
     except (SideBroken, NotStarted, CannotObtain) as error:
         print(f"differential: {error}", file=sys.stderr)

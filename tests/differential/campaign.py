@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
+from realserver.programs import version_of
 
 from cluster import config
 from cluster.client import Client
@@ -23,8 +24,10 @@ from differential import report
 from differential.generate import scenario
 from differential.hands import Hands
 from differential.play import Outcome, Patience, Table
+from differential.rules import Rules
 from differential.scene import Scenes
 from differential.sides import SIDES, Side, SideName
+from differential.step import Step
 
 TELL_EVERY_S = 10.0
 REQUEST_TIMEOUT_S = 60.0
@@ -43,28 +46,41 @@ class Plan:
     withheld: int = -1
     within_s: float | None = None
 
+    def steps_of(self, number: int, rules: Rules) -> list[Step]:
+        return scenario(self.seed, number, self.steps, surge=rules.surge)
+
     def show(self) -> None:
+        """Raises CannotObtain."""
+        rules = upstream_rules()
         for number in self.numbers:
-            for index, step in enumerate(scenario(self.seed, number, self.steps)):
+            for index, step in enumerate(self.steps_of(number, rules)):
                 print(f"{number}/{index}: {step}")
+
+
+def upstream_rules() -> Rules:
+    """Of the programs that are given or built. Raises CannotObtain."""
+    return Rules(version_of("kube-controller-manager"), version_of("kube-apiserver"))
 
 
 def run(plan: Plan) -> int:
     """Exit code. Raises SideBroken, NotStarted, CannotObtain."""
     began_s = time.monotonic()
+    rules = upstream_rules()
     with ExitStack() as ending:
         folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="oarlock-sides-")))
-        say(f"seed {plan.seed}: {len(plan.numbers)} scenarios of {plan.steps} steps; starting both sides ...")
+        say(
+            f"seed {plan.seed}: {len(plan.numbers)} scenarios of {plan.steps} steps beside kube-controller-manager "
+            f"{rules.manager} on kube-apiserver {rules.server}; starting both sides ..."
+        )
         sides = {name: ending.enter_context(Side(name, folder / name)) for name in SIDES}
         say(f"both are up after {time.monotonic() - began_s:.1f} s")
-        outcomes = uvloop.run(_play_all(plan, sides))
+        outcomes = uvloop.run(_play_all(plan, sides, rules))
         report.keep_logs(folder, plan.evidence, outcomes)
-    return report.conclude(
-        plan.seed, plan.steps, len(plan.numbers), outcomes, plan.evidence, time.monotonic() - began_s
-    )
+    asked = {"seed": plan.seed, "upstream": str(rules.manager), "asked": len(plan.numbers), "steps_each": plan.steps}
+    return report.conclude(asked, outcomes, plan.evidence, time.monotonic() - began_s)
 
 
-async def _play_all(plan: Plan, sides: Mapping[SideName, Side]) -> list[Outcome]:
+async def _play_all(plan: Plan, sides: Mapping[SideName, Side], rules: Rules) -> list[Outcome]:
     outcomes: list[Outcome] = []
     ends_s = math.inf if plan.within_s is None else time.monotonic() + plan.within_s
     places = asyncio.Semaphore(plan.concurrency)
@@ -82,8 +98,8 @@ async def _play_all(plan: Plan, sides: Mapping[SideName, Side]) -> list[Outcome]
                     return
                 called = f"diff-{number}"
                 seats = [(Hands(clients[name], scenes[name], called), scenes[name][called]) for name in SIDES]
-                table = Table(seats[0], seats[1], Patience())
-                steps = scenario(plan.seed, number, plan.steps)
+                table = Table(seats[0], seats[1], Patience(), rules)
+                steps = plan.steps_of(number, rules)
                 outcome = await table.play(number, steps, withheld=plan.withheld)
                 outcomes.append(outcome)
                 if not outcome.good:

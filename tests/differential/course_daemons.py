@@ -17,11 +17,12 @@ HOUR_S = 3600
 class Daemons:
     """`steps` never ends. One DaemonSet at a time.
 
-    `tag` makes the labels of a scenario its own: upstream 1.20 adopts revisions of other namespaces.
+    `tag` makes the labels of a scenario its own: upstream 1.20 adopts revisions of other namespaces. `surge`: whether
+    the server keeps maxSurge.
     """
 
-    def __init__(self, dice: random.Random, tag: str) -> None:
-        self._dice, self._tag = dice, tag
+    def __init__(self, dice: random.Random, tag: str, *, surge: bool) -> None:
+        self._dice, self._tag, self._may_surge = dice, tag, surge
         self._number = self._image = self._strange = self._next_node = 0
         self._name = self._app = ""
         self._nodes: list[str] = []
@@ -53,6 +54,8 @@ class Daemons:
             (self._flicker, 2),
             (self._duplicate, 1),
         ]
+        if self._may_surge:
+            plots.append((self._surge, 4))
         for _ in range(self._dice.randint(2, 4)):
             yield self._node_made()
         while True:
@@ -106,6 +109,17 @@ class Daemons:
         yield self._rolled()
         yield REST
         yield self._step("undo", back=self._dice.randint(1, 2))
+
+    def _surge(self) -> Steps:
+        """On some nodes at a time the new pod comes beside the old one, which goes when the new one is available."""
+        rolling = {"maxUnavailable": 0, "maxSurge": self._dice.choice((1, 2, "50%", "100%"))}
+        yield self._step("change_spec", spec={"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling}})
+        yield self._rolled()
+        if self._dice.random() < 0.5:
+            yield self._step("delete_pod", index=self._dice.randint(0, 5))
+            yield self._rolled()
+        rolling = {"maxUnavailable": self._dice.choice((1, 2, "50%")), "maxSurge": 0}
+        yield self._step("change_spec", spec={"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling}})
 
     def _stuck(self) -> Steps:
         """The new pods do not become ready; then back, or on to better ones."""

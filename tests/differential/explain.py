@@ -1,6 +1,7 @@
 """Differences that are meant, each with the id of its line in docs/differences.md. Pure.
 
-An explanation knows the one difference it is about: which field, in which direction, after which steps.
+An explanation knows the one difference it is about: which field, in which direction, after which steps, beside which
+versions of upstream.
 """
 
 from __future__ import annotations
@@ -14,4 +15,4 @@ EXPLANATIONS = (*meant_replicas.MEANT, *meant_daemons.MEANT)
 
 def explain(difference: Difference, moment: Moment) -> str:
     """The id of the first explanation that covers it, or an empty string."""
-    return next((each.id for each in EXPLANATIONS if each.covers(difference, moment)), "")
+    return next((each.id for each in EXPLANATIONS if each.explains(difference, moment)), "")

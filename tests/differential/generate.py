@@ -16,14 +16,14 @@ from differential.plot import Rest
 from differential.step import Step
 
 
-def scenario(seed: int, number: int, count: int) -> list[Step]:
-    """`count` steps of scenario `number`. The same for the same arguments, everywhere."""
+def scenario(seed: int, number: int, count: int, *, surge: bool = False) -> list[Step]:
+    """`count` steps of scenario `number`. The same for the same arguments, everywhere. `surge`: DaemonSets may."""
     dice = random.Random(f"{seed}/{number}")
     tag = str(number)
     courses: list[Iterator[Step | Rest]] = [
         Replicas(random.Random(f"{seed}/{number}/rs"), "ReplicaSet", tag).steps(),
         Replicas(random.Random(f"{seed}/{number}/rc"), "ReplicationController", tag).steps(),
-        Daemons(random.Random(f"{seed}/{number}/ds"), tag).steps(),
+        Daemons(random.Random(f"{seed}/{number}/ds"), tag, surge=surge).steps(),
     ]
     weights = dice.choice(((4, 2, 4), (6, 2, 0), (0, 1, 8), (3, 6, 1), (1, 1, 1)))
     steps = [Step("create_node", {"name": "r0", "pool": "replicas", "labels": {}})]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 
+from differential import rules
 from differential.compare import GENERATION, Difference
 from differential.moment import Explanation, Moment, Obj, pods, surplus, title_of
 from differential.reading import ENDED
@@ -11,6 +12,7 @@ from differential.snapshot import Snapshot
 
 CREATED, DELETED = "Normal SuccessfulCreate", "Normal SuccessfulDelete"
 SUCCEEDED = "Normal SucceededDaemonPod"
+_MISSCHEDULED = "numberMisscheduled"
 _COUNTS_UP = ("numberReady", "numberAvailable", "updatedNumberScheduled")
 
 
@@ -125,6 +127,25 @@ def status_of_a_failed_sync(difference: Difference, moment: Moment) -> bool:
     return quota[-1:] == ["set_quota"] and short and theirs == before
 
 
+def status_after_a_taint(difference: Difference, moment: Moment) -> bool:
+    """A taint that lets a pod stay has come or gone: the fleet counts its node anew, upstream's whole status is as it
+    was before, until something else wakes the set."""
+    section, title, *rest = difference.path
+    if not title.startswith("DaemonSet/") or (section, *rest[:1]) != ("owners", "status"):
+        return False
+    ours, theirs, before = (_status(taken, title) for taken in (moment.fleet, moment.upstream, moment.upstream_before))
+    more = ours.get(_MISSCHEDULED, 0) - theirs.get(_MISSCHEDULED, 0)
+    taints = sum(step.what == "taint_node" for step in moment.since_creation(title))
+    if theirs != before or not 0 < abs(more) <= taints:
+        return False
+    if rest[1] == _MISSCHEDULED:
+        return True
+    if rest[1] in ("desiredNumberScheduled", "currentNumberScheduled"):
+        return surplus(difference) == -more
+    fewer = -surplus(difference) if more > 0 else surplus(difference)
+    return rest[1] in (*_COUNTS_UP, "numberUnavailable") and 0 < fewer <= abs(more)
+
+
 def _deleted_again(moment: Moment, title: str) -> int:
     again: int = moment.upstream["events"][title]["again"].get(DELETED, 0)
     return again
@@ -156,10 +177,11 @@ def evicted(difference: Difference, moment: Moment) -> bool:
 
 
 MEANT = (
-    Explanation("ended-and-held", ended_and_held),
-    Explanation("succeeded-daemon-pod", succeeded),
-    Explanation("template-generation", template_generation),
-    Explanation("status-of-a-failed-sync", status_of_a_failed_sync),
+    Explanation("ended-and-held", ended_and_held, until=rules.ENDED_REPLACED),
+    Explanation("succeeded-daemon-pod", succeeded, until=rules.SUCCEEDED_REPLACED),
+    Explanation("template-generation", template_generation, until=rules.GENERATION_COUNTS),
+    Explanation("status-of-a-failed-sync", status_of_a_failed_sync, until=rules.STATUS_OF_FAILED_SYNC),
+    Explanation("status-after-a-taint", status_after_a_taint, since=rules.TAINTS_WAKE_NOBODY),
     Explanation("deleted-twice", deleted_twice),
     Explanation("evicted", evicted),
 )

@@ -7,23 +7,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from realserver.building import VERSION
+from realserver.versions import Version, parse
 
+from differential import rules
 from differential.compare import Difference
 from differential.snapshot import Snapshot
 from differential.step import Step
 
 Obj = dict[str, Any]
+BUILT = parse(VERSION) or Version(0, 0, 0)
+"""Upstream's version where none is given."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """After the last of these steps, in these snapshots; the one of upstream's side and the fleet's `before` that."""
+    """After the last of these steps, in these snapshots; the one of upstream's side and the fleet's `before` that.
+    `version`: of upstream's manager."""
 
     steps: Sequence[Step]
     upstream: Snapshot
     fleet: Snapshot
     upstream_before: Snapshot
     fleet_before: Snapshot
+    version: Version = BUILT
 
     def sides(self) -> tuple[tuple[str, Snapshot], tuple[str, Snapshot]]:
         return ("upstream", self.upstream), ("fleet", self.fleet)
@@ -47,10 +54,16 @@ class Moment:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`id`: of its line in docs/differences.md."""
+    """`id`: of its line in docs/differences.md. It holds of upstream's versions `since` the one and `until` before the
+    other."""
 
     id: str
     covers: Callable[[Difference, Moment], bool]
+    since: rules.Minor = rules.FIRST
+    until: rules.Minor = rules.NEVER
+
+    def explains(self, difference: Difference, moment: Moment) -> bool:
+        return self.since <= moment.version < self.until and self.covers(difference, moment)
 
 
 def title_of(step: Step) -> str:

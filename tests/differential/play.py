@@ -15,6 +15,7 @@ from differential.explain import explain
 from differential.hands import Hands
 from differential.moment import Moment
 from differential.quiet import unsettled
+from differential.rules import Rules
 from differential.scene import Scene
 from differential.step import Step, StepRefused
 
@@ -53,12 +54,14 @@ class Outcome:
 
 
 class Table:
-    """Both sides of one scenario."""
+    """Both sides of one scenario. `rules`: upstream's."""
 
-    def __init__(self, upstream: tuple[Hands, Scene], fleet: tuple[Hands, Scene], patience: Patience) -> None:
+    def __init__(
+        self, upstream: tuple[Hands, Scene], fleet: tuple[Hands, Scene], patience: Patience, rules: Rules
+    ) -> None:
         self._hands = {"upstream": upstream[0], "fleet": fleet[0]}
         self._scenes = {"upstream": upstream[1], "fleet": fleet[1]}
-        self._patience = patience
+        self._patience, self._rules = patience, rules
         self._taken = self._take()
 
     async def play(self, number: int, steps: Sequence[Step], *, withheld: int = -1) -> Outcome:
@@ -108,7 +111,8 @@ class Table:
             else:
                 rest_since_s = rest_since_s or now_s
                 taken = self._take()
-                moment = Moment(steps, taken["upstream"], taken["fleet"], before["upstream"], before["fleet"])
+                sides = (taken["upstream"], taken["fleet"], before["upstream"], before["fleet"])
+                moment = Moment(steps, *sides, self._rules.manager)
                 found = [(each, explain(each, moment)) for each in differences(taken["upstream"], taken["fleet"])]
                 enough_s = self._patience.meant if all(why for _, why in found) else self._patience.agree
                 if not found or now_s > rest_since_s + enough_s:
@@ -121,7 +125,7 @@ class Table:
         for side, scene in self._scenes.items():
             if scene.quiet_s() < self._patience.quiet:
                 return f"{side}: something has just changed"
-            if reason := unsettled(scene):
+            if reason := unsettled(scene, taints_wake=side == "fleet" or self._rules.taints_wake):
                 return f"{side}: {reason}"
         return ""
 

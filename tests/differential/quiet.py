@@ -35,12 +35,13 @@ LONG_S = 60
 """Pods of an owner with more minReadySeconds do not become available within a scenario."""
 
 
-def unsettled(scene: Scene) -> str:
-    """What there is still to wait for, in words; empty when there is nothing."""
-    return next(_reasons(scene), "")
+def unsettled(scene: Scene, *, taints_wake: bool = True) -> str:
+    """What there is still to wait for, in words; empty when there is nothing. `taints_wake`: whether a DaemonSet's
+    status follows a taint that lets its pod stay."""
+    return next(_reasons(scene, taints_wake), "")
 
 
-def _reasons(scene: Scene) -> Iterator[str]:
+def _reasons(scene: Scene, taints_wake: bool) -> Iterator[str]:
     pods, nodes = scene.all("Pod"), scene.all("Node")
     owners = list(scene.owners())
     yield from _of_references(scene, pods, owners)
@@ -52,7 +53,8 @@ def _reasons(scene: Scene) -> Iterator[str]:
     room = _room(scene, pods)
     for owner in owners:
         name = f"{owner['kind']} {owner['metadata']['name']}"
-        for reason in _of_owner(owner, owners, pods, nodes, room, is_refused=_is_refused(scene, owner)):
+        about = {"is_refused": _is_refused(scene, owner), "taints_wake": taints_wake}
+        for reason in _of_owner(owner, owners, pods, nodes, room, **about):
             yield f"{name}: {reason}"
 
 
@@ -110,7 +112,7 @@ def _takes(node: Obj, pod: Obj) -> bool:
 
 
 def _of_owner(
-    owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], room: int | None, *, is_refused: bool
+    owner: Obj, owners: list[Obj], pods: list[Obj], nodes: list[Obj], room: int | None, **about: bool
 ) -> Iterator[str]:
     if is_deleting(owner):
         yield "is being deleted"
@@ -126,7 +128,7 @@ def _of_owner(
             yield f"pod {pod['metadata']['name']} is to be adopted"
     owned = [pod for pod in pods if is_owned(pod, owner)]
     if owner["kind"] == "DaemonSet":
-        yield from _of_daemonset(owner, owned, nodes, has_quota=room is not None, is_refused=is_refused)
+        yield from _of_daemonset(owner, owned, nodes, has_quota=room is not None, **about)
     else:
         yield from _of_replicas(owner, [pod for pod in owned if is_active(pod)], room)
 
@@ -152,7 +154,7 @@ def _of_replicas(owner: Obj, active: list[Obj], room: int | None) -> Iterator[st
 
 
 def _of_daemonset(
-    owner: Obj, owned: list[Obj], nodes: list[Obj], *, has_quota: bool, is_refused: bool
+    owner: Obj, owned: list[Obj], nodes: list[Obj], *, has_quota: bool, is_refused: bool, taints_wake: bool
 ) -> Iterator[str]:
     template, said = owner["spec"]["template"], status(owner)
     there = {target(pod): pod for pod in owned}
@@ -173,6 +175,9 @@ def _of_daemonset(
         if not is_refused:
             yield f"nobody was told that there is no pod on {missing[0]}"
         return  # what the status says then is up to the controller
+    unwanted = sum(bool(on_node[node["metadata"]["name"]]) and not comes(template, node) for node in nodes)
+    if not taints_wake and said.get("numberMisscheduled", 0) != unwanted:
+        return  # the status is from before a taint came or went
     desired = said.get("desiredNumberScheduled", 0)
     if desired != len(wanted):
         yield f"its status does not say {len(wanted)} desired"
@@ -186,7 +191,8 @@ def _of_daemonset(
         yield "pods are to become available"
     strategy = owner["spec"]["updateStrategy"]
     if strategy["type"] == "RollingUpdate" and said.get("updatedNumberScheduled", 0) < desired - len(missing):
-        limit = _limit(strategy["rollingUpdate"]["maxUnavailable"], desired)
+        rolling = strategy["rollingUpdate"]
+        limit = max(_limit(rolling[name], desired) for name in ("maxUnavailable", "maxSurge") if name in rolling)
         if desired - available < limit:
             yield "old pods are to be replaced"
 

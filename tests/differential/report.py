@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from differential.play import Outcome
 
@@ -38,8 +39,8 @@ def keep_logs(sides: Path, evidence: Path, outcomes: Sequence[Outcome]) -> None:
         shutil.copyfile(log, kept)
 
 
-def conclude(seed: int, steps: int, asked: int, outcomes: Sequence[Outcome], evidence: Path, took_s: float) -> int:
-    """Print the summary and the JSON line. The exit code."""
+def conclude(asked: Mapping[str, Any], outcomes: Sequence[Outcome], evidence: Path, took_s: float) -> int:
+    """Print the summary and the JSON line, which begins with what was `asked`. The exit code."""
     bad = [each for each in outcomes if not each.good]
     for each in bad[:_SHOWN_MAX]:
         print(f"scenario {each.number}, after step {each.done} ({each.steps[each.done].what}):")
@@ -49,10 +50,8 @@ def conclude(seed: int, steps: int, asked: int, outcomes: Sequence[Outcome], evi
         print(f"evidence in {evidence}")
     explained = sum((each.explained for each in outcomes), Counter[str]())
     said = {
-        "seed": seed,
-        "asked": asked,
+        **asked,
         "scenarios": len(outcomes),
-        "steps_each": steps,
         "steps_played": sum(each.done for each in outcomes),
         "compared": sum(each.compared for each in outcomes),
         "explained": dict(sorted(explained.items())),
@@ -62,4 +61,4 @@ def conclude(seed: int, steps: int, asked: int, outcomes: Sequence[Outcome], evi
         "seconds": round(took_s, 1),
     }
     print(json.dumps(said))
-    return 1 if bad or len(outcomes) < asked else 0
+    return 1 if bad or len(outcomes) < asked["asked"] else 0

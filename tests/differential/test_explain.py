@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from realserver.versions import Version
 
 from differential.compare import Difference, differences
 from differential.explain import EXPLANATIONS, explain
 from differential.manifests import COST
-from differential.moment import Moment
+from differential.moment import BUILT, Moment
 from differential.recorded import event, owner, pod, reference, revision, snapshot
 from differential.snapshot import MARK, Snapshot
 from differential.step import Step
@@ -50,16 +51,25 @@ def unexplained(
     return [str(each) for each in found if not explain(each, moment)]
 
 
-def explained(upstream: Snapshot, fleet: Snapshot, steps: Sequence[Step], before: Snapshot | None = None) -> set[str]:
-    moment = Moment(steps, upstream, fleet, before or upstream, before or fleet)
+def explained(
+    upstream: Snapshot,
+    fleet: Snapshot,
+    steps: Sequence[Step],
+    before: Snapshot | None = None,
+    fleet_before: Snapshot | None = None,
+    version: Version = BUILT,
+) -> set[str]:
+    moment = Moment(steps, upstream, fleet, before or upstream, fleet_before or before or fleet, version)
     return {explain(each, moment) for each in differences(upstream, fleet)}
 
 
 # -- pods of a ReplicaSet, scaled down -----------------------------------------------------------------------
 
 
-def web(*marks: str) -> Snapshot:
-    pods = [("Pod", pod(f"web-{mark}", RS, annotations={MARK: mark}, labels={})) for mark in marks]
+def web(*marks: str, uids: str = "abc") -> Snapshot:
+    """`uids`: the names of the pods marked a, b and c end so, and so do their UIDs."""
+    named = dict(zip("abc", uids, strict=True))
+    pods = [("Pod", pod(f"web-{named[mark]}", RS, annotations={MARK: mark}, labels={})) for mark in marks]
     return snapshot(("ReplicaSet", owner("ReplicaSet", "web", {})), *pods)
 
 
@@ -73,6 +83,7 @@ def scaled(costs: Sequence[int], ages_s: Sequence[int], restarts: Sequence[int])
     ]
 
 
+V1_22, V1_33, V1_36 = Version(1, 22, 0), Version(1, 33, 0), Version(1, 36, 2)
 COSTS = scaled((5, 9, 1), (3600,) * 3, (1, 2, 3))  # upstream keeps a, the fleet b
 NEAR = scaled((), (20_000, 30_000, 25_000), (0, 0, 0))  # upstream keeps b, the fleet c: its UID is the last
 
@@ -93,6 +104,26 @@ NEAR = scaled((), (20_000, 30_000, 25_000), (0, 0, 0))  # upstream keeps b, the 
 )
 def test_who_is_kept(steps: Sequence[Step], kept: tuple[str, str], expected: set[str]) -> None:
     assert explained(web(kept[0]), web(kept[1]), steps, web("a", "b", "c")) == expected
+
+
+@pytest.mark.parametrize(
+    ("steps", "kept", "expected"),
+    [
+        (NEAR, ("a", "c"), {"uid-decides"}),
+        (NEAR, ("b", "c"), {""}),
+        (NEAR, ("a", "b"), {""}),
+        (NEAR, ("c", "a"), {""}),
+        (COSTS, ("a", "b"), {""}),
+        (scaled((), (20_000, 80_000, 25_000), (0, 0, 0)), ("a", "c"), {""}),
+    ],
+)
+@pytest.mark.parametrize("version", [V1_22, V1_36])
+def test_who_is_kept_where_the_uid_decides(
+    steps: Sequence[Step], kept: tuple[str, str], expected: set[str], version: Version
+) -> None:
+    """Upstream's UIDs come in the order b, c, a; the fleet's in that of the marks."""
+    before = web("a", "b", "c", uids="zxy"), web("a", "b", "c")
+    assert explained(web(kept[0], uids="zxy"), web(kept[1]), steps, *before, version) == expected
 
 
 # -- daemon pods ---------------------------------------------------------------------------------------------
@@ -193,6 +224,82 @@ def test_a_refused_daemon_pod_is_told_in_the_status() -> None:
     assert unexplained(before, fleet, steps[:1], before)
     assert unexplained(before, fleet, [*steps, Step("drop_quota", {})], before)
     assert unexplained(agent(daemon("a", "n1"), desiredNumberScheduled=3), fleet, steps, before)
+
+
+COUNTED = {"desiredNumberScheduled": 2, "currentNumberScheduled": 2, "numberReady": 2, "numberAvailable": 2}
+FEWER = {**dict.fromkeys(COUNTED, 1), "numberMisscheduled": 1}
+KEEPING = replace(TAINT, about={**TAINT.about, "effect": "NoSchedule"})
+TAINTED = [of("DaemonSet", "agent", "create_owner"), KEEPING]
+
+
+@pytest.mark.parametrize("version", [V1_33, V1_36])
+def test_a_taint_that_comes_is_counted_by_the_fleet_alone(version: Version) -> None:
+    as_it_was, counted = agent(**COUNTED), agent(**FEWER)
+    assert explained(as_it_was, counted, TAINTED, version=version) == {"status-after-a-taint"}
+    gone = agent(**{**FEWER, "numberReady": 2, "numberUnavailable": 0})
+    assert explained(agent(**COUNTED, numberUnavailable=1), gone, TAINTED, version=version) == {"status-after-a-taint"}
+    assert explained(counted, as_it_was, [*TAINTED, KEEPING], version=version) == {"status-after-a-taint"}, "it goes"
+
+
+@pytest.mark.parametrize(
+    ("fleet", "steps", "before", "version"),
+    [
+        (FEWER, TAINTED, COUNTED, Version(1, 32, 9)),
+        (FEWER, TAINTED[:1], COUNTED, V1_36),
+        (FEWER, [KEEPING, TAINTED[0]], COUNTED, V1_36),
+        (FEWER, TAINTED, FEWER, V1_36),
+        ({**FEWER, "numberMisscheduled": 2}, TAINTED, COUNTED, V1_36),
+        ({**FEWER, "desiredNumberScheduled": 0}, TAINTED, COUNTED, V1_36),
+        ({**FEWER, "numberReady": 0}, TAINTED, COUNTED, V1_36),
+        ({**FEWER, "collisionCount": 1}, TAINTED, COUNTED, V1_36),
+        ({**COUNTED, "numberReady": 1}, TAINTED, COUNTED, V1_36),
+    ],
+    ids=[
+        "an older version",
+        "no taint",
+        "a taint before it was made",
+        "upstream has counted since",
+        "two nodes",
+        "two nodes less",
+        "two pods less",
+        "something else",
+        "no node less",
+    ],
+)
+def test_a_taint_explains_no_more(
+    fleet: dict[str, int], steps: list[Step], before: dict[str, int], version: Version
+) -> None:
+    assert "" in explained(agent(**COUNTED), agent(**fleet), steps, agent(**before), version=version)
+
+
+@pytest.mark.parametrize(
+    ("id", "since", "until"),
+    [
+        ("deletion-cost", None, (1, 22)),
+        ("logarithmic-age", None, (1, 22)),
+        ("uid-decides", (1, 22), None),
+        ("succeeded-daemon-pod", None, (1, 27)),
+        ("status-of-a-failed-sync", None, (1, 27)),
+        ("ended-and-held", None, (1, 28)),
+        ("status-after-a-taint", (1, 33), None),
+        ("template-generation", None, (1, 36)),
+        ("deleted-twice", None, None),
+        ("evicted", None, None),
+    ],
+)
+def test_of_which_versions_an_explanation_holds(
+    id: str, since: tuple[int, int] | None, until: tuple[int, int] | None
+) -> None:
+    (found,) = [each for each in EXPLANATIONS if each.id == id]
+    willing = replace(found, covers=lambda *_: True)
+    empty = agent()
+
+    def holds(version: Version) -> bool:
+        moment = Moment((), empty, empty, empty, empty, version)
+        return willing.explains(Difference(("x",), 1, 2), moment)
+
+    held = [minor for minor in range(20, 41) if holds(Version(1, minor, 7))]
+    assert held == list(range(since[1] if since else 20, until[1] if until else 41))
 
 
 @pytest.mark.parametrize(

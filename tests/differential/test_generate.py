@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -21,10 +22,11 @@ def test_a_seed_is_a_scenario() -> None:
     assert scenario(1, 7, COUNT)[:20] == scenario(1, 7, 20)
 
 
-def test_steps_can_be_applied_and_all_are_played() -> None:
+@pytest.mark.parametrize("surge", [False, True])
+def test_steps_can_be_applied_and_all_are_played(surge: bool) -> None:
     played: Counter[str] = Counter()
     for number in range(MANY):
-        steps = scenario(1, number, COUNT)
+        steps = scenario(1, number, COUNT, surge=surge)
         assert len(steps) == COUNT
         for step in steps:
             method = getattr(Hands, step.what)
@@ -37,6 +39,40 @@ def test_steps_can_be_applied_and_all_are_played() -> None:
     }
     assert played.keys() == known
     assert min(played.values()) >= 5, played
+
+
+def strategies(surge: bool) -> list[dict[str, Any]]:
+    """Every rolling update that is asked for, in the order of the steps of each scenario."""
+    specs = [
+        step.about["spec"]["updateStrategy"]["rollingUpdate"]
+        for number in range(MANY)
+        for step in scenario(1, number, COUNT, surge=surge)
+        if "updateStrategy" in step.about.get("spec", {})
+    ]
+    return [each for each in specs if each]
+
+
+def test_surges_are_played_where_there_are_any() -> None:
+    assert not any("maxSurge" in each for each in strategies(surge=False))
+    surging = [each for each in strategies(surge=True) if each.get("maxSurge")]
+    assert {each["maxUnavailable"] for each in surging} == {0}
+    assert {each["maxSurge"] for each in surging} == {1, 2, "50%", "100%"}
+
+
+def test_a_surge_ends_before_anything_else_is_played() -> None:
+    """A merge patch without maxSurge would leave it, and the server refuse both."""
+    for number in range(MANY):
+        surging: dict[str, bool] = {}
+        for step in scenario(1, number, COUNT, surge=True):
+            if step.about.get("kind") != "DaemonSet":
+                continue
+            name = step.about["name"]
+            rolling = step.about.get("spec", {}).get("updateStrategy", {}).get("rollingUpdate")
+            if surging.get(name) and rolling:
+                assert rolling["maxSurge"] == 0
+            if rolling:
+                surging[name] = bool(rolling.get("maxSurge"))
+            assert not surging.get(name) or step.what in ("change_spec", "change_template", "delete_pod")
 
 
 @pytest.mark.parametrize("number", range(8))

@@ -106,11 +106,11 @@ RESTLESS = {
 }
 
 
-def reason(*changes: Callable[[There], None], events: tuple[Obj, ...] = ()) -> str:
+def reason(*changes: Callable[[There], None], events: tuple[Obj, ...] = (), taints_wake: bool = True) -> str:
     there = objects()
     for change in changes:
         change(there)
-    return unsettled(scene(*there.values(), events=events))
+    return unsettled(scene(*there.values(), events=events), taints_wake=taints_wake)
 
 
 def test_at_rest() -> None:
@@ -152,3 +152,38 @@ def test_an_update_that_cannot_go_on() -> None:
     ]
     assert reason(*down) == ""
     assert reason(*down, put("agent", "spec", "updateStrategy", "rollingUpdate", "maxUnavailable", to=2))
+
+
+SURGING = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+
+
+def test_an_update_that_surges() -> None:
+    """No pod may be missing, and yet it goes on."""
+    surging = put("agent", "spec", "updateStrategy", to=SURGING)
+    assert reason(surging) == ""
+    assert reason(surging, put("agent", "status", "updatedNumberScheduled", to=1)) == (
+        "DaemonSet agent: old pods are to be replaced"
+    )
+
+
+KEPT_OFF = put("n2", "spec", "taints", to=[{"key": "k", "effect": "NoSchedule"}])
+
+
+def test_a_taint_that_wakes_nobody() -> None:
+    """The status is of before the taint until something else wakes the set."""
+    assert "does not say 1 desired" in reason(KEPT_OFF)
+    assert reason(KEPT_OFF, taints_wake=False) == ""
+    counted = [put("agent", "status", name, to=1) for name in (*DAEMONS, "numberMisscheduled")]
+    counted.append(put("agent", "status", "updatedNumberScheduled", to=1))
+    assert reason(KEPT_OFF, *counted) == reason(KEPT_OFF, *counted, taints_wake=False) == ""
+    assert reason(*counted), "the taint has gone"
+    assert reason(*counted, taints_wake=False) == ""
+    half = [*counted, put("agent", "status", "currentNumberScheduled", to=2)]
+    assert reason(KEPT_OFF, *half, taints_wake=False), "it was counted, and wrongly"
+
+
+@pytest.mark.parametrize(
+    "what", [each for each in RESTLESS if each not in ("a daemon status behind", "an update under way")]
+)
+def test_all_else_is_waited_for_all_the_same(what: str) -> None:
+    assert reason(RESTLESS[what], taints_wake=False)
