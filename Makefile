@@ -35,7 +35,7 @@ test: $(CHART_READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue"
 test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also under a fleet's load; ARGS="-k cluster"
 	@OARLOCK_TEST_REDIS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/redis/failover $(ARGS)
 
-test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver, built once; or OARLOCK_TEST_KUBECONFIG=FILE
+test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver: KUBEBUILDER_ASSETS=DIR, or built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)
 	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q --timeout 900 $(if $(OARLOCK_TEST_KUBECONFIG),,tests/realserver tests/chart/test_real_*.py) tests/cluster/acceptance $(ARGS)
 

@@ -25,6 +25,7 @@ from e2e_helpers import ROOT, environment, oarlock
 from e2e_kubectl import Kubectl, until
 from realserver.processes import Running
 from realserver.server import RealServer
+from realserver.versions import MAX_SURGE_SINCE
 
 from broker.embedded_redis import EmbeddedRedis
 
@@ -81,6 +82,13 @@ class Stage:
         """`oarlock nodes ARGUMENTS`."""
         done = oarlock("nodes", *arguments, "--kubeconfig", str(self.kubeconfig))
         assert done.returncode == 0, done.stderr
+
+
+def need_surge(stage: Stage) -> None:
+    """Skip where a server is too old to keep a DaemonSet's maxSurge. The embedded one always does."""
+    if not stage.embedded and stage.version < MAX_SURGE_SINCE:
+        has, first = (".".join(map(str, each)) for each in (stage.version, MAX_SURGE_SINCE))
+        pytest.skip(f"a server of {has} drops a DaemonSet's maxSurge: {first} keeps it")
 
 
 with_own_server = pytest.mark.skipif(

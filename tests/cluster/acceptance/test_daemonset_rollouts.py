@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from e2e_kubectl import HASH, NEVER_READY, NODES, WAIT_S, Kubectl, Obj, daemonset, hashes, node_of, rolling, uids, until
 from e2e_states import on_own, pods_of, revisions, settled, status
-from stages import Stage, beyond_upstream
+from stages import Stage, beyond_upstream, need_surge
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 
@@ -67,8 +67,7 @@ def test_26_5_6_rolling_update_one_node_after_the_other(kubectl: Kubectl) -> Non
 
 def test_26_5_8_surge_never_leaves_a_node_without(kubectl: Kubectl, cluster: Stage) -> None:
     """The part without failures: one pod a node and version, no node without a ready one, two versions at most."""
-    if cluster.version < (1, 22):
-        pytest.skip(f"a server {cluster.version[0]}.{cluster.version[1]} has no maxSurge for DaemonSets: 1.22 has")
+    need_surge(cluster)
     kubectl.apply(daemonset(updateStrategy=rolling(maxSurge="20%", maxUnavailable=0)))
     settled(kubectl, NODES)
     seen: Counter[str] = Counter()

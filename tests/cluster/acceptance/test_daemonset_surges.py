@@ -17,7 +17,7 @@ import pytest
 from e2e_kubectl import HASH, NEVER_READY, PATIENCE, Kubectl, Obj, daemonset, hashes, node_of, rolling, until
 from e2e_states import on_own, pods_of, settled
 from following import Following, following
-from stages import Stage
+from stages import Stage, need_surge
 
 from cluster.client import Client, PatchType
 from cluster.config import load
@@ -30,8 +30,7 @@ FINISHED = ("Failed", "Succeeded")
 
 @pytest.fixture
 def surging(cluster: Stage) -> Stage:
-    if cluster.version < (1, 22):
-        pytest.skip(f"a server {cluster.version[0]}.{cluster.version[1]} has no maxSurge for DaemonSets: 1.22 has")
+    need_surge(cluster)
     return cluster
 
 
