@@ -116,6 +116,7 @@ def test_upstream_is_given_flags_that_it_knows(
     manager.write_text(f"#!/bin/sh\necho Kubernetes v{version}\n")
     manager.chmod(0o755)
     monkeypatch.setenv("OARLOCK_KUBERNETES_BIN", str(tmp_path))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.syspath_prepend(Path(__file__).parents[1])
     started: list[list[str]] = []
 

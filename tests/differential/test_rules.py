@@ -33,6 +33,7 @@ def test_they_are_of_the_programs_that_are_given(tmp_path: Path, monkeypatch: py
         (tmp_path / name).write_text(f"#!/bin/sh\necho Kubernetes v{version}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("OARLOCK_KUBERNETES_BIN", str(tmp_path))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     rules = upstream_rules()
     assert rules == Rules(Version(1, 35, 1), Version(1, 36, 2))
     plan = Plan(1, (0,), 200, 1, tmp_path)

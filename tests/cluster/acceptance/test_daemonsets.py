@@ -183,7 +183,7 @@ def test_a_pod_that_has_ended_is_replaced(
     kubectl: Kubectl, cluster: Stage, node: str, phase: str, finalizer: bool
 ) -> None:
     if phase == "Succeeded":
-        beyond_upstream("replacing a pod that has succeeded came about 1.26", (1, 26), cluster.version)
+        beyond_upstream("replacing a pod that has succeeded came with 1.27", (1, 27), cluster.version)
     kubectl.apply(daemonset(pod=on_own(kubectl)))
     (pod,) = settled(kubectl, 1)
     name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
@@ -201,7 +201,7 @@ def test_a_pod_that_has_ended_is_replaced(
 
 
 def test_26_4_11_a_quota_and_the_status_tells(kubectl: Kubectl, cluster: Stage) -> None:
-    beyond_upstream("a status after a failed create came about 1.31", (1, 31), cluster.version)
+    beyond_upstream("a status after a failed create came with 1.27", (1, 27), cluster.version)
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}
     kubectl.apply(quota)
     until(lambda: kubectl.json("get", "quota", "q").get("status", {}).get("hard"), 30, "the quota is known")
