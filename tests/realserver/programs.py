@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from realserver.building import VERSION, build
+from realserver.building import TARGETS, VERSION, build
 from realserver.debian import Packages
 from realserver.given import given
 from realserver.telling import CannotObtain, tell
@@ -23,7 +23,7 @@ from realserver.versions import Version, asked, parse
 
 PACKAGED = {"etcd": "etcd-server", "kubectl": "kubernetes-client"}
 """program -> the binary package it is in"""
-BUILT = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+BUILT = tuple(TARGETS)
 PROGRAMS = (*PACKAGED, *BUILT)
 ROOM_BYTES = 6 << 30
 """Free disk that a build needs."""
