@@ -22,6 +22,7 @@ from cluster.embedded.errors import ApiError
 from cluster.embedded.faults import fault_from
 from cluster.embedded.kubeconfig import write_kubeconfig
 from cluster.embedded.nodes import NodeSettings
+from cluster.embedded.nodes.images import UNPULLABLE, compiled
 from cluster.embedded.server import CannotListen, EmbeddedCluster, Settings
 from cluster.embedded.watch import Pace
 
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--ready-ms", type=float, default=0.0, help="how long a simulated pod takes to become ready")
     add("--ready-jitter-ms", type=float, default=0.0, help="up to so much longer")
     add("--terminate-ms", type=float, default=0.0, help="how long a simulated pod takes to end")
+    add("--unpullable", default=UNPULLABLE, help="images that cannot be pulled; '': none (default: %(default)s)")
     add("--audit-log", type=Path, help="append an audit event for every write")
     add("--audit-full", action="store_true", help="request and response of every kind, not only of pods")
     add("--audit-reads", action="store_true", help="record reads too")
@@ -63,6 +65,10 @@ def _settings(args: argparse.Namespace) -> Settings:
     for name in ("nodes", "pods_per_node", "ready_ms", "ready_jitter_ms", "terminate_ms"):
         if getattr(args, name) < 0:
             raise ValueError(f"--{name.replace('_', '-')} must not be negative")
+    try:
+        unpullable = compiled(args.unpullable)
+    except ValueError as error:
+        raise ValueError(f"--unpullable: {error}") from None
     nodes = NodeSettings(
         nodes=args.nodes,
         pods_per_node=args.pods_per_node,
@@ -70,6 +76,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         ready_jitter_ms=args.ready_jitter_ms,
         terminate_ms=args.terminate_ms,
         seed=args.seed,
+        unpullable=unpullable,
     )
     try:
         faults = tuple(fault_from(orjson.loads(text)) for text in args.fault)

@@ -134,6 +134,9 @@ def test_run_without_an_owner_of_pods_has_nothing_to_do(tmp_path: Path) -> None:
         pytest.param(["up", "--nodes", "0"], "--nodes", id="no nodes"),
         pytest.param(["up", "--workers", "many"], "--workers", id="a word for a number"),
         pytest.param(["up", "--api-port", "70000"], "--api-port", id="no such port"),
+        pytest.param(
+            ["up", "--unpullable", "*"], "--unpullable: '*' is not a regular expression (nothing to repeat", id="regex"
+        ),
         pytest.param(["up", "--frobnicate"], "--frobnicate", id="unknown option"),
         pytest.param(["frobnicate"], "frobnicate", id="unknown command"),
         pytest.param(["run", "--workers", "1"], "give 2 or more, or --no-chaos", id="a kill with one worker"),

@@ -101,6 +101,7 @@ def test_input_that_cannot_be_used(tmp_path: Path) -> None:
         ("--kubeconfig", str(nowhere)): "no API server answers at http://127.0.0.1:9",
         ("--kubeconfig", str(tmp_path / "none")): "none",
         ("--kubeconfig", str(nowhere), "--prefix", "A_"): "A_0",
+        ("--kubeconfig", str(nowhere), "--unpullable", "("): "--unpullable: '(' is not a regular expression",
         (): "--kubeconfig",
     }
     for arguments, told in cases.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import time
 from typing import Any, Final
@@ -20,6 +21,7 @@ from workers.cli import logs
 from workers.cli.node_text import check_name
 from workers.cli.options import check_kubeconfig, log_format_option, verbose_option
 from workers.cli.problems import InputProblem, NotDone, say
+from workers.cli.unpullable_option import unpullable_option
 
 _LOOK_S: Final = 0.05
 _READY_WITHIN_S: Final = 60.0
@@ -47,6 +49,7 @@ _TELL_AFTER_S: Final = 1.0
 @click.option("--ready-ms", type=click.FloatRange(0), default=0.0, help="How long a pod takes to become ready.")
 @click.option("--ready-jitter-ms", type=click.FloatRange(0), default=0.0, help="Up to so much longer.")
 @click.option("--terminate-ms", type=click.FloatRange(0), default=0.0, help="How long a pod takes to end.")
+@unpullable_option
 @click.option(
     "--gone-node-ms",
     type=click.FloatRange(0),
@@ -75,6 +78,7 @@ def nodes_run(
     ready_ms: float,
     ready_jitter_ms: float,
     terminate_ms: float,
+    unpullable: re.Pattern[str] | None,
     gone_node_ms: float,
     heartbeat_s: float,
     seed: int,
@@ -103,6 +107,7 @@ def nodes_run(
         prefix=prefix,
         schedules=schedule,
         lifecycle=lifecycle,
+        unpullable=unpullable,
     )
     uvloop.run(_run(config, settings, removing))
     return 0

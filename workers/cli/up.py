@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from workers.cli import logs
 from workers.cli.options import log_format_option, verbose_option
 from workers.cli.problems import InputProblem, NotDone, say
 from workers.cli.shard_options import check_workers, shards_option
+from workers.cli.unpullable_option import unpullable_option
 from workers.up.checks import Item, check
 from workers.up.documents import read_all
 from workers.up.start import NotStarted, Options, Up
@@ -89,6 +91,7 @@ def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) 
 )
 @size_options()
 @input_options
+@unpullable_option
 @click.option("--faults", is_flag=True, help="Open the API server's endpoint for faults on demand (/_oarlock/).")
 @shards_option
 @verbose_option
@@ -103,6 +106,7 @@ def up(
     filenames: tuple[str, ...],
     namespace: str,
     skip_unknown: bool,
+    unpullable: re.Pattern[str] | None,
     faults: bool,
     shards: int | None,
     verbose: int,
@@ -116,7 +120,13 @@ def up(
     items = checked_items(filenames, namespace, skip_unknown)
     if workers:
         check_workers(workers, shards, None)
-    options = Options(nodes, workers, ingestors, api_port, redis_port, faults=faults, shards=shards or 1, metrics=True)
+    options = Options(
+        *(nodes, workers, ingestors, api_port, redis_port),
+        unpullable=unpullable.pattern if unpullable else "",
+        faults=faults,
+        shards=shards or 1,
+        metrics=True,
+    )
     logs.set_up(verbose, log_format, least=logging.WARNING)
     try:
         state = StateDir.take(state_dir)

@@ -19,6 +19,7 @@ from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
 from broker.redis_binary import NoRedisBinary
 from broker.values import BrokerUnreachable
 from cluster import config
+from cluster.embedded.nodes.images import UNPULLABLE
 from workers.metrics.bind_address import BACKLOG, FD_VARIABLE, url
 from workers.shards import names, share
 from workers.up.applying import NotApplied, apply
@@ -48,6 +49,7 @@ class Options:
     ready_ms: float = 500.0
     """How long a simulated pod takes to become ready; a random part of as much again comes on top."""
     terminate_ms: float = 300.0
+    unpullable: str = UNPULLABLE
     faults: bool = False
     """Open the API server's endpoint for faults on demand."""
     shards: int = 1
@@ -163,6 +165,7 @@ class Up:
             *("--nodes", str(options.nodes), "--state-dir", str(state.root), "--audit-log", str(state.audit_log)),
             *("--pods-per-node", str(options.pods_per_node), "--terminate-ms", str(options.terminate_ms)),
             *("--ready-ms", str(options.ready_ms), "--ready-jitter-ms", str(options.ready_ms)),
+            *("--unpullable", options.unpullable),
             *(["--admin"] if options.faults else []),
         ]
         child = Child(Program("api", "api", command), state.logs)

@@ -30,7 +30,10 @@ class Actions:
 
 @dataclass(slots=True, eq=False)
 class KnownPod:
-    """What the kubelet knows of one pod. `ready_ms` is the moment it becomes ready, None if not foreseen."""
+    """What the kubelet knows of one pod. `ready_ms` is the moment it becomes ready, None if not foreseen.
+
+    `looks`: how often it was not started for want of an image; `look_ms`: the moment of the next look at it.
+    """
 
     obj: Obj
     started: bool = False
@@ -38,3 +41,5 @@ class KnownPod:
     ready_ms: float | None = None
     end_ms: float | None = None
     over: bool = False
+    looks: int = 0
+    look_ms: float = 0.0

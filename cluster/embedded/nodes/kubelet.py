@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from cluster.embedded.nodes import podstatus
 from cluster.embedded.nodes.addresses import host_ip, pod_ips
+from cluster.embedded.nodes.images import pause_ms, unpullable, waiting
 from cluster.embedded.nodes.knownpod import Actions, Do, KnownPod
 from cluster.embedded.nodes.lifecycle import readiness
 from cluster.embedded.nodes.scheduler import ref_of
@@ -96,6 +97,9 @@ class Kubelet:
             self.fail(uid, "Failed" if reason in ("", "true") else reason)
         elif known.started:
             self._review_readiness(uid, known, now_ms)
+        elif known.looks and not unpullable(pod, self._settings.unpullable):
+            known.look_ms = now_ms  # it has been given other images
+            self._timers.add(now_ms, (Do.START, uid))
 
     def pod_gone(self, uid: str) -> None:
         known = self._pods.pop(uid, None)
@@ -181,19 +185,31 @@ class Kubelet:
 
     def _start(self, uid: str, known: KnownPod, actions: Actions, now_ms: float, at: str) -> None:
         node = self._nodes.get(known.obj["spec"]["nodeName"])
-        if node is None or known.started:
+        if node is None or known.started or now_ms < known.look_ms:
             return
         reason = annotation(node, REJECT)
         if reason is not None:
             self._reject(known, "Rejected" if reason in ("", "true") else reason, actions, at)
             return
+        pod_ip = (known.obj.get("status") or {}).get("podIP") or next(self._ips)
+        if images := unpullable(known.obj, self._settings.unpullable):
+            why = {name: waiting(image, known.looks) for name, image in images.items()}
+            actions.statuses.append((ref_of(known.obj), podstatus.pending(known.obj, why, pod_ip, host_ip(node), at)))
+            self._look_again(uid, known, now_ms)
+            return
         known.started = True
         self._foresee_ready(known, now_ms)
         known.ready = self._may_be_ready(known, now_ms)
-        status = podstatus.running(known.obj, next(self._ips), host_ip(node), at, ready=known.ready)
+        status = podstatus.running(known.obj, pod_ip, host_ip(node), at, ready=known.ready)
         actions.statuses.append((ref_of(known.obj), status))
         if known.ready_ms is not None and known.ready_ms > now_ms:
             self._timers.add(known.ready_ms, (Do.READY, uid))
+
+    def _look_again(self, uid: str, known: KnownPod, now_ms: float) -> None:
+        """The images of a pod could not be pulled."""
+        known.look_ms = now_ms + pause_ms(known.looks)
+        known.looks += 1
+        self._timers.add(known.look_ms, (Do.START, uid))
 
     def _reject(self, known: KnownPod, reason: str, actions: Actions, at: str) -> None:
         """Refuse to run a pod (upstream: pkg/kubelet/kubelet.go, rejectPod)."""
@@ -238,22 +254,12 @@ class Kubelet:
         actions.removals.append(ref)
 
     def _lose(self, known: KnownPod, actions: Actions, at: str) -> None:
-        """A pod on a node that is gone is given up (upstream: pkg/controller/podgc, gcOrphaned)."""
+        """A pod on a node that is gone is given up."""
         if known.obj["spec"]["nodeName"] in self._nodes:
             return
         ref = ref_of(known.obj)
         if not known.over:
-            status = podstatus.ended(known.obj, "Failed", "", "", at)
-            status["conditions"].append(
-                {
-                    "type": "DisruptionTarget",
-                    "status": "True",
-                    "reason": "DeletionByPodGC",
-                    "message": "PodGC: node no longer exists",
-                    "lastTransitionTime": at,
-                }
-            )
-            actions.statuses.append((ref, status))
+            actions.statuses.append((ref, podstatus.given_up(known.obj, at)))
             known.over = True
         actions.removals.append(ref)
 

@@ -1,10 +1,11 @@
-"""The status a kubelet reports for a simulated pod. Pure.
+"""The status a kubelet reports for a simulated pod. Pure; `at` is the time of day as RFC 3339.
 
 Upstream: pkg/kubelet/kubelet_pods.go and pkg/kubelet/status/generate.go (conditions and their reasons).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 Obj = dict[str, Any]
@@ -13,23 +14,46 @@ _NOT_READY: Final = "ContainersNotReady"
 
 
 def running(pod: Obj, pod_ip: str, host_ip: str, at: str, *, ready: bool) -> Obj:
-    """A pod whose containers were started at `at` (RFC 3339); ready or not yet."""
+    """A pod whose containers were started at `at`; ready or not yet."""
     spec, uid = pod["spec"], pod["metadata"]["uid"]
     names = [container["name"] for container in spec.get("containers") or ()]
     status: Obj = {
         "phase": "Running",
         "conditions": [_condition("Initialized", at), *readiness(names, at, ready=ready)],
-        "hostIP": host_ip,
-        "hostIPs": [{"ip": host_ip}],
-        "podIP": host_ip if spec.get("hostNetwork") else pod_ip,
-        "podIPs": [{"ip": host_ip if spec.get("hostNetwork") else pod_ip}],
+        **_addresses(spec, pod_ip, host_ip),
         "startTime": at,
         "containerStatuses": [_running(c, uid, at, ready=ready) for c in spec.get("containers") or ()],
     }
     if init_containers := spec.get("initContainers"):
+        status["initContainerStatuses"] = [_initialized(c, uid, at) for c in init_containers]
+    return status
+
+
+def pending(pod: Obj, waiting: Mapping[str, Obj], pod_ip: str, host_ip: str, at: str) -> Obj:
+    """A pod of which some containers wait: name of each -> reason and message. All wait for an init container."""
+    spec, uid = pod["spec"], pod["metadata"]["uid"]
+    containers, inits = spec.get("containers") or (), spec.get("initContainers") or ()
+    incomplete = [container["name"] for container in inits if container["name"] in waiting]
+    if incomplete:
+        waiting = {**{container["name"]: {"reason": "PodInitializing"} for container in containers}, **waiting}
+        message = f"containers with incomplete status: [{' '.join(incomplete)}]"
+        initialized = _condition("Initialized", at, "ContainersNotInitialized", message)
+    else:
+        initialized = _condition("Initialized", at)
+    unready = [container["name"] for container in containers if container["name"] in waiting]
+    status: Obj = {
+        "phase": "Pending",
+        "conditions": [initialized, *readiness(unready, at, ready=False)],
+        **_addresses(spec, pod_ip, host_ip),
+        "startTime": (pod.get("status") or {}).get("startTime", at),
+        "containerStatuses": [
+            _waiting(c, waiting[c["name"]]) if c["name"] in waiting else _running(c, uid, at, ready=True)
+            for c in containers
+        ],
+    }
+    if inits:
         status["initContainerStatuses"] = [
-            _running(c, uid, at, ready=True) if c.get("restartPolicy") == "Always" else _completed(c, uid, at)
-            for c in init_containers
+            _waiting(c, waiting[c["name"]]) if c["name"] in waiting else _initialized(c, uid, at) for c in inits
         ]
     return status
 
@@ -86,6 +110,26 @@ def ended(pod: Obj, phase: str, reason: str, message: str, at: str) -> Obj:
     return status
 
 
+def given_up(pod: Obj, at: str) -> Obj:
+    """A pod whose node is gone (upstream: pkg/controller/podgc, gcOrphaned)."""
+    status = ended(pod, "Failed", "", "", at)
+    status["conditions"].append(
+        {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByPodGC",
+            "message": "PodGC: node no longer exists",
+            "lastTransitionTime": at,
+        }
+    )
+    return status
+
+
+def _addresses(spec: Obj, pod_ip: str, host_ip: str) -> Obj:
+    ip = host_ip if spec.get("hostNetwork") else pod_ip
+    return {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}], "podIP": ip, "podIPs": [{"ip": ip}]}
+
+
 def _condition(type_: str, at: str, reason: str = "", message: str = "") -> Obj:
     condition: Obj = {"type": type_, "status": "False" if reason else "True", "lastTransitionTime": at}
     if reason:
@@ -114,6 +158,26 @@ def _running(container: Obj, uid: str, at: str, *, ready: bool) -> Obj:
         "started": True,
         "state": {"running": {"startedAt": at}},
     }
+
+
+def _waiting(container: Obj, why: Obj) -> Obj:
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "restartCount": 0,
+        "lastState": {},
+        "ready": False,
+        "started": False,
+        "state": {"waiting": why},
+    }
+
+
+def _initialized(container: Obj, uid: str, at: str) -> Obj:
+    """An init container that the others need not wait for: a sidecar runs, any other has ended."""
+    if container.get("restartPolicy") == "Always":
+        return _running(container, uid, at, ready=True)
+    return _completed(container, uid, at)
 
 
 def _completed(container: Obj, uid: str, at: str) -> Obj:

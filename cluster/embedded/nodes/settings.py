@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
+
+from cluster.embedded.nodes.images import UNPULLABLE
 
 Obj = dict[str, Any]
 
@@ -24,6 +27,8 @@ class NodeSettings:
 
     `schedules`: pods without a node are given one. `lifecycle`: taints follow from the state of nodes, NoExecute taints
     evict, pods of nodes that are gone are given up. Switch off what somebody else does on this server.
+
+    `unpullable` is looked for in the image of each container: where it is found the pod never starts. None: nowhere.
     """
 
     nodes: int = 5
@@ -37,6 +42,7 @@ class NodeSettings:
     prefix: str = "node-"
     schedules: bool = True
     lifecycle: bool = True
+    unpullable: re.Pattern[str] | None = re.compile(UNPULLABLE)
 
 
 def annotation(obj: Obj, name: str) -> str | None:

@@ -91,6 +91,7 @@ def test_a_port_in_use_is_one_line() -> None:
         (("--port", "70000"), "--port 70000 is not a port"),
         (("--fault", "{"), "--fault is not JSON"),
         (("--fault", '{"action":"explode"}'), "is not one of"),
+        (("--unpullable", "("), "--unpullable: '(' is not a regular expression"),
         (("--tls-cert-file", "x"), "go together"),
         (("--tls-cert-file", "/none", "--tls-key-file", "/none"), "No such file"),
         (("--audit-log", "/none/such/file"), "No such file"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -487,3 +488,108 @@ def test_the_shorter_patience_holds() -> None:
     evictions.node_changed(tainted(TAINT, other), [patient], 500)
     assert [ref.uid for ref in evictions.due(1500)] == ["u"]
     assert evictions.due(1e9) == []
+
+
+BACK_OFF_S = [10, 20, 40, 80, 160, 300, 300]
+
+
+def why(status: Obj) -> list[str]:
+    """Of each container: its reason for waiting, or what else it does."""
+    found = []
+    for container in (*status.get("initContainerStatuses", ()), *status["containerStatuses"]):
+        ((state, details),) = container["state"].items()
+        found.append(details["reason"] if state == "waiting" else state)
+    return found
+
+
+def test_an_image_that_cannot_be_pulled() -> None:
+    k = kubelet()
+    before = pod(containers=[{"name": "c", "image": "foo:non-existent"}])
+    k.pod_changed(before, 0)
+    now_ms = 0.0
+    addresses = set()
+    for pause_s in BACK_OFF_S:
+        failed = only(k.due(now_ms, AT))
+        assert (failed["phase"], why(failed)) == ("Pending", ["ErrImagePull"])
+        assert conditions(failed) == {"Initialized": "True", "Ready": "False", "ContainersReady": "False"}
+        k.pod_changed(before := applied(before, failed), now_ms)
+        assert k.due(now_ms + 999, AT) == Actions()
+        backing_off = only(k.due(now_ms + 1000, AT))
+        (container,) = backing_off["containerStatuses"]
+        assert container["state"]["waiting"] == {
+            "reason": "ImagePullBackOff",
+            "message": 'Back-off pulling image "foo:non-existent"',
+        }
+        assert (container["ready"], container["started"], container["imageID"]) == (False, False, "")
+        k.pod_changed(before := applied(before, backing_off), now_ms + 1000)
+        now_ms += 1000 + pause_s * 1000
+        assert k.due(now_ms - 1, AT) == Actions()
+        addresses |= {failed["podIP"], backing_off["podIP"]}
+    assert len(addresses) == 1
+
+
+IMAGES: list[tuple[Obj, str, list[str]]] = [
+    ({}, "webserver:404", ["ErrImagePull"]),
+    ({}, "gcr.io/google_samples/gb-redisslave:nonexistent", ["ErrImagePull"]),
+    ({}, "gcr.io/webserver:4040", ["running"]),
+    ({"unpullable": None}, "foo:non-existent", ["running"]),
+    ({"unpullable": re.compile("^bad/")}, "foo:non-existent", ["running"]),
+    ({"unpullable": re.compile("^bad/")}, "bad/x:1", ["ErrImagePull"]),
+]
+
+
+@pytest.mark.parametrize(("settings", "image", "states"), IMAGES)
+def test_which_images_cannot_be_pulled(settings: Obj, image: str, states: list[str]) -> None:
+    k = kubelet(**settings)
+    k.pod_changed(pod(containers=[{"name": "c", "image": image}]), 0)
+    assert why(only(k.due(0, AT))) == states
+
+
+BAD = "foo:non-existent"
+SEVERAL: list[tuple[list[str], list[str], list[str], str]] = [
+    ([], [BAD, "i"], ["ErrImagePull", "running"], "True"),
+    ([BAD], ["i", BAD], ["ErrImagePull", "PodInitializing", "ErrImagePull"], "False"),
+    (["i"], [BAD], ["terminated", "ErrImagePull"], "True"),
+]
+
+
+@pytest.mark.parametrize(("inits", "images", "states", "initialized"), SEVERAL)
+def test_one_image_of_several(inits: list[str], images: list[str], states: list[str], initialized: str) -> None:
+    k = kubelet()
+    containers = [{"name": f"c{n}", "image": image} for n, image in enumerate(images)]
+    init = [{"name": f"i{n}", "image": image} for n, image in enumerate(inits)]
+    k.pod_changed(pod(containers=containers, initContainers=init), 0)
+    status = only(k.due(0, AT))
+    assert (why(status), status["phase"], conditions(status)["Initialized"]) == (states, "Pending", initialized)
+
+
+def test_a_pod_that_is_given_another_image_starts_at_once() -> None:
+    k = kubelet()
+    before = pod(containers=[{"name": "c", "image": BAD}])
+    k.pod_changed(before, 0)
+    waits = applied(before, only(k.due(0, AT)))
+    k.pod_changed(waits, 1)
+    k.pod_changed(waits | {"spec": {**waits["spec"], "containers": [{"name": "c", "image": "i"}]}}, 500)
+    status = only(k.due(500, AT))
+    assert (why(status), conditions(status)["Ready"]) == (["running"], "True")
+    assert k.due(1e9, AT) == Actions(), "it starts once"
+
+
+def test_a_pod_without_its_image_is_looked_at_once_a_pause_whatever_its_node_does() -> None:
+    k = kubelet()
+    k.pod_changed(pod(containers=[{"name": "c", "image": BAD}]), 0)
+    k.due(0, AT)
+    k.node_gone("n", 100)
+    k.node_changed(NODE, 200)
+    assert k.due(999, AT) == Actions()
+    assert why(only(k.due(1000, AT))) == ["ImagePullBackOff"]
+
+
+def test_a_pod_without_its_image_ends_and_fails_as_any() -> None:
+    k = kubelet()
+    k.pod_changed(pod(containers=[{"name": "c", "image": BAD}]), 0)
+    k.due(0, AT)
+    k.pod_changed(leaving(containers=[{"name": "c", "image": BAD}]), 1)
+    actions = k.due(1, AT)
+    assert ([ref.uid for ref in actions.removals], actions.statuses) == (["u"], [])
+    assert k.due(1e9, AT) == Actions()

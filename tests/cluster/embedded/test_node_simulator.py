@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from embedded_world import add, store_with
 
+from cluster.embedded.deletion import DeleteOptions
 from cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
 from cluster.embedded.nodes.podapi import PodRef, merged_status
 from cluster.embedded.store import Store
@@ -130,6 +131,27 @@ def test_ready_after_a_delay() -> None:
     ready = [c for c in world.pod("p")["status"]["conditions"] if c["type"] == "Ready"]
     assert ready[0]["status"] == "True"
     assert "reason" not in ready[0]
+
+
+def test_a_pod_whose_image_cannot_be_pulled_stays_pending() -> None:
+    world = World()
+    add(world.store, "Pod", "p", spec={"containers": [{"name": "c", "image": "foo:non-existent"}]})
+    world.settle()
+    seen = []
+    for after_s in (0, 1, 10, 1):
+        world.settle(after_s)
+        status = world.pod("p")["status"]
+        seen.append((status["phase"], status["containerStatuses"][0]["state"]["waiting"]["reason"]))
+    assert seen == [("Pending", "ErrImagePull"), ("Pending", "ImagePullBackOff")] * 2
+    assert {c["type"]: c["status"] for c in world.pod("p")["status"]["conditions"]} == {
+        "PodScheduled": "True",
+        "Initialized": "True",
+        "Ready": "False",
+        "ContainersReady": "False",
+    }
+    world.store.delete("Pod", "default", "p", DeleteOptions())
+    world.settle()
+    assert world.pod("p") == {}
 
 
 def test_pods_fail_on_request_and_free_their_place() -> None:
