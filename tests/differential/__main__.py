@@ -12,11 +12,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from realserver.beside import Broken
 from realserver.server import NotStarted
 from realserver.telling import CannotObtain
 
 from differential.campaign import Plan, run
-from differential.sides import SideBroken
 
 
 def main(arguments: list[str]) -> int:
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
             plan.show()
             return 0
         return run(plan)
-    except (SideBroken, NotStarted, CannotObtain) as error:
+    except (Broken, NotStarted, CannotObtain) as error:
         print(f"differential: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

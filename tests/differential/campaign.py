@@ -63,7 +63,7 @@ def upstream_rules() -> Rules:
 
 
 def run(plan: Plan) -> int:
-    """Exit code. Raises SideBroken, NotStarted, CannotObtain."""
+    """Exit code. Raises Broken, NotStarted, CannotObtain."""
     began_s = time.monotonic()
     rules = upstream_rules()
     with ExitStack() as ending:
@@ -118,7 +118,7 @@ async def _play_all(plan: Plan, sides: Mapping[SideName, Side], rules: Rules) ->
 
 
 async def _watch(sides: Mapping[SideName, Side], outcomes: list[Outcome], count: int) -> None:
-    """Says how far it is, until it is cancelled. Raises SideBroken."""
+    """Says how far it is, until it is cancelled. Raises Broken."""
     began_s = told_s = time.monotonic()
     while True:
         await asyncio.sleep(0.2)

@@ -115,6 +115,7 @@ class RealServer:
             "--port=0",
             "--secure-port=0",
             f"--service-account-private-key-file={self._key}",
+            f"--root-ca-file={self._authority}",
             "--concurrent-gc-syncs=5",
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
