@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 CHART_READY := $(VENV)/.chart
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-redis test-cluster chart diff-kcm check chaos bench release clean
+.PHONY: help setup run test test-redis test-cluster test-conformance chart diff-kcm check chaos bench release clean
 
 help: ## list the commands
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "oarlock needs Python >= 3.11: make PYTHON=/path/to/python3.11"; exit 2; }
@@ -38,6 +38,9 @@ test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also und
 test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver: KUBEBUILDER_ASSETS=DIR, or built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)
 	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q --timeout 900 $(if $(OARLOCK_TEST_KUBECONFIG),,tests/realserver tests/chart/test_real_*.py) tests/cluster/acceptance $(ARGS)
+
+test-conformance: $(READY) ## upstream's own e2e.test, built once, with a fleet in its manager's place; FLAGS="--kind Deployment"
+	@PYTHONPATH=tests $(BIN)/python -m conformance $(FLAGS)
 
 diff-kcm: $(READY) ## the same scenarios beside upstream's manager, compared; SCENARIOS=300 SEED=1 FLAGS="--only 7"
 	@PYTHONPATH=tests $(BIN)/python -m differential --scenarios $(or $(SCENARIOS),20) --seed $(or $(SEED),1) $(FLAGS)
