@@ -8,6 +8,7 @@ be; 2: it could not be begun.
 from __future__ import annotations
 
 import argparse
+import shutil
 import signal
 import sys
 import tempfile
@@ -36,19 +37,26 @@ def main(arguments: list[str]) -> int:
     kinds = ", ".join(f"'{kind}'" for kind in LEAST)
     parser.add_argument("--kind", choices=LEAST, action="append", metavar="KIND", help=f"{kinds}; may be repeated")
     parser.add_argument("--within", type=float, default=900.0, metavar="S", help="end the suite after it (default 900)")
-    parser.add_argument("--evidence", type=Path, help="folder for logs and reports (default: a new one)")
+    parser.add_argument(
+        "--evidence", type=Path, help="folder for logs and reports (default: a new one, kept if all is not well)"
+    )
     said = parser.parse_args(arguments)
     evidence = said.evidence or Path(tempfile.mkdtemp(prefix="oarlock-conformance-"))
     for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has them ignored
         signal.signal(number, signal.default_int_handler)
     try:
-        return _judge(said.kind or KINDS, evidence.resolve(), said.within)
+        code = _judge(said.kind or KINDS, evidence.resolve(), said.within)
     except (Broken, NotStarted, CannotObtain) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("conformance: stopped", file=sys.stderr)
         return 130
+    if said.evidence is None and code == 0:
+        shutil.rmtree(evidence)
+    else:
+        print(f"logs and reports: {evidence}")
+    return code
 
 
 def _judge(kinds: Sequence[str], evidence: Path, limit_s: float) -> int:
@@ -62,7 +70,7 @@ def _judge(kinds: Sequence[str], evidence: Path, limit_s: float) -> int:
     problems += table.others_failed(texts, results)
     problems += [f"{row.text}: {row.result}" for row in rows if not row.ok]
     print(table.drawn(rows))
-    print(f"in {time.monotonic() - began_s:.0f} s; logs and reports: {evidence}")
+    print(f"in {time.monotonic() - began_s:.0f} s")
     for problem in problems:
         print(f"NOT AS IT HAS TO BE: {problem}")
     return 1 if problems else 0

@@ -15,7 +15,7 @@ KINDS = ("ReplicaSet", "ReplicationController", "Daemon set")
 """What is run if nothing else is asked for."""
 
 _HTTP = "asks each pod over HTTP for its name; simulated nodes run no containers"
-_PRIVATE = f"{_HTTP}; the suite itself leaves it out where the cloud has no private registry of its own"
+_PRIVATE = f"{_HTTP}; and wants a private registry, without which the suite itself leaves it out"
 NOT_PLAYED = {
     "ReplicaSet should serve a basic image on each replica with a public image": _HTTP,
     "ReplicaSet should serve a basic image on each replica with a private image": _PRIVATE,

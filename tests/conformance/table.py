@@ -9,6 +9,7 @@ from conformance.cases import NOT_PLAYED, SIG, called
 from conformance.results import Result
 
 NOT_RUN = "not run"
+_REASON_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +66,4 @@ def drawn(table: Sequence[Row]) -> str:
 def _reason(message: str) -> str:
     """The first lines of a failure that tell something, as one; the place in the source that leads them is left out."""
     lines = [line.strip() for line in message.splitlines() if line.strip() and not line.strip().startswith("/")]
-    return " ".join(lines)[:300]
+    return " ".join(lines)[:_REASON_MAX]
