@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
     kinds = ", ".join(f"'{kind}'" for kind in LEAST)
     parser.add_argument("--kind", choices=LEAST, action="append", metavar="KIND", help=f"{kinds}; may be repeated")
-    parser.add_argument("--within", type=float, default=900.0, metavar="S", help="end the suite after it (default 900)")
+    parser.add_argument("--within", type=float, default=840.0, metavar="S", help="end the suite after it (default 840)")
     parser.add_argument(
         "--evidence", type=Path, help="folder for logs and reports (default: a new one, kept if all is not well)"
     )
@@ -47,11 +47,11 @@ def main(arguments: list[str]) -> int:
     try:
         code = _judge(said.kind or KINDS, evidence.resolve(), said.within)
     except (Broken, NotStarted, CannotObtain) as error:
-        print(f"conformance: {error}", file=sys.stderr)
-        return 2
+        tell(str(error))
+        code = 2
     except KeyboardInterrupt:
-        print("conformance: stopped", file=sys.stderr)
-        return 130
+        tell("stopped")
+        code = 130
     if said.evidence is None and code == 0:
         shutil.rmtree(evidence)
     else:
