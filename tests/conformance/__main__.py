@@ -2,7 +2,7 @@
 
 etcd, kube-apiserver, upstream's scheduler, its controller manager with all but our controllers, simulated nodes and a
 fleet. Exit 0: every case passed but those that are listed as not played; 1: not so, or fewer cases than there have to
-be; 2: it could not be begun.
+be; 2: it could not be begun, or the cluster broke under it.
 """
 
 from __future__ import annotations

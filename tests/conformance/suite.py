@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,7 +38,7 @@ class Suite:
 
     def texts(self) -> list[str]:
         """The full text of every case, in the order of its report. Raises Broken."""
-        reports = self._folder / "listing"
+        reports = self._emptied("listing")
         told = self._said(self._dry, "--provider=skeleton", "--host=http://127.0.0.1:1", f"--report-dir={reports}")
         found = list(self._read(reports))
         if not found:
@@ -47,12 +48,12 @@ class Suite:
     def run(
         self, texts: Sequence[str], kubeconfig: Path, *, limit_s: float, check: Callable[[], None]
     ) -> dict[str, Result]:
-        """Run these cases; results by full text, also of what was not asked for.
+        """Run these cases; results by full text, also of what was not asked for, and of `e2e.test` itself if it failed.
 
         `check` is called again and again meanwhile. After `limit_s` it is told to end, so that the results are of those
         that it has come to. Raises Broken, and what `check` raises.
         """
-        reports = self._folder / "reports"
+        reports = self._emptied("reports")
         running = Running(
             [
                 self._program,
@@ -71,7 +72,10 @@ class Suite:
             self._wait(running, limit_s, check)
         finally:
             running.kill()
-        return self._read(reports)
+        found, code = self._read(reports), running.process.returncode
+        if code and all(result.outcome != "failed" for result in found.values()):
+            found["e2e.test"] = Result("failed", 0.0, f"it ended with code {code}: {running.told(1)}")
+        return found
 
     def _wait(self, running: Running, limit_s: float, check: Callable[[], None]) -> None:
         began_s = told_s = time.monotonic()
@@ -89,6 +93,12 @@ class Suite:
             elif now_s - told_s > _TELL_S:
                 told_s = now_s
                 tell(f"{now_s - began_s:.0f} s, at: {_last_step(running.log)}")
+
+    def _emptied(self, name: str) -> Path:
+        """A folder for reports, without those of an earlier run."""
+        folder = self._folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        return folder
 
     def _read(self, reports: Path) -> dict[str, Result]:
         found: dict[str, Result] = {}

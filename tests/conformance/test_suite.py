@@ -33,8 +33,10 @@ def report(*_):
     lines = ['<testcase name="%s" time="1">%s</testcase>' % line for line in zip(cases, inside)]
     (reports / "junit_01.xml").write_text("<testsuite>%s</testsuite>" % "".join(lines))
     sys.exit(0)
-if "{hangs}" and not dry:
-    signal.signal(signal.SIGINT, report if "{hangs}" == "politely" else signal.SIG_IGN)
+if "{ends}" == "crashes" and not dry:
+    sys.exit("panic: a nil map")
+if "{ends}" and not dry:
+    signal.signal(signal.SIGINT, report if "{ends}" == "politely" else signal.SIG_IGN)
     print("STEP: waiting", flush=True)
     time.sleep(600)
 report()
@@ -43,10 +45,10 @@ GINKGO_1, GINKGO_2 = ("-ginkgo.noColor", "--ginkgo.dryRun"), ("-ginkgo.no-color"
 A, B = f"{SIG}ReplicaSet should a (1)  [Conformance]", f"{SIG}ReplicaSet should a (1)  [Conformance] too"
 
 
-def stand_in(folder: Path, cases: list[str], hangs: str = "", flags: tuple[str, str] = GINKGO_1) -> Suite:
+def stand_in(folder: Path, cases: list[str], ends: str = "", flags: tuple[str, str] = GINKGO_1) -> Suite:
     folder.mkdir(exist_ok=True)
     program = folder / "e2e.test"
-    text = STAND_IN.format(python=sys.executable, help=flags[0], dry=flags[1], cases=cases, hangs=hangs)
+    text = STAND_IN.format(python=sys.executable, help=flags[0], dry=flags[1], cases=cases, ends=ends)
     program.write_text(text)
     program.chmod(0o755)
     return Suite(program, folder / "out")
@@ -86,6 +88,12 @@ def test_a_suite_that_does_not_end_when_told_to(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(Broken, match="did not end when told to:\nSTEP: waiting"):
         run(stand_in(tmp_path, [A], "for ever"), tmp_path, [A], limit_s=0.1, waits=True)
     assert not started[0].alive
+
+
+def test_a_suite_that_crashes_has_no_results_and_those_of_an_earlier_run_do_not_count(tmp_path: Path) -> None:
+    assert run(stand_in(tmp_path, [A]), tmp_path, [A])[A].outcome == "passed"
+    found = run(stand_in(tmp_path, [A], "crashes"), tmp_path, [A])
+    assert found == {"e2e.test": Result("failed", 0.0, "it ended with code 1: panic: a nil map")}
 
 
 def test_it_is_ended_when_the_cluster_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
