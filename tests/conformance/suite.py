@@ -53,7 +53,8 @@ class Suite:
         `check` is called again and again meanwhile. After `limit_s` it is told to end, so that the results are of those
         that it has come to. Raises Broken, and what `check` raises.
         """
-        reports = self._emptied("reports")
+        reports, log = self._emptied("reports"), self._folder / "e2e.log"
+        log.unlink(missing_ok=True)
         running = Running(
             [
                 self._program,
@@ -66,13 +67,14 @@ class Suite:
                 "--minStartupPods=0",
                 "--system-pods-startup-timeout=1m",
             ],
-            self._folder / "e2e.log",
+            log,
         )
         try:
             self._wait(running, limit_s, check)
         finally:
             running.kill()
-        found, code = self._read(reports), running.process.returncode
+        found = self._read(reports) or results.read_progress(log.read_text(errors="replace"))
+        code = running.process.returncode
         if code and all(result.outcome != "failed" for result in found.values()):
             found["e2e.test"] = Result("failed", 0.0, f"it ended with code {code}: {running.told(1)}")
         return found
@@ -85,7 +87,7 @@ class Suite:
             now_s = time.monotonic()
             if now_s - began_s > limit_s:
                 tell(f"not done within {limit_s:g} s: it is ended")
-                running.process.send_signal(signal.SIGINT)  # it writes its report then
+                running.process.send_signal(signal.SIGINT)  # it cleans up, and Ginkgo 2 writes its report
                 try:
                     running.process.wait(_END_LIMIT_S)
                 except subprocess.TimeoutExpired:

@@ -8,7 +8,7 @@ import pytest
 
 from conformance import table
 from conformance.cases import KINDS, LEAST, NOT_PLAYED, SIG, absent, called, of_kinds
-from conformance.results import Result, read
+from conformance.results import Result, read, read_progress
 
 DOCS = Path(__file__).parents[2] / "docs" / "conformance.md"
 SERVE = "[sig-apps] ReplicaSet should serve a basic image on each replica with a public image  [Conformance]"
@@ -86,6 +86,15 @@ def test_a_report(report: str) -> None:
     assert (found[ROLL].outcome, found[ROLL].took_s) == ("failed", 7.0)
     (row,) = table.rows([ROLL], found)
     assert (row.ok, row.why) == (False, "Expected <int>: 1")
+
+
+def test_the_output_of_a_suite_that_wrote_no_report() -> None:
+    output = (
+        f'STEP: x\n•{{"msg":"PASSED {ADOPT}","total":2,"completed":1,"skipped":3,"failed":0}}\n'
+        f'{{"msg":"FAILED {ROLL}","total":2,"completed":1,"skipped":3,"failed":1,"failures":["{ROLL}"]}}\n'
+        f'STEP: y\n{{"msg":"Test Suite completed","total":2,"completed":1}}\n'
+    )
+    assert read_progress(output) == {ADOPT: Result("passed", 0.0), ROLL: Result("failed", 0.0, "see e2e.log")}
 
 
 def test_no_report() -> None:
