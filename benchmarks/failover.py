@@ -124,7 +124,7 @@ def _pending(tree: Tree, key: str) -> int:
     """Announced creates without an answer."""
     fields = [word for pair in tree.redis.hgetall(tree.keys.expect(_QUEUE, key)).items() for word in pair]
     record = Record.parse(fields)
-    return len(record.pending_creates) if record is not None else 0
+    return len(record.creates) if record is not None else 0
 
 
 def _report(kills: Sequence[Kill], attempts: int, over_creations: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Version of the scripts' meaning. It is part of their text: another version is another epoch."""
 
 

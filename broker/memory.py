@@ -19,7 +19,7 @@ from broker.memory_state import (
     split,
 )
 from broker.values import (
-    BACK_OFF,
+    NOTES,
     Batch,
     Borne,
     Cached,
@@ -32,6 +32,7 @@ from broker.values import (
     Idle,
     Ingested,
     LoadSpec,
+    Open,
 )
 
 
@@ -129,10 +130,8 @@ class MemoryBroker:
                 objects = state.objects.get((resource, memory_cache.generation(state, resource)), {})
                 if namespace + name in objects:
                     borne.append(Borne(entry.target, objects[namespace + name].cached))
-            if entry.verb == BACK_OFF:
-                fields[entry.field] = entry.detail
-            else:
-                fields[entry.field] = f"pending since_ms={now}" + (f" {entry.detail}" if entry.detail else "")
+            known = record.fields.get(entry.field, "") if record is not None else ""
+            fields[entry.field] = entry.detail if entry.verb in NOTES else _pending(entry, known, now)
         if borne:
             return borne
         state.leases[f"{claim.queue}:{claim.key}"] = now + lease_ms
@@ -140,7 +139,7 @@ class MemoryBroker:
             record = q.records.setdefault(claim.key, ExpectHash({}, now + RECORD_TTL_MS))
             record.fields |= fields
             state.keep_record(claim.queue, claim.key, 0, now)
-            if any(entry.verb != BACK_OFF for entry in entries):
+            if any(entry.verb not in NOTES for entry in entries):
                 q.unsettled[claim.key] = now
         return []
 
@@ -266,3 +265,13 @@ class MemoryBroker:
 def _cap(entries: dict[str, int], at: int) -> None:
     for name, when in entries.items():
         entries[name] = min(when, at)
+
+
+def _pending(entry: Entry, known: str, now: int) -> str:
+    """The text of an announced write. ``known``: what its entry says so far."""
+    since_ms, tries = now, 1
+    if known.startswith("pending ") and (entry.verb == "create" or entry.detail in known):
+        before = Open.parse(known)
+        since_ms, tries = before.since_ms or now, before.tries + 1
+    text = f"pending since_ms={since_ms} sent_ms={now} tries={tries}"
+    return f"{text} {entry.detail}" if entry.detail else text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from broker import memory_cache, memory_changes
-from broker.memory_state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, newer
+from broker.memory_state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, is_open, newer, timed
 from broker.values import NO_OTHERS, Batch, Cached, Claim, Idle, LoadSpec, Record, Watermark
 
 OBJECT_BYTES = 300
@@ -86,11 +86,12 @@ def claim(
                 nonce,
                 owner.cached if owner is not None else None,
                 first[1],
-                _held_record(state, spec.queue, key, limits.hold_ms, now),
+                _timed_record(state, spec.queue, key, limits.hold_ms, now),
                 _waiting_needs(state, spec.queue, key),
                 key in q.unsettled,
                 q.crashes.get(key, 0),
                 dict(others) or NO_OTHERS,
+                now,
             )
         )
     if queued > len(found):
@@ -98,21 +99,27 @@ def claim(
     return Batch(spec.queue, claims, watermarks, mirrors)
 
 
-def _held_record(state: EpochState, queue: str, key: str, hold_ms: int, now: int) -> Record | None:
-    """The record as its claimer reads it. Names left in it may still be created by an earlier holder: they are held."""
+def _timed_record(state: EpochState, queue: str, key: str, hold_ms: int, now: int) -> Record | None:
+    """The record as its claimer reads it: what was sent before this claim may land for ``hold_ms`` from now."""
     record = state.queue(queue).record(key, now)
     if record is None:
         return None
     tick = now if state.tick is None else state.tick
     jumped = not 0 <= now - tick <= CLOCK_JUMP_MS or (state.no_reclaim_until and now < state.no_reclaim_until + hold_ms)
+    until = f"until_ms={now + hold_ms}"
     for name, value in list(record.fields.items()):
-        if not jumped and name.startswith("hold ") and int(value.removeprefix("until_ms=")) <= now:
-            del record.fields[name]
-    for name in [name for name in record.fields if name.startswith("create ")]:
-        record.fields["hold" + name.removeprefix("create")] = f"until_ms={now + hold_ms}"
-    if not record.fields:
-        del state.queue(queue).records[key]
-        return None
+        if not is_open(name, value):
+            continue
+        head, until_ms = timed(value)
+        if until_ms is not None and until_ms <= now and not jumped:
+            record.fields[name] = f"{head}over"
+        elif until_ms is not None and until_ms > now + hold_ms:
+            record.fields[name] = head + until
+        elif until_ms is None and not value.endswith("over"):
+            record.fields[name] = until if name.startswith("reserved ") else f"{value} {until}"
+            if name.startswith("create "):
+                hint = "".join(f"{word} " for word in value.split() if word.startswith("node="))
+                record.fields["reserved" + name.removeprefix("create")] = hint + until
     state.keep_record(queue, key, 0, now)
     return Record.parse([text for pair in record.fields.items() for text in pair])
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from broker.memory_state import RECORD_TTL_MS, EpochState, ExpectHash, newer
+from broker.memory_state import CLOCK_JUMP_MS, RECORD_TTL_MS, EpochState, ExpectHash, is_open, newer, timed
 from broker.values import Finish, Verdict
 
 
@@ -28,13 +29,13 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
         dirty = q.state.pop(key, "") == "running+"
         q.crashes.pop(key, None)
         settled = _settle(state, turn, now)
-        unanswered = _unanswered(state, queue, key, now)
-        if settled and not unanswered:
+        open_writes = _open_writes(state, queue, key, now)
+        if settled and open_writes == _OpenWrites():
             q.unsettled.pop(key, None)
         if dirty:
             state.append(queue, key)
             added += 1
-        if turn.verdict is Verdict.RETRY or unanswered:
+        if turn.verdict is Verdict.RETRY or open_writes.at_once:
             delay: int | None = max(state.back_off_ms(queue, key, now), turn.delay_ms or 0)
         else:
             q.failures.pop(key, None)
@@ -44,6 +45,8 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
         again = [change.value for change in turn.changes if change.op == "again" and turn.verdict is not Verdict.GONE]
         if again:
             added += state.add_after(queue, key, int(again[-1]), now)
+        if open_writes.wait_ms is not None:
+            added += state.add_after(queue, key, open_writes.wait_ms, now)
         state.keep_record(queue, key, delay or 0, now)
         reply.append(q.failures.get(key, 0))
     state.wake(added, now)
@@ -79,13 +82,21 @@ def _settle(state: EpochState, turn: Finish, now: int) -> bool:
     return settled
 
 
-def _unanswered(state: EpochState, queue: str, key: str, now: int) -> bool:
-    """Whether a write is still pending. A record with nothing but its owner is dropped."""
+class _OpenWrites(NamedTuple):
+    """Of a record: whether a write is open whose time has not begun or is over; ms until the first time ends."""
+
+    at_once: bool = False
+    wait_ms: int | None = None
+
+
+def _open_writes(state: EpochState, queue: str, key: str, now: int) -> _OpenWrites:
+    """What is open still. A record with nothing but its owner is dropped."""
     record = state.queue(queue).record(key, now)
     if record is None:
-        return False
-    if any(value.startswith("pending ") and not name.startswith("backoff ") for name, value in record.fields.items()):
-        return True
+        return _OpenWrites()
     if set(record.fields) == {"owner"}:
         del state.queue(queue).records[key]
-    return False
+    times = [timed(value)[1] for name, value in record.fields.items() if is_open(name, value)]
+    first = min((until_ms for until_ms in times if until_ms is not None), default=None)
+    wait_ms = None if first is None else first - now if first > now else CLOCK_JUMP_MS
+    return _OpenWrites(None in times, wait_ms)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from broker.values import BACK_OFF, Cached
+from broker.values import BACK_OFF, NOTES, Cached
 
 RECORD_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000
@@ -46,6 +46,19 @@ class ExpectHash:
     def backs_off(self) -> bool:
         """Whether it has a back-off."""
         return any(name.startswith(f"{BACK_OFF} ") for name in self.fields)
+
+
+def is_open(field_name: str, value: str) -> bool:
+    """Whether a field of a record is a write without an answer, or a name that one sent earlier may take."""
+    verb = field_name.partition(" ")[0]
+    return verb == "reserved" or (value.startswith("pending ") and verb not in NOTES)
+
+
+def timed(value: str) -> tuple[str, int | None]:
+    """A value up to the time at its end, and that; None where it has none."""
+    head, _, until_ms = value.rpartition("until_ms=")
+    has_time = head + until_ms != value and until_ms.isascii() and until_ms.isdigit()
+    return (head, int(until_ms)) if has_time else (value, None)
 
 
 @dataclass(slots=True)

@@ -172,8 +172,9 @@ class RedisBroker:
                 unsettled != b"",
                 crashes,
                 dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
+                now_ms,
             )
-            for key, owner, children, record, needs, unsettled, crashes, _ in reply[4:]
+            for key, owner, children, record, needs, unsettled, crashes, _, now_ms in reply[4:]
         ]
         mirrors = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
         return Batch(queue, claims, watermarks, mirrors, [each[7] for each in reply[4:]])

@@ -7,7 +7,7 @@ what a worker holds: only it can be recorded against or finished.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
@@ -75,6 +75,34 @@ class Delta(NamedTuple):
     gone: Sequence[str] = ()
 
 
+class Open(NamedTuple):
+    """What is known of a write that was announced and has no answer that proves anything. Times are of Redis's clock.
+
+    ``since_ms``: when it was announced first; ``sent_ms``: when last; ``tries``: how often. ``over``: whatever was sent
+    has landed by now or never will, so a look at the API settles it.
+    """
+
+    since_ms: int = 0
+    sent_ms: int = 0
+    tries: int = 1
+    over: bool = False
+
+    @classmethod
+    def parse(cls, value: str) -> Open:
+        """Of "pending since_ms=.. sent_ms=.. tries=.. [until_ms=.. | over] ..."; what is no number counts as absent."""
+        facts = _facts(value)
+        since_ms = _whole(facts.get("since_ms", ""))
+        return cls(
+            since_ms,
+            _whole(facts.get("sent_ms", "")) or since_ms,
+            _whole(facts.get("tries", "")) or 1,
+            "over" in value.split(),
+        )
+
+
+NOT_OPEN = Open()
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedDelete:
     """A delete announced: "resource/name", the uid and rv it means, and whether its answer is known."""
@@ -83,66 +111,100 @@ class RecordedDelete:
     uid: str
     rv: str
     answered: bool
+    open: Open = NOT_OPEN
 
     @property
     def field(self) -> str:
         return f"delete {self.target}"
 
 
+BACK_OFF = "backoff"
+"""Verb of an entry that is stored as given, by node: announced with the delete it follows from, and never pending."""
+
+REST = "rest"
+"""Verb of an entry that is stored as given: the name of a failed pod that we delete, not to be used at once."""
+
+NOTES = (BACK_OFF, REST)
+"""Verbs of entries that are no writes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """The expectation hash of a key. Targets are "resource/name".
 
-    ``hints``: what was said beside a pending create, by its target. ``back_offs``: text by node.
+    ``creates``: pending ones. ``reserved``: names that a create sent earlier may still take, and whether that time is
+    over. ``blocked``: uid of a foreign bearer by name. ``passed``: names passed over, and until when (Redis's clock).
+    ``rests``: by name, "uid=.." of the failed pod or "until_ms=..". ``hints``: "node=.." of creates and reserved names.
+    ``back_offs``: text by node. ``said``: the last answer to a write that proved nothing.
     """
 
     owner_uid: str
-    pending_creates: tuple[str, ...] = ()
+    creates: dict[str, Open] = field(default_factory=dict)
     deletes: tuple[RecordedDelete, ...] = ()
     pending_others: tuple[tuple[str, str], ...] = ()
-    held: frozenset[str] = frozenset()
+    reserved: dict[str, bool] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
+    passed: dict[str, int] = field(default_factory=dict)
+    rests: dict[str, str] = field(default_factory=dict)
     hints: dict[str, str] = field(default_factory=dict)
     back_offs: dict[str, str] = field(default_factory=dict)
+    said: str = ""
 
     @property
-    def pending(self) -> bool:
-        """Whether any announced write is still unanswered."""
-        return bool(self.pending_creates or self.pending_others) or any(not d.answered for d in self.deletes)
+    def unanswered(self) -> int:
+        """How many announced writes have no answer."""
+        return len(self.creates) + len(self.pending_others) + sum(not each.answered for each in self.deletes)
 
     @classmethod
     def parse(cls, fields: Sequence[bytes | str]) -> Record | None:
         """Read HGETALL's flat answer; None where there is no record."""
         if not fields:
             return None
-        owner, creates, deletes, others = "", [], [], []
-        held, blocked, hints, back_offs = set(), {}, {}, {}
         texts = [each.decode() if isinstance(each, bytes) else each for each in fields]
+        read, deletes, others = cls(""), [], []
+        facts: dict[str, str] = {}
+        texts_by_verb = {REST: read.rests, BACK_OFF: read.back_offs}
         for name, value in zip(texts[::2], texts[1::2], strict=True):
             verb, _, target = name.partition(" ")
-            if name == "owner":
-                owner = value
-            elif verb == "hold":
-                held.add(target)
-            elif verb == "blocked":
-                blocked[target] = _facts(value).get("uid", "")
-            elif verb == "delete":
-                facts, answered = _facts(value), not value.startswith("pending")
-                deletes.append(RecordedDelete(target, facts.get("uid", ""), facts.get("rv", ""), answered))
+            if verb in ("owner", "said"):
+                facts[verb] = value
             elif verb == "create":
-                creates.append(target)
-                hint = value.split(" ", 2)[2:]  # after "pending since_ms=.."
-                if hint:
-                    hints[target] = hint[0]
-            elif verb == BACK_OFF:
-                back_offs[target] = value
+                read.creates[target] = Open.parse(value)
+                read.hints.update(_hints(target, value))
+            elif verb == "delete":
+                deletes.append(_delete(target, value))
+            elif verb == "reserved":
+                read.reserved[target] = "over" in value.split()
+                read.hints.update(_hints(target, value))
+            elif verb == "blocked":
+                read.blocked[target] = _facts(value).get("uid", "")
+            elif verb == "passed":
+                read.passed[target] = _whole(_facts(value).get("until_ms", ""))
+            elif verb in texts_by_verb:
+                texts_by_verb[verb][target] = value
             else:
                 others.append((verb, target))
-        return cls(owner, tuple(creates), tuple(deletes), tuple(others), frozenset(held), blocked, hints, back_offs)
+        return replace(
+            read,
+            owner_uid=facts.get("owner", ""),
+            deletes=tuple(deletes),
+            pending_others=tuple(others),
+            said=facts.get("said", ""),
+        )
 
 
-BACK_OFF = "backoff"
-"""Verb of an entry that is stored as given, by node: announced with the delete it follows from, and never pending."""
+def _hints(target: str, value: str) -> list[tuple[str, str]]:
+    return [(target, word) for word in value.split() if word.startswith("node=")]
+
+
+def _delete(target: str, value: str) -> RecordedDelete:
+    facts, answered = _facts(value), not value.startswith("pending")
+    opened = NOT_OPEN if answered else Open.parse(value)
+    return RecordedDelete(target, facts.get("uid", ""), facts.get("rv", ""), answered, opened)
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
 
 
 def _facts(value: str) -> dict[str, str]:
@@ -169,6 +231,8 @@ class Claim(NamedTuple):
     crashes: int
     others: Mapping[str, list[Cached]] = NO_OTHERS
     """Children of the further resources that the LoadSpec names, each of them present."""
+    now_ms: int = 0
+    """Redis's clock at the claim: for times that the record names."""
     refusal: str = ""
     """Why what was read is not to be believed; said by whoever checked it, never by the broker. Then no turn begins."""
 
@@ -256,8 +320,8 @@ class Finish:
 class Entry(NamedTuple):
     """A write to be announced: verb, "resource/name", and for deletes the uid and rv meant.
 
-    ``hint``: for a create, words kept beside it ("node=n1") for whoever settles it. With the verb ``BACK_OFF``
-    ``target`` is a bare node name and ``hint`` all that is stored.
+    ``hint``: for a create, a word kept beside it and its name ("node=n1"). With a verb of ``NOTES`` it is all that is
+    stored; of ``BACK_OFF`` the ``target`` is a bare node name.
     """
 
     verb: str

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from controllers.claim import claim
 from controllers.flavour import REPLICASET, Flavour
 from controllers.model import Pod, ReplicaSet, controller_of
-from controllers.plan import Plan, Snapshot, Surroundings
+from controllers.plan import Plan, Snapshot, Surroundings, Unanswered
 from controllers.podstate import active_pods, is_finished
 from controllers.ranking import age_ratios, victims
 from controllers.related import related_pods, siblings_of
@@ -25,11 +25,11 @@ def snapshot(
     around: Surroundings,
     *,
     satisfied: bool,
-    held: frozenset[str],
+    unanswered: Unanswered,
     blocked: frozenset[str],
 ) -> Snapshot:
     """What `decide` is made from; nothing of what is around matters."""
-    return Snapshot(owner, pods, satisfied=satisfied, held=held, blocked=blocked)
+    return Snapshot(owner, pods, satisfied=satisfied, unanswered=unanswered, blocked=blocked)
 
 
 def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Plan:
@@ -51,14 +51,14 @@ def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Pl
     create: tuple[str, ...] = ()
     delete: tuple[Pod, ...] = ()
     ratios: tuple[int, ...] = ()
-    held_back, wants_related = 0, False
+    wants_related = False
     if diff and snapshot.satisfied and not owner.deleting_ms:
         if diff > 0:
             delete, wants_related, ratios = _surplus(snapshot, claimed, diff, now_ms, flavour)
         elif owner.strict:
-            create, delete = _strict_refill(snapshot, claimed, -diff, flavour.burst)
+            create, delete = _strict_refill(snapshot, claimed, flavour.burst)
         else:
-            create, held_back = _standard_refill(snapshot, claimed, -diff, flavour.burst)
+            create = _standard_refill(snapshot, claimed, flavour.burst)
     return Plan(
         adopt=adopt,
         release=release,
@@ -68,7 +68,6 @@ def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Pl
         claimed=tuple(claimed),
         terminating=terminating,
         wants_related=wants_related,
-        held_back=held_back,
         age_ratios=ratios,
     )
 
@@ -91,46 +90,46 @@ def _is_owned(owner: ReplicaSet, pod: Pod) -> bool:
     return ref is not None and ref.uid == owner.uid
 
 
-def _standard_refill(snapshot: Snapshot, claimed: list[Pod], missing: int, burst: int) -> tuple[tuple[str, ...], int]:
-    """Names to create, and how many are withheld. Held names come first, for their create may land anyway; one
-    borne by a pod that does not count as ours (it ends, was let go, or is foreign) takes a place all the same,
-    for the create may land once that pod has gone.
+def _standard_refill(snapshot: Snapshot, claimed: list[Pod], burst: int) -> tuple[str, ...]:
+    """Names to create so that as many pods as wanted are active. Names that were refused are not taken."""
+    passed = snapshot.unanswered.passed
+    return tuple(_names(snapshot, len(claimed), {pod.name for pod in claimed}, passed)[:burst])
+
+
+def _strict_refill(snapshot: Snapshot, claimed: list[Pod], burst: int) -> tuple[tuple[str, ...], tuple[Pod, ...]]:
+    """Names to create so that as many pods as wanted exist, and finished pods to delete, which make room later.
+
+    Always the lowest free indices: two writers that see different pods must choose the same names. Those that were
+    refused come last, so that they keep no other from being sent.
     """
-    owner, held, blocked = snapshot.owner, snapshot.held, snapshot.blocked
-    borne = {pod.name for pod in snapshot.pods}
-    withheld = 0
-    if held:
-        ours = {pod.name for pod in claimed}
-        withheld = len(held & (borne | blocked) - ours)
-    count = min(missing - withheld, burst)
-    if count <= 0:
-        return (), min(missing, withheld)
+    unanswered = snapshot.unanswered
+    owned = [pod for pod in snapshot.pods if _is_owned(snapshot.owner, pod)]
+    finished = [pod for pod in owned if is_finished(pod) and not pod.deleting_ms and pod.uid not in unanswered.quiet]
+    existing = {pod.uid: pod.name for pod in chain(owned, claimed)}
+    names = _names(snapshot, len(existing), set(existing.values()), frozenset())[:burst]
+    return tuple(sorted(names, key=unanswered.passed.__contains__)), tuple(finished[:burst])
+
+
+def _names(snapshot: Snapshot, occupied: int, counted: set[str], passed: frozenset[str]) -> list[str]:
+    """Names to create: first those whose create may or may not have landed, then free ones, lowest first.
+
+    `occupied`: places taken by pods; `counted`: their names. A create without an answer takes a place, whoever else
+    bears its name: an ending or a foreign bearer goes, and then it may land. With more of them than places nothing is
+    sent, for what is under way might be too many.
+    """
+    owner, unanswered = snapshot.owner, snapshot.unanswered
+    maybe_new = unanswered.creates - counted if unanswered.creates else unanswered.creates
+    room = owner.replicas - occupied - len(maybe_new)
+    if room < 0:
+        return []
     slots = slots_of(owner.name, owner.uid)
-    names = slots.ordered(held - borne - blocked)[:count] if held else []
-    if len(names) < count:
-        names += islice(slots.free(borne | blocked | held), count - len(names))
-    return tuple(names), min(missing, withheld)
-
-
-def _strict_refill(
-    snapshot: Snapshot, claimed: list[Pod], missing: int, burst: int
-) -> tuple[tuple[str, ...], tuple[Pod, ...]]:
-    """Names to create or, as long as finished pods stand in the way, those to delete.
-
-    Always the lowest free indices, whatever is held: two writers that see different pods must choose the
-    same names.
-    """
-    owner = snapshot.owner
-    owned = [pod for pod in snapshot.pods if _is_owned(owner, pod)]
-    finished = [pod for pod in owned if is_finished(pod) and not pod.deleting_ms]
-    if finished:
-        return (), tuple(finished[:burst])
-    existing = {pod.uid for pod in chain(owned, claimed)}
-    count = min(missing, owner.replicas - len(existing), burst)
-    if count <= 0:
-        return (), ()
-    taken = {pod.name for pod in snapshot.pods} | snapshot.blocked
-    return tuple(islice(slots_of(owner.name, owner.uid).free(taken), count)), ()
+    borne = {pod.name for pod in snapshot.pods} | snapshot.blocked
+    again: list[str] = []
+    if maybe_new:
+        again = [
+            name for name in slots.ordered(maybe_new - borne - unanswered.quiet) if slots.index_of(name) is not None
+        ]
+    return again + list(islice(slots.free(borne | unanswered.creates | passed), room))
 
 
 def _surplus(
@@ -138,15 +137,27 @@ def _surplus(
 ) -> tuple[tuple[Pod, ...], bool, tuple[int, ...]]:
     """The victims, whether they cannot be chosen before related pods are known, and the ratios of their
     ages.
+
+    A pod that may have gone counts as gone; its delete is sent again only if enough pods stay without it.
     """
-    owner = snapshot.owner
+    owner, unanswered = snapshot.owner, snapshot.unanswered
+    again: list[Pod] = []
+    if unanswered.deletes:
+        staying = [pod for pod in claimed if pod.uid not in unanswered.deletes]
+        surplus -= len(claimed) - len(staying)
+        if surplus < 0:
+            return (), False, ()
+        again = [pod for pod in claimed if pod.uid in unanswered.deletes and pod.uid not in unanswered.quiet]
+        claimed = staying
     count = min(surplus, flavour.burst)
+    if not count:
+        return tuple(again[: flavour.burst]), False, ()
     if count >= len(claimed):
-        return tuple(claimed), False, ()  # all go: no order to find
+        return (*again, *claimed), False, ()  # all go: no order to find
     related: list[Pod] = []
     if flavour.colocates and controller_of(owner) is not None:
         if snapshot.siblings is None or snapshot.related is None:
             return (), True, ()
         related = related_pods(siblings_of(owner, snapshot.siblings), chain(snapshot.pods, snapshot.related))
     chosen = victims(claimed, count, related, now_ms)
-    return chosen, False, age_ratios(chosen, claimed, now_ms)
+    return (*again, *chosen), False, age_ratios(chosen, claimed, now_ms)

@@ -6,11 +6,11 @@ its UID and resourceVersion, so each can be repeated by whomever.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from broker.values import BACK_OFF, Borne, Change, Entry, Record
+from broker.values import BACK_OFF, REST, Borne, Change, Entry
 from cluster import outcome
 from cluster.answer import Answer
 from cluster.outcome import Outcome
@@ -29,7 +29,10 @@ Acting = Generator[Step, Any, None]
 
 
 def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledger) -> Acting:
-    """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last."""
+    """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last.
+
+    A create that was sent before is announced anew, for the time in which it may land begins anew.
+    """
     try:
         bodies = controller.pod_bodies(owner, plan.revision, plan.nodes)
     except TemplateError as error:
@@ -47,6 +50,7 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledg
             if borne:
                 block(owner, borne, ledger)
                 return
+            ledger.announced(writes)
             answers: list[Answer] = yield Send(writes, prepaid=True)
             failures = yield from created(owner, writes, answers, ledger)
         if grant.granted < pace.batch:
@@ -57,18 +61,9 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledg
 
 
 def _hint(plan: Plan, name: str) -> str:
-    """What whoever settles the create has to know to make the same pod again."""
+    """For people who read the record."""
     node = plan.nodes.get(name)
     return f"node={node}" if node else ""
-
-
-def hinted_nodes(record: Record) -> dict[str, str]:
-    """Node by pod name, of the pending creates in a record."""
-    return {
-        target.partition("/")[2]: hint.removeprefix("node=")
-        for target, hint in record.hints.items()
-        if hint.startswith("node=")
-    }
 
 
 def block(owner: Claimer, borne: Sequence[Borne], ledger: Ledger) -> None:
@@ -105,6 +100,8 @@ def created(
             failures, ledger.retry = failures + 1, True
         else:
             failures += 1
+            if result in (Outcome.REFUSED, Outcome.CONFLICT):
+                ledger.refused(write)
             ledger.failed(answer.message)
             ledger.events.append(events.create_failed(answer.message))
     if taken:
@@ -148,10 +145,13 @@ def pod_of(answer: Answer) -> Pod | None:
         return None
 
 
-def delete_pods(owner: Claimer, plan: Plan, versions: Mapping[str, str], ledger: Ledger) -> Acting:
+def delete_pods(
+    owner: Claimer, plan: Plan, versions: Mapping[str, str], again: Container[str], ledger: Ledger
+) -> Acting:
     """Delete the plan's victims all at once, each only if it is still the pod that was ranked.
 
-    One without a version was changed by its adoption in this very turn: it waits until the cache has read that.
+    ``again``: UIDs of those whose delete was sent before. One without a version was changed by its adoption in this
+    very turn: it waits until the cache has read that.
     """
     victims = [(name, uid) for name, uid in plan.delete if uid in versions]
     if not victims:
@@ -164,10 +164,11 @@ def delete_pods(owner: Claimer, plan: Plan, versions: Mapping[str, str], ledger:
     if writes:
         entries = [Entry("delete", write.target, write.uid, write.rv) for write in writes]
         entries += [Entry(BACK_OFF, node, hint=text) for node, text in _back_offs(plan, writes)]
+        entries += [Entry(REST, write.target, hint=f"uid={write.uid}") for write in writes if write.uid in plan.rests]
         yield Announce(owner.uid, tuple(entries))
         ledger.announced(writes)
         answers: list[Answer] = yield Send(writes, prepaid=True)
-        yield from deleted(writes, answers, ledger)
+        yield from deleted(writes, answers, again, ledger)
     if grant.granted < len(victims):
         ledger.again_in(grant.wait_ms)
 
@@ -183,8 +184,12 @@ def _back_offs(plan: Plan, deletes: Iterable[Write]) -> list[tuple[str, str]]:
     return [(node, text) for node, text in plan.back_offs if node in nodes]
 
 
-def deleted(writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger) -> Acting:
-    """Enter the answers to deletes."""
+def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container[str], ledger: Ledger) -> Acting:
+    """Enter the answers to deletes.
+
+    The refusal of one that was sent before says nothing of the earlier request. Only where the pod has changed can
+    neither take effect any more.
+    """
     conflicts = []
     for write, answer in zip(writes, answers, strict=True):
         result = outcome.of_delete(answer)
@@ -196,7 +201,7 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger) 
             if result is Outcome.DONE:
                 ledger.events.append(events.deleted(write.name))
             continue
-        ledger.sort(write, answer, result)
+        ledger.sort(write, answer, result, again=write.uid in again)
         if result is Outcome.NOT_SENT and answer.error == TOO_LATE:
             ledger.retry = True
         else:
@@ -209,9 +214,11 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger) 
         match outcome.of_delete_conflict(look, write.uid):
             case Outcome.GONE:
                 ledger.answered_delete(write)
-            case Outcome.CHANGED:  # not deleted for certain: rank again once the change has been read
-                ledger.settle(write)
+            case Outcome.CHANGED if (pod := pod_of(look)) is None or not pod.deleting_ms:
+                ledger.settle(write)  # not deleted for certain: rank again once the change has been read
                 ledger.need("pods", look.resource_version)
                 ledger.retry = True
+            case Outcome.CHANGED:
+                ledger.answered_delete(write)
             case _:
                 ledger.retry = True

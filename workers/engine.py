@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from broker.protocol import Broker
-from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict
+from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict, Watermark
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
 from controllers.status import reports_terminating
@@ -25,12 +24,13 @@ from workers.relaying import relay
 from workers.running_turn import RunningTurn
 from workers.settings import Settings
 from workers.signing_refusals import TurnRefused
-from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, Wake
+from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, View, Wake
 from workers.turn import turn
 from workers.write_window import WriteWindow
 
 WINDOW = 4
 """Bulk writes that turns have under way together, over those that are on the wire: 256, as one of them has at most."""
+UNKNOWN = Watermark("", 0)
 OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
@@ -62,7 +62,6 @@ class Engine:
             queue: TurnContext(
                 reports_terminating(CONTROLLERS[queue].flavour, settings.terminating_replicas),
                 settings.view_age_max_ms,
-                settings.drain_ms,
                 clock.wall_ms,
             )
             for queue in self.queues
@@ -122,10 +121,10 @@ class Engine:
         controller = CONTROLLERS[claim.queue]
         if any(not self._mirrors[name].version for name in controller.mirrors):
             raise ledger.failure(f"{' and '.join(controller.mirrors)} are not known yet")
-        ages_ms = {resource: mark.age_ms for resource, mark in batch.watermarks.items()}
-        nodes = self._mirrors["nodes"].objects if controller.mirrors else {}
-        context = self._contexts[claim.queue]
-        steps = turn(claim, ages_ms.get("pods", 0), controller, context, ledger, nodes, ages_ms.get("nodes", 0))
+        pods, nodes = batch.watermarks.get("pods", UNKNOWN), batch.watermarks.get("nodes", UNKNOWN)
+        all_nodes = self._mirrors["nodes"].objects if controller.mirrors else {}
+        view = View(pods.rv, pods.age_ms, all_nodes, nodes.age_ms)
+        steps = turn(claim, view, controller, self._contexts[claim.queue], ledger)
         return RunningTurn(claim, steps, ledger, self._clock.mono_ms(), self._deadline_ms, self)
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
@@ -146,15 +145,13 @@ class Engine:
             case Announce():
                 return self._announce(running, step.owner_uid, step.entries)
             case Send():
-                if running.queued or running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
+                if running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
                     self._announce(running, "", ())  # still ours? then the lease starts anew
                 return self._api.send(step.writes, running.deadline_ms, step.prepaid)
             case Read():
                 return self._api.read(step.resource, step.namespace, step.names)
             case Reserve():
-                room = self._window.reserve(running, step.wanted)
-                running.queued = isinstance(room, Future)
-                return room
+                return self._window.reserve(running, step.wanted)
             case Look():
                 return self._look(step)
             case ListLive():
@@ -198,7 +195,7 @@ class Engine:
     def _announce(self, running: RunningTurn, owner_uid: str, entries: Sequence[Entry]) -> list[Borne]:
         asked_ms, settings = self._clock.mono_ms(), self._settings
         borne = self._broker.record(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
-        running.deadline_ms, running.queued = asked_ms + settings.lease_ms - settings.send_margin_ms, False
+        running.deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
         return borne
 
     def _watch_transport(self, answers: Sequence[Answer]) -> None:

@@ -11,6 +11,13 @@ from cluster.outcome import Outcome
 from controllers.events import Event
 from workers.steps import TurnFailed, Write
 
+SAID_MAX = 300
+"""Characters kept of an answer."""
+PASSED_MAX = 8
+"""Names of an owner that are passed over at the same time."""
+REFUSED_MS = 30_000
+"""How long other names come before one that was refused for certain."""
+
 
 class Ledger:
     """Filled while the turn goes on; ``finish`` turns it into the one call that ends the turn.
@@ -29,10 +36,12 @@ class Ledger:
         self.error = ""
         self.retry = False
         self.followed = False
-        self.resending = False
         self.again_ms: int | None = None
         self.due_ms: int | None = None
         self.least_wait_ms = 0
+        self.open: set[str] = set()
+        self.said = self._said_before = ""
+        self._passed = 0
 
     def again_in(self, delay_ms: int) -> None:
         """Look again after ``delay_ms``; the earliest of several counts."""
@@ -52,12 +61,35 @@ class Ledger:
         if rv:
             self.changes.append(Change.need(resource, rv))
 
+    def open_since_before(self, said: str, fields: Iterable[str], passed: int) -> None:
+        """What earlier turns left open, and what was said of it. ``passed``: how many names are passed over."""
+        self.said = self._said_before = said
+        self.open.update(fields)
+        self._passed = passed
+
+    def refused(self, write: Write) -> None:
+        """The name was refused for certain: others come first for a while, or it would keep them from their turn."""
+        if self._passed < PASSED_MAX:
+            self._passed += 1
+            until_ms = self._claim.now_ms + REFUSED_MS
+            self.changes.append(Change.set(f"passed {write.target}", f"until_ms={until_ms}"))
+
+    @property
+    def standing(self) -> str:
+        """Why something is not done, as long as that is so: also in a turn that did not try it again."""
+        return self.error or (self.said if self.open or self._passed else "")
+
     def settle(self, write: Write) -> None:
         """The write has an answer: it is outstanding no longer."""
+        self._close(write)
         self.changes.append(Change.drop(f"{write.verb} {write.target}"))
+
+    def _close(self, write: Write) -> None:
+        self.open.discard(f"{write.verb} {write.target}")
 
     def answered_delete(self, write: Write) -> None:
         """Deleted, by us or not, but perhaps still to be seen in the cache: until then it must not count again."""
+        self._close(write)
         self.changes.append(Change.set(f"delete {write.target}", f"answered uid={write.uid} rv={write.rv}"))
 
     def deletes_seen(self, deletes: Iterable[RecordedDelete], present: set[str]) -> bool:
@@ -81,12 +113,17 @@ class Ledger:
         """The server asked for patience."""
         self.least_wait_ms = max(self.least_wait_ms, int(outcome.delay_s(answer) * 1000))
 
-    def sort(self, write: Write, answer: Answer, result: Outcome) -> None:
-        """Enter what is the same for every verb."""
+    def sort(self, write: Write, answer: Answer, result: Outcome, *, again: bool = False) -> None:
+        """Enter what is the same for every verb.
+
+        ``again``: an earlier request for the same may be under way, so that no refusal of this one is an answer.
+        """
         if result is Outcome.THROTTLED:
             self.throttled(answer)
-        open_still = result is Outcome.UNKNOWN or (self.resending and result in (Outcome.NOT_SENT, Outcome.THROTTLED))
-        if not open_still:  # else it stays pending: whoever has the key next sends it again
+        if result is Outcome.UNKNOWN:
+            self.open.add(f"{write.verb} {write.target}")
+            self.said = " ".join(f"{write.verb} {write.target}: {answer.message}".split())[:SAID_MAX]
+        elif not again:
             self.settle(write)
 
     def finish(self, verdict: Verdict | None = None) -> Finish:
@@ -94,13 +131,19 @@ class Ledger:
         claim = self._claim
         if verdict is None:
             verdict = Verdict.RETRY if self.retry else Verdict.OK
-        changes, due_ms = tuple(self.changes), self.due_ms
+        changes, due_ms = (*self.changes, *self._said_change()), self.due_ms
         if verdict is Verdict.RETRY:
             if due_ms is not None:
                 changes += (Change.again(max(due_ms, self.least_wait_ms)),)
             return Finish(claim.queue, claim.key, claim.nonce, verdict, self.least_wait_ms or None, changes)
         waits_ms = [ms for ms in (self.again_ms, due_ms) if ms is not None]
         return Finish(claim.queue, claim.key, claim.nonce, verdict, min(waits_ms, default=None), changes)
+
+    def _said_change(self) -> tuple[Change, ...]:
+        if self.open and self.said != self._said_before:
+            return (Change.set("said", self.said),)
+        over = self._said_before and not self.open and not self._passed
+        return (Change.drop("said"),) if over else ()
 
     def failure(self, reason: str) -> TurnFailed:
         """The turn ends here and is retried; what was settled so far stays settled."""

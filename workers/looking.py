@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import msgspec
@@ -21,11 +21,6 @@ Versions = Mapping[str, str]
 """uid -> resourceVersion of the pods a decision was made on."""
 
 
-def names(targets: Iterable[str]) -> frozenset[str]:
-    """The bare names of "pods/name" targets."""
-    return frozenset(target.partition("/")[2] for target in targets)
-
-
 def still_blocked(namespace: str, blocked: Mapping[str, str], ledger: Ledger) -> Generator[Step, Any, frozenset[str]]:
     """Of the names recorded as borne by foreign pods ("pods/name" -> uid), those whose pod is still there."""
     wanted = {f"{namespace}/{target.partition('/')[2]}": (target, uid) for target, uid in blocked.items()}
@@ -34,7 +29,7 @@ def still_blocked(namespace: str, blocked: Mapping[str, str], ledger: Ledger) ->
     for target, uid in wanted.values():
         if uid not in present:
             ledger.changes.append(Change.drop(f"blocked {target}"))
-    return names(target for target, uid in wanted.values() if uid in present)
+    return frozenset(target.partition("/")[2] for target, uid in wanted.values() if uid in present)
 
 
 def closer(

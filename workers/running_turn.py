@@ -32,8 +32,7 @@ class Carrier(Protocol):
 
 
 class RunningTurn:
-    """``begun_ms``: when, ``deadline_ms``: until when its claim may send. ``queued``: whether it has waited for room
-    since its last announcement.
+    """``begun_ms``: when, ``deadline_ms``: until when its claim may send.
 
     ``waits_for``: what ``advance`` could not go on without; None before the first and after the last.
     """
@@ -47,7 +46,6 @@ class RunningTurn:
         "claim",
         "deadline_ms",
         "ledger",
-        "queued",
         "waits_for",
     )
 
@@ -55,7 +53,6 @@ class RunningTurn:
         self, claim: Claim, steps: Turn, ledger: Ledger, begun_ms: int, deadline_ms: int, carrier: Carrier
     ) -> None:
         self.claim, self.ledger, self.begun_ms, self.deadline_ms = claim, ledger, begun_ms, deadline_ms
-        self.queued = False
         self._steps, self._carrier, self._over = steps, carrier, False
         self._step: Step | None = None
         self.waits_for: Future[Any] | None = None

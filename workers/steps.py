@@ -6,11 +6,12 @@ simulation stops between any two of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from broker.values import Entry, Finish
+from controllers.scheduling.model import Node
 from workers.late_status import LateStatus
 
 
@@ -106,6 +107,17 @@ Step = Announce | Reserve | Send | Read | ListLive | Look | Wake
 Turn = Generator[Step, Any, Finish]
 
 
+class View(NamedTuple):
+    """The cache at the claim: what that of the pods equals, ms since it and the nodes' were last confirmed, and all
+    nodes by name, for kinds that need them.
+    """
+
+    pods_rv: str = ""
+    pods_age_ms: int = 0
+    nodes: Mapping[str, Node] = {}
+    nodes_age_ms: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class TurnContext:
     """What turns of a process share: whether terminatingReplicas is written, the times, the wall clock, and whose
@@ -114,7 +126,6 @@ class TurnContext:
 
     reports_terminating: bool
     view_age_max_ms: int
-    hold_ms: int
     wall_ms: Callable[[], int]
     late: LateStatus = field(default_factory=LateStatus)
 

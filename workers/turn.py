@@ -1,7 +1,7 @@
-"""One turn over one key, on one screen: read, settle, decide, act, say so.
+"""One turn over one key, on one screen: read, decide, act, say so.
 
-The order is the protocol's: what an earlier holder left unanswered is written again before anything is decided; nothing
-is decided on a cache that has not passed our own writes; claims come before creates and deletes, the status after them.
+The order is the protocol's: nothing is decided on a cache that has not passed our own answered writes; those without an
+answer are counted both ways (``workers.open_writes``); claims come before creates and deletes, the status after them.
 """
 
 from __future__ import annotations
@@ -16,28 +16,24 @@ from controllers.model import Pod
 from controllers.plan import Plan, Surroundings
 from controllers.registry import RESOURCES, Controller
 from controllers.scheduling.model import Node
-from workers import acting, blob_memo, claiming, looking, revisions, settling
+from workers import acting, blob_memo, claiming, looking, open_writes, revisions
 from workers.ledger import Ledger
-from workers.steps import Send, Step, Turn, TurnContext, Write
+from workers.open_writes import OpenWrites
+from workers.steps import Send, Step, Turn, TurnContext, View, Write
 
 _NONE: frozenset[str] = frozenset()
-_NO_NODES: Mapping[str, Node] = {}
 _NO_BACK_OFFS: Mapping[str, str] = {}
 _NO_HISTORY = revisions.Current("", (), {})
 
 
 def turn(
     claim: Claim,
-    view_age_ms: int,
+    view: View,
     controller: Controller,
     ctx: TurnContext,
     ledger: Ledger,
-    nodes: Mapping[str, Node] = _NO_NODES,
-    nodes_age_ms: int = 0,
 ) -> Turn:
-    """Bring one owner a step closer to what it asks for. ``view_age_ms``: since the pods' cache was last confirmed.
-
-    ``nodes``: all there are, for kinds that mirror them; ``nodes_age_ms``: the same of them.
+    """Bring one owner a step closer to what it asks for. ``view``: how old what it reads may be.
 
     Raises TurnFailed for a turn that is to be retried, with what it settled; ClaimLost from a step ends it at once.
     """
@@ -50,32 +46,25 @@ def turn(
         return ledger.finish(Verdict.GONE)  # of a predecessor of the same name: its names and UIDs mean nothing here
     pods = blob_memo.PODS.decode(claim.children)
     current = _NO_HISTORY
-    if controller.history:  # before settling, for a pod made again bears the label of its revision
+    if controller.history:
         found = claim.others.get(revisions.RESOURCE, ())
         current = yield from revisions.construct(owner, found, pods, controller, claim, ledger)
-    if record is not None and record.pending:
-        yield from settling.settle(owner, record, pods, controller, current.hash, ledger)
-        if ledger.error:
-            raise ledger.failure(ledger.error)
-        ledger.again_in(0)
-        return ledger.finish()
-
-    nodes_old = nodes_age_ms > ctx.view_age_max_ms
-    snapshot = yield from _snapshot(owner, claim, pods, nodes, nodes_old, current, controller, ledger)
+    writes = yield from open_writes.resolve(owner, claim, pods, view.pods_rv, ledger)
+    nodes_old = view.nodes_age_ms > ctx.view_age_max_ms
+    snapshot = yield from _snapshot(owner, claim, pods, view.nodes, nodes_old, current, writes, controller, ledger)
     plan: Plan = controller.decide(snapshot, ctx.wall_ms())
     versions: looking.Versions = {}
     if plan.writes or plan.wants_related:
         snapshot, plan, versions = yield from looking.closer(
-            claim, snapshot, plan, controller, ctx, view_age_ms, ledger
+            claim, snapshot, plan, controller, ctx, view.pods_age_ms, ledger
         )
         if plan.adopt or plan.release:
             snapshot = yield from claiming.claim_pods(snapshot, plan, controller, ledger)
             plan = controller.decide(snapshot, ctx.wall_ms())
             adopted = snapshot.adopted or _NONE
             versions = {uid: rv for uid, rv in versions.items() if uid not in adopted}
-    yield from _act(owner, plan, versions, current, controller, ledger)
-    if plan.held_back:
-        ledger.due_in(ctx.hold_ms)
+    versions = {**versions, **writes.rvs} if writes.rvs else versions
+    yield from _act(owner, plan, versions, current, writes, controller, ledger)
     if plan.again_ms is not None:
         ledger.due_in(plan.again_ms)
     yield from _write_status(claim, owner, plan, controller, ctx, ledger)
@@ -91,20 +80,22 @@ def _snapshot(
     nodes: Mapping[str, Node],
     nodes_old: bool,
     current: revisions.Current,
+    writes: OpenWrites,
     controller: Controller,
     ledger: Ledger,
 ) -> Generator[Step, Any, Any]:
     """What is known, in the form the kind decides on; satisfied when all our answered writes have been read."""
     record, back_offs = claim.record, _NO_BACK_OFFS
-    satisfied, held, blocked = not claim.needs and not current.undecided, _NONE, _NONE
+    satisfied, blocked = not claim.needs and not current.undecided and writes.read, _NONE
     if record is not None:
-        present = {pod.uid for pod in pods if not pod.deleting_ms}
-        satisfied = ledger.deletes_seen(record.deletes, present) and satisfied
-        held, back_offs = looking.names(record.held), record.back_offs
+        if not claim.needs:  # else a pod that is not there may still have to come
+            present = {pod.uid for pod in pods if not pod.deleting_ms}
+            satisfied = ledger.deletes_seen(record.deletes, present) and satisfied
+        back_offs = record.back_offs
         if record.blocked and satisfied:  # the cache may not have come to the pod that bears the name
             blocked = yield from looking.still_blocked(owner.namespace, record.blocked, ledger)
     around = Surroundings(nodes, nodes_old, current.hash, current.old, back_offs)
-    return controller.snapshot(owner, pods, around, satisfied=satisfied, held=held, blocked=blocked)
+    return controller.snapshot(owner, pods, around, satisfied=satisfied, unanswered=writes.unanswered, blocked=blocked)
 
 
 def _act(
@@ -112,6 +103,7 @@ def _act(
     plan: Plan,
     versions: looking.Versions,
     current: revisions.Current,
+    writes: OpenWrites,
     controller: Controller,
     ledger: Ledger,
 ) -> Generator[Step, Any, None]:
@@ -122,7 +114,7 @@ def _act(
     if plan.create:
         yield from acting.create_pods(owner, plan, controller, ledger)
     if plan.delete:
-        yield from acting.delete_pods(owner, plan, versions, ledger)
+        yield from acting.delete_pods(owner, plan, versions, writes.rvs, ledger)
     if plan.error:
         ledger.failed(plan.error)
     if plan.prune and not ledger.error:
@@ -140,7 +132,7 @@ def _write_status(
     if plan.invalid:
         return ledger.finish()  # nothing was done, and no time will change that
     now_ms = ctx.wall_ms()
-    new = controller.status(owner, plan, ledger.error, now_ms, ctx.reports_terminating)
+    new = controller.status(owner, plan, ledger.standing, now_ms, ctx.reports_terminating)
     late = new is not None and ledger.followed and not ledger.retry and ctx.late.put_off(owner.uid, now_ms)
     if not late:
         ctx.late.forget(owner.uid)

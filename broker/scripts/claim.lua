@@ -3,13 +3,14 @@
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:needs queue:unsettled queue:expect:key holder:name tick no_reclaim_until cache:resource:generation index:resource:generation:entry
 -- DERIVED changes:resource:generation changes_at:resource:generation
--- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] hold ms: how long a recorded name may still be created by an earlier holder
+-- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] hold ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
 -- ARGV[7..] one a queue: "queue owners [children/index/uid|namespace|name ...] [resource/version/mirror ...]": what a turn reads
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
 --           {key, owner, {{child, ...} a resource, in the order they are first named}, {record}, needs, unsettled, crashes,
---            ms it was queued}, ...}
+--            ms it was queued, now ms}, ...}
 --          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
+-- In the record, what was sent before this claim gets its time: "until_ms=..", and at a claim after that "over".
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
 -- needs: cache queue locks changes
 local holder, nonce, lease_ms, hold_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
@@ -122,9 +123,9 @@ redis.call('HSET', base .. queue .. ':locks', unpack(locks))
 redis.call('ZADD', base .. 'leases', unpack(leases))
 redis.call('SADD', base .. 'holder:' .. holder, unpack(tasks))
 
--- A hold ends by Redis's clock: none does while that jumps, nor for a hold's length after a jump was noticed.
+-- A time of a record ends by Redis's clock: none does while that jumps, nor for as long again after a jump was noticed.
 local steady
-local function holds_end()
+local function times_end()
   if steady == nil then
     local tick = tonumber(redis.call('GET', base .. 'tick') or now)
     local quiet_from = tonumber(redis.call('GET', base .. 'no_reclaim_until') or -hold_ms) + hold_ms
@@ -133,24 +134,33 @@ local function holds_end()
   return steady
 end
 
-for i = 1, taken do
-  local key, expect = names[i], records[i]
-  if #expect > 0 then
-    -- A name left in the record may still be created by whoever recorded it: it is held from now on.
-    local held, dropped = {}, false
-    for f = 1, #expect, 2 do
-      local name = string.match(expect[f], '^create (.+)$')
-      if name then held[#held + 1], held[#held + 2] = 'hold ' .. name, 'until_ms=' .. number(now + hold_ms) end
-      local until_ms = string.match(expect[f], '^hold ') and string.match(expect[f + 1], '^until_ms=(%d+)$')
-      if until_ms and tonumber(until_ms) <= now and holds_end() then
-        redis.call('HDEL', expects[i], expect[f])
-        dropped = true
+-- What was sent before this claim lands until now + hold, or never. A later send is announced anew, and its entry then has no time again.
+local function timed(key, expect, record)
+  local sets = {}
+  local function set(field, value) sets[#sets + 1], sets[#sets + 2] = field, value end
+  for f = 1, #expect, 2 do
+    local field, value = expect[f], expect[f + 1]
+    local reserved = string.sub(field, 1, 9) == 'reserved '
+    if reserved or (string.sub(value, 1, 8) == 'pending ' and not note(field)) then
+      local head, until_ms = string.match(value, '^(.-)until_ms=(%d+)$')
+      if until_ms and tonumber(until_ms) <= now and times_end() then set(field, head .. 'over')
+      elseif until_ms and tonumber(until_ms) > now + hold_ms then set(field, head .. 'until_ms=' .. number(now + hold_ms))
+      elseif not until_ms and not string.find(value, 'over$') then
+        set(field, (reserved and '' or value .. ' ') .. 'until_ms=' .. number(now + hold_ms))
+        local name = string.match(field, '^create (.+)$') -- the name stays reserved, also when the entry gets its answer
+        local node = string.match(value, ' (node=%S+)')
+        if name then set('reserved ' .. name, (node and node .. ' ' or '') .. 'until_ms=' .. number(now + hold_ms)) end
       end
     end
-    for at = 1, #held, 4000 do redis.call('HSET', expects[i], unpack(held, at, math.min(at + 3999, #held))) end
-    keep_record(queue, key, 0)
-    if dropped or #held > 0 then expect = redis.call('HGETALL', expects[i]) end
   end
+  for at = 1, #sets, 4000 do redis.call('HSET', record, unpack(sets, at, math.min(at + 3999, #sets))) end
+  keep_record(queue, key, 0)
+  return #sets > 0 and redis.call('HGETALL', record) or expect
+end
+
+for i = 1, taken do
+  local key, expect = names[i], records[i]
+  if #expect > 0 then expect = timed(key, expect, expects[i]) end
   local found = {}
   for group = 1, groups do found[group] = {} end
   for c, ids_of in ipairs(members[i]) do
@@ -171,7 +181,7 @@ for i = 1, taken do
   end
   local waited_ms = math.max(0, now - tonumber(string.match(ids[i], '^%d+'))) -- an entry's id begins with when it was added
   reply[#reply + 1] = {
-    key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms,
+    key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms, now,
   }
 end
 if #entries > taken then wake(1, now) end

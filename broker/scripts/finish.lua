@@ -6,7 +6,7 @@
 --   n changes, then n triples: "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)
 --   |  "again" "" ms: a look again after it whatever the verdict, unless the verdict's own comes first
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
--- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write still unanswered never to idle.
+-- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write open or a name reserved never to idle.
 -- needs: cache queue locks reads
 local at, now, reply, added, plans, queues = 2, now_ms(), {'OK'}, 0, {}, {}
 local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true, again = true}
@@ -89,15 +89,21 @@ local function settle(plan)
   return settled -- a mark whose record is lost stays until somebody acted on a live list
 end
 
-local function pending(record)
+-- Of a record: whether a write is open whose time has not begun or is over; ms until the first time ends; whether anything is open at all.
+local function open_writes(record)
   local expect = redis.call('HGETALL', record)
-  local only_owner = true
+  local only_owner, at_once, first = true, false, nil
   for f = 1, #expect, 2 do
-    if string.sub(expect[f + 1], 1, 8) == 'pending ' and not back_off(expect[f]) then return true end
-    if expect[f] ~= 'owner' then only_owner = false end
+    local field, value = expect[f], expect[f + 1]
+    if string.sub(field, 1, 9) == 'reserved ' or (string.sub(value, 1, 8) == 'pending ' and not note(field)) then
+      local until_ms = tonumber(string.match(value, 'until_ms=(%d+)$') or '')
+      if until_ms then first = math.min(first or until_ms, until_ms) else at_once = true end
+    end
+    if field ~= 'owner' then only_owner = false end
   end
   if #expect > 0 and only_owner then redis.call('DEL', record) end
-  return false
+  local wait_ms = first and (first > now and first - now or CLOCK_JUMP_MS) -- one that did not end in time ends when time is steady
+  return at_once, wait_ms, at_once or first ~= nil
 end
 
 for queue, group in pairs(queues) do
@@ -112,15 +118,15 @@ for turn, plan in ipairs(plans) do
     reply[turn + 1] = -1
   else
     if plan.crashed then redis.call('HDEL', base .. queue .. ':crashes', key) end
-    local touched, unanswered = plan.recorded or plan.verdict == 'gone' or #plan.changes > 0, false
+    local touched, at_once, again, open = plan.recorded or plan.verdict == 'gone' or #plan.changes > 0, false, nil, false
     if touched then
       local settled = settle(plan)
-      unanswered = pending(plan.record)
-      if settled and not unanswered then redis.call('HDEL', base .. queue .. ':unsettled', key) end
+      at_once, again, open = open_writes(plan.record)
+      if settled and not open then redis.call('HDEL', base .. queue .. ':unsettled', key) end
     end
     if plan.dirty then append(queue, key) added = added + 1 end
     local delay, failures = plan.delay, 0
-    if plan.verdict == 'retry' or unanswered then
+    if plan.verdict == 'retry' or at_once then
       delay, failures = back_off_ms(queue, key, now)
       delay = math.max(delay, plan.delay or 0)
     elseif plan.failed then
@@ -128,6 +134,7 @@ for turn, plan in ipairs(plans) do
     end
     if delay then added = added + add_after(queue, key, delay, now) end
     if plan.again then added = added + add_after(queue, key, plan.again, now) end
+    if again then added = added + add_after(queue, key, again, now) end
     if touched then keep_record(queue, key, delay or 0) end
     reply[turn + 1] = failures
   end

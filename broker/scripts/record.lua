@@ -3,11 +3,12 @@
 -- DERIVED queue:locks leases generation cache:resource:generation queue:expect:key queue:unsettled
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] nonce  ARGV[4] lease ms  ARGV[5] owner uid
 -- ARGV[6..] none (the lease starts anew, nothing else), or triples:
---   verb ("create" | "delete" | any other)  "resource/name"  detail ("", "uid=.. rv=..", or a hint for whoever settles it)
---   or "backoff"  node  what to store: announced with the delete it follows from, and never pending
+--   verb ("create" | "delete" | any other)  "resource/name"  detail ("", "uid=.. rv=..", or "node=..")
+--   or "backoff"  node, or "rest"  "resource/name", and what to store: announced with the delete it follows from, and never pending
 -- Returns: {"OK", lease ms} | {"BORNE", "resource/name", cached value, ...}: names of new creates that a cached object bears; nothing recorded
 --          | {"LOST"} (the nonce is not the current one) | {"STALE"}
--- Invariant: an entry is dropped by an answer or with its owner, never by time alone while its key is worked on.
+-- A write announced again keeps since when it is pending and counts its tries; the time until which it may land begins anew.
+-- Invariant: an entry is dropped by an answer, a look at the API, or with its owner; never by time alone while its key is worked on.
 -- needs: cache queue locks
 local queue, key, nonce, lease_ms, uid = ARGV[1], ARGV[2], ARGV[3], whole(ARGV[4]), ARGV[5]
 local lock = redis.call('HGET', base .. queue .. ':locks', key)
@@ -17,21 +18,28 @@ local now, record = now_ms(), base .. queue .. ':expect:' .. key
 redis.call('HLEN', record)
 local namespace = string.match(key, '^(.*/)') or ''
 local fields, borne, pending = {'owner', uid}, {'BORNE'}, false
+local at_ms = number(now)
 for i = 6, #ARGV, 3 do
   local verb, target, detail = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local field = verb .. ' ' .. target
   local resource, name = string.match(target, '^([^/]+)/(.+)$')
-  if verb == 'create' and redis.call('HEXISTS', record, field) == 0 then
+  local known = redis.call('HGET', record, field)
+  if verb == 'create' and not known then
     local value = redis.call('HGET', objects_key(resource, generation(resource)), namespace .. name)
     if value then borne[#borne + 1], borne[#borne + 2] = target, value end
   end
   fields[#fields + 1] = field
-  if verb == 'backoff' then
-    if target == '' or not string.find(detail, '^[^\n]+$') then error('record: bad back-off of ' .. key) end
+  if note(field) then
+    if target == '' or not string.find(detail, '^[^\n]+$') then error('record: bad ' .. verb .. ' of ' .. key) end
     fields[#fields + 1] = detail
   else
     pending = true
-    fields[#fields + 1] = 'pending since_ms=' .. number(now) .. (detail ~= '' and ' ' .. detail or '')
+    local since, tries = at_ms, 1
+    if known and string.sub(known, 1, 8) == 'pending ' and (verb == 'create' or string.find(known, detail, 1, true)) then
+      since = string.match(known, ' since_ms=(%d+)') or since
+      tries = (tonumber(string.match(known, ' tries=(%d+)') or 1)) + 1
+    end
+    fields[#fields + 1] = 'pending since_ms=' .. since .. ' sent_ms=' .. at_ms .. ' tries=' .. number(tries) .. (detail ~= '' and ' ' .. detail or '')
   end
 end
 if #borne > 1 then return borne end

@@ -4,7 +4,7 @@ Upstream: `pkg/controller/daemon/daemon_controller.go` (syncDaemonSet, updateDae
 create is identified by its name (see names.py), a delete by its UID, and both phases look at the same moment.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 
 import msgspec
 
@@ -14,7 +14,7 @@ from controllers.daemonset.events import SELECTING_ALL
 from controllers.daemonset.limits import surges
 from controllers.daemonset.manage import CONFIRMED_AGAIN_MS, Doomed, manage
 from controllers.daemonset.model import ROLLING_UPDATE
-from controllers.daemonset.names import Chosen, Names, Taken, choose
+from controllers.daemonset.names import Names, Taken, choose, expected_on
 from controllers.daemonset.plan import DaemonSnapshot
 from controllers.daemonset.podmap import PodMap, pod_map
 from controllers.daemonset.rolling import Rolling, rolling
@@ -66,38 +66,56 @@ def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) 
         return plan
 
     presence = manage(snapshot, podmap, eligible, now_ms)
-    chosen = _named(snapshot, claimed, podmap, presence.create_on, flavour.burst)
-    doomed, held_back, step = presence.delete[: flavour.burst], chosen.held_back, Rolling()
+    quiet, burst = snapshot.unanswered.quiet, flavour.burst
+    nodes = _named(snapshot, claimed, podmap, presence.create_on, 1, burst)
+    doomed, step = _cut(presence.delete, quiet, burst), Rolling()
     waits_ms = [ms for ms in (again_ms, presence.again_ms) if ms is not None]
-    may_roll = not chosen.nodes and not doomed and not presence.held_back and _may_roll(snapshot, claimed)
+    may_roll = not nodes and not doomed and not presence.held_back and _may_roll(snapshot, claimed)
     if may_roll and snapshot.nodes_old:
         waits_ms.append(CONFIRMED_AGAIN_MS)
     elif may_roll:
-        step = rolling(snapshot, podmap, eligible, now_ms)
-        chosen = _named(snapshot, claimed, podmap, step.create_on, flavour.burst)
-        doomed, held_back = [Doomed(pod) for pod in step.delete[: flavour.burst]], held_back + chosen.held_back
+        step = rolling(snapshot, podmap, eligible, now_ms, _expected(snapshot, claimed, podmap))
+        nodes = _named(snapshot, claimed, podmap, step.create_on, 2, burst)
+        doomed = _cut(map(Doomed, step.delete), quiet, burst)
     return msgspec.structs.replace(
         plan,
-        create=tuple(chosen.nodes),
-        nodes=chosen.nodes,
-        held_back=held_back,
+        create=tuple(nodes),
+        nodes=nodes,
         delete=tuple([(each.pod.name, each.pod.uid) for each in doomed]),
         events=tuple([each.event for each in doomed if each.event]),
         back_offs=tuple([(each.pod.target_node, each.back_off.text) for each in doomed if each.back_off]),
         again_ms=min(waits_ms, default=None),
         error=step.error,
+        rests=frozenset([each.pod.uid for each in doomed if each.rests]),
         forget=tuple([node for node, entry in snapshot.back_offs.items() if is_over(entry, owner, now_ms)]),
         prune=() if step.error else _surplus_revisions(snapshot, claimed),
     )
 
 
-def _named(snapshot: DaemonSnapshot, claimed: list[Pod], podmap: PodMap, nodes: Iterable[str], burst: int) -> Chosen:
-    """Names for one more pod on each of the nodes."""
+def _named(
+    snapshot: DaemonSnapshot, claimed: list[Pod], podmap: PodMap, nodes: Iterable[str], wanted: int, burst: int
+) -> Mapping[str, str]:
+    """For one more pod on each of the nodes, until `wanted` are active there: the node by pod name."""
     if not nodes:
-        return Chosen({}, 0)
-    owner = snapshot.owner
-    taken = Taken(snapshot.pods, claimed, snapshot.held, snapshot.blocked)
-    return choose(Names(owner.name, owner.uid), nodes, podmap, taken, 2 if surges(owner) else 1, burst)
+        return {}
+    names, limit = Names(snapshot.owner.name, snapshot.owner.uid), 2 if surges(snapshot.owner) else 1
+    return choose(names, nodes, podmap, _taken(snapshot, claimed), wanted, limit, burst)
+
+
+def _expected(snapshot: DaemonSnapshot, claimed: list[Pod], podmap: PodMap) -> Container[str]:
+    """Nodes with a pod that may have come and is not known of yet."""
+    if not snapshot.unanswered.creates:
+        return ()
+    return expected_on(podmap, _taken(snapshot, claimed))
+
+
+def _taken(snapshot: DaemonSnapshot, claimed: list[Pod]) -> Taken:
+    return Taken(snapshot.pods, claimed, snapshot.unanswered, snapshot.blocked)
+
+
+def _cut(doomed: Iterable[Doomed], quiet: Container[str], burst: int) -> list[Doomed]:
+    """Those whose delete may be sent now."""
+    return [each for each in doomed if each.pod.uid not in quiet][:burst]
 
 
 def _may_roll(snapshot: DaemonSnapshot, claimed: list[Pod]) -> bool:

@@ -28,6 +28,11 @@ class Doomed(NamedTuple):
     event: Event | None = None
     back_off: BackOff | None = None
 
+    @property
+    def rests(self) -> bool:
+        """Whether its name is not to be used at once: who polls it by name is to see that it has gone."""
+        return self.pod.phase == "Failed"
+
 
 class Managed(NamedTuple):
     """What presence asks for, not cut to any burst, by node: where to create a pod, and what to delete.
@@ -69,13 +74,21 @@ def manage(snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tupl
             if surge and not running and should_run:
                 create_on.append(node)
             elif len(running) > 1:
-                delete += map(Doomed, _too_many(snapshot, running, now_ms) if surge else running[1:])
+                too_many = _too_many(snapshot, running, now_ms) if surge else _all_but_one(snapshot, running)
+                delete += map(Doomed, too_many)
     stranded = _stranded(snapshot, podmap)
     held_back = held_back or (snapshot.nodes_old and bool(stranded))
     delete += () if snapshot.nodes_old else map(Doomed, stranded)
     if held_back:
         waits_ms.append(CONFIRMED_AGAIN_MS)
     return Managed(create_on, delete, min(waits_ms, default=None), held_back)
+
+
+def _all_but_one(snapshot: DaemonSnapshot, running: list[Pod]) -> list[Pod]:
+    """What has to go from a node that does not surge. Of pods that may have gone none is the one that stays."""
+    may_go = snapshot.unanswered.deletes
+    staying = next((pod for pod in running if pod.uid not in may_go), None)
+    return [pod for pod in running if pod is not staying] if staying is not None else []
 
 
 def _sorted_out(
@@ -95,6 +108,9 @@ def _sorted_out(
         if pod.deleting_ms:
             continue
         if pod.phase == "Failed":
+            if pod.uid in snapshot.unanswered.deletes:
+                ended.append(Doomed(pod))  # its back-off began when this delete was announced
+                continue
             wait_ms = waiting_ms(entry, generation, now_ms)
             if not wait_ms:
                 entry = next_entry(entry, generation, now_ms)
@@ -113,17 +129,18 @@ def _too_many(snapshot: DaemonSnapshot, running: list[Pod], now_ms: int) -> list
     Of several of a kind the first stays, unless a later one serves and the first does not: upstream would delete the
     only pod that is available when a third revision comes while the first one is broken.
     """
-    min_ready_seconds = snapshot.owner.min_ready_seconds
+    min_ready_seconds, may_go = snapshot.owner.min_ready_seconds, snapshot.unanswered.deletes
+
+    def serves(pod: Pod) -> bool:
+        return pod.uid not in may_go and is_available(pod, min_ready_seconds, now_ms)
 
     def best(pods: list[Pod]) -> Pod | None:
-        return min(
-            pods, key=lambda pod: (not is_available(pod, min_ready_seconds, now_ms), not pod.ready), default=None
-        )
+        return min(pods, key=lambda pod: (pod.uid in may_go, not serves(pod), not pod.ready), default=None)
 
     new = best([pod for pod in running if pod.labels.get(HASH_LABEL) == snapshot.revision])
     old = best([pod for pod in running if pod.labels.get(HASH_LABEL) != snapshot.revision])
     surplus = [pod for pod in running if pod is not new and pod is not old]
-    if new and old and (not old.ready or is_available(new, min_ready_seconds, now_ms)):
+    if new and old and new.uid not in may_go and (not old.ready or serves(new)):
         surplus.append(old)
     return surplus
 

@@ -6,38 +6,29 @@ there is never a second pod, nor a third where an update may surge. k counts up 
 - it is borne by something that is no pod of this owner for this node, which may stay for ever;
 - it is borne by a pod of this owner that has finished, is being deleted and hangs on a finalizer.
 
-A name that was passed over becomes free once its bearer has gone, so there the guarantee needs the record: a *held*
-name, whose create another holder announced and may still land, is never passed over. It counts as one of the node's
-names, be it free or not.
+A name that was passed over becomes free once its bearer has gone, so there the guarantee needs the record: a *reserved*
+name, whose create was announced and may still land, is never passed over. It counts as one of the node's names, be it
+free or not. That a name was refused, or rests, moves nobody to another one: its node waits.
 
 A name is `<owner>-`, cut to 55 characters, and eight characters of the slot alphabet.
 """
 
-from collections.abc import Container, Iterable, Mapping, Set
+from collections.abc import Collection, Container, Iterable, Mapping, Set
 from hashlib import sha256
 from itertools import count as count_up
-from typing import NamedTuple
+from itertools import islice
 
 from controllers.daemonset.podmap import PodMap
 from controllers.model import FINISHED_PHASES, Pod
+from controllers.plan import Unanswered
+from controllers.podstate import is_active
 from controllers.slots import ALPHABET, name_prefix
 
 NAME_CHARS_MAX = 63
 SUFFIX_CHARS = 8
-HELD_UP_TO = 4
-"""Below which k a held name is found even though names before it have become free."""
 
 _PAIRS = tuple(x + y for x in ALPHABET for y in ALPHABET)
 _PAIR_COUNT = len(_PAIRS)
-
-
-class Chosen(NamedTuple):
-    """`nodes`: node by pod name, in the order in which to create. `held_back`: nodes that get no pod for now because
-    of names that are held.
-    """
-
-    nodes: dict[str, str]
-    held_back: int
 
 
 class Names:
@@ -67,22 +58,28 @@ def name(owner_name: str, owner_uid: str, node: str, k: int) -> str:
 class Taken:
     """Who bears which name, and which names may yet be borne."""
 
-    __slots__ = ("_bearers", "_claimed", "blocked", "held")
+    __slots__ = ("_bearers", "_claimed", "blocked", "passed", "reserved", "resting", "waiting")
 
-    def __init__(self, pods: Iterable[Pod], claimed: Iterable[Pod], held: Set[str], blocked: Container[str]) -> None:
+    def __init__(
+        self, pods: Iterable[Pod], claimed: Iterable[Pod], unanswered: Unanswered, blocked: Container[str]
+    ) -> None:
         """`pods`: all that are known of. `claimed`: those of them that are the owner's. `blocked`: names borne by pods
-        that are not known otherwise.
+        that are not known otherwise. `reserved`: by node.
         """
         self._bearers: Mapping[str, Pod] = {pod.name: pod for pod in pods}
         self._claimed: Set[str] = {pod.uid for pod in claimed}
-        self.held, self.blocked = held, blocked
+        self.blocked, self.passed, self.resting = blocked, unanswered.passed, unanswered.resting
+        self.waiting = unanswered.quiet | unanswered.resting
+        self.reserved: dict[str, list[str]] = {}
+        for name in sorted(unanswered.creates & unanswered.nodes.keys()):
+            self.reserved.setdefault(unanswered.nodes[name], []).append(name)
 
     def is_borne(self, name: str) -> bool:
         """Whether a create under this name would meet somebody."""
         return name in self._bearers or name in self.blocked
 
     def is_passed_over(self, name: str, node: str) -> bool:
-        """Whether the name, which is not held, does not count as one of the node's."""
+        """Whether the name, which is not reserved, does not count as one of the node's."""
         pod = self._bearers.get(name)
         if pod is None:
             return name in self.blocked
@@ -92,52 +89,66 @@ class Taken:
         return (pod.node_name or pod.pinned_node or node) != node
 
 
-def choose(names: Names, wanted: Iterable[str], podmap: PodMap, taken: Taken, limit: int, count: int) -> Chosen:
-    """A name for one more pod on each of the `wanted` nodes, for at most `count` of them, held names first.
+def choose(
+    names: Names, nodes: Iterable[str], podmap: PodMap, taken: Taken, wanted: int, limit: int, count: int
+) -> dict[str, str]:
+    """A name for one more pod on each of the nodes, for at most `count` of them.
 
-    `limit`: how many pods of the owner may be on a node at all. A node that has as many already, in whatever state
-    they are, gets none; nor does one whose `limit` names are all borne.
+    Returns the node by pod name, in the order in which to create: reserved names first, those that were refused last.
+    `wanted`: how many pods of the owner are to be active on each of these nodes. `limit`: how many may be there at
+    all. A node that has as many already, in whatever state they are, gets none; nor does one whose `limit` names are
+    all borne, or whose name is not to be used now.
     """
-    held: dict[str, str] = {}
-    fresh: dict[str, str] = {}
-    held_back = 0
-    for node in wanted:
-        if not taken.held and len(fresh) >= count:
+    found: dict[str, str] = {}
+    again: list[str] = []
+    for node in nodes:
+        if not taken.reserved and not taken.passed and len(found) >= count:
             break
         present = podmap.get(node, ())
         if len(present) >= limit:
             continue
-        free, waits = _free_name(names, node, present, taken, limit, fresh)
-        held_back += waits
-        if free in taken.held:
-            held[free] = node
-        elif free:
-            fresh[free] = node
-    chosen = {**held, **fresh}
-    return Chosen(chosen if len(chosen) <= count else dict(list(chosen.items())[:count]), held_back)
+        name = _free_name(names, node, present, taken, wanted, limit, found)
+        if not name or name in taken.waiting:
+            continue
+        found[name] = node
+        if name in taken.reserved.get(node, ()):
+            again.append(name)
+    if again or taken.passed:
+        rank = dict.fromkeys(again, 0) | dict.fromkeys(taken.passed, 2)
+        found = dict(sorted(found.items(), key=lambda each: rank.get(each[0], 1)))
+    return found if len(found) <= count else dict(islice(found.items(), count))
+
+
+def expected_on(podmap: PodMap, taken: Taken) -> set[str]:
+    """Nodes with a pod that may have come and is not known of: its create was announced."""
+    return {node for node, names in taken.reserved.items() if set(names) - {pod.name for pod in podmap.get(node, ())}}
 
 
 def _free_name(
-    names: Names, node: str, present: Iterable[Pod], taken: Taken, limit: int, others: Container[str]
-) -> tuple[str, bool]:
-    """The name of the node's next pod; or none, and whether that is because of names that are held.
+    names: Names, node: str, present: Collection[Pod], taken: Taken, wanted: int, limit: int, others: Container[str]
+) -> str:
+    """The name of the node's next pod, or none.
 
-    One that is held and free comes first, for its create may land anyway. Otherwise it is one of the first `limit`
-    that are not passed over, if the pods present and what may come of held names leave room for it. `others`: names
-    just given to other nodes.
+    One that is reserved and free comes first, for its create may land anyway. Otherwise it is one of the first `limit`
+    that are not passed over. Either only if the pods present and what may come of reserved names leave room for it,
+    and none of the node's names rests. `others`: names just given to other nodes.
     """
-    held: list[str] = []
+    reserved = taken.reserved.get(node, [])
     usable: list[str] = []
     for k in count_up():
-        if len(usable) >= limit and (k >= HELD_UP_TO or not taken.held):
+        if len(usable) >= limit:
             break
         name = names.name(node, k)
-        if name in taken.held:
-            if not taken.is_borne(name):
-                return name, False
-            held.append(name)
-        elif name not in others and not taken.is_passed_over(name, node):
+        if name not in others and name not in reserved and not taken.is_passed_over(name, node):
             usable.append(name)
-    if held and len({pod.name for pod in present}.union(held)) >= limit:
-        return "", True
-    return next((name for name in usable[:limit] if not taken.is_borne(name)), ""), False
+    if taken.resting and not taken.resting.isdisjoint((*usable, *reserved)):
+        return ""
+    free = next((name for name in usable if not taken.is_borne(name)), "")
+    if not reserved:
+        return free
+    existing = len({pod.name for pod in present}.union(reserved))
+    active = len({pod.name for pod in present if is_active(pod)}.union(reserved))
+    if existing > limit or active > wanted:
+        return ""
+    again = next((name for name in reserved if not taken.is_borne(name)), "")
+    return again or (free if existing < limit and active < wanted else "")

@@ -7,7 +7,7 @@ import msgspec
 from controllers.daemonset.model import DaemonSet
 from controllers.history.model import ControllerRevision
 from controllers.model import Pod
-from controllers.plan import Surroundings
+from controllers.plan import NOTHING_UNANSWERED, Surroundings, Unanswered
 from controllers.scheduling.model import Node
 
 
@@ -38,7 +38,7 @@ class BackOff(msgspec.Struct, frozen=True):
 class DaemonSnapshot(msgspec.Struct, frozen=True):
     """All a decision may look at, as of one moment.
 
-    `pods`, `satisfied`, `held`, `blocked`, `adopted`: as in `controllers.plan.Snapshot`. `nodes`: every node
+    `pods`, `satisfied`, `unanswered`, `blocked`, `adopted`: as in `controllers.plan.Snapshot`. `nodes`: every node
     of the cluster by name, in order of names; `nodes_old`: as in `controllers.plan.Surroundings`.
     `revision`: the hash label of the current revision, which new pods get. `old_revisions`: the owner's
     other revisions. `back_offs`: by node name.
@@ -50,7 +50,7 @@ class DaemonSnapshot(msgspec.Struct, frozen=True):
     revision: str
     old_revisions: tuple[ControllerRevision, ...] = ()
     satisfied: bool = True
-    held: frozenset[str] = frozenset()
+    unanswered: Unanswered = NOTHING_UNANSWERED
     blocked: frozenset[str] = frozenset()
     adopted: frozenset[str] | None = None
     back_offs: Mapping[str, BackOff] = {}
@@ -63,7 +63,7 @@ def snapshot(
     around: Surroundings,
     *,
     satisfied: bool,
-    held: frozenset[str],
+    unanswered: Unanswered,
     blocked: frozenset[str],
 ) -> DaemonSnapshot:
     """What the decision is made from. A back-off that cannot be read counts as none."""
@@ -75,7 +75,7 @@ def snapshot(
         around.revision,
         around.old_revisions,
         satisfied=satisfied,
-        held=held,
+        unanswered=unanswered,
         blocked=blocked,
         back_offs=back_offs,
         nodes_old=around.nodes_old,

@@ -1,12 +1,12 @@
 """One step of replacing old pods by new ones, within the limits of the update strategy.
 
-It comes after presence is in order: only when nothing else is to be written and nothing is outstanding. So what it
+It comes after presence is in order: only when nothing else is to be written. So what it
 deletes here is created anew, or its surplus pruned, by later turns. Upstream: `pkg/controller/daemon/update.go`
 (rollingUpdate, findUpdatedPodsOnNode); that stops collecting candidates once a limit is reached, which changes nothing,
 since then none of them is used.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 
 import msgspec
 
@@ -31,12 +31,20 @@ class Rolling(msgspec.Struct, frozen=True):
 
 
 def rolling(
-    snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tuple[bool, bool]], now_ms: int
+    snapshot: DaemonSnapshot,
+    podmap: PodMap,
+    eligible: Mapping[str, tuple[bool, bool]],
+    now_ms: int,
+    expected: Container[str] = (),
 ) -> Rolling:
     """The step for pods as they are at `now_ms`. Nothing for any other strategy, such as OnDelete.
 
     `podmap`: without pods that are finished and being deleted. `eligible`: of each node, whether the pod should run
-    there and whether it may continue to. Nodes are taken in order of their names.
+    there and whether it may continue to. Nodes are taken in order of their names. `expected`: nodes with a pod that
+    may have come and is not known of yet.
+
+    A pod whose delete has no answer counts as unavailable, for it may have gone; the delete is sent again only in the
+    place of a pod that would have to go now.
     """
     owner = snapshot.owner
     if owner.strategy != ROLLING_UPDATE:
@@ -49,7 +57,7 @@ def rolling(
         return Rolling(error=f"rolling update of {owner.key}: {err}")
     if surge_limit == 0:
         return _without_surge(snapshot, podmap, desired, unavailable_limit, now_ms)
-    return _with_surge(snapshot, podmap, eligible, len(desired), surge_limit, now_ms)
+    return _with_surge(snapshot, podmap, eligible, len(desired), surge_limit, now_ms, expected)
 
 
 def _without_surge(
@@ -60,9 +68,10 @@ def _without_surge(
     Unavailable is every node, also one that is gone or should not run the pod, without exactly one pod that stays and
     is available.
     """
-    owner, revision = snapshot.owner, snapshot.revision
+    owner, revision, may_go = snapshot.owner, snapshot.revision, snapshot.unanswered.deletes
     unavailable = 0
     must_replace: list[Pod] = []
+    again: list[Pod] = []
     candidates: list[Pod] = []
     for node in sorted(podmap.keys() | desired):
         new, old, _ = _staying(podmap.get(node, ()), owner, revision)
@@ -71,12 +80,14 @@ def _without_surge(
             unavailable += 1
         elif is_available(only, owner.min_ready_seconds, now_ms):
             if old:
-                candidates.append(old)
+                (again if old.uid in may_go else candidates).append(old)
+            elif only.uid in may_go:
+                unavailable += 1
         else:
             unavailable += 1
             if old:
                 must_replace.append(old)
-    return Rolling(delete=(*must_replace, *candidates[: max(0, limit - unavailable)]))
+    return Rolling(delete=(*must_replace, *(again + candidates)[: max(0, limit - unavailable)]))
 
 
 def _with_surge(
@@ -86,17 +97,20 @@ def _with_surge(
     desired: int,
     limit: int,
     now_ms: int,
+    expected: Container[str],
 ) -> Rolling:
     """Create new pods beside old ones: wherever the old one is unavailable, and elsewhere up to the limit; delete the
     old ones whose successors are available.
 
     A pod on a node that should no longer run one stays until another node makes up for it.
     """
-    owner, revision = snapshot.owner, snapshot.revision
+    owner, revision, may_go = snapshot.owner, snapshot.revision, snapshot.unanswered.deletes
     surging = available = 0
     delete: list[Pod] = []
+    going: list[Pod] = []
     leaving: list[Pod] = []
     must_surge: list[str] = []
+    again: list[str] = []
     candidates: list[str] = []
     for node in sorted(podmap):
         new, old, excess = _staying(podmap[node], owner, revision)
@@ -105,11 +119,12 @@ def _with_surge(
             continue
         first = old or new
         first_is_available = first is not None and is_available(first, owner.min_ready_seconds, now_ms)
-        available += first_is_available
+        may_have_gone = first is not None and first.uid in may_go
+        available += first_is_available and not may_have_gone
         if old is None:
             continue
         if new is not None:
-            if is_available(new, owner.min_ready_seconds, now_ms):
+            if new.uid not in may_go and is_available(new, owner.min_ready_seconds, now_ms):
                 delete.append(old)
             else:
                 surging += 1
@@ -119,16 +134,16 @@ def _with_surge(
         should_run, _ = eligible[node]
         if first_is_available:
             if should_run:
-                candidates.append(node)
+                (again if node in expected else candidates).append(node)
             else:
-                leaving.append(old)
+                (going if may_have_gone else leaving).append(old)
         elif should_run:
             must_surge.append(node)
         else:
             delete.append(old)
     return Rolling(
-        delete=(*delete, *leaving[: max(0, available - desired)]),
-        create_on=(*must_surge, *candidates[: max(0, limit - surging)]),
+        delete=(*delete, *(going + leaving)[: max(0, available + len(going) - desired)]),
+        create_on=(*must_surge, *(again + candidates)[: max(0, limit - surging)]),
     )
 
 

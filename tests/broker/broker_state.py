@@ -13,6 +13,7 @@ import redis
 
 from broker import keys
 from broker.memory import MemoryStore
+from broker.memory_state import is_open
 
 State = dict[str, Any]
 
@@ -226,11 +227,8 @@ def problems(state: State, *, whole_leases: bool = True) -> list[str]:
             if [h for h, tasks in state.get("held", {}).items() if task in tasks] != [holder]:
                 found.append(f"{task} is not in exactly its holder's set")
         for key, fields in state.get("records", {}).get(queue, {}).items():
-            pending = any(
-                text.startswith("pending ") for name, text in fields.items() if not name.startswith("backoff ")
-            )
-            if pending and key not in states and key not in delayed:
-                found.append(f"{queue}:{key} has a write unanswered and is forgotten")
+            if any(is_open(*field) for field in fields.items()) and key not in states and key not in delayed:
+                found.append(f"{queue}:{key} has a write open and is forgotten")
     for name, log in state.get("changes", {}).items():
         at = state.get("changes_at", {}).get(name, {})
         if not all(at.get("floor", 0) < number <= at.get("seq", 0) for number in log.values()):

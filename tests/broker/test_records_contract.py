@@ -7,7 +7,20 @@ from typing import Any
 import pytest
 from broker_cases import HOLD_MS, LEASE_MS, QUEUE, Case, claim, claim_one, claim_reply, finish, opened, state_of
 
-from broker.values import Batch, Borne, Cached, Change, Claim, Entry, Event, Idle, LoadSpec, Verdict
+from broker.values import (
+    Batch,
+    Borne,
+    Cached,
+    Change,
+    Claim,
+    Entry,
+    Event,
+    Idle,
+    LoadSpec,
+    Open,
+    RecordedDelete,
+    Verdict,
+)
 
 KEY, UID = "ns/web", "uid-ns/web"
 FIVE_MINUTES_MS = 300_000
@@ -49,33 +62,39 @@ def retried(case: Case, holder: str) -> Claim:
     return claim_one(case, holder)
 
 
+def pending(case: Case, detail: str = "", *, since_ms: int = 0, tries: int = 1) -> str:
+    """The text of a write announced now."""
+    now = case.now_ms()
+    return f"pending since_ms={since_ms or now} sent_ms={now} tries={tries}" + (f" {detail}" if detail else "")
+
+
 def test_a_record_reads_like_a_sentence(case: Case) -> None:
     one = begun(case)
     assert record(case, one, Entry("create", "pods/web-a"), Entry("delete", "pods/web-b", "u7", "55")) == []
     now = case.now_ms()
     assert fields(case) == {
         "owner": UID,
-        "create pods/web-a": f"pending since_ms={now}",
-        "delete pods/web-b": f"pending since_ms={now} uid=u7 rv=55",
+        "create pods/web-a": pending(case),
+        "delete pods/web-b": pending(case, "uid=u7 rv=55"),
     }
     assert case.state()["unsettled"] == {QUEUE: {KEY: now}}
     assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
 
 
 def test_a_hint_stands_beside_its_create(case: Case) -> None:
-    """Whoever settles it has to know the node: the name does not say it."""
+    """And beside the name that stays reserved: the name alone does not say for which node it is."""
     one = begun(case)
     record(case, one, Entry("create", "pods/a", hint="node=n1"), Entry("create", "pods/b"))
-    now = case.now_ms()
-    assert fields(case)["create pods/a"] == f"pending since_ms={now} node=n1"
+    assert fields(case)["create pods/a"] == pending(case, "node=n1")
     again = claimed_again(case, one)
     assert again.record is not None
-    assert sorted(again.record.pending_creates) == ["pods/a", "pods/b"]
+    assert sorted(again.record.creates) == ["pods/a", "pods/b"]
     assert again.record.hints == {"pods/a": "node=n1"}
     finish(case, again, Verdict.OK, 0, Change.drop("create pods/a"), Change.drop("create pods/b"))
     later = claim_one(case, "w2")
     assert later.record is not None
-    assert (later.record.hints, later.record.held) == ({}, {"pods/a", "pods/b"})
+    assert later.record.hints == {"pods/a": "node=n1"}
+    assert later.record.reserved == {"pods/a": False, "pods/b": False}
 
 
 BACK_OFF = "generation=1 delay_ms=1000 at_ms=1795186629975"
@@ -87,7 +106,7 @@ def test_a_back_off_is_announced_with_the_delete_it_follows_from(case: Case) -> 
     record(case, one, Entry("delete", "pods/b", "u7", "55"), Entry("backoff", "n1", hint=BACK_OFF))
     assert fields(case) == {
         "owner": UID,
-        "delete pods/b": f"pending since_ms={case.now_ms()} uid=u7 rv=55",
+        "delete pods/b": pending(case, "uid=u7 rv=55"),
         "backoff n1": BACK_OFF,
     }
     again = claimed_again(case, one)
@@ -110,7 +129,7 @@ def test_a_back_off_is_never_pending(case: Case) -> None:
         case.worker.add(QUEUE, [KEY])
         one = claim_one(case)
         assert one.record is not None
-        assert (one.record.pending, one.unsettled, one.record.back_offs) == (False, False, {"n1": text})
+        assert (one.record.unanswered, one.unsettled, one.record.back_offs) == (0, False, {"n1": text})
 
 
 def test_back_offs_alone_announce_no_write(case: Case) -> None:
@@ -187,40 +206,87 @@ def test_a_vanished_owner_takes_its_back_offs_along(case: Case) -> None:
     assert fields(case) == {}
 
 
-def test_the_next_holder_reads_it_and_holds_the_names(case: Case) -> None:
+def test_the_next_holder_reads_it_and_reserves_the_names(case: Case) -> None:
     one = begun(case)
     record(
         case, one, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"), Entry("status", "replicasets/web")
     )
+    announced_ms, announced = case.now_ms(), fields(case)
+    case.advance(1_000)
     again = claimed_again(case, one)
-    found = again.record
+    found, until = again.record, f"until_ms={case.now_ms() + HOLD_MS}"
     assert found is not None
-    assert (found.owner_uid, found.pending_creates, found.held) == (UID, ("pods/a",), {"pods/a"})
-    (deleted,) = found.deletes
-    assert (deleted.target, deleted.uid, deleted.rv, deleted.answered) == ("pods/b", "u", "5", False)
+    opened = Open(announced_ms, announced_ms, 1, False)
+    assert (found.owner_uid, found.creates, found.reserved) == (UID, {"pods/a": opened}, {"pods/a": False})
+    assert found.deletes == (RecordedDelete("pods/b", "u", "5", False, opened),)
     assert found.pending_others == (("status", "replicasets/web"),)
-    assert found.pending
-    assert again.unsettled
-    assert fields(case)["hold pods/a"] == f"until_ms={case.now_ms() + HOLD_MS}"
+    assert (found.unanswered, again.unsettled, again.now_ms) == (3, True, case.now_ms())
+    assert fields(case) == {"owner": UID, "reserved pods/a": until} | {
+        name: f"{text} {until}" for name, text in announced.items() if name != "owner"
+    }
 
 
-def test_a_name_is_held_from_the_last_claim_that_found_it_unanswered(case: Case) -> None:
-    """Whoever recorded it may send it until its lease and requests have ended: D after the claim that took over."""
+def test_what_was_sent_may_land_until_d_after_the_first_claim_since(case: Case) -> None:
+    """Whoever announced it may send it until its lease and requests have ended. Later claims change nothing."""
     one = begun(case)
     record(case, one, Entry("create", "pods/a"))
     case.advance(1_000)
     again = claimed_again(case, one)
-    finish(case, again, Verdict.OK, 0, Change.drop("create pods/a"))
-    for passed, held in ((HOLD_MS - 1, {"pods/a"}), (1, set())):
-        case.advance(passed)
-        later = claim_one(case, "w2")
-        assert (later.record.held if later.record else set()) == held
-        finish(case, later, Verdict.OK, 0)
-    assert fields(case) == {}, "a record with nothing but its owner is dropped"
+    for passed_ms, over in ((HOLD_MS - 1, False), (1, True)):
+        finish(case, again, Verdict.OK, 0)
+        case.advance(passed_ms)
+        case.worker.due()
+        again = claim_one(case, "w2")
+        assert again.record is not None
+        assert (again.record.creates["pods/a"].over, again.record.reserved) == (over, {"pods/a": over})
+    assert {text.split()[-1] for name, text in fields(case).items() if name != "owner"} == {"over"}
 
 
-def test_no_hold_ends_by_a_clock_that_jumps(case: Case) -> None:
-    """Redis's clock goes a minute forward: an earlier holder's request may still land, so its name stays held."""
+def test_a_name_stays_reserved_when_its_create_has_its_answer(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    again = claimed_again(case, one)
+    finish(case, again, Verdict.OK, None, Change.drop("create pods/a"))
+    assert set(fields(case)) == {"owner", "reserved pods/a"}
+    assert case.worker.due() == (0, HOLD_MS), "the key comes back when it is over"
+    assert "unsettled" in case.state()
+    case.advance(HOLD_MS)
+    case.worker.due()
+    again = claim_one(case, "w2")
+    assert again.record is not None
+    assert again.record.reserved == {"pods/a": True}
+    finish(case, again, Verdict.OK, None, Change.drop("reserved pods/a"))
+    assert (fields(case), case.worker.due()) == ({}, (0, None))
+    assert "unsettled" not in case.state()
+
+
+def test_a_write_that_is_sent_again_may_land_as_long_again(case: Case) -> None:
+    """The time begins with the first claim after it. Since when it is open and how often it was sent is kept."""
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"))
+    since_ms = case.now_ms()
+    again = claimed_again(case, one)
+    case.advance(2_000)
+    record(case, again, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"))
+    assert fields(case)["create pods/a"] == pending(case, since_ms=since_ms, tries=2)
+    assert fields(case)["delete pods/b"] == pending(case, "uid=u rv=5", since_ms=since_ms, tries=2)
+    case.worker.register("w3", "s", [QUEUE])
+    claimed_again(case, again, "w3")
+    until = f"until_ms={case.now_ms() + HOLD_MS}"
+    assert fields(case)["reserved pods/a"] == until
+    assert fields(case)["create pods/a"].endswith(until)
+
+
+def test_another_pod_of_the_same_name_is_another_delete(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("delete", "pods/b", "u", "5"))
+    case.advance(1_000)
+    record(case, one, Entry("delete", "pods/b", "v", "6"))
+    assert fields(case)["delete pods/b"] == pending(case, "uid=v rv=6")
+
+
+def test_no_time_ends_by_a_clock_that_jumps(case: Case) -> None:
+    """Redis's clock goes a minute forward: an earlier holder's request may still land, so its name stays reserved."""
     one = begun(case)
     case.worker.renew([], lease_ms=LEASE_MS)
     record(case, one, Entry("create", "pods/a"))
@@ -232,13 +298,26 @@ def test_no_hold_ends_by_a_clock_that_jumps(case: Case) -> None:
             case.worker.renew([], lease_ms=LEASE_MS)
         later = claim_one(case, "w2")
         assert later.record is not None
-        assert later.record.held == {"pods/a"}
+        assert later.record.reserved == {"pods/a": False}
         finish(case, later, Verdict.OK, 0)
     for _ in range(10):  # a second a tick, as a supervisor does
         case.advance(2_000)
         case.worker.renew([], lease_ms=LEASE_MS)
     later = claim_one(case, "w2")
-    assert not (later.record and later.record.held)
+    assert later.record is not None
+    assert later.record.reserved == {"pods/a": True}
+
+
+@pytest.mark.parametrize("planted", ["until_ms={ahead}", "garbage", "until_ms=99999999999999999999999"])
+def test_a_time_that_lies_too_far_ahead_is_cut(case: Case, planted: str) -> None:
+    """It was written while the clock was an hour ahead, or by nobody of ours: D from now is the most it can be."""
+    one = begun(case)
+    ahead = planted.format(ahead=case.now_ms() + 3_600_000)
+    finish(case, one, Verdict.OK, 0, Change.set("reserved pods/a", ahead))
+    case.advance(5)
+    case.worker.due()
+    claim_one(case)
+    assert fields(case)["reserved pods/a"] == f"until_ms={case.now_ms() + HOLD_MS}"
 
 
 def test_an_unanswered_write_is_never_left_idle(case: Case) -> None:
@@ -250,6 +329,18 @@ def test_an_unanswered_write_is_never_left_idle(case: Case) -> None:
     assert set(fields(case)) == {"owner", "create pods/b"}
     assert state_of(case, KEY) == "idle"
     assert "unsettled" in case.state()
+
+
+def test_a_rest_is_announced_with_the_delete_and_never_pending(case: Case) -> None:
+    one = begun(case)
+    record(case, one, Entry("delete", "pods/b", "u7", "55"), Entry("rest", "pods/b", hint="uid=u7"))
+    assert fields(case)["rest pods/b"] == "uid=u7"
+    finish(case, one, Verdict.OK, None, Change.drop("delete pods/b"))
+    assert ("unsettled" in case.state(), case.worker.due()) == (False, (0, None))
+    case.worker.add(QUEUE, [KEY])
+    again = claim_one(case)
+    assert again.record is not None
+    assert (again.record.rests, again.record.unanswered) == ({"pods/b": "uid=u7"}, 0)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +384,7 @@ def test_an_answered_delete_stays_until_the_turn_drops_it(case: Case) -> None:
     again = claim_one(case)
     assert again.record is not None
     assert again.record.deletes[0].answered
-    assert (again.record.pending, again.unsettled) == (False, False)
+    assert (again.record.unanswered, again.unsettled) == (0, False)
 
 
 def test_names_borne_by_any_cached_object_come_back_and_nothing_is_recorded(case: Case) -> None:
@@ -333,7 +424,7 @@ def test_a_blocked_name_is_kept(case: Case) -> None:
     assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000, "a record made by finish has its end too"
     again = claim_one(case)
     assert again.record is not None
-    assert (again.record.blocked, again.record.pending) == ({"pods/a": "other"}, False)
+    assert (again.record.blocked, again.record.unanswered) == ({"pods/a": "other"}, 0)
     finish(case, again, Verdict.OK, None, Change.drop("blocked pods/a"))
     assert fields(case) == {}
 
@@ -408,7 +499,7 @@ def test_a_new_record_does_not_clear_the_mark_of_a_lost_one_by_itself(case: Case
     finish(case, again)
     third = retried(case, "w2")
     assert third.unsettled
-    finish(case, third, Verdict.OK, 0, Change.drop("create pods/b"))
+    finish(case, third, Verdict.OK, 0, Change.drop("create pods/b"), Change.drop("reserved pods/b"))
     assert not claim_one(case, "w2").unsettled
 
 

@@ -47,7 +47,9 @@ FIELDS = (
     "create pods/a",
     "delete pods/y",
     "status owners/a",
-    "hold pods/x",
+    "reserved pods/x",
+    "rest pods/y",
+    "said",
     "blocked pods/b",
     "backoff n1",
     "owner",
@@ -80,7 +82,11 @@ events = st.lists(
 changes = st.lists(
     st.one_of(
         st.builds(Change.drop, st.sampled_from(FIELDS)),
-        st.builds(Change.set, st.sampled_from(("hold pods/x", "blocked pods/b")), st.just("until_ms=1800000020000")),
+        st.builds(
+            Change.set,
+            st.sampled_from(("reserved pods/x", "blocked pods/b", "passed pods/b", "said")),
+            st.sampled_from(("until_ms=1800000020000", "over", "node=n1 until_ms=5", "why")),
+        ),
         st.builds(Change.set, st.just("backoff n1"), st.sampled_from(BACK_OFFS)),
         st.builds(Change.need, resources, st.sampled_from(("9", "99", "101", "103", "110"))),
         st.just(Change.settled()),
@@ -141,10 +147,13 @@ def repr_of(one: Claim) -> Any:
     assert record is not None
     return (
         record.owner_uid,
-        sorted(record.pending_creates),
+        sorted(record.creates.items()),
         sorted(record.deletes, key=lambda each: each.target),
         sorted(record.pending_others),
-        record.held,
+        sorted(record.reserved.items()),
+        sorted(record.passed.items()),
+        sorted(record.rests.items()),
+        record.said,
         sorted(record.blocked.items()),
         sorted(record.hints.items()),
         sorted(record.back_offs.items()),

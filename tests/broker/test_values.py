@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.values import BACK_OFF, Cached, Entry, LoadSpec, Record, RecordedDelete
+from broker.values import BACK_OFF, Cached, Entry, LoadSpec, Open, Record, RecordedDelete
 
 VALUES = [
     b"5 uid-1\nowner=u node=n1 mirror\nq:ns/a q:ns/b\nblob",
@@ -48,28 +48,39 @@ def test_a_load_spec_as_a_claim_reads_it() -> None:
 def test_a_record_in_all_its_words() -> None:
     said = {
         "owner": "uid-web",
-        "create pods/a": "pending since_ms=5 node=n1 zone=z",
+        "create pods/a": "pending since_ms=5 sent_ms=6 tries=2 node=n1 until_ms=9",
         "create pods/b": "pending since_ms=5",
-        "delete pods/c": "pending since_ms=5 uid=u rv=7",
+        "delete pods/c": "pending since_ms=5 sent_ms=5 tries=1 uid=u rv=7 over",
         "delete pods/d": "answered uid=v rv=8",
-        "hold pods/a": "until_ms=9",
+        "reserved pods/a": "node=n1 until_ms=9",
+        "reserved pods/f": "over",
         "blocked pods/e": "uid=w",
+        "passed pods/g": "until_ms=8",
+        "rest pods/h": "uid=x",
         "backoff n1": "generation=1 delay_ms=1000 at_ms=5",
         "backoff n2": "pending",
         "status sets/web": "pending since_ms=5",
+        "said": "create pods/a: no answer",
     }
     record = Record.parse([text for pair in said.items() for text in pair])
     assert record == Record(
-        "uid-web",
-        ("pods/a", "pods/b"),
-        (RecordedDelete("pods/c", "u", "7", False), RecordedDelete("pods/d", "v", "8", True)),
-        (("status", "sets/web"),),
-        frozenset({"pods/a"}),
-        {"pods/e": "w"},
-        {"pods/a": "node=n1 zone=z"},
-        {"n1": "generation=1 delay_ms=1000 at_ms=5", "n2": "pending"},
+        owner_uid="uid-web",
+        creates={"pods/a": Open(5, 6, 2), "pods/b": Open(5, 5, 1)},
+        deletes=(
+            RecordedDelete("pods/c", "u", "7", False, Open(5, 5, 1, True)),
+            RecordedDelete("pods/d", "v", "8", True),
+        ),
+        pending_others=(("status", "sets/web"),),
+        reserved={"pods/a": False, "pods/f": True},
+        blocked={"pods/e": "w"},
+        passed={"pods/g": 8},
+        rests={"pods/h": "uid=x"},
+        hints={"pods/a": "node=n1"},
+        back_offs={"n1": "generation=1 delay_ms=1000 at_ms=5", "n2": "pending"},
+        said="create pods/a: no answer",
     )
+    assert record.unanswered == 4
     assert Record.parse([]) is None
     only = Record.parse(["owner", "u", "backoff n1", "pending"])
     assert only is not None
-    assert not only.pending
+    assert not only.unanswered

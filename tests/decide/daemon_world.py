@@ -3,7 +3,7 @@ land late or twice. Every step is drawn from a seeded generator.
 
 Two kinds of writers. *Strangers* share nothing: no record, no lock, any view there ever was. Those of a *fleet* keep
 the protocol of the record: what is unanswered is issued again first, nothing is decided on a view from before an
-answer of ours, and names that may still land are held.
+answer of ours, and writes that may still land are known.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from controllers.daemonset.model import DaemonSet
 from controllers.daemonset.plan import DaemonSnapshot
 from controllers.history.model import HASH_LABEL
 from controllers.model import Pod
-from controllers.plan import Plan
+from controllers.plan import Plan, Unanswered
 from controllers.scheduling.model import Node, Taint
 
 from .builders import NOW_MS, S, with_fields
@@ -89,10 +89,13 @@ class World:
             self.unanswered.clear()
             self._note()
         pods, nodes, revision = self.views[self.random.randint(self.since, len(self.views) - 1)]
-        held = (
-            frozenset(request[1] for request, _ in self.late if request[0] == "create") if self.fleet else frozenset()
+        late = [request for request, _ in self.late] if self.fleet else []
+        unanswered = Unanswered(
+            creates=frozenset(request[1] for request in late if request[0] == "create"),
+            nodes={request[1]: node for request, node in self.late if request[0] == "create"},
+            deletes=frozenset(request[3].uid for request in late if request[3] is not None),
         )
-        plan = decide(DaemonSnapshot(self.owner, tuple(pods.values()), nodes, revision, held=held), NOW_MS)
+        plan = decide(DaemonSnapshot(self.owner, tuple(pods.values()), nodes, revision, unanswered=unanswered), NOW_MS)
         for request, node in _requests(plan, pods, revision):
             fate = self.random.random()
             self.seen[request[0]] += 1

@@ -5,6 +5,7 @@ import pytest
 from controllers.daemonset.decide import decide
 from controllers.daemonset.plan import BackOff
 from controllers.history.model import HASH_LABEL
+from controllers.plan import Unanswered
 
 from .builders import NOW_MS, S, with_fields
 from .daemon_builders import (
@@ -94,19 +95,21 @@ def test_history(limit, pods, gone):
     assert [each.hash for each in plan.prune] == gone.split()
 
 
-def test_held_names_are_settled_first():
+def may_come(*nodes):
+    return Unanswered(creates=frozenset(map(slot, nodes)), nodes={slot(node): node for node in nodes})
+
+
+def test_what_was_sent_before_is_sent_first():
     """Whatever the order of nodes."""
-    held = frozenset({slot("n3"), slot("n5")})
-    plan = decide(snap(numbered(5), held=held), NOW_MS)
+    plan = decide(snap(numbered(5), unanswered=may_come("n3", "n5")), NOW_MS)
     assert list(plan.nodes.values()) == ["n3", "n5", "n1", "n2", "n4"]
-    assert plan.held_back == 0
 
 
-def test_a_node_waits_for_a_held_name():
+def test_a_node_waits_for_a_reserved_name():
     """Its pod has ended and hangs on a finalizer, and another create of the same name may still land."""
     pods = dpods("n1", "f")
-    plan = decide(snap(numbered(2), pods, held=frozenset({slot("n1")})), NOW_MS)
-    assert (created(plan), plan.held_back) == (["n2"], 1)
+    plan = decide(snap(numbered(2), pods, unanswered=may_come("n1")), NOW_MS)
+    assert created(plan) == ["n2"]
     assert decide(snap(numbered(2), pods), NOW_MS).nodes == {slot("n1", 1): "n1", slot("n2"): "n2"}
 
 

@@ -7,6 +7,7 @@ import pytest
 from controllers.daemonset import decide as deciding
 from controllers.daemonset import names
 from controllers.history.model import HASH_LABEL
+from controllers.plan import Unanswered
 
 from .daemon_builders import ds, surging
 from .daemon_world import World
@@ -78,20 +79,19 @@ def test_names_of_each_writers_own_would_not_do(monkeypatch, fleet):
     plain = deciding.choose
 
     def own_names(*args):
-        chosen = plain(*args)
-        return names.Chosen({f"{name}-{next(counter)}": node for name, node in chosen.nodes.items()}, chosen.held_back)
+        return {f"{name}-{next(counter)}": node for name, node in plain(*args).items()}
 
     monkeypatch.setattr(deciding, "choose", own_names)
     found, _ = violations(ds(), 1, fleet=fleet, finalizers=False)
     assert found
 
 
-def test_a_fleet_that_forgets_what_it_holds_would_not_do(monkeypatch):
-    """The check sees it when a held name is passed over like any other."""
+def test_a_fleet_that_forgets_what_it_reserved_would_not_do(monkeypatch):
+    """The check sees it when a reserved name is passed over like any other."""
     plain = names.Taken.__init__
 
-    def forgetful(self, pods, claimed, held, blocked):
-        plain(self, pods, claimed, frozenset(), blocked)
+    def forgetful(self, pods, claimed, unanswered, blocked):
+        plain(self, pods, claimed, Unanswered(), blocked)
 
     monkeypatch.setattr(names.Taken, "__init__", forgetful)
     found, _ = violations(ds(), 1, fleet=True, finalizers=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from controllers.codec import encode
 from controllers.flavour import REPLICASET
-from controllers.plan import Snapshot
+from controllers.plan import Snapshot, Unanswered
 from controllers.podstate import is_active
 from controllers.replicaset import decide
 from controllers.status import status
@@ -37,6 +37,15 @@ SOMETIMES_DELETING = st.sampled_from([0, 0, 0, NOW_MS])
 
 
 @st.composite
+def unanswered_writes(draw, given_pods):
+    """Of any names and pods, some of them quiet; names passed over."""
+    creates = draw(st.frozensets(names, max_size=4))
+    deletes = draw(st.frozensets(st.sampled_from([each.uid for each in given_pods] or ["none"]), max_size=3))
+    quiet = draw(st.frozensets(st.sampled_from(sorted(creates | deletes) or ["none"]), max_size=2))
+    return Unanswered(creates, deletes, quiet, draw(st.frozensets(names, max_size=2)))
+
+
+@st.composite
 def snapshots(draw, strict=EITHER, satisfied=EITHER, deleting=SOMETIMES_DELETING):
     """Any owner with any pods: ours, orphans, others', named by slots or otherwise."""
     pod_names = draw(st.lists(names | st.sampled_from(["stray-a", "stray-b", "stray-c"]), max_size=14, unique=True))
@@ -51,7 +60,7 @@ def snapshots(draw, strict=EITHER, satisfied=EITHER, deleting=SOMETIMES_DELETING
         owner,
         given_pods,
         draw(satisfied),
-        frozenset(draw(st.sets(names, max_size=4))),
+        draw(unanswered_writes(given_pods)),
         frozenset(draw(st.sets(names, max_size=3))),
         siblings=(owner,),
         related=(),
@@ -66,11 +75,11 @@ def is_ours(one):
 @given(snapshots())
 def test_every_plan(snapshot):
     """Bounds, exclusions, ownership, and the rules on names."""
-    owner, held = snapshot.owner, snapshot.held
+    owner, unanswered = snapshot.owner, snapshot.unanswered
     plan = decide(snapshot, NOW_MS, FLAVOUR)
     borne = {p.name for p in snapshot.pods}
 
-    assert not (plan.create and plan.delete), "never both"
+    assert owner.strict or not (plan.create and plan.delete), "never both"
     assert len(plan.create) <= BURST
     assert len(plan.delete) <= BURST
     if not snapshot.satisfied or owner.deleting_ms:
@@ -85,13 +94,14 @@ def test_every_plan(snapshot):
     assert snapshot.blocked.isdisjoint(plan.create)
     assert all(WEB_SLOTS.index_of(name) is not None for name in plan.create)
     if plan.create:
-        assert len(plan.claimed) + len(plan.create) <= owner.replicas
-        ending = sum(1 for p in snapshot.pods if p.name in held and is_ours(p) and not is_active(p))
+        may_come = unanswered.creates - {p.name for p in plan.claimed}
         if owner.strict:
-            existing = sum(map(is_ours, snapshot.pods)) + len(plan.adopt)
-            assert existing + len(plan.create) <= owner.replicas
+            existing = {p.name for p in (*filter(is_ours, snapshot.pods), *plan.adopt)}
+            assert len(existing | unanswered.creates | set(plan.create)) <= owner.replicas
         else:
-            assert len(plan.claimed) + ending + len(plan.create) <= owner.replicas
+            assert len(plan.claimed) + len(may_come | set(plan.create)) <= owner.replicas
+            assert unanswered.passed.isdisjoint(set(plan.create) - may_come)
+        assert unanswered.quiet.isdisjoint(plan.create)
 
     claimed = {(p.name, p.uid) for p in plan.claimed}
     assert len(set(plan.delete)) == len(plan.delete)
@@ -100,7 +110,9 @@ def test_every_plan(snapshot):
         assert set(plan.delete) <= finished
     else:
         assert set(plan.delete) <= claimed
-        assert not plan.delete or len(claimed) - len(plan.delete) >= owner.replicas
+        may_go = {p.uid for p in plan.claimed} & (unanswered.deletes | {uid for _, uid in plan.delete})
+        assert not plan.delete or len(claimed) - len(may_go) >= owner.replicas
+    assert unanswered.quiet.isdisjoint(uid for _, uid in plan.delete)
 
     assert all(is_active(p) and p.labels.get("app") == "web" for p in plan.claimed)
     assert all(not p.owner_refs and p in plan.claimed for p in plan.adopt)
@@ -110,26 +122,35 @@ def test_every_plan(snapshot):
 @settings(max_examples=200)
 @given(snapshots(strict=st.just(False), satisfied=st.just(True), deleting=st.just(0)))
 def test_as_many_as_wanted(snapshot):
-    """Nothing is withheld but by the burst or by held names, and what those withhold is said."""
+    """Nothing is withheld but by the burst, or for what may come or go by itself."""
     plan = decide(snapshot, NOW_MS, FLAVOUR)
+    unanswered = snapshot.unanswered
+    may_come = unanswered.creates - {p.name for p in plan.claimed}
+    may_go = unanswered.deletes & {p.uid for p in plan.claimed}
     missing = snapshot.owner.replicas - len(plan.claimed)
     if missing > 0:
-        assert len(plan.create) == min(BURST, missing - plan.held_back)
-        assert plan.held_back <= missing
+        anew = [name for name in plan.create if name not in may_come]
+        again = may_come - unanswered.quiet - snapshot.blocked - {p.name for p in snapshot.pods}
+        room = missing - len(may_come)
+        assert len(anew) == (min(room, BURST - min(BURST, len(again))) if room > 0 else 0)
+        assert len(plan.create) - len(anew) == (min(BURST, len(again)) if room >= 0 else 0)
     else:
-        assert len(plan.delete) == min(BURST, -missing)
-        assert plan.held_back == 0
+        anew = [uid for _, uid in plan.delete if uid not in may_go]
+        assert len(anew) == min(BURST, max(0, -missing - len(may_go)))
+        assert len(plan.delete) - len(anew) == (len(may_go - unanswered.quiet) if -missing >= len(may_go) else 0)
 
 
 @given(snapshots())
 def test_lowest_first(snapshot):
-    """Below the highest name created anew, every index is borne, blocked, held or created as well."""
+    """Below the highest name created anew, every index is borne, blocked, open, passed over or created as well."""
     plan = decide(snapshot, NOW_MS, FLAVOUR)
-    held = frozenset() if snapshot.owner.strict else snapshot.held
-    passed_over = {p.name for p in snapshot.pods} | snapshot.blocked | held | set(plan.create)
+    strict, unanswered = snapshot.owner.strict, snapshot.unanswered
+    held = unanswered.creates
+    others = held if strict else held | unanswered.passed
+    passed_over = {p.name for p in snapshot.pods} | snapshot.blocked | others | set(plan.create)
     fresh = [i for name in plan.create if name not in held and (i := WEB_SLOTS.index_of(name)) is not None]
     assert all(WEB_SLOTS.name(i) in passed_over for i in range(max(fresh, default=0)))
-    if len(plan.create) > len(fresh):
+    if len(plan.create) > len(fresh) and not strict:
         assert list(plan.create[: len(plan.create) - len(fresh)]) == WEB_SLOTS.ordered(held & set(plan.create))
 
 
@@ -259,15 +280,16 @@ def test_strict_never_exceeds_its_count(replicas, script):
 
 
 def test_standard_mode_needs_more_than_names():
-    """The same schedule that strict mode survives breaks standard mode without its record: why held names
-    exist.
+    """The same schedule that strict mode survives breaks standard mode without its record: why names
+    are reserved.
     """
     owner = rs(1)
     ending = pod(WEB_SLOTS.name(0), deleting_ms=NOW_MS)
     late = decide(Snapshot(owner, ()), NOW_MS).create  # decided long ago, still in flight
     replaced = decide(Snapshot(owner, (ending,)), NOW_MS).create
     assert set(late).isdisjoint(replaced), "two pods once the ending one has left and the late create lands"
-    assert decide(Snapshot(owner, (ending,), held=frozenset(late)), NOW_MS).create == ()
+    unanswered = Unanswered(creates=frozenset(late))
+    assert decide(Snapshot(owner, (ending,), unanswered=unanswered), NOW_MS).create == ()
 
 
 def test_slots_of_large_owners_are_all_different():

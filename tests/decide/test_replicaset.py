@@ -4,7 +4,7 @@ import pytest
 
 from controllers.flavour import BURST, REPLICASET
 from controllers.model import Requirement, label_selector
-from controllers.plan import Plan, Snapshot
+from controllers.plan import Plan, Snapshot, Unanswered
 from controllers.replicaset import decide
 
 from .builders import (
@@ -53,7 +53,6 @@ def test_counts(replicas, letters, create, delete):
     ours = pods(letters)
     assert plan.create == slot_names(*create)
     assert sorted(plan.delete) == sorted((ours[i].name, ours[i].uid) for i in delete)
-    assert not plan.held_back
     assert not plan.wants_related
 
 
@@ -196,61 +195,88 @@ def test_creates_take_the_lowest_names_nobody_bears():
     assert plan.create == slot_names(0, 6, 7, 8)
 
 
-class TestHeldNames:
-    """Names an earlier holder announced, whose create may still land."""
+def may_come(*names, **fields):
+    """Creates of these names have no answer."""
+    return Unanswered(creates=frozenset(names), **fields)
 
-    def test_are_taken_first(self):
-        plan = plan_of(3, "", held=frozenset(slot_names(7, 5)))
-        assert plan.create == slot_names(5, 7, 0)
 
-    def test_beyond_the_need_are_not_created(self):
-        plan = plan_of(1, "", held=frozenset(slot_names(7, 5)))
-        assert plan.create == slot_names(5)
+def may_go(*names, **fields):
+    """Deletes of these pods have no answer."""
+    return Unanswered(deletes=frozenset(f"uid-{name}" for name in names), **fields)
 
-    def test_on_a_running_pod_count_once(self):
-        plan = plan_of(2, "RR", held=frozenset(slot_names(0, 1)))
-        assert not plan.writes
-        assert not plan.held_back
 
-    @pytest.mark.parametrize("letter", ["t", "F"], ids=["terminating", "failed"])
-    def test_on_a_pod_that_ends_keep_its_slot(self, letter):
-        """The create may land once more when that pod has gone, so there is no replacement beside it yet."""
-        plan = plan_of(2, "R" + letter, held=frozenset(slot_names(1)))
-        assert plan.create == ()
-        assert plan.held_back == 1
-        assert plan_of(2, "R" + letter).create == slot_names(2), "without the hold it is replaced"
+SLOT = WEB_SLOTS.name
 
-    def test_hold_back_only_what_they_cover(self):
-        plan = plan_of(5, "Rtt", held=frozenset(slot_names(1)))
-        assert plan.create == slot_names(3, 4, 5)
-        assert plan.held_back == 1
 
-    def test_of_a_pod_that_was_let_go_hold_back(self):
-        """Its name may be free again before the held create has landed: then there would be one pod too many."""
-        plan = plan_of(2, "Rm", held=frozenset(slot_names(1)))
-        assert not plan.create
-        assert plan.held_back == 1
+@pytest.mark.parametrize(
+    ("replicas", "letters", "open_names", "create"),
+    [
+        pytest.param(3, "", (7, 5), (5, 7, 0), id="sent again first, the rest anew"),
+        pytest.param(2, "", (7, 5), (5, 7), id="as many as are missing"),
+        pytest.param(1, "", (7, 5), (), id="one more than is missing: both may come, so none is sent"),
+        pytest.param(2, "RR", (0, 1), (), id="pods that run count once"),
+        pytest.param(2, "RR", (5,), (), id="nothing is missing, one may come"),
+        pytest.param(2, "Rt", (1,), (), id="an ending bearer: the create may land once it has gone"),
+        pytest.param(2, "RF", (1,), (), id="a failed bearer"),
+        pytest.param(2, "Rm", (1,), (), id="a bearer that was let go"),
+        pytest.param(2, "Rx", (1,), (), id="another's pod bears it"),
+        pytest.param(5, "Rtt", (1,), (3, 4, 5), id="it takes one place, the others are filled"),
+        pytest.param(3, "Rt", (1, 4), (4,), id="one borne, one not"),
+        pytest.param(1, "Rt", (1, 2), (), id="nothing goes for what may come"),
+        pytest.param(1, "RR", (5,), (), id="nor is it sent while too many are there"),
+    ],
+)
+def test_creates_without_an_answer(replicas, letters, open_names, create):
+    """Each takes a place. They are sent again, and others added, only as long as all of them may come."""
+    plan = plan_of(replicas, letters, unanswered=may_come(*slot_names(*open_names)))
+    assert plan.create == slot_names(*create)
 
-    @pytest.mark.parametrize("owner_refs", [(), (THEIRS,)], ids=["orphan", "another's"])
-    def test_on_a_pod_of_others_that_ends_hold_back(self, owner_refs):
-        foreign = pod(WEB_SLOTS.name(1), owner_refs=owner_refs, deleting_ms=NOW_MS)
-        plan = decide(Snapshot(rs(1), (foreign,), held=frozenset(slot_names(1))), NOW_MS)
-        assert not plan.create
-        assert plan.held_back == 1
 
-    def test_that_are_blocked_are_not_created(self):
-        names = frozenset(slot_names(4))
-        plan = plan_of(1, "", held=names, blocked=names)
-        assert not plan.create
-        assert plan.held_back == 1
-        assert plan_of(2, "", held=names, blocked=names).create == slot_names(0)
+@pytest.mark.parametrize(
+    ("replicas", "letters", "open_pods", "delete"),
+    [
+        pytest.param(1, "RRn", (0,), (0, 2), id="sent again, and the rest of the surplus"),
+        pytest.param(2, "RRR", (0,), (0,), id="sent again"),
+        pytest.param(3, "RRR", (0,), (), id="not wanted any more: not sent again, and no pod is made for it"),
+        pytest.param(1, "RRR", (0, 1, 2), (), id="more than the surplus may go: none is sent again"),
+        pytest.param(0, "RRR", (0, 1, 2), (0, 1, 2), id="all are to go"),
+        pytest.param(0, "RRR", (), (0, 1, 2), id="none is open"),
+        pytest.param(2, "RRt", (2,), (), id="a pod that ends is no news"),
+    ],
+)
+def test_deletes_without_an_answer(replicas, letters, open_pods, delete):
+    """A pod that may have gone counts as gone: nothing else goes in its place, and it only while enough others stay."""
+    given = pods(letters)
+    plan = plan_of(replicas, letters, unanswered=may_go(*slot_names(*open_pods)))
+    assert plan.create == ()
+    assert sorted(plan.delete) == sorted((given[i].name, given[i].uid) for i in delete)
 
-    def test_do_not_make_deletes(self):
-        assert not plan_of(1, "Rt", held=frozenset(slot_names(1, 2))).writes
 
-    def test_that_are_no_slot_names_come_last(self):
-        plan = plan_of(3, "", held=frozenset({"web-foreign", *slot_names(9)}))
-        assert plan.create == (*slot_names(9), "web-foreign", *slot_names(0))
+def test_a_bearer_of_others_that_ends_takes_the_place():
+    foreign = pod(SLOT(1), owner_refs=(), deleting_ms=NOW_MS)
+    plan = decide(Snapshot(rs(1), (foreign,), unanswered=may_come(SLOT(1))), NOW_MS)
+    assert not plan.create
+
+
+def test_a_blocked_name_takes_a_place():
+    names = frozenset(slot_names(4))
+    assert not plan_of(1, "", unanswered=may_come(*names), blocked=names).create
+    assert plan_of(2, "", unanswered=may_come(*names), blocked=names).create == slot_names(0)
+
+
+def test_what_is_quiet_is_not_sent_and_takes_its_place():
+    unanswered = may_come(SLOT(0), SLOT(1), quiet=frozenset({SLOT(0)}))
+    assert plan_of(3, "", unanswered=unanswered).create == slot_names(1, 2)
+    unanswered = may_go(SLOT(0), quiet=frozenset({f"uid-{SLOT(0)}"}))
+    assert [name for name, _ in plan_of(1, "RRn", unanswered=unanswered).delete] == list(slot_names(2))
+
+
+def test_other_names_are_taken_for_those_passed_over():
+    assert plan_of(2, "", unanswered=Unanswered(passed=frozenset(slot_names(0, 2)))).create == slot_names(1, 3)
+
+
+def test_a_name_that_is_no_slot_takes_a_place_and_is_never_created():
+    assert plan_of(3, "", unanswered=may_come("web-foreign", SLOT(9))).create == slot_names(9, 0)
 
 
 class TestStrict:
@@ -263,7 +289,7 @@ class TestStrict:
             pytest.param(3, "Rt", (2,), (), id="a terminating pod keeps its place"),
             pytest.param(2, "Rt", (), (), id="no replacement beside a terminating pod"),
             pytest.param(2, "RF", (), (1,), id="a failed pod is deleted first"),
-            pytest.param(3, "RS", (), (1,), id="before anything is created"),
+            pytest.param(3, "RS", (2,), (1,), id="beside the one that is missing anyway"),
             pytest.param(2, "RRF", (), (), id="a failed pod beside enough others stays"),
             pytest.param(1, "Rn", (), (1,), id="surplus is ranked as ever"),
             pytest.param(2, "RttR", (), (), id="enough"),
@@ -278,10 +304,32 @@ class TestStrict:
         assert plan.create == slot_names(*create)
         assert plan.delete == tuple((given[i].name, given[i].uid) for i in delete)
 
-    def test_ignores_what_is_held(self):
-        """Lowest first without exception: the proof that two writers agree on names rests on it."""
-        plan = decide(Snapshot(rs(2, strict=True), (), held=frozenset(slot_names(5))), NOW_MS)
-        assert plan.create == slot_names(0, 1)
+    @pytest.mark.parametrize(
+        ("replicas", "letters", "unanswered", "create"),
+        [
+            pytest.param(2, "", may_come(SLOT(0)), (0, 1), id="one of them may come"),
+            pytest.param(2, "", may_come(SLOT(5)), (5, 0), id="another may come: it takes a place"),
+            pytest.param(1, "", may_come(SLOT(5), SLOT(0)), (), id="two may come, one is wanted"),
+            pytest.param(2, "t", may_come(SLOT(0)), (1,), id="its bearer ends: counted once"),
+            pytest.param(2, "tx", may_come(SLOT(1)), (), id="another's pod bears it"),
+            pytest.param(2, "", Unanswered(passed=frozenset({SLOT(0)})), (1, 0), id="one was refused: it comes last"),
+        ],
+    )
+    def test_what_is_open(self, replicas, letters, unanswered, create):
+        """No name is taken in the place of one that was refused: two writers have to agree on names."""
+        plan = decide(Snapshot(rs(replicas, strict=True), pods(letters), unanswered=unanswered), NOW_MS)
+        assert plan.create == slot_names(*create)
+
+    def test_a_failed_pod_that_cannot_be_deleted_stops_nothing(self):
+        quiet = Unanswered(deletes=frozenset({f"uid-{SLOT(0)}"}), quiet=frozenset({f"uid-{SLOT(0)}"}))
+        plan = decide(Snapshot(rs(3, strict=True), pods("FR"), unanswered=quiet), NOW_MS)
+        assert (plan.create, plan.delete) == (slot_names(2), ())
+
+    def test_a_quiet_name_keeps_its_place(self):
+        """The owner stays one short, and no other name is taken for it."""
+        quiet = frozenset({SLOT(0)})
+        plan = decide(Snapshot(rs(2, strict=True), (), unanswered=may_come(SLOT(0), quiet=quiet)), NOW_MS)
+        assert plan.create == slot_names(1)
 
     def test_finished_pod_being_deleted_is_waited_for(self):
         ending = pod(WEB_SLOTS.name(0), phase="Failed", deleting_ms=NOW_MS)

@@ -9,6 +9,7 @@ import orjson
 from cluster.answer import Answer
 from tests.review.daemon_rig import QUEUE, DaemonRig
 from tests.simulation.traffic import refusal
+from workers.open_writes import REST_MS
 from workers.steps import Write
 
 
@@ -47,15 +48,18 @@ def failing_for_long() -> DaemonRig:
 
 def test_a_failed_pod_goes_when_its_back_off_is_over() -> None:
     rig = failing_for_long()
-    for back_off_ms in (0, 1_000, 2_000, 4_000):
+    for back_off_ms in (0, 1_000, 2_000, 4_000, 8_000):
         [pod] = rig.pods("n1")
         for phase in ("Running", "Failed"):
             rig.run(pod, phase)
             settled(rig)
-        if back_off_ms:
+        if back_off_ms > REST_MS:  # which has passed since the last one went
             assert [each.phase for each in rig.pods("n1")] == ["Failed"]
-            rig.later(back_off_ms)
+            rig.later(back_off_ms - REST_MS)
             settled(rig)
+        assert rig.pods("n1") == [], "it has gone, and its name rests"
+        rig.later(REST_MS)
+        settled(rig)
         assert [each.phase for each in rig.pods("n1")] == ["Pending"]
 
 

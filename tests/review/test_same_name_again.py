@@ -7,7 +7,7 @@ from concurrent.futures import Future
 import orjson
 
 from broker.memory import MemoryBroker, MemoryStore
-from broker.values import Batch, Claim, Event, Finish, RecordedDelete
+from broker.values import Batch, Claim, Event, Finish
 from cluster.answer import NO_ANSWER, Answer
 from controllers import codec
 from controllers.routing import owner_entry
@@ -71,4 +71,5 @@ def test_a_delete_announced_under_the_name_of_an_answered_one_stays_announced() 
     broker.due()
     _, again = claimed()
     assert again.record is not None
-    assert again.record.deletes == (RecordedDelete("pods/web-x", "second", "5", answered=False),)
+    [delete] = again.record.deletes
+    assert (delete.target, delete.uid, delete.rv, delete.answered) == ("pods/web-x", "second", "5", False)

@@ -103,9 +103,7 @@ def find_busy(client: redis.Redis, keys: Keys, queues: Sequence[str], task: str,
 
 
 def _pending(record: Record | None) -> int:
-    if record is None:
-        return 0
-    return len(record.pending_creates) + sum(not each.answered for each in record.deletes)
+    return record.unanswered if record is not None else 0
 
 
 def kill_busy_worker(

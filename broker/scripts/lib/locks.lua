@@ -23,6 +23,9 @@ local BACK_OFF_TTL_MS = 1800000
 
 local function back_off(field) return string.sub(field, 1, 8) == 'backoff ' end
 
+-- Stored as given, and no write.
+local function note(field) return back_off(field) or string.sub(field, 1, 5) == 'rest ' end
+
 -- A record outlives the pause of its key by five minutes; one with a back-off is kept for twice the longest of those, as upstream's.
 local function keep_record(queue, key, delay_ms)
   local record, ttl = base .. queue .. ':expect:' .. key, RECORD_TTL_MS + delay_ms

@@ -19,14 +19,29 @@ def failed(error: str, delete: bool = False) -> list[str]:
     return [f"send status {status} @5 -> 200@30", f"fails ({error}), retry"]
 
 
-def create_failed(error: str, changes: str = "drop create 0; ", wait: str = "") -> str:
+def create_failed(error: str, changes: str = "drop create 0; ", wait: str = "", said: str = "") -> str:
     status, end = failed(error)
-    return f"{status}\n{end}{wait}: {changes}need replicasets 30"
+    return f"{status}\n{end}{wait}: {changes}need replicasets 30{said}"
 
 
-def delete_failed(error: str, changes: str = "drop delete 0; ", wait: str = "") -> str:
+def create_refused(error: str) -> str:
+    """Other names come first for a while."""
+    return create_failed(error, changes="drop create 0; passed 0; ")
+
+
+def create_open(error: str) -> str:
+    """It stays announced, with the last answer."""
+    return create_failed(error, changes="", said=f"; said create pods/0: {error}")
+
+
+def delete_failed(error: str, changes: str = "drop delete 0; ", wait: str = "", said: str = "") -> str:
     status, end = failed(f"unable to delete pods: {error}", delete=True)
-    return f"{status}\n{end}{wait}: {changes}need replicasets 30"
+    return f"{status}\n{end}{wait}: {changes}need replicasets 30{said}"
+
+
+def delete_open(error: str) -> str:
+    """It stays announced, with the last answer."""
+    return delete_failed(error, changes="", said=f"; said delete pods/0: {error}")
 
 
 CREATED = Event("Normal", "SuccessfulCreate", f"Created pod: {NAME}")
@@ -73,11 +88,11 @@ QUOTA = "exceeded quota: pods=2"
         pytest.param("exists?", "read pods 0 -> 404\nretry", [], id="said with 500, not seen: stays announced"),
         pytest.param("exists", "read pods 0 -> junk\nretry", [], id="exists, unreadable: stays announced"),
         pytest.param("exists", "read pods 0 -> 500\nretry", [], id="exists, not told by whom: stays announced"),
-        pytest.param("quota", create_failed(QUOTA), [create_warning(QUOTA)], id="quota: refused for certain"),
+        pytest.param("quota", create_refused(QUOTA), [create_warning(QUOTA)], id="quota: refused for certain"),
         pytest.param("terminating", "ok: drop create 0", [], id="namespace terminating: no failure, no event"),
-        pytest.param("422", create_failed("Invalid"), [create_warning("Invalid")], id="invalid"),
+        pytest.param("422", create_refused("Invalid"), [create_warning("Invalid")], id="invalid"),
         pytest.param(
-            "conflict", create_failed("Conflict"), [create_warning("Conflict")], id="conflict of another kind"
+            "conflict", create_refused("Conflict"), [create_warning("Conflict")], id="conflict of another kind"
         ),
         pytest.param(
             "429/7",
@@ -93,13 +108,11 @@ QUOTA = "exceeded quota: pods=2"
         ),
         pytest.param(
             "500",
-            create_failed("the server answered 500", changes=""),
+            create_open("the server answered 500"),
             [create_warning("the server answered 500")],
             id="500: unknown, stays announced",
         ),
-        pytest.param(
-            "lost", create_failed(SLOW, changes=""), [create_warning(SLOW)], id="no answer: unknown, stays announced"
-        ),
+        pytest.param("lost", create_open(SLOW), [create_warning(SLOW)], id="no answer: unknown, stays announced"),
         pytest.param("late", "retry: drop create 0", [], id="too late to be sent: never sent, nothing wrong"),
         pytest.param(
             "unsent",
@@ -157,13 +170,11 @@ def with_one(replicas: int) -> ReplicaSet:
         ),
         pytest.param(
             "500",
-            delete_failed("the server answered 500", changes=""),
+            delete_open("the server answered 500"),
             [delete_warning("the server answered 500")],
             id="500: unknown, stays announced",
         ),
-        pytest.param(
-            "lost", delete_failed(SLOW, changes=""), [delete_warning(SLOW)], id="no answer: unknown, stays announced"
-        ),
+        pytest.param("lost", delete_open(SLOW), [delete_warning(SLOW)], id="no answer: unknown, stays announced"),
         pytest.param("late", "retry: drop delete 0", [], id="too late to be sent"),
         pytest.param("unsent", delete_failed("cannot connect"), [delete_warning("cannot connect")], id="not connected"),
     ],

@@ -10,12 +10,11 @@ import pytest
 from turn_rig import UNANSWERED, WORKER, Rig, RigApi, fail_with
 
 from broker.memory_state import ExpectHash
-from broker.values import Batch, BrokerUnreachable, ClaimLost, Entry, EpochOver, Idle
+from broker.values import Batch, BrokerUnreachable, ClaimLost, EpochOver, Idle
 from cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from cluster.listing import ListError
 from cluster.resources import PODS
 from controllers.registry import CONTROLLERS
-from controllers.slots import name as slot_name
 from tests.simulation.world import refusal
 from tests.turns import through
 from workers.acting import TOO_LATE
@@ -109,22 +108,21 @@ def test_a_create_needs_the_claim() -> None:
 
 
 @pytest.mark.parametrize("waited_ms", [0, 2_000, 2_001, 60_000])
-def test_what_is_sent_again_looks_as_well(waited_ms: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was announced under an earlier claim; keys of a batch wait for each other, and this one may be lost."""
+def test_what_is_not_announced_looks_whether_the_claim_is_still_ours(
+    waited_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A status, here: keys of a batch wait for each other, and this one may be lost."""
     rig = Rig()
-    rig.owner(1)
-    rig.api.refuse = fail_with(UNANSWERED, "create", 1)
-    rig.turns()
-    rig.read("replicasets")
-    rig.later(5)
+    rig.owner(0)
     slowed(rig, "claim", waited_ms, monkeypatch)
     records = slowed(rig, "record", 0, monkeypatch)
-    batch, sends = rig.claim(), len(rig.api.sends)
+    batch = rig.claim()
     asked_ms = rig.clock.mono_ms() - waited_ms
     through(rig.engine, batch, batch.claims[0])
     looked = waited_ms > 2_000
     assert [args[2] for args in records] == [()] * looked
-    assert rig.api.sends[sends][1] == asked_ms + waited_ms * looked + 4_500
+    assert [write.verb for write in rig.api.sends[0][0]] == ["status"]
+    assert rig.api.sends[0][1] == asked_ms + waited_ms * looked + 4_500
 
 
 # -- side by side
@@ -204,31 +202,6 @@ def test_one_that_has_used_up_half_its_time_ends_with_what_it_has() -> None:
     rig.rest()
     assert len(rig.pods(uid)) == 7
     assert len(rig.api.writes) - rig.count("status") == 4, "none was sent twice"
-
-
-def test_what_waited_for_room_looks_whether_the_claim_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is sent again is not announced anew, and its wait was none of its time to be sent."""
-    rig = Rig(writes_in_flight=1)
-    uids = {f"default/{name}": rig.owner(5, name) for name in ("a", "b")}
-    for claim in rig.claim().claims:
-        names = [slot_name(claim.key.partition("/")[2], uids[claim.key], index) for index in range(5)]
-        entries = [Entry("create", f"pods/{name}") for name in names]
-        rig.broker.record(claim, uids[claim.key], entries, lease_ms=rig.settings.lease_ms)
-    rig.broker.release(WORKER)
-    api, engine = beside(rig)
-    records = slowed(rig, "record", 0, monkeypatch)
-    batch = engine.claim("late", 8)
-    assert isinstance(batch, Batch)
-    first, second = (engine.start(batch, claim) for claim in batch.claims)
-    assert first.advance() is None
-    assert second.advance() is None
-    assert ([len(writes) for writes, _, _ in api.sends], records) == ([5], [])
-    rig.clock.advance(1_500)
-    api.answer()
-    assert first.advance() is not None
-    assert second.advance() is None
-    assert [(args[0].key, args[2]) for args in records] == [(batch.claims[1].key, ())]
-    assert api.sends[1][1] - api.sends[0][1] == 1_500, "a window of its own"
 
 
 def test_room_that_was_lost_is_there_again_for_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from turn_rig import UNANSWERED, Rig, fail_with
 
 from cluster.answer import NOT_SENT, Answer
@@ -9,6 +10,7 @@ from controllers.model import OwnerRef
 from controllers.slots import name as slot_name
 from tests.simulation.world import refusal
 from workers.acting import TOO_LATE
+from workers.open_writes import TRIES_MAX
 from workers.steps import Write
 
 KEY = "default/web"
@@ -50,7 +52,7 @@ def running_three(rig: Rig) -> tuple[str, list[str]]:
 
 
 def test_a_create_that_took_effect() -> None:
-    """Written again: AlreadyExists, ours, done."""
+    """Sent again: AlreadyExists, ours, done. Its name stays reserved until D and a look that shows who bears it."""
     rig = Rig()
     uid = rig.owner(1)
     unanswered(rig, "create", done=True)
@@ -60,12 +62,12 @@ def test_a_create_that_took_effect() -> None:
     rig.later(5)
     assert len(rig.turns()) >= 1
     rig.rest()
-    assert (rig.count("create"), len(rig.pods(uid)), rig.queue.unsettled) == (2, 1, {})
-    assert [line.partition(" ")[0] for line in rig.record()] == ["hold", "owner:"], "held until D is over"
+    assert (rig.count("create"), len(rig.pods(uid)), list(rig.queue.unsettled)) == (2, 1, [KEY])
+    assert [line.partition(" ")[0] for line in rig.record()] == ["owner:", "reserved"]
     rig.later(rig.settings.drain_ms)
-    rig.broker.add("replicaset", [KEY])
     rig.rest()
-    assert (rig.count("create"), rig.record()) == (2, [])
+    assert (rig.count("create"), rig.record(), rig.queue.unsettled, rig.queue.delayed) == (2, [], {}, {})
+    assert [name for resource, name in rig.api.reads] == [slot_name("web", uid, 0)] * 2, "AlreadyExists, and D"
 
 
 def test_a_create_that_lands_late() -> None:
@@ -80,24 +82,41 @@ def test_a_create_that_lands_late() -> None:
     assert len(rig.pods(uid)) == 1
 
 
-def test_a_refused_name_stays_held() -> None:
-    """The quota refuses what is written again, while the first may land yet: its name is the one to be used."""
+def test_a_refused_name_stays_reserved() -> None:
+    """The quota refuses what is sent again, while the first may land yet: it takes its place until a look."""
     rig = Rig()
     uid = rig.owner(2)
     (late,) = (unanswered(rig, "create", done=False), rig.turns())[0]
     heal(rig)
     rig.api.refuse = fail_with(refusal(403, "Forbidden"), "create", 1)
     rig.later(5)
-    (settled,) = rig.turns()
-    assert settled.error == "Forbidden"
-    held = f"hold pods/{late.name}: until_ms={rig.clock.wall_ms() + rig.settings.drain_ms}"
-    assert rig.record() == [held, f"owner: {uid}"]
+    (refused,) = rig.turns()
+    assert refused.error == "Forbidden"
+    assert [line.split(":")[0] for line in rig.record()] == [
+        "owner",
+        f"passed pods/{late.name}",
+        f"reserved pods/{late.name}",
+        "said",
+    ]
     assert rig.world.handle(late).code == 201
     rig.later(10)
     rig.turns()
     assert sorted(pod.name for pod in rig.pods(uid)) == sorted(slot_name("web", uid, index) for index in (0, 1))
     rig.rest()
     assert len(rig.pods(uid)) == 2
+
+
+def test_one_name_is_refused_for_certain() -> None:
+    """A policy that is against it. The others are created at once, and one more in its place."""
+    rig = Rig()
+    uid = rig.owner(10)
+    bad = slot_name("web", uid, 0)
+    refused = refusal(403, "Forbidden")
+    rig.api.refuse = lambda write: refused if (write.verb, write.name) == ("create", bad) else None
+    rig.turns()
+    rig.later(5)
+    rig.rest()
+    assert (len(rig.pods(uid)), rig.count("create")) == (10, 11)
 
 
 def test_a_delete_that_took_effect() -> None:
@@ -168,19 +187,77 @@ def test_a_victim_that_changed() -> None:
 
 
 def test_scaled_down_while_creates_are_open() -> None:
-    """They are written again first; what is too many by then is deleted once it is read."""
+    """They are not sent again, for they are not wanted; what lands late is deleted once it is read."""
     rig = Rig()
     uid = rig.owner(3)
-    unanswered(rig, "create", done=False)
-    rig.turns()
+    (late,) = (unanswered(rig, "create", done=False), rig.turns())[0]
     rig.world.change_owner("web", replicas=0)
     heal(rig)
+    rig.later(5)
     rig.turns()
-    rig.later(60_000)
-    rig.turns()
-    assert (rig.count("create"), len(rig.pods(uid))) == (2, 1)
+    assert (rig.count("create"), len(rig.pods(uid))) == (1, 0)
+    assert rig.world.handle(late).code == 201
     rig.rest()
-    assert (rig.count("delete"), len(rig.pods(uid)), rig.record()) == (1, 0, [])
+    assert (rig.count("create"), rig.count("delete"), len(rig.pods(uid))) == (1, 1, 0)
+    rig.later(rig.settings.drain_ms)
+    rig.rest()
+    assert (rig.count("create"), rig.count("delete"), rig.record(), rig.queue.delayed) == (1, 1, [], {})
+
+
+def test_deletes_that_are_not_wanted_any_more() -> None:
+    """Answered with 500 again and again, and meanwhile the owner asks for all its pods again: none of them goes."""
+    rig = Rig()
+    uid = rig.owner(10)
+    rig.rest()
+    rig.world.change_owner("web", replicas=5)
+    rig.read("replicasets")
+    rig.api.refuse = fail_with(refusal(500, "InternalError"), "delete")
+    rig.turns()
+    assert rig.count("delete") == 5
+    rig.world.change_owner("web", replicas=10)
+    heal(rig)
+    for _ in range(20):
+        rig.later(1_000)
+        rig.rest()
+    assert (rig.count("delete"), len(rig.pods(uid)), rig.record(), rig.queue.delayed) == (5, 10, [], {})
+
+
+def test_one_name_is_refused_for_ever() -> None:
+    """The owner does everything else, and in the end takes another name."""
+    rig = Rig()
+    uid = rig.owner(10)
+    bad = slot_name("web", uid, 3)
+    refused = refusal(500, "InternalError")
+    rig.api.refuse = lambda write: refused if (write.verb, write.name) == ("create", bad) else None
+    for _ in range(30):
+        rig.later(1_000)
+        rig.rest()
+    names = {pod.name for pod in rig.pods(uid)}
+    assert (len(names), bad in names) == (10, False)
+    assert sum(write.name == bad for write in rig.api.writes) == TRIES_MAX
+    assert any(line.startswith(f"passed pods/{bad}") for line in rig.record())
+    rig.world.change_owner("web", replicas=2)
+    rig.rest()
+    assert len(rig.pods(uid)) == 2
+
+
+@pytest.mark.parametrize("replicas", [0, 2, 11])
+def test_a_refused_name_does_not_stop_what_comes_after(replicas: int) -> None:
+    """10 -> 11 with a name that is refused, then another number: at once."""
+    rig = Rig()
+    uid = rig.owner(10)
+    rig.rest()
+    rig.api.refuse = fail_with(refusal(500, "InternalError"), "create")
+    rig.world.change_owner("web", replicas=11)
+    rig.rest()
+    rig.later(10)
+    rig.turns()
+    rig.world.change_owner("web", replicas=replicas)
+    rig.rest()
+    assert len(rig.pods(uid)) == min(replicas, 10)
+    _, owner = rig.world.owners["web"]
+    assert (owner.status.replicas, owner.status.observed_generation) == (min(replicas, 10), owner.generation)
+    assert [each.reason for each in owner.status.conditions] == ["FailedCreate"]
 
 
 def test_a_list_that_is_ahead_of_the_cache() -> None:

@@ -103,7 +103,7 @@ def test_no_list_for_a_release() -> None:
 def test_no_list_while_the_record_is_there() -> None:
     """The mark stands beside every record; it says nothing of its own."""
     plays(
-        claimed(rs(1), (), "hold 0", unsettled=True),
+        claimed(rs(1), (), "reserved 0", unsettled=True),
         """
         reserve 1         -> all
         announce create 0 -> recorded

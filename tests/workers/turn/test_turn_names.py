@@ -1,17 +1,17 @@
-"""Names that are held, borne by others, or blocked."""
+"""Names that are reserved, borne by others, or blocked."""
 
 from __future__ import annotations
 
 import pytest
-from turn_script import HOLD_MS, claimed, plays
+from turn_script import claimed, plays
 
 from tests.decide.builders import pods, rs
 
 
-def test_held_names_are_used_first() -> None:
+def test_reserved_names_are_used_first() -> None:
     """Their create may still land: whoever creates them takes the place of it."""
     plays(
-        claimed(rs(3), (), "hold 5", "hold 2"),
+        claimed(rs(3), (), "reserved 5", "reserved 2"),
         """
         reserve 1           -> all
         announce create 2   -> recorded
@@ -24,19 +24,19 @@ def test_held_names_are_used_first() -> None:
     )
 
 
-def test_a_held_name_on_a_pod_that_ends_keeps_its_slot() -> None:
-    """Once that pod has gone its create may land again: wait for the end of the hold, which no event tells."""
-    plays(claimed(rs(1), pods("t"), "hold 0"), f"ok in {HOLD_MS} ms")
+def test_a_reserved_name_on_a_pod_that_ends_keeps_its_slot() -> None:
+    """Once that pod has gone its create may land again. The key comes back when that time is over."""
+    plays(claimed(rs(1), pods("t"), "reserved 0"), "ok")
 
 
 def test_only_what_is_missing_beside_it_is_created() -> None:
     plays(
-        claimed(rs(2), pods("t"), "hold 0"),
-        f"""
+        claimed(rs(2), pods("t"), "reserved 0"),
+        """
         reserve 1         -> all
         announce create 1 -> recorded
         send create 1     -> 201@20
-        ok in {HOLD_MS} ms: drop create 1; need pods 20
+        ok: drop create 1; need pods 20
         """,
     )
 

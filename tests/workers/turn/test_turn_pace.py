@@ -25,7 +25,8 @@ def test_slow_start_of_ten(taken: int, calls: int, batches: list[int]) -> None:
         answers = " ".join(f"201@{20 + index}" if index < taken else "quota" for index in range(at, at + size))
         lines += [f"reserve {size} -> all", f"announce create {names} -> recorded", f"send create {names} -> {answers}"]
         changes += [
-            f"drop create {i}; need pods {20 + i}" if i < taken else f"drop create {i}" for i in range(at, at + size)
+            f"drop create {i}; need pods {20 + i}" if i < taken else f"drop create {i}; passed {i}"
+            for i in range(at, at + size)
         ]
         at += size
     end = "ok: " + "; ".join(changes)
@@ -65,7 +66,9 @@ def test_of_several_failures_the_first_is_told() -> None:
         announce create 1 2 -> recorded
         send create 1 2     -> 422 quota
         send status 0, FailedCreate (Invalid) @5 -> 200@30
-        fails (Invalid), retry: drop create 0; need pods 20; drop create 1; drop create 2; need replicasets 30
+        fails (Invalid), retry: drop create 0; need pods 20; drop create 1; passed 1; drop create 2; passed 2; """
+        "need replicasets 30\n"
+        """
         """,
     )
     assert [event.reason for event in ledger.events] == ["SuccessfulCreate", "FailedCreate", "FailedCreate"]
@@ -121,7 +124,7 @@ def test_a_failure_beside_a_short_grant() -> None:
         announce create 1 -> recorded
         send create 1     -> quota
         send status 0, FailedCreate (exceeded quota: pods=2) @5 -> 200@30
-        fails (exceeded quota: pods=2), retry: drop create 0; need pods 20; drop create 1; need replicasets 30
+        fails (exceeded quota: pods=2), retry: drop create 0; need pods 20; drop create 1; passed 1; need replicasets 30
         """,
     )
 

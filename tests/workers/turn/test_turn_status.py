@@ -69,7 +69,7 @@ def test_replica_failure_appears() -> None:
         announce create 1 -> recorded
         send create 1     -> quota
         send status 1, full 1, ready 1, available 1, FailedCreate (exceeded quota: pods=2) @5 -> 200@30
-        fails (exceeded quota: pods=2), retry: drop create 1; need replicasets 30
+        fails (exceeded quota: pods=2), retry: drop create 1; passed 1; need replicasets 30
         """,
     )
 
@@ -82,7 +82,7 @@ def test_replica_failure_stays_as_it_is() -> None:
         reserve 1         -> all
         announce create 1 -> recorded
         send create 1     -> 422
-        fails (Invalid), retry: drop create 1
+        fails (Invalid), retry: drop create 1; passed 1
         """,
     )
 
@@ -101,7 +101,7 @@ def test_the_failure_outlives_a_conflict_of_its_status() -> None:
         announce create 0 -> recorded
         send create 0     -> quota
         send status 0, FailedCreate (exceeded quota: pods=2) @5 -> conflict
-        fails (exceeded quota: pods=2), retry: drop create 0
+        fails (exceeded quota: pods=2), retry: drop create 0; passed 0
         """,
     )
 
@@ -114,7 +114,7 @@ def test_the_first_failure_is_told_when_the_status_fails_as_well() -> None:
         announce create 0 -> recorded
         send create 0     -> quota
         send status 0, FailedCreate (exceeded quota: pods=2) @5 -> 500
-        fails (exceeded quota: pods=2), retry: drop create 0
+        fails (exceeded quota: pods=2), retry: drop create 0; passed 0
         """,
     )
 
@@ -163,17 +163,17 @@ def test_a_failure_comes_again_with_back_off_and_a_pod_is_looked_at_when_it_beco
         announce create 1 -> recorded
         send create 1     -> quota
         send status 1, full 1, ready 1, FailedCreate (exceeded quota: pods=2) @5 -> 200@30
-        fails (exceeded quota: pods=2), retry: drop create 1; need replicasets 30; again in 100 ms
+        fails (exceeded quota: pods=2), retry: drop create 1; passed 1; need replicasets 30; again in 100 ms
         """,
     )
 
 
 def test_the_earliest_of_two_times_counts() -> None:
-    """A held name on a pod that ends asks for a look in 14 s, a pod that becomes available for one in 4 s."""
-    first, second = slot_names(0, 1)
-    found = [pod(first, deleting_ms=NOW_MS), pod(second, ready_since_ms=NOW_MS - S)]
+    """A name passed over asks for a look in 60 s, a pod that becomes available for one in 4 s."""
+    (first,) = slot_names(0)
+    found = [pod(first, ready_since_ms=NOW_MS - S)]
     plays(
-        claimed(rs(2, min_ready_seconds=5, status=ReplicaSetStatus(1, 1, 1, 0, None, 1)), found, "hold 0"),
+        claimed(rs(1, min_ready_seconds=5, status=ReplicaSetStatus(1, 1, 1, 0, None, 1)), found, "passed 7"),
         "ok in 4000 ms",
     )
 

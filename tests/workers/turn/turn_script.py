@@ -24,12 +24,12 @@ from controllers.flavour import REPLICASET
 from controllers.model import Pod, ReplicaSet
 from controllers.registry import CONTROLLERS
 from tests.decide.builders import NOW_MS, UID, WEB_SLOTS
-from workers.ledger import Ledger
-from workers.steps import Announce, ListLive, Look, Read, Reserve, Send, Step, TurnContext, TurnFailed, Write
+from workers.ledger import REFUSED_MS, Ledger
+from workers.steps import Announce, ListLive, Look, Read, Reserve, Send, Step, TurnContext, TurnFailed, View, Write
 from workers.turn import turn
 
-POD_RV, OWNER_RV = "7", "5"
-HOLD_MS = 14_000
+POD_RV, OWNER_RV, READ_RV = "7", "5", "10"
+HOLD_MS, CLAIMED_MS = 14_000, 1_000_000
 CONTROLLER = CONTROLLERS["replicaset"]
 
 
@@ -52,26 +52,38 @@ def claimed(
         needs,
         unsettled,
         0,
+        now_ms=CLAIMED_MS,
     )
 
 
 def record_of(lines: Sequence[str], owner_uid: str) -> Record | None:
-    """Lines: "create 0", "delete 1@7", "answered 1@7" (uid: that of the slot), "hold 2", "blocked 3=uid"."""
+    """Lines: "create 0", "delete 1@7", "answered 1@7" (uid: that of the slot), "reserved 2", "blocked 3=uid",
+    "passed 4", "said why". After a comma: how often it was sent, or "over": "create 0, 6, over". All was sent a while before NOW.
+    """
     fields = ["owner", owner_uid] if lines else []
     for line in lines:
         verb, _, rest = line.partition(" ")
+        if verb == "said":
+            fields += ["said", rest]
+            continue
+        rest, *facts = rest.split(", ")
+        time = "over" if "over" in facts else f"until_ms={CLAIMED_MS + HOLD_MS}"
+        tries = next((fact for fact in facts if fact.isdigit()), "1")
+        pending = f"pending since_ms=1 sent_ms={CLAIMED_MS - 3_000} tries={tries}"
         slot, _, rv = rest.partition("@")
         slot, _, uid = slot.partition("=")
         name = WEB_SLOTS.name(int(slot))
         match verb:
             case "create":
-                fields += [f"create pods/{name}", "pending since_ms=1"]
+                fields += [f"create pods/{name}", f"{pending} {time}"]
             case "delete":
-                fields += [f"delete pods/{name}", f"pending since_ms=1 uid=uid-{name} rv={rv}"]
+                fields += [f"delete pods/{name}", f"{pending} uid=uid-{name} rv={rv} {time}"]
             case "answered":
                 fields += [f"delete pods/{name}", f"answered uid=uid-{name} rv={rv}"]
-            case "hold":
-                fields += [f"hold pods/{name}", "until_ms=9"]
+            case "reserved":
+                fields += [f"reserved pods/{name}", time]
+            case "passed":
+                fields += [f"passed pods/{name}", f"until_ms={CLAIMED_MS + 60_000}"]
             case "blocked":
                 fields += [f"blocked pods/{name}", f"uid={uid}"]
             case _:
@@ -92,8 +104,8 @@ def plays(
     lines = [line.strip() for line in transcript.strip().splitlines()]
     owner: ReplicaSet | None = None if claim.owner is None else codec.decode_replicaset(claim.owner.blob)
     ledger, given = Ledger(claim), iter(answers)
-    context = TurnContext(reports_terminating, 120_000, HOLD_MS, lambda: now_ms)
-    running = turn(claim, view_age_ms, CONTROLLER, context, ledger)
+    context = TurnContext(reports_terminating, 120_000, lambda: now_ms)
+    running = turn(claim, View(READ_RV, view_age_ms), CONTROLLER, context, ledger)
     said: list[str] = []
     result: Any = None
     for line in lines:
@@ -203,8 +215,13 @@ def _say_status(body: dict[str, Any], owner: ReplicaSet) -> str:
         words.append(f"observed {status['observedGeneration']}")
     if "conditions" in status:
         conditions = status["conditions"] or []
-        words += [f"{each['reason']} ({each['message']})" for each in conditions] or ["no conditions"]
+        words += [f"{each.get('reason', '')} ({each['message']})".lstrip() for each in conditions] or ["no conditions"]
     return ", ".join(words) + f" @{body['metadata']['resourceVersion']}"
+
+
+def target_of(said: str) -> str:
+    """The name in the last answer that a record keeps."""
+    return said.split(": ", maxsplit=1)[0].rpartition("/")[2]
 
 
 def _say_change(change: Change) -> str:
@@ -218,8 +235,13 @@ def _say_change(change: Change) -> str:
         case "again":
             return f"again in {change.value} ms"
         case "drop":
-            return f"drop {verb} {slot(name)}"
+            return f"drop {verb} {slot(name)}".rstrip()
+        case "set" if change.name == "said":
+            return f"said {change.value}".replace(target_of(change.value), slot(target_of(change.value)))
     facts = dict(word.split("=") for word in change.value.split() if "=" in word)
+    if verb == "passed":
+        over_ms = int(facts["until_ms"]) - CLAIMED_MS
+        return f"passed {slot(name)}" if over_ms == REFUSED_MS else f"passed {slot(name)} for {over_ms} ms"
     if verb == "blocked":
         return f"blocked {slot(name)}={facts['uid']}"
     assert change.value.startswith("answered ")
