@@ -1,4 +1,4 @@
-"""Whoever may write to Redis may write into a key's record. Only what the decision asks for is sent, of the owner's own."""
+"""Whoever may write to Redis may write into a key's record. Only what the decision asks for is sent."""
 
 from __future__ import annotations
 

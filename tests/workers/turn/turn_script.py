@@ -58,7 +58,8 @@ def claimed(
 
 def record_of(lines: Sequence[str], owner_uid: str) -> Record | None:
     """Lines: "create 0", "delete 1@7", "answered 1@7" (uid: that of the slot), "reserved 2", "blocked 3=uid",
-    "passed 4", "said why". After a comma: how often it was sent, or "over": "create 0, 6, over". All was sent a while before NOW.
+    "passed 4", "said why". After a comma: how often it was sent, or "over": "create 0, 6, over". All was sent 3 s
+    before the claim.
     """
     fields = ["owner", owner_uid] if lines else []
     for line in lines:
