@@ -214,11 +214,11 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container
         match outcome.of_delete_conflict(look, write.uid):
             case Outcome.GONE:
                 ledger.answered_delete(write)
-            case Outcome.CHANGED if (pod := pod_of(look)) is None or not pod.deleting_ms:
+            case Outcome.CHANGED if (pod := pod_of(look)) is not None and pod.deleting_ms:
+                ledger.answered_delete(write)
+            case Outcome.CHANGED if pod is not None:
                 ledger.settle(write)  # not deleted for certain: rank again once the change has been read
                 ledger.need("pods", look.resource_version)
                 ledger.retry = True
-            case Outcome.CHANGED:
-                ledger.answered_delete(write)
             case _:
                 ledger.retry = True

@@ -107,6 +107,7 @@ class Ledger:
         for its entry is theirs.
         """
         entries = {f"{write.verb} {write.target}" for write in writes}
+        self.open |= entries
         self.changes = [each for each in self.changes if each.op != "drop" or each.name not in entries]
 
     def throttled(self, answer: Answer) -> None:
@@ -121,7 +122,6 @@ class Ledger:
         if result is Outcome.THROTTLED:
             self.throttled(answer)
         if result is Outcome.UNKNOWN:
-            self.open.add(f"{write.verb} {write.target}")
             self.said = " ".join(f"{write.verb} {write.target}: {answer.message}".split())[:SAID_MAX]
         elif not again:
             self.settle(write)
