@@ -11,7 +11,7 @@ import msgspec
 from controllers.claim import claim
 from controllers.daemonset.backoff import is_over
 from controllers.daemonset.events import SELECTING_ALL
-from controllers.daemonset.limits import surges
+from controllers.daemonset.limits import pods_per_node
 from controllers.daemonset.manage import CONFIRMED_AGAIN_MS, Doomed, manage
 from controllers.daemonset.model import ROLLING_UPDATE
 from controllers.daemonset.names import Names, Taken, choose, expected_on
@@ -98,7 +98,8 @@ def _named(
     """For one more pod on each of the nodes, until `wanted` are active there: the node by pod name."""
     if not nodes:
         return {}
-    names, limit = Names(snapshot.owner.name, snapshot.owner.uid), 2 if surges(snapshot.owner) else 1
+    owner = snapshot.owner
+    names, limit = Names(owner.name, owner.uid), pods_per_node(owner)
     return choose(names, nodes, podmap, _taken(snapshot, claimed), wanted, limit, burst)
 
 

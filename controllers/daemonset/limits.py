@@ -48,6 +48,11 @@ def surges(owner: DaemonSet) -> bool:
         return False
 
 
+def pods_per_node(owner: DaemonSet) -> int:
+    """How many pods of the owner may be on a node, in whatever state they are; upstream keeps to no such bound."""
+    return 2 if surges(owner) else 1
+
+
 def _scaled(field: str, value: int | str, total: int) -> int:
     """`value` itself, or so many percent of `total`, rounded up."""
     if isinstance(value, int):

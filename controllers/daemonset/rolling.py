@@ -11,7 +11,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 import msgspec
 
 from controllers.availability import is_available
-from controllers.daemonset.limits import max_surge, max_unavailable
+from controllers.daemonset.limits import max_surge, max_unavailable, pods_per_node
 from controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
 from controllers.daemonset.plan import DaemonSnapshot
 from controllers.daemonset.podmap import PodMap
@@ -102,9 +102,11 @@ def _with_surge(
     """Create new pods beside old ones: wherever the old one is unavailable, and elsewhere up to the limit; delete the
     old ones whose successors are available.
 
-    A pod on a node that should no longer run one stays until another node makes up for it.
+    A pod on a node that should no longer run one stays until another node makes up for it. A node that is full with a
+    pod on its way out takes no place of the limit, for it gets no pod before that one has gone.
     """
     owner, revision, may_go = snapshot.owner, snapshot.revision, snapshot.unanswered.deletes
+    room = pods_per_node(owner)
     surging = available = 0
     delete: list[Pod] = []
     going: list[Pod] = []
@@ -132,13 +134,11 @@ def _with_surge(
         if node not in snapshot.nodes:
             return Rolling(error=f"rolling update of {owner.key}: pod {old.name} is on node {node}, which is not known")
         should_run, _ = eligible[node]
-        if first_is_available:
-            if should_run:
-                (again if node in expected else candidates).append(node)
-            else:
-                (going if may_have_gone else leaving).append(old)
-        elif should_run:
-            must_surge.append(node)
+        if should_run:
+            if len(podmap[node]) < room:
+                (must_surge if not first_is_available else again if node in expected else candidates).append(node)
+        elif first_is_available:
+            (going if may_have_gone else leaving).append(old)
         else:
             delete.append(old)
     return Rolling(
