@@ -20,7 +20,7 @@ from controllers import claim as claims
 from controllers.codec import decode_revision
 from controllers.daemonset.status import collision_patch
 from controllers.history import bodies
-from controllers.history.decide import History, HistoryOwner, decide_history, hash_of
+from controllers.history.decide import History, HistoryOwner, decide_history, hash_of, mislabelled
 from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.history.naming import revision_hash, revision_name
 from controllers.history.wire import revision_from_json
@@ -89,7 +89,8 @@ def construct(
         return Current(revision, history.old, versions, undecided=not written)
     relabelled = False
     if history.duplicates and not _waits(claim, "pods"):
-        relabelled = yield from _relabel(owner, history.hash, pods, ledger)
+        strays = mislabelled(history, claims.claim(owner, pods).kept)
+        relabelled = yield from _relabel(owner, history.hash, strays, ledger)
         deletes = [_delete(each, versions) for each in history.duplicates]
         yield from _done(deletes, "delete duplicate", ledger, gone_will_do=True)
     if history.renumber and history.current is not None:
@@ -231,9 +232,8 @@ def _taken(
     raise ledger.failure(f"{what} holds another template, raising the collision count to {count}: {answer.message}")
 
 
-def _relabel(owner: HistoryOwner, revision: str, pods: tuple[Pod, ...], ledger: Ledger) -> Generator[Step, Any, bool]:
-    """Make every pod of the owner one of the revision that is kept. Returns whether there were any to change."""
-    strays = [pod for pod in claims.claim(owner, pods).kept if pod.labels.get(HASH_LABEL) != revision]
+def _relabel(owner: HistoryOwner, revision: str, strays: Sequence[Pod], ledger: Ledger) -> Generator[Step, Any, bool]:
+    """Make these pods ones of the revision that is kept. Returns whether there were any."""
     if not strays:
         return False
     grant: Grant = yield Reserve(min(len(strays), RELABELS_MAX))

@@ -2,7 +2,8 @@
 
 Upstream: constructHistory and dedupCurHistories of pkg/controller/daemon/update.go. Differences: equal templates are
 recognised by their meaning (digest.py); among equal revisions with equal numbers the younger one is kept, not the one
-that happens to be listed last; one that is being deleted already is neither kept beside another nor deleted again.
+that happens to be listed last; one that is being deleted already is neither kept beside another nor deleted again; only
+pods of a duplicate are labelled anew, not those of older templates (kubernetes#111280).
 """
 
 from collections.abc import Iterable
@@ -11,8 +12,9 @@ from typing import Protocol
 import msgspec
 
 from controllers.claim import Claimer, claim
-from controllers.history.model import ControllerRevision
+from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.history.naming import revision_hash
+from controllers.model import Pod
 
 Revisions = tuple[ControllerRevision, ...]
 
@@ -105,6 +107,17 @@ def decide_history(
 
 def _nothing(owner: HistoryOwner) -> History:
     return History((), (), (), None, _new_hash(owner), False, 1, False, (), ())
+
+
+def mislabelled(history: History, pods: Iterable[Pod]) -> list[Pod]:
+    """Of the owner's pods those that bear the hash of a duplicate. They are of the present template, and would be
+    replaced once the duplicate has gone, unless they get the label of the revision that is kept.
+
+    A hash that another revision bears as well does not tell of which template the pod is: it is left as it is.
+    """
+    others = {history.hash, *map(hash_of, history.old)}
+    hashes = {hash_of(each) for each in history.duplicates} - others
+    return [pod for pod in pods if pod.labels.get(HASH_LABEL) in hashes]
 
 
 def _new_hash(owner: HistoryOwner) -> str:

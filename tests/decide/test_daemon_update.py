@@ -42,7 +42,9 @@ from .daemon_builders import (
             ("OR", "O", "O"), surging(), "", "n1/0", id="surge: the old one goes when the new one is available"
         ),
         pytest.param(("On", "O", "O"), surging(), "", "", id="surge: and not before"),
-        pytest.param(("tO", "O", "O"), surging(), "n2", "", id="surge: past a node where two stand, one on its way out"),
+        pytest.param(
+            ("tO", "O", "O"), surging(), "n2", "", id="surge: past a node where two stand, one on its way out"
+        ),
     ],
 )
 def test_a_step_of_the_update(letters, owner, create_on, delete):

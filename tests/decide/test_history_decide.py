@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.history.decide import History, decide_history
+from controllers.history.decide import History, decide_history, mislabelled
 from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.history.naming import revision_name
 from controllers.model import Requirement, label_selector
 
 from .builders import NOW_MS, OTHER_UID, UID, WEB, with_fields
-from .history_builders import OUR_DAEMONS, THEIR_DAEMONS, daemons, hash_for, revision
+from .history_builders import OUR_DAEMONS, THEIR_DAEMONS, daemon_pod, daemons, hash_for, revision
 
 V1, V2, V3 = revision(1, "v1"), revision(2, "v2"), revision(3, "v3")
 TWIN = revision(4, "v1", "twin", WEB | {HASH_LABEL: "twin"})
@@ -122,6 +122,36 @@ def test_the_label_will_be_the_name() -> None:
 )
 def test_duplicates(revisions: tuple[ControllerRevision, ...], expected: str) -> None:
     assert said(decide_history(daemons("v1"), revisions)) == expected
+
+
+NAMED = with_fields(V1, name="web-bare", labels=dict(WEB))
+THIRD = revision(3, "v1", "third", WEB | {HASH_LABEL: "third"})
+
+
+@pytest.mark.parametrize(
+    ("revisions", "relabelled"),
+    [
+        pytest.param((V1, TWIN, V2), "v1", id="111280: pods of the duplicate, not those of an older template"),
+        pytest.param((V1, TWIN, THIRD), "v1 third", id="of every duplicate"),
+        pytest.param((with_fields(V1, revision=9), TWIN), "twin", id="of the one that goes"),
+        pytest.param((NAMED, TWIN), "web-bare", id="one that gets its name as its label"),
+        pytest.param((V1,), "", id="no duplicate"),
+        pytest.param((V1, V2), "", id="another template is none"),
+        pytest.param((with_fields(TWIN, name="web-copy", revision=1), TWIN), "", id="both bear the same hash"),
+        pytest.param(
+            (V1, TWIN, with_fields(V2, labels=V1.labels)),
+            "",
+            id="one of another template bears it too: it says nothing",
+        ),
+    ],
+)
+def test_pods_labelled_anew(revisions: tuple[ControllerRevision, ...], relabelled: str) -> None:
+    """26.4.8, 111280: a pod of every hash there may be, and one without."""
+    hashes = {"v1": hash_for("v1"), "v2": hash_for("v2")}
+    bare = daemon_pod("none", "", labels=dict(WEB))
+    pods = [daemon_pod(word, hashes.get(word, word)) for word in ("v1", "v2", "v3", "twin", "third", "web-bare")]
+    found = mislabelled(decide_history(daemons("v1"), revisions), [*pods, bare])
+    assert [pod.name for pod in found] == relabelled.split()
 
 
 @pytest.mark.parametrize(

@@ -363,20 +363,23 @@ def test_a_change_that_fails_ends_the_turn(answer: str, why: str) -> None:
 OLD_POD, NEW_POD = daemon_pod("p1", hash_for("v1")), daemon_pod("p2", "twin")
 OF_V2, BARE_POD = daemon_pod("p3", hash_for("v2")), daemon_pod("p4", "", labels=dict(WEB))
 ORPHAN_POD = daemon_pod("p5", hash_for("v1"), owner_refs=())
+OTHER_OLD_POD = daemon_pod("p6", hash_for("v1"))
 
 
 def test_duplicates_go_after_their_pods_were_labelled() -> None:
-    """26.4.8: the highest number stays. Every pod of ours gets its label, whatever revision it was of."""
+    """26.4.8: the highest number stays. Only pods of the duplicate get its label: others are of other templates, and
+    are yet to be replaced.
+    """
     history(
         daemons("v1"),
         [V1, TWIN, V2],
         """
-        reserve 3                                   -> all
-        send prepaid p1=twin p3=twin p4=twin        -> 200@20 200@21 404
-        send delete v1@7                            -> 200
-        current twin, old v2@7, undecided: need pods 20 21
+        reserve 2                         -> all
+        send prepaid p1=twin p6=twin      -> 200@20 404
+        send delete v1@7                  -> 200
+        current twin, old v2@7, undecided: need pods 20
         """,
-        *(OLD_POD, NEW_POD, OF_V2, BARE_POD, ORPHAN_POD),
+        *(OLD_POD, NEW_POD, OF_V2, BARE_POD, ORPHAN_POD, OTHER_OLD_POD),
     )
 
 
@@ -400,10 +403,10 @@ def test_no_duplicate_goes_before_every_pod_is_labelled(answer: str, why: str) -
         [V1, TWIN],
         f"""
         reserve 2                    -> all
-        send prepaid p1=twin p3=twin -> {answer} 200@21
+        send prepaid p1=twin p6=twin -> {answer} 200@21
         fails (label Pod default/p1: {why}): need pods 21
         """,
-        *(OLD_POD, OF_V2),
+        *(OLD_POD, OTHER_OLD_POD),
     )
 
 
@@ -416,7 +419,7 @@ def test_labels_within_the_rate_limit() -> None:
         send prepaid p1=twin -> 200@20
         fails (1 pods of default/web are yet to be labelled twin) in 250 ms: need pods 20
         """,
-        *(OLD_POD, OF_V2),
+        *(OLD_POD, OTHER_OLD_POD),
     )
     history(
         daemons("v1"),
