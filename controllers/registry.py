@@ -24,7 +24,7 @@ from controllers.history.wire import revision_from_json
 from controllers.model import Pod, ReplicaSet
 from controllers.owner_table import OwnerTable
 from controllers.pod_template import pod_bodies
-from controllers.routing import Routes, route_dependent, route_node, route_owner, route_pod
+from controllers.routing import Routes, route_node, route_owner, route_pod, route_revision
 from controllers.scheduling.model import Node
 from controllers.scheduling.wire import node_from_json
 
@@ -177,7 +177,7 @@ def _route_pod(pod: Pod, gone: bool, owners: OwnerTable) -> Routes:
 
 
 def _route_revision(revision: ControllerRevision, gone: bool, owners: OwnerTable) -> Routes:
-    return route_dependent(revision, gone, _HISTORY_QUEUE_OF_KIND, owners)
+    return route_revision(revision, gone, _HISTORY_QUEUE_OF_KIND, owners)
 
 
 def _route_node(node: Node, gone: bool, owners: OwnerTable) -> Routes:

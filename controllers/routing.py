@@ -102,6 +102,19 @@ def route_dependent(
     return Routes(index, tuple(found), warning)
 
 
+def route_revision(revision: Dependent, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable) -> Routes:
+    """A revision was added or changed, or has gone. One that stays and has a controller wakes nobody: it does not say
+    whether its set made it, and one that was made by hand is looked at when something else wakes the set. Whoever waits
+    for a revision of his own is woken when the cache has passed it.
+
+    Upstream: addHistory, updateHistory and deleteHistory; there a change of it, unlike its coming, wakes the set.
+    """
+    routes = route_dependent(revision, gone, queue_of_kind, owners)
+    if gone or revision.deleting_ms or controller_of(revision) is None:
+        return routes
+    return Routes(routes.index)
+
+
 def route_owner(owner: OwnerLike, gone: bool, queue: str) -> Routes:
     """An owner was added or changed, or has gone: it wakes itself, also for a mere change of its status."""
     ref = controller_of(owner)

@@ -4,9 +4,10 @@ import pytest
 
 from controllers.model import OwnerRef, Requirement, label_selector
 from controllers.owner_table import OwnerTable
-from controllers.routing import Routes, route_owner, route_pod
+from controllers.routing import Routes, route_owner, route_pod, route_revision
 
 from .builders import NOW_MS, OURS, THEIRS, UID, pod, rs, with_fields
+from .history_builders import THEIR_DAEMONS, daemons, revision
 
 QUEUES = {"ReplicaSet": "replicaset", "Other": "other"}
 DEPLOYMENT = OwnerRef("apps/v1", "Deployment", "d", "dep-uid", True, True)
@@ -117,6 +118,36 @@ def test_pod_index(one, index):
     """By owner, or by namespace for an orphan; by node."""
     assert route_pod(one, False, QUEUES, KNOWN).index == index
     assert route_pod(one, True, QUEUES, KNOWN).index == ()
+
+
+SETS = table(daemons(), daemons(name="api", uid="3", selector=API.selector), queue="daemonset")
+OWNED, ENDING = revision(1, "v1"), revision(1, "v1", deleting_ms=NOW_MS)
+THEIR_REVISION = revision(1, "v1", owner_refs=(THEIR_DAEMONS,))
+
+
+@pytest.mark.parametrize(
+    ("one", "gone", "index", "wake"),
+    [
+        pytest.param(OWNED, False, (f"owner={UID}",), [], id="the set's: nobody, whoever made it"),
+        pytest.param(revision(9, "v9", "copy"), False, (f"owner={UID}",), [], id="with any content"),
+        pytest.param(THEIR_REVISION, False, (f"owner={THEIR_DAEMONS.uid}",), [], id="another's: nobody"),
+        pytest.param(OWNED, True, (), ["default/web"], id="gone: the set, to make it anew"),
+        pytest.param(THEIR_REVISION, True, (), ["default/api"], id="another's, gone"),
+        pytest.param(ENDING, False, (f"owner={UID}",), ["default/web"], id="being deleted: as if it had gone"),
+        pytest.param(
+            revision(1, "v1", **ORPHAN), False, ("orphan=default",), ["default/web"], id="an orphan: who wants it"
+        ),
+        pytest.param(revision(1, "v1", **ORPHAN), True, (), [], id="an orphan that has gone"),
+        pytest.param(
+            revision(1, "v1", labels={}, **ORPHAN), False, ("orphan=default",), [], id="an orphan nobody selects"
+        ),
+    ],
+)
+def test_revision(one, gone, index, wake):
+    """A revision that stays with its set wakes nobody."""
+    routes = route_revision(one, gone, {"DaemonSet": "daemonset"}, SETS)
+    assert routes.index == index
+    assert routes.wake == tuple(("daemonset", key) for key in wake)
 
 
 @pytest.mark.parametrize(
