@@ -27,10 +27,10 @@ def reports_terminating(flavour: Flavour, cluster_reports: bool) -> bool:
 
 
 def new_status(
-    owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, report_terminating: bool
+    owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, report_terminating: bool, attempted: bool = True
 ) -> ReplicaSetStatus:
     """The status after a turn. `manage_error` is the text of what went wrong while creating or deleting, or
-    empty.
+    empty. `attempted`: whether any create or delete of the turn had an answer.
     """
     fully_labeled = ready = available = 0
     template_labels = owner.template_labels.items()
@@ -44,7 +44,7 @@ def new_status(
                 available += 1
     conditions = owner.status.conditions
     if manage_error or conditions:
-        conditions = _conditions(conditions, plan, manage_error, now_ms)
+        conditions = _conditions(owner, plan, manage_error, now_ms, attempted)
     return ReplicaSetStatus(
         len(plan.claimed),
         fully_labeled,
@@ -57,24 +57,30 @@ def new_status(
 
 
 def status(
-    owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, report_terminating: bool
+    owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, report_terminating: bool, attempted: bool = True
 ) -> ReplicaSetStatus | None:
     """The status to write, or None when the one there says all of it already or the plan does nothing at
     all.
     """
     if plan.invalid:
         return None
-    new = new_status(owner, plan, manage_error, now_ms, report_terminating)
+    new = new_status(owner, plan, manage_error, now_ms, report_terminating, attempted)
     return None if new == owner.status else new
 
 
-def _conditions(conditions: Conditions, plan: Plan, manage_error: str, now_ms: int) -> Conditions:
+def _conditions(owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, attempted: bool) -> Conditions:
     """ReplicaFailure appears with the first failure, stays as it is through further ones, goes with the
     last.
+
+    A turn that attempts nothing although pods are missing or too many (the rate limit grants nothing, or the cache
+    has yet to pass our own writes) has learned nothing: it stays. Upstream waits for its rate limit within the
+    sync. Of an owner that is being deleted nothing will be attempted any more.
     """
+    conditions = owner.status.conditions
     present = get_condition(conditions, REPLICA_FAILURE)
     if not manage_error:
-        return remove_condition(conditions, REPLICA_FAILURE) if present else conditions
+        over = attempted or not plan.diff or owner.deleting_ms
+        return remove_condition(conditions, REPLICA_FAILURE) if present and over else conditions
     if present:
         return conditions
     reason = ""

@@ -27,6 +27,7 @@ class Ledger:
     it, or the rest is still to be done. ``again_ms``: again after so long, the earliest counts. ``due_ms``: the same
     for what time alone will change, which is not put off by failures of something else. ``resending``: the writes were
     sent before, so that one which was not sent now, or put off, says nothing about the one that may be under way.
+    ``attempted``: a create or delete was sent, so that without an ``error`` all that was sent went well.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -36,6 +37,7 @@ class Ledger:
         self.error = ""
         self.retry = False
         self.followed = False
+        self.attempted = False
         self.again_ms: int | None = None
         self.due_ms: int | None = None
         self.least_wait_ms = 0
@@ -90,6 +92,7 @@ class Ledger:
     def answered_delete(self, write: Write) -> None:
         """Deleted, by us or not, but perhaps still to be seen in the cache: until then it must not count again."""
         self._close(write)
+        self.attempted = True
         self.changes.append(Change.set(f"delete {write.target}", f"answered uid={write.uid} rv={write.rv}"))
 
     def deletes_seen(self, deletes: Iterable[RecordedDelete], present: set[str]) -> bool:
@@ -119,6 +122,7 @@ class Ledger:
 
         ``again``: an earlier request for the same may be under way, so that no refusal of this one is an answer.
         """
+        self.attempted = self.attempted or result is not Outcome.NOT_SENT
         if result is Outcome.THROTTLED:
             self.throttled(answer)
         if result is Outcome.UNKNOWN:

@@ -132,7 +132,8 @@ def _write_status(
     if plan.invalid:
         return ledger.finish()  # nothing was done, and no time will change that
     now_ms = ctx.wall_ms()
-    new = controller.status(owner, plan, ledger.standing, now_ms, ctx.reports_terminating)
+    report, attempted = ctx.reports_terminating, ledger.attempted
+    new = controller.status(owner, plan, ledger.standing, now_ms, report, attempted)
     late = new is not None and ledger.followed and not ledger.retry and ctx.late.put_off(owner.uid, now_ms)
     if not late:
         ctx.late.forget(owner.uid)

@@ -96,6 +96,25 @@ def test_replica_failure(plan, error, before, after):
     assert new_status(owner, plan, error, NOW_MS, False).conditions == after
 
 
+@pytest.mark.parametrize(
+    ("diff", "fields", "attempted", "error", "stays"),
+    [
+        pytest.param(-2, {}, False, "", True, id="too few, and nothing was attempted: nothing is known"),
+        pytest.param(2, {}, False, "", True, id="too many"),
+        pytest.param(-2, {}, True, "", False, id="what was attempted went well"),
+        pytest.param(-2, {}, True, "no", True, id="it failed again"),
+        pytest.param(-2, {}, False, "no", True, id="the template makes no pods"),
+        pytest.param(0, {}, False, "", False, id="nothing is to be done: over"),
+        pytest.param(-2, {"deleting_ms": NOW_MS}, False, "", False, id="being deleted: never attempted again"),
+    ],
+)
+def test_replica_failure_after_a_turn_that_attempts_nothing(diff, fields, attempted, error, stays):
+    """It is neither taken away nor written anew."""
+    owner = rs(status=ReplicaSetStatus(conditions=(FOREIGN, OLD_FAILURE)), **fields)
+    new = new_status(owner, Plan(diff=diff), error, NOW_MS, False, attempted)
+    assert new.conditions == ((FOREIGN, OLD_FAILURE) if stays else (FOREIGN,))
+
+
 UP_TO_DATE = ReplicaSetStatus(2, 2, 2, 2, 0, 1)
 
 

@@ -7,6 +7,7 @@ from turn_script import claimed, plays
 
 from controllers.model import Condition, LabelSelector, ReplicaSetStatus
 from tests.decide.builders import NOW_MS, S, pod, pods, rs, slot_names
+from workers.late_status import PUT_OFF_MS, LateStatus
 
 ONE = "send status 1, full 1, ready 1, available 1 @5"
 FAILURE = Condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota", NOW_MS - S)
@@ -91,6 +92,48 @@ def test_replica_failure_goes() -> None:
     """With the first turn that meets no failure, also one that creates nothing."""
     owner = rs(1, status=ReplicaSetStatus(1, 1, 1, 1, None, 1, (FAILURE,)))
     plays(claimed(owner, pods("R")), f"{ONE.replace(' @5', ', no conditions @5')} -> 200@30\nok: need replicasets 30")
+
+
+FAILED_BEFORE = ReplicaSetStatus(1, 1, 1, 1, None, 1, (FAILURE,))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "announced"), [pytest.param(3, 1, id="too few"), pytest.param(0, 1, id="too many")]
+)
+def test_replica_failure_stays_when_the_rate_limit_grants_nothing(replicas: int, announced: int) -> None:
+    """Nothing was attempted, so nothing is known to be better: no status is written."""
+    claim, late = claimed(rs(replicas, status=FAILED_BEFORE), pods("R")), LateStatus()
+    for now_ms in (NOW_MS, NOW_MS + PUT_OFF_MS):  # nor once a status can be put off no more
+        plays(claim, f"reserve {announced} -> 0 wait 250\nok in 250 ms", now_ms=now_ms, late=late)
+
+
+def test_replica_failure_stays_while_our_own_writes_are_unread() -> None:
+    plays(claimed(rs(3, status=FAILED_BEFORE), pods("R"), needs="pods=30"), "ok")
+
+
+def test_replica_failure_stays_when_it_was_too_late_to_send() -> None:
+    plays(
+        claimed(rs(2, status=FAILED_BEFORE), pods("R")),
+        """
+        reserve 1         -> all
+        announce create 1 -> recorded
+        send create 1     -> late
+        retry: drop create 1
+        """,
+    )
+
+
+def test_replica_failure_goes_when_a_part_was_granted_and_went_well() -> None:
+    plays(
+        claimed(rs(0, status=ReplicaSetStatus(2, 2, 2, 2, None, 1, (FAILURE,))), pods("RR")),
+        """
+        reserve 2           -> 1 wait 250
+        announce delete 0@7 -> recorded
+        send delete 0@7     -> 200@21
+        send status 2, full 2, ready 2, available 2, no conditions @5 -> 200@30
+        ok in 250 ms: answered 0@7; need replicasets 30
+        """,
+    )
 
 
 def test_the_failure_outlives_a_conflict_of_its_status() -> None:

@@ -24,6 +24,7 @@ from controllers.flavour import REPLICASET
 from controllers.model import Pod, ReplicaSet
 from controllers.registry import CONTROLLERS
 from tests.decide.builders import NOW_MS, UID, WEB_SLOTS
+from workers.late_status import LateStatus
 from workers.ledger import REFUSED_MS, Ledger
 from workers.steps import Announce, ListLive, Look, Read, Reserve, Send, Step, TurnContext, TurnFailed, View, Write
 from workers.turn import turn
@@ -100,12 +101,13 @@ def plays(
     now_ms: int = NOW_MS,
     view_age_ms: int = 0,
     reports_terminating: bool = False,
+    late: LateStatus | None = None,
 ) -> Ledger:
     """Run the turn and hold it against the transcript. An answer ``$`` stands for the next one of ``answers``."""
     lines = [line.strip() for line in transcript.strip().splitlines()]
     owner: ReplicaSet | None = None if claim.owner is None else codec.decode_replicaset(claim.owner.blob)
     ledger, given = Ledger(claim), iter(answers)
-    context = TurnContext(reports_terminating, 120_000, lambda: now_ms)
+    context = TurnContext(reports_terminating, 120_000, lambda: now_ms, late or LateStatus())
     running = turn(claim, View(READ_RV, view_age_ms), CONTROLLER, context, ledger)
     said: list[str] = []
     result: Any = None
