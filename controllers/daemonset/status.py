@@ -64,8 +64,8 @@ def status(
     """The status to write, or None when the one there says all of it already or the plan does nothing at all.
 
     It is `plan.counts` with the generation the plan has observed, also after a turn that failed. `error`, `now_ms`,
-    `report_terminating` and `attempted` are what other kinds report beside: a DaemonSet has neither conditions that tell
-    of failures nor a count of terminating pods, and its counts are taken where the decision is.
+    `report_terminating` and `attempted` are what other kinds need beside: a DaemonSet has neither conditions that
+    tell of failures nor a count of terminating pods, and its counts are taken where the decision is.
     """
     if plan.invalid or plan.counts is None:
         return None

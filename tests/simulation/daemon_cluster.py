@@ -322,6 +322,21 @@ class Cluster:
             if ref is not None and ref.uid not in living:
                 self.world.remove("controllerrevisions", stored.obj.name)
 
+    def duplicated(self) -> list[str]:
+        """DaemonSets whose present template somebody has copied by hand: that alone wakes nobody."""
+        found = []
+        for name, stored in self.world.tables["daemonsets"].items():
+            same = [
+                each.obj.uid
+                for each in self.world.tables["controllerrevisions"].values()
+                if (ref := controller_of(each.obj)) is not None
+                and ref.uid == stored.obj.uid
+                and each.obj.digest == stored.obj.template_digest
+            ]
+            if len(same) > 1 and self.planted.intersection(same):
+                found.append(name)
+        return found
+
     def desired(self, name: str) -> dict[str, tuple[bool, bool]]:
         """Of each node, whether a pod of the set should run there and whether it may stay."""
         pods = self.world.tables["daemonsets"][name].doc["spec"]["template"]

@@ -262,6 +262,8 @@ class DaemonSimulation(Simulation):
         self.cluster.calm()
         self.cluster.collect_revisions()
         if not self.busy() and not self.world.flights:
+            if names := self.cluster.duplicated():
+                self.broker.add(daemon_rest.QUEUE, [f"{NAMESPACE}/{name}" for name in names])
             self._advance(QUIET_MS)
 
     def _settled(self) -> bool:
