@@ -43,6 +43,7 @@ class Settings:
     """Writes and reads a second of one process against the API; 0: no limit."""
     kube_api_burst: int = 30
     terminating_replicas: bool = True
+    """Whether statuses say it where the API server keeps it, which its answers tell; false: nowhere."""
     alongside_upstream: bool = False
     """Work on although upstream's controllers are seen at work on the same kinds. It is said in the log either way."""
     lease_ms: int = 5_000

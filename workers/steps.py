@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from broker.values import Entry, Finish
 from controllers.scheduling.model import Node
+from workers.kept_count import KeptCount
 from workers.late_status import LateStatus
 
 
@@ -120,14 +121,15 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """What turns of a process share: whether terminatingReplicas is written, the times, the wall clock, and whose
-    status was put off.
+    """What turns of a process share: whether terminatingReplicas is written, the times, the wall clock, whose status
+    was put off, and whether the server keeps that count.
     """
 
     reports_terminating: bool
     view_age_max_ms: int
     wall_ms: Callable[[], int]
     late: LateStatus = field(default_factory=LateStatus)
+    kept: KeptCount = field(default_factory=KeptCount)
 
 
 class TurnFailed(Exception):

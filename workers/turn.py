@@ -134,6 +134,8 @@ def _write_status(
     now_ms = ctx.wall_ms()
     report, attempted = ctx.reports_terminating, ledger.attempted
     new = controller.status(owner, plan, ledger.standing, now_ms, report, attempted)
+    if new is not None and report and ctx.kept.in_vain(owner.status, new):
+        new = None
     late = new is not None and ledger.followed and not ledger.retry and ctx.late.put_off(owner.uid, now_ms)
     if not late:
         ctx.late.forget(owner.uid)
@@ -144,6 +146,8 @@ def _write_status(
         match outcome.of_change(answer):
             case Outcome.DONE:
                 ledger.need(controller.resource, answer.resource_version)
+                if ctx.reports_terminating:
+                    ctx.kept.answered(owner.status, new, answer)
             case Outcome.GONE:
                 pass  # the event of its end wakes the key
             case Outcome.CONFLICT | Outcome.NOT_SENT:

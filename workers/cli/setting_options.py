@@ -64,9 +64,7 @@ SETTINGS: Mapping[str, Told] = {
     ),
     "fleet_id": Told("Name of the fleet, in its Lease and in requests."),
     "lease_namespace": Told("Namespace of the Lease in which epochs are numbered."),
-    "terminating_replicas": Told(
-        "Whether statuses say terminatingReplicas; a server that drops it must not be sent it."
-    ),
+    "terminating_replicas": Told("Whether statuses say terminatingReplicas where the server keeps it; false: nowhere."),
     "lease_ms": Told("How long a lock stands that nobody renews."),
     "renew_every_ms": Told("How often a supervisor renews its workers' locks."),
     "request_timeout_ms": Told("After it a request to the API server counts as unanswered."),

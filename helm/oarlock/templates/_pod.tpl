@@ -113,9 +113,6 @@ spec:
 {{- if .Values.signing.enabled }}
 - {name: OARLOCK_SIGNING_KEY_FILE, value: /etc/oarlock/signing/signing.key}
 {{- end }}
-{{- if not (hasKey .Values.settings "TERMINATING_REPLICAS") }}
-- {name: OARLOCK_TERMINATING_REPLICAS, value: {{ semverCompare ">=1.35.0-0" .Capabilities.KubeVersion.Version | quote }}}
-{{- end }}
 {{- range $name, $value := .Values.settings }}
 - {name: OARLOCK_{{ $name }}, value: {{ include "oarlock.text" $value | quote }}}
 {{- end }}
