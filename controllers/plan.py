@@ -80,8 +80,8 @@ class Plan(msgspec.Struct, frozen=True):
     may be a write that was sent before and is sent again.
     `claimed`: the active pods that are ours; `terminating`: how many more of ours are on their way out.
     `diff`: claimed pods minus wanted ones. `wants_related`: victims cannot be ranked yet; decide again with
-    `siblings` and `related`. `age_ratios`: for the metric on deletion ages. `invalid`: why nothing at all is
-    done, not even a status write.
+    `siblings` and `related`. `age_ratios`: by UID, for the metric on deletion ages. `invalid`: why nothing at
+    all is done, not even a status write.
 
     Of owners whose pods differ, such as DaemonSets: `nodes`: the node of each pod to create, by pod name.
     `revision`: hash label of the pods to create. `back_offs`: node and text of each back-off to keep in the
@@ -101,7 +101,7 @@ class Plan(msgspec.Struct, frozen=True):
     claimed: tuple[Pod, ...] = ()
     terminating: int = 0
     wants_related: bool = False
-    age_ratios: tuple[int, ...] = ()
+    age_ratios: tuple[tuple[str, int], ...] = ()
     invalid: str = ""
     nodes: Mapping[str, str] = {}
     revision: str = ""

@@ -103,8 +103,8 @@ def age_bucket(age_ms: int) -> int:
     return (age_ms * _NS_PER_MS).bit_length() - 1 if age_ms > 0 else -1
 
 
-def age_ratios(chosen: Iterable[Pod], candidates: Iterable[Pod], now_ms: int) -> tuple[int, ...]:
-    """For each ready victim, its age as a whole multiple of that of the youngest ready candidate.
+def age_ratios(chosen: Iterable[Pod], candidates: Iterable[Pod], now_ms: int) -> tuple[tuple[str, int], ...]:
+    """For each ready victim, its UID and its age as a whole multiple of that of the youngest ready candidate.
 
     Observed by the metric on how well scale-downs spare old pods (upstream: sorting_deletion_age_ratio).
     Empty when the youngest has no age yet.
@@ -113,4 +113,4 @@ def age_ratios(chosen: Iterable[Pod], candidates: Iterable[Pod], now_ms: int) ->
     youngest_age_ms = now_ms - youngest_ms
     if youngest_age_ms <= 0:
         return ()
-    return tuple((now_ms - pod.created_ms) // youngest_age_ms for pod in chosen if pod.ready)
+    return tuple((pod.uid, (now_ms - pod.created_ms) // youngest_age_ms) for pod in chosen if pod.ready)

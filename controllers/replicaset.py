@@ -50,7 +50,7 @@ def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Pl
 
     create: tuple[str, ...] = ()
     delete: tuple[Pod, ...] = ()
-    ratios: tuple[int, ...] = ()
+    ratios: tuple[tuple[str, int], ...] = ()
     wants_related = False
     if diff and snapshot.satisfied and not owner.deleting_ms:
         if diff > 0:
@@ -134,7 +134,7 @@ def _names(snapshot: Snapshot, occupied: int, counted: set[str], passed: frozens
 
 def _surplus(
     snapshot: Snapshot, claimed: list[Pod], surplus: int, now_ms: int, flavour: Flavour
-) -> tuple[tuple[Pod, ...], bool, tuple[int, ...]]:
+) -> tuple[tuple[Pod, ...], bool, tuple[tuple[str, int], ...]]:
     """The victims, whether they cannot be chosen before related pods are known, and the ratios of their
     ages.
 

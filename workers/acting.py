@@ -167,6 +167,8 @@ def delete_pods(
         entries += [Entry(REST, write.target, hint=f"uid={write.uid}") for write in writes if write.uid in plan.rests]
         yield Announce(owner.uid, tuple(entries))
         ledger.announced(writes)
+        going = {write.uid for write in writes}
+        ledger.age_ratios += [ratio for uid, ratio in plan.age_ratios if uid in going]
         answers: list[Answer] = yield Send(writes, prepaid=True)
         yield from deleted(writes, answers, again, ledger)
     if grant.granted < len(victims):

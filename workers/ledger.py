@@ -26,8 +26,9 @@ class Ledger:
     though nothing failed. ``followed``: another turn is sure to come soon, as the events of what was created ask for
     it, or the rest is still to be done. ``again_ms``: again after so long, the earliest counts. ``due_ms``: the same
     for what time alone will change, which is not put off by failures of something else. ``attempted``: a create or
-    delete was sent, so that without an ``error`` all that was sent went well. ``open``: fields of the record that have
-    no answer. ``said``: the last answer to one of these, which proved nothing.
+    delete was sent, so that without an ``error`` all that was sent went well. ``age_ratios``: of the pods that were
+    ranked and are to go, for the metric. ``open``: fields of the record that have no answer. ``said``: the last answer
+    to one of these, which proved nothing.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -38,6 +39,7 @@ class Ledger:
         self.retry = False
         self.followed = False
         self.attempted = False
+        self.age_ratios: list[int] = []
         self.again_ms: int | None = None
         self.due_ms: int | None = None
         self.least_wait_ms = 0

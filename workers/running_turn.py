@@ -5,6 +5,7 @@ A turn is a generator, so one that waits stands still and costs nothing; whoever
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
@@ -56,6 +57,11 @@ class RunningTurn:
         self._steps, self._carrier, self._over = steps, carrier, False
         self._step: Step | None = None
         self.waits_for: Future[Any] | None = None
+
+    @property
+    def age_ratios(self) -> Sequence[int]:
+        """Of the pods it chose to delete, so far."""
+        return self.ledger.age_ratios
 
     def advance(self) -> Finish | None:
         """Go on as far as that takes no waiting. None: call it again when ``waits_for`` is done.

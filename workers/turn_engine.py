@@ -14,9 +14,12 @@ from workers.settings import Settings
 
 
 class TurnUnderWay(Protocol):
-    """One turn. ``waits_for``: what it cannot go on without."""
+    """One turn. ``waits_for``: what it cannot go on without. ``age_ratios``: of pods it chose to delete."""
 
     waits_for: Future[Any] | None
+
+    @property
+    def age_ratios(self) -> Sequence[int]: ...
 
     def advance(self) -> Finish | None:
         """Go on as far as that takes no waiting; None: it waits.

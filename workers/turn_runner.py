@@ -132,6 +132,8 @@ class TurnRunner:
             del self._under_way[each.shown]
             oldest = next(iter(self._under_way.values()), None)
             self._counts.worked(each.begun_ns, oldest.begun_ns if oldest is not None else 0)
+            if each.turn is not None:
+                self._counts.ranked(claim.queue, each.turn.age_ratios)
             self._shown.end(each.shown)
         limit_ms = self._settings.slow_turn_ms
         self.slow = self.slow or now_ms - begun_ms > limit_ms

@@ -185,7 +185,7 @@ def test_node_ranks_count_active_pods():
 def test_age_ratios(chosen, youngest_s, ratios):
     """Integer division by the age of the youngest ready candidate."""
     candidates = [*chosen, pod("y", created_ms=NOW_MS - youngest_s * S)]
-    assert age_ratios(chosen, candidates, NOW_MS) == ratios
+    assert age_ratios(chosen, candidates, NOW_MS) == tuple(("uid-a", ratio) for ratio in ratios)
 
 
 any_pod = st.builds(

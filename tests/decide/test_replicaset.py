@@ -412,7 +412,7 @@ def test_ratios_of_deletion_ages():
     )
     plan = decide(Snapshot(rs(1), given), NOW_MS)
     assert [name for name, _ in plan.delete] == ["unready", "old"]
-    assert plan.age_ratios == (2,)
+    assert plan.age_ratios == (("uid-old", 2),)
     assert decide(Snapshot(rs(0), given), NOW_MS).age_ratios == (), "no ranking, no ratio"
 
 

@@ -72,6 +72,9 @@ def worker_endpoints(look: Look) -> Endpoints:
     supervision.tick(clock.mono_ms())
     supervision.started(row, 2**22 + 1)  # no such process
     counts = TurnCounts(row)
+    counts.ranked("replicaset", [1])
+    for queue, needs in (("replicaset", "pods=7"), ("daemonset", "daemonsets=7")):
+        counts.claimed(Batch(queue, [Claim(queue, "a/1", "n", None, [], None, needs, False, 0)], {}, {}, []))
     counts.claimed(Batch("replicaset", [Claim("replicaset", "a/1", "n", None, [], None, "", False, 0)], {}, {}, [7]))
     begun_ns = counts.begun()
     counts.worked(begun_ns, 0)
@@ -153,6 +156,9 @@ UPSTREAM = {
     "workqueue_unfinished_work_seconds": {"name"},
     "workqueue_longest_running_processor_seconds": {"name"},
     "workqueue_retries_total": {"name"},
+    "replicaset_controller_sorting_deletion_age_ratio_bucket": {"le"},
+    "replicaset_controller_stale_sync_skips_total": {"group", "resource"},
+    "daemonset_controller_stale_sync_skips_total": {"group", "resource"},
     "rest_client_requests_total": {"code", "host", "method"},
     "rest_client_request_duration_seconds_bucket": {"host", "verb", "le"},
     "rest_client_rate_limiter_duration_seconds_bucket": {"host", "verb", "le"},
@@ -160,7 +166,7 @@ UPSTREAM = {
     "process_resident_memory_bytes": set(),
     "process_start_time_seconds": set(),
 }
-"""Upstream: staging/src/k8s.io/component-base/metrics/prometheus/{workqueue,restclient}."""
+"""Upstream: staging/src/k8s.io/component-base/metrics/prometheus/{workqueue,restclient}, pkg/controller/*/metrics."""
 
 
 def test_series_of_upstream_have_its_names_and_at_least_its_labels() -> None:
@@ -180,6 +186,7 @@ def test_series_of_upstream_have_its_names_and_at_least_its_labels() -> None:
     [
         ("workqueue_queue_duration_seconds", "1e-08 1e-07 1e-06 1e-05 0.0001 0.001 0.01 0.1 1 10 +Inf"),
         ("workqueue_work_duration_seconds", "1e-08 1e-07 1e-06 1e-05 0.0001 0.001 0.01 0.1 1 10 +Inf"),
+        ("replicaset_controller_sorting_deletion_age_ratio", "0.25 0.5 1 2 4 8 +Inf"),
         ("rest_client_request_duration_seconds", "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60 +Inf"),
         ("rest_client_rate_limiter_duration_seconds", "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60 +Inf"),
     ],
@@ -215,6 +222,9 @@ def test_what_was_counted_is_what_is_served() -> None:
     assert value("workqueue_unfinished_work_seconds", name="replicaset") > 0
     assert value("workqueue_unfinished_work_seconds", name="daemonset") == 0
     assert value("rest_client_requests_total", code="<error>", method="POST", host=HOST) == 1
+    assert value("replicaset_controller_sorting_deletion_age_ratio", "_count") == 1
+    assert value("replicaset_controller_stale_sync_skips_total", group="", resource="pods") == 1
+    assert value("daemonset_controller_stale_sync_skips_total", group="apps", resource="daemonsets") == 1
     assert value("oarlock_workers_running") == 1
     assert value("oarlock_epoch_phase", phase="OPEN", shard="0") == 1
     assert value("oarlock_epoch_phase", phase="HELD", shard="0") == 0

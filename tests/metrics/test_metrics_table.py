@@ -25,12 +25,12 @@ from workers.metrics.turn_counts import TurnCounts
 QUEUE = "replicaset"
 
 
-def claim(key: str, queue: str = QUEUE) -> Claim:
-    return Claim(queue, key, "n", None, [], None, "", False, 0)
+def claim(key: str, queue: str = QUEUE, needs: str = "") -> Claim:
+    return Claim(queue, key, "n", None, [], None, needs, False, 0)
 
 
-def batch(*waited_ms: int, queue: str = QUEUE) -> Batch:
-    claims = [claim(f"a/{number}", queue) for number in range(len(waited_ms))]
+def batch(*waited_ms: int, queue: str = QUEUE, needs: str = "") -> Batch:
+    claims = [claim(f"a/{number}", queue, needs) for number in range(len(waited_ms))]
     return Batch(queue, claims, {}, {}, waited_ms)
 
 
@@ -120,7 +120,8 @@ def test_no_two_cells_share_a_place() -> None:
         LAYOUT.starts,
         LAYOUT.reclaims,
     ]
-    taken += [LAYOUT.releases, LAYOUT.epochs_lost, LAYOUT.leaving]
+    taken += [LAYOUT.releases, LAYOUT.epochs_lost, LAYOUT.leaving, *LAYOUT.age_ratio.cells]
+    taken += [at for skips in LAYOUT.skips.values() for at in skips.values()]
     assert sorted(taken) == list(range(LAYOUT.ints))
 
 
@@ -156,6 +157,35 @@ def test_outcomes(turn: Finish, failed: bool, in_a_row: int, outcome: str, again
     TurnCounts(row).finished(turn, failed, in_a_row)
     assert outcomes(row) == {outcome: 1}
     assert row.ints[LAYOUT.queues[QUEUE].retries] == again
+
+
+@pytest.mark.parametrize(
+    ("queue", "needs", "counted"),
+    [
+        pytest.param("replicaset", "pods=7", {"pods": 2}, id="behind the pods"),
+        pytest.param("replicaset", "replicasets=7 pods=8", {"replicasets": 2}, id="a turn counts once"),
+        pytest.param("replicaset", "", {}, id="not behind"),
+        pytest.param("replicaset", "widgets=7", {}, id="behind what is not known"),
+        pytest.param("daemonset", "controllerrevisions=7", {"controllerrevisions": 2}, id="behind the revisions"),
+        pytest.param("replicationmanager", "pods=7", {}, id="a kind that has no such metric"),
+    ],
+)
+def test_turns_that_found_the_cache_behind(queue: str, needs: str, counted: dict[str, int]) -> None:
+    """Each of the two keys of a batch, under what it waits for."""
+    row = own_row()
+    TurnCounts(row).claimed(batch(1, 1, queue=queue, needs=needs))
+    found = {(each, what): row.ints[at] for each, skips in LAYOUT.skips.items() for what, at in skips.items()}
+    assert {key: count for key, count in found.items() if count} == {(queue, what): n for what, n in counted.items()}
+
+
+def test_ages_of_chosen_pods() -> None:
+    """The bound belongs to its bucket; 0 is below the first, as ratios are whole."""
+    row = own_row()
+    counts = TurnCounts(row)
+    counts.ranked("replicaset", [0, 1, 1, 2, 5, 9])
+    counts.ranked("replicationmanager", [1])
+    assert [row.ints[at] for at in LAYOUT.age_ratio.cells] == [1, 0, 2, 1, 0, 1, 1]
+    assert row.sums[LAYOUT.age_ratio.sum] == 18
 
 
 def test_a_lost_claim_is_counted_where_it_was_noticed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controllers.registry import RESOURCES
 from workers.metrics.layout import (
     CLAIM_WAIT_S,
     CODES,
@@ -43,7 +44,7 @@ class CountSamples:
         self._samples, self._layout, self._ints, self._sums = samples, layout, ints, sums
 
     def put_queues(self) -> None:
-        """Turns, and how long keys waited for them."""
+        """Turns, how long keys waited for them, and what they did that upstream counts."""
         losses = 0
         for queue, cells in self._layout.queues.items():
             waits, wait_s = self._counts(cells.wait), self._sums[cells.wait.sum]
@@ -59,6 +60,11 @@ class CountSamples:
                 self._samples.put("oarlock_turns_total", count, queue, outcome)
                 losses += count if outcome == "lost" else 0
         self._samples.put("oarlock_lease_losses_total", losses)
+        self._put_histogram("replicaset_controller_sorting_deletion_age_ratio", self._layout.age_ratio)
+        for queue, skips in self._layout.skips.items():
+            for resource, at in skips.items():
+                group = RESOURCES[resource].group_version.rpartition("/")[0]
+                self._samples.put(f"{queue}_controller_stale_sync_skips_total", self._ints[at], group, resource)
 
     def put_requests(self, host: str) -> None:
         """Requests: a code appears once there was an answer with it, as upstream."""

@@ -89,6 +89,27 @@ UPSTREAM = (
         "name",
         "Turns that ended with another look to come: rate limited after a failure, or at a time known by then.",
     ),
+    _worker(
+        "replicaset_controller_sorting_deletion_age_ratio",
+        "histogram",
+        "",
+        "The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). Should be <2. "
+        "The intent of this metric is to measure the rough efficacy of the LogarithmicScaleDown feature gate's effect "
+        "on the sorting (and deletion) of pods when a replicaset scales down. "
+        "This only considers Ready pods when calculating and reporting.",
+    ),
+    _worker(
+        "replicaset_controller_stale_sync_skips_total",
+        "counter",
+        "group resource",
+        "Total number of ReplicaSet syncs skipped due to a stale watch cache.",
+    ),
+    _worker(
+        "daemonset_controller_stale_sync_skips_total",
+        "counter",
+        "group resource",
+        "Total number of DaemonSet syncs skipped due to a stale watch cache.",
+    ),
     _both(
         "rest_client_requests_total",
         "counter",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controllers.registry import QUEUES
+from controllers.registry import CONTROLLERS, QUEUES
 
 WORK_S = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """Upstream: staging/src/k8s.io/component-base/metrics/prometheus/workqueue/metrics.go (10 exponential from 10 ns)."""
@@ -19,6 +19,12 @@ WAIT_S = tuple(sorted({*WORK_S, *CLAIM_WAIT_S}))
 """One histogram for two families: its bounds are those of both, so both are read from it without loss."""
 REQUEST_S = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Upstream: staging/src/k8s.io/component-base/metrics/prometheus/restclient/metrics.go."""
+AGE_RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Upstream: pkg/controller/replicaset/metrics/metrics.go (6 exponential from 0.25)."""
+RANKS = "replicaset"
+"""The queue whose scale-downs are observed, as upstream, where ReplicationControllers register no metrics."""
+SKIPS = ("replicaset", "daemonset")
+"""The queues whose turns are counted that found the cache behind; so upstream."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _KNOWN = (200, 201, 202, 204, 301, 302, 304, 307, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 429)
 CODES = ("<error>", *(str(code) for code in (*_KNOWN, 500, 501, 502, 503, 504)), "1xx", "2xx", "3xx", "4xx", "5xx")
@@ -68,6 +74,10 @@ class Layout:
             queue: QueueCells(self._histogram(WAIT_S), self._histogram(WORK_S), self._take(len(OUTCOMES)), self._take())
             for queue in queues
         }
+        self.age_ratio = self._histogram(AGE_RATIOS)
+        self.skips = {
+            queue: {resource: self._take() for resource in _awaited(queue)} for queue in queues if queue in SKIPS
+        }
         self.codes = {method: self._take(len(CODES)) for method in METHODS}
         self.requests = {method: self._histogram(REQUEST_S) for method in METHODS}
         self.limits = {method: self._histogram(REQUEST_S) for method in METHODS}
@@ -87,6 +97,12 @@ class Layout:
     def _histogram(self, bounds: tuple[float, ...]) -> Histogram:
         self.sums += 1
         return Histogram(bounds, self._take(len(bounds) + 1), self.sums - 1)
+
+
+def _awaited(queue: str) -> Sequence[str]:
+    """Resources that a turn of this queue writes, and so may have to wait for."""
+    controller = CONTROLLERS[queue]
+    return sorted({controller.resource, *(resource for resource, *_ in controller.children)})
 
 
 _CODE_AT = {code: at for at, code in enumerate(CODES)}

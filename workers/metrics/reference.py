@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from workers.metrics.families import BOTH, OURS, PROCESS, UPSTREAM, Family
-from workers.metrics.layout import CLAIM_WAIT_S, REQUEST_S, WORK_S
+from workers.metrics.layout import AGE_RATIOS, CLAIM_WAIT_S, REQUEST_S, WORK_S
 
 MARK = "<!-- from here on: python -m workers.metrics.reference -->\n"
 _TITLES = (
@@ -18,10 +18,15 @@ _TITLES = (
 
 def text() -> str:
     """Everything behind MARK."""
-    bounds = [("workqueue_*", WORK_S), ("rest_client_*", REQUEST_S), ("oarlock_claim_wait_seconds", CLAIM_WAIT_S)]
+    bounds = [
+        ("workqueue_*", WORK_S),
+        ("rest_client_*", REQUEST_S),
+        ("oarlock_claim_wait_seconds", CLAIM_WAIT_S),
+        ("replicaset_controller_sorting_deletion_age_ratio", AGE_RATIOS),
+    ]
     told = "\n".join(f"- `{name}`: {' '.join(f'{bound:g}' for bound in each)}" for name, each in bounds)
     tables = "".join(_section(title, families) for title, families in _TITLES)
-    return f"{tables}\n## Bounds of histograms, in seconds\n\n{told}\n"
+    return f"{tables}\n## Bounds of histograms, in seconds or, of ratios, as such\n\n{told}\n"
 
 
 def _section(title: str, families: Sequence[Family]) -> str:

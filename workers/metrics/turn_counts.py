@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from broker.values import Batch, Finish, Verdict
-from workers.metrics.layout import GC_FACTS, OUTCOMES, QueueCells
+from workers.metrics.layout import GC_FACTS, OUTCOMES, RANKS, QueueCells
 from workers.metrics.table import Row
 
 GC_EVERY_S = 1.0
@@ -22,6 +22,7 @@ class TurnCounts:
 
     def __init__(self, row: Row) -> None:
         self._ints, self._sums, self._queues = row.ints, row.sums, row.layout.queues
+        self._skips, self._ratio = row.layout.skips, row.layout.age_ratio
         self._gc_at, self._gc_due_s = row.layout.gc, 0.0
         self._gc_seen = _gc_facts()
         self._since_at, self._queue_at = row.layout.turn_since_ns, row.layout.turn_queue
@@ -31,7 +32,7 @@ class TurnCounts:
         row.ints[self._since_at] = row.ints[self._under_way_at] = 0
 
     def claimed(self, batch: Batch) -> None:
-        """Keys were taken: how long each had been queued."""
+        """Keys were taken: how long each had been queued, and whether the cache is behind what they have written."""
         cells = self._cells = self._queues.get(batch.queue)
         if cells is not None:
             self._ints[self._queue_at] = self._places[batch.queue]
@@ -39,10 +40,23 @@ class TurnCounts:
             for waited_ms in batch.waited_ms:
                 ints[first + bisect_left(bounds, waited_ms / 1_000)] += 1
             self._sums[cells.wait.sum] += sum(batch.waited_ms) / 1_000
+            skips = self._skips.get(batch.queue)
+            if skips is not None:
+                for claim in batch.claims:
+                    if claim.needs:
+                        self._skipped(skips, claim.needs)
         now_s = _clock_s()
         if now_s >= self._gc_due_s:
             self._gc_due_s = now_s + GC_EVERY_S
             self._count_gc()
+
+    def _skipped(self, skips: Mapping[str, int], needs: str) -> None:
+        """``needs``: words such as ``pods=7``. A turn counts once, whatever it waits for, as upstream."""
+        for word in needs.split():
+            at = skips.get(word.partition("=")[0])
+            if at is not None:
+                self._ints[at] += 1
+                return
 
     def begun(self) -> int:
         """A turn over a key of the last batch begins. Returns when, for ``worked``."""
@@ -65,6 +79,14 @@ class TurnCounts:
             took_s, work = (_clock_ns() - begun_ns) / 1e9, cells.work
             self._ints[work.counts + bisect_left(work.bounds, took_s)] += 1
             self._sums[work.sum] += took_s
+
+    def ranked(self, queue: str, ratios: Iterable[int]) -> None:
+        """Pods were chosen to go: the age of each as a multiple of the youngest's."""
+        if queue != RANKS:
+            return
+        for ratio in ratios:
+            self._ints[self._ratio.counts + bisect_left(self._ratio.bounds, ratio)] += 1
+            self._sums[self._ratio.sum] += ratio
 
     def lost(self, queue: str) -> None:
         """The claim was somebody else's by then."""

@@ -40,6 +40,8 @@ SICK, NO_ENGINES = "rq:test:sick", "rq:test:no-engines"
 class PuppetTurn:
     """Begins, waits if it has to, ends."""
 
+    age_ratios = ()
+
     def __init__(self, engine: PuppetEngine, claim: Claim) -> None:
         self._engine, self._claim = engine, claim
         self.waits_for: Future[None] | None = None

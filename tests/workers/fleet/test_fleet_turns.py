@@ -53,6 +53,8 @@ def ok(claim: Claim) -> Finish:
 class ScriptedTurn:
     """What it does it does at once: turns that wait are test_turn_runner.py's."""
 
+    age_ratios = ()
+
     def __init__(self, claim: Claim, act: Act) -> None:
         self._claim, self._act = claim, act
         self.waits_for: Future[Any] | None = None

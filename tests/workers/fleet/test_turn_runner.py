@@ -13,6 +13,7 @@ from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 from broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
 from workers.clock import ManualClock
 from workers.long_turns import LongTurns
+from workers.metrics.layout import LAYOUT
 from workers.metrics.table import own_row
 from workers.metrics.turn_counts import TurnCounts
 from workers.settings import Settings
@@ -41,6 +42,8 @@ class NoLimit(BaseDeathPenalty):  # type: ignore[misc]
 
 class Turn:
     """Says in ``told`` when it goes on."""
+
+    age_ratios = (1, 3)
 
     def __init__(self, claim: Claim, script: Script, told: list[str]) -> None:
         self._claim, self._script, self._told = claim, list(script), told
@@ -116,6 +119,14 @@ def test_while_one_waits_the_others_go_on_and_all_are_ended_in_one_call() -> Non
     first, second = Future[Any](), Future[Any]()
     told = Rig().run(a=[first], b=[second], c=[answered(second)], d=[answered(first)])
     assert told == ["a", "b", "c", "d", "b", "a", "end of c d b a"]
+
+
+def test_ages_of_chosen_pods_are_counted_once_a_turn() -> None:
+    rig, asked = Rig(), Future[Any]()
+    rig.run(a=[asked], b=[answered(asked)])
+    ratios = LAYOUT.age_ratio
+    assert sum(rig.row.ints[at] for at in ratios.cells) == 2 * len(Turn.age_ratios)
+    assert rig.row.sums[ratios.sum] == 2 * sum(Turn.age_ratios)
 
 
 def test_answers_come_from_another_thread() -> None:

@@ -6,7 +6,7 @@ import pytest
 from turn_script import claimed, plays
 
 from controllers.model import ReplicaSetStatus
-from tests.decide.builders import pods, rs
+from tests.decide.builders import pod, pods, rs
 
 
 @pytest.mark.parametrize(
@@ -150,3 +150,28 @@ def test_deletes_as_the_rate_limit_grants(grant: str, then: str) -> None:
         {then}
         """,
     )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "grant", "sent", "ratios"),
+    [
+        pytest.param(1, "all", 3, [1, 1], id="all that go; one that is not ready has none"),
+        pytest.param(1, "2 wait 50", 2, [1], id="of those that go now: the others are ranked again"),
+        pytest.param(1, "0 wait 50", 0, [], id="none goes"),
+        pytest.param(0, "all", 4, [], id="all go: nothing was ranked"),
+    ],
+)
+def test_ages_of_the_pods_that_go(replicas: int, grant: str, sent: int, ratios: list[int]) -> None:
+    """For the metric: each pod that is deleted is counted when it is."""
+    given = [pod(f"p{n}", uid=f"uid-p{n}") for n in range(3)]
+    given.append(pod("young", ready=False, ready_since_ms=0))
+    doomed = ["young", "p0", "p1"] if replicas else [each.name for each in given]
+    names = [f"{name}@7" for name in doomed[:sent]]
+    lines = [f"reserve {len(doomed)} -> {grant}"]
+    if sent:
+        answers = " ".join(f"200@{20 + n}" for n in range(sent))
+        lines += [f"announce delete {' '.join(names)} -> recorded", f"send delete {' '.join(names)} -> {answers}"]
+    end = "; ".join(f"answered {name}" for name in names)
+    lines.append(("ok" if sent == len(doomed) else "ok in 50 ms") + (f": {end}" if end else ""))
+    owner = rs(replicas, status=ReplicaSetStatus(4, 4, 3, 3, None, 1))
+    assert plays(claimed(owner, tuple(given)), "\n".join(lines)).age_ratios == ratios
