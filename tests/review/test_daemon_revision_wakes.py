@@ -103,3 +103,24 @@ def test_an_orphan_is_adopted() -> None:
     rig.rest()
     [stored] = rig.world.tables[REVISIONS].values()
     assert [ref.uid for ref in stored.obj.owner_refs] == [rig.uid]
+
+
+def test_the_lifecycle_of_a_revision() -> None:
+    """As upstream's end-to-end case "should manage the lifecycle of a ControllerRevision" goes about it."""
+    rig = DaemonRig(nodes=2)
+
+    def numbers() -> dict[str, int]:
+        rig.rest()
+        return {name: stored.obj.revision for name, stored in rig.world.tables[REVISIONS].items()}
+
+    [initial] = numbers()
+    rig.change(REVISIONS, initial, lambda doc: doc["metadata"]["labels"].update(patched="yes"))
+    copied(rig)
+    assert numbers() == {initial: 1, "agent-by-hand": 2}
+    rig.world.remove(REVISIONS, initial)
+    assert numbers() == {"agent-by-hand": 2}
+    roll(rig, "v2")
+    made = numbers()
+    assert sorted(made.values()) == [2, 3]
+    rig.world.remove(REVISIONS, "agent-by-hand")
+    assert list(numbers().values()) == [3]
