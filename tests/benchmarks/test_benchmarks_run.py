@@ -162,15 +162,18 @@ def test_writes_of_workers_are_counted_from_where_the_log_stood(tmp_path: Path) 
 
 
 def test_time_on_the_cpu_is_counted() -> None:
-    """By a process that does nothing else, so that it grows at all."""
-    worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    """By a process that does nothing else, so that it grows at all; looked at once it is a Python, not before."""
+    busy = "print(flush=True)\nwhile True: pass"
+    worker = subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE)
     try:
+        assert worker.stdout is not None
+        worker.stdout.readline()
         meter = CpuMeter([("busy", worker.pid)])
         while not meter.spent_ns()["busy"]:
             pass
         assert rss_kb(worker.pid) > 1_000
     finally:
         worker.kill()
-        worker.wait()
+        worker.communicate()
     with pytest.raises(FileNotFoundError):
         cpu_ns(worker.pid)

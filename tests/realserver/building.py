@@ -75,7 +75,9 @@ def build(programs: Sequence[str], packages: Packages, folder: Path, log: Path) 
 def _unpacked(archive: Path, folder: Path) -> Path:
     tell(f"unpacking {archive.name} ...")
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="tar")
+        # Debian 12's own Python 3.11.2 knows no filters: there the attribute means nothing.
+        tar.extraction_filter = getattr(tarfile, "tar_filter", None)
+        tar.extractall(folder)
     return _one(folder.glob("kubernetes-*"), "the source tree")
 
 
