@@ -153,6 +153,16 @@ def test_run_without_an_owner_of_pods_has_nothing_to_do(tmp_path: Path) -> None:
             id="unknown kind",
         ),
         pytest.param(["explain", "a/b/c"], "'a/b/c' is no key; write namespace/name", id="no key"),
+        pytest.param(["requeue", "pods/b/c"], "or KIND before it: rs, rc, ds", id="a kind without keys"),
+        pytest.param(["explain", "rs/b/c/d"], "'rs/b/c/d' is no key; write namespace/name", id="too many parts"),
+        pytest.param(["expectations", "rs//c"], "'/c' is no key; write namespace/name", id="no namespace"),
+        pytest.param(["explain", "rs/a/b", "-n", "c"], "'a/b' is not in --namespace c", id="two namespaces"),
+        pytest.param(["explain", "x/b", "-n", "c"], "'x/b' is not in --namespace c", id="no kind either"),
+        pytest.param(
+            ["explain", "rs/a/b", "-c", "daemonset"],
+            "'rs/a/b' is no key of --controller daemonset; leave one of them out",
+            id="two kinds",
+        ),
         pytest.param(["explain", "a/b", "-n", "c"], "is not in --namespace c", id="two namespaces"),
         pytest.param(
             ["status", "--state-dir", "/nowhere"], "--state-dir /nowhere: no such directory", id="no such state"

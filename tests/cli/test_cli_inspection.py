@@ -189,6 +189,46 @@ def test_explain(planted: EmbeddedRedis, key: str, told: str) -> None:
     assert told in call("explain", key, "--redis", planted.url("metrics")).stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["default/web"],
+        ["web"],
+        ["web", "-n", "default"],
+        ["replicaset/default/web"],
+        ["rs/default/web"],
+        ["replicasets.apps/default/web", "-n", "default"],
+        ["rs/web", "-n", "default"],
+        ["ReplicaSet/web", "-n", "default", "-c", "replicaset"],
+        ["default/web", "-n", "default"],
+    ],
+    ids=" ".join,
+)
+def test_a_key_may_have_its_kind_before_it(planted: EmbeddedRedis, words: list[str]) -> None:
+    assert ask(planted, "explain", *words)["key"] == "default/web"
+    (row,) = ask(planted, "expectations", *words)
+    assert row["key"] == "default/web"
+    again = call("requeue", *words, "--redis", planted.url("admin"))
+    assert (again.exit_code, again.stdout.partition(":")[0]) == (0, "default/web"), again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["rs/crunch"],
+            "ReplicaSet rs/crunch",
+        ),  # two parts without --namespace are namespace/name, whatever they are called
+        (["ds/default/web"], "DaemonSet default/web"),
+        (["rc/default/web"], "ReplicationController default/web"),
+    ],
+    ids=" ".join,
+)
+def test_a_kind_before_a_key_is_believed(planted: EmbeddedRedis, words: list[str], told: str) -> None:
+    said = call("explain", *words, "--redis", planted.url("metrics")).stdout
+    assert f"No {told} is in the cache" in said
+
+
 def test_epoch(planted: EmbeddedRedis) -> None:
     facts = ask(planted, "epoch")
     assert (facts["epoch"], facts["phase"], facts["intact"]) == (3, "OPEN", True)

@@ -13,6 +13,7 @@ from broker.inspect import RecordView
 from broker.values import BACK_OFF
 from controllers.daemonset.plan import BackOff
 from controllers.registry import QUEUES, resource_of
+from workers.cli.kind_prefix import without_kind
 from workers.cli.options import namespace_option
 from workers.cli.tables import show, span
 from workers.cli.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
@@ -33,9 +34,9 @@ def expectations(
     shards: int | None,
     output: str,
 ) -> None:
-    """Per KEY (namespace/name; default: all): writes announced whose answer is not known, deletes not yet seen, names
-    that are held or blocked, nodes whose failed pods are left alone for a while ("backoff"), and which revision the
-    cache has to pass ("needs").
+    """Per KEY (namespace/name, or rs/namespace/name; default: all): writes announced whose answer is not known, deletes
+    not yet seen, names that are held or blocked, nodes whose failed pods are left alone for a while ("backoff"), and
+    which revision the cache has to pass ("needs").
 
     \b
     JSON: [{queue, key, owner_uid, ttl_ms, needs, entries: [{what, state, hint, left_ms}]}]; what is "create pods/NAME",
@@ -43,6 +44,7 @@ def expectations(
     such as node=n1; left_ms: of a back-off, else null; with --shards of more than one also shard
     """
     if key is not None:
+        key, controller = without_kind(key, controller, namespace)
         key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
     with looking(redis_url, state_dir, shards) as views:
         queues = queues_of(views, controller)

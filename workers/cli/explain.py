@@ -10,6 +10,7 @@ import click
 
 from controllers.registry import QUEUES, RESOURCES, resource_of
 from workers.cli.get import as_json
+from workers.cli.kind_prefix import without_kind
 from workers.cli.options import namespace_option
 from workers.cli.problems import InputProblem
 from workers.cli.sentences import Fleet
@@ -23,7 +24,7 @@ SUSPENDED = "rq:suspended"
 
 
 @click.command(
-    epilog="\b\nExamples:\n  oarlock explain shop/cart\n  oarlock explain cart -n shop -o json\n"
+    epilog="\b\nExamples:\n  oarlock explain shop/cart\n  oarlock explain rs/shop/cart -o json\n"
     "  oarlock explain kube-system/agent -c daemonset\n  oarlock explain node-3"
 )
 @click.argument("key")
@@ -44,13 +45,15 @@ def explain(
     shards: int | None,
     output: str,
 ) -> None:
-    """Why has nothing happened to KEY (namespace/name; of a node its name)? All that Redis knows of it, in sentences.
+    """Why has nothing happened to KEY (namespace/name, or rs/namespace/name; of a node its name)? All that Redis knows
+    of it, in sentences.
 
     \b
     JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
     unsettled_age_ms, record, phase, epoch, workers, object}; object is null or as `oarlock get` prints it. With
     --shards of more than one also shard, and of a node a list of these: each shard looks at it for its own DaemonSets
     """
+    key, controller = without_kind(key, controller, namespace)
     key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
     with looking(redis_url, state_dir, shards) as views:
         queue = controller or queue_of_key(views, key, namespace)

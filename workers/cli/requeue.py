@@ -8,6 +8,7 @@ import click
 
 from broker.redis_broker import RedisBroker
 from controllers.registry import QUEUES, resource_of
+from workers.cli.kind_prefix import without_kind
 from workers.cli.options import namespace_option, redis_option, state_dir_option
 from workers.cli.problems import InputProblem
 from workers.cli.shard_options import shards_option
@@ -40,15 +41,16 @@ def requeue(
     state_dir: Path | None,
     shards: int | None,
 ) -> None:
-    """Have each KEY (namespace/name) looked at again, now: queued if it was idle or parked, once more if it is in work.
-    The key of a node is its name.
+    """Have each KEY (namespace/name, or rs/namespace/name; of a node its name) looked at again, now: queued if it was
+    idle or parked, once more if it is in work.
 
     Harmless at any time: a look at an object that is as it should be changes nothing.
     """
-    for key in keys:
-        key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
+    asked = [without_kind(key, controller, namespace) for key in keys]
+    for key, queue in asked:
+        key_of(resource_of(queue or QUEUES[0]), key, namespace)  # before anything is asked of anybody
     with looking(redis_url, state_dir, shards) as views:
-        wanted = [_task(views, controller, key, namespace) for key in keys]
+        wanted = [_task(views, queue, key, namespace) for key, queue in asked]
         if not force:
             missing = [task for task in wanted if _is_missing(views, *task)]
             for queue in dict.fromkeys(queue for queue, _ in missing):
@@ -70,7 +72,7 @@ def _is_missing(views: Views, queue: str, key: str) -> bool:
     return views.of(key).inspector.object(resource_of(queue), key) is None
 
 
-def _task(views: Views, controller: str | None, text: str, namespace: str | None) -> tuple[str, str]:
+def _task(views: Views, queue: str | None, text: str, namespace: str | None) -> tuple[str, str]:
     """Queue and key that are meant. Raises InputProblem."""
-    queue = controller or queue_of_key(views, text, namespace)
+    queue = queue or queue_of_key(views, text, namespace)
     return queue, key_of(resource_of(queue), text, namespace)
