@@ -39,4 +39,4 @@ def down(state_dir: Path | None, timeout_s: float) -> None:
         time.sleep(LOOK_EVERY_S)
     if not pid:
         state.clear()  # of one that was killed: its URLs and kubeconfig lead nowhere
-    click.echo("stopped" if pid else f"no `oarlock up` runs in {state.root}")
+    click.echo(f"stopped {state.root}" if pid else f"no `oarlock up` runs in {state.root}")

@@ -16,8 +16,9 @@ from cluster.config import ClusterConfig
 from cluster.listing import ListError, list_all
 from cluster.resources import NODES, PODS, Resource
 from workers.cli.options import check_kubeconfig
-from workers.cli.problems import InputProblem, NotDone
-from workers.up.state_dir import StateDir, temporary_dirs
+from workers.cli.problems import InputProblem, NotDone, say
+from workers.cli.which_up import asked, found_up
+from workers.up.state_dir import StateDir
 
 Obj = dict[str, Any]
 
@@ -28,7 +29,7 @@ LINES_MAX = 5
 
 
 def cluster_config(kubeconfig: str | None, state_dir: Path | None) -> ClusterConfig:
-    """--kubeconfig, else --state-dir, else the one `oarlock up` of this user; never a kubeconfig that nobody named.
+    """--kubeconfig, else --state-dir, else the `oarlock up` that is found; never another cluster that nobody named.
 
     Raises InputProblem.
     """
@@ -41,13 +42,13 @@ def cluster_config(kubeconfig: str | None, state_dir: Path | None) -> ClusterCon
                 f" start one with: oarlock up --state-dir {state_dir}"
             )
         return check_kubeconfig(str(StateDir(state_dir).kubeconfig))
-    running = [state for state in temporary_dirs() if state.owner_pid() and state.kubeconfig.exists()]
-    if len(running) == 1:
-        return check_kubeconfig(str(running[0].kubeconfig))
-    if running:
-        named = ", ".join(str(state.root) for state in running)
-        raise InputProblem(f"{len(running)} `oarlock up` are running; say which with --state-dir: {named}")
-    raise InputProblem("no `oarlock up` is running; start one, or name a cluster with --kubeconfig")
+    state = found_up()
+    if state is None:
+        raise InputProblem("no `oarlock up` is running; start one, or name a cluster with --kubeconfig")
+    if not state.kubeconfig.exists():
+        raise InputProblem(f"the `oarlock up` in {state.root} is only starting; ask again")
+    say([asked(state)])
+    return check_kubeconfig(str(state.kubeconfig))
 
 
 @dataclass(frozen=True, slots=True)

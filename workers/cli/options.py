@@ -22,9 +22,10 @@ from cluster.errors import ConfigError
 from workers.cli.problems import InputProblem
 from workers.cli.setting_options import with_flags
 from workers.cli.tls_options import tls_files, tls_options
+from workers.cli.which_up import asked, found_up
 from workers.settings import BadSetting, Settings
 from workers.signing import BadKeyFile, load_keyring
-from workers.up.state_dir import StateDir, StateDirUnusable, temporary_dirs
+from workers.up.state_dir import StateDir, StateDirUnusable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,6 +88,8 @@ class Source:
     given_by: str
     shards: int = 1
     """As an `oarlock up` says that runs on it."""
+    found: str = ""
+    """What to say of a Redis that was found and not named."""
 
     @property
     def from_user(self) -> bool:
@@ -103,7 +106,7 @@ class Source:
 
 
 def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
-    """--redis (or its environment variable), else --state-dir, else the one `oarlock up` of this user, else localhost.
+    """--redis (or its environment variable), else --state-dir, else the `oarlock up` that is found, else localhost.
 
     Raises InputProblem.
     """
@@ -118,13 +121,14 @@ def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
         if not StateDir(state_dir).owner_pid():
             raise InputProblem(f"--state-dir {state_dir}: its `oarlock up` is gone; start one there again")
         return source
-    running = [state for state in temporary_dirs() if state.owner_pid() and state.redis_url.exists()]
-    if len(running) == 1:
-        return _source_of(running[0], running[0].root)
-    if running:
-        named = ", ".join(str(state.root) for state in running)
-        raise InputProblem(f"{len(running)} `oarlock up` are running; say which with --state-dir: {named}")
-    return Source(DEFAULT_REDIS_URL, "")
+    state = found_up()
+    if state is None:
+        place = parse(DEFAULT_REDIS_URL).place
+        return Source(DEFAULT_REDIS_URL, "", found=f"asking the Redis at {place}; --redis or --state-dir names another")
+    try:
+        return replace(_source_of(state, state.root), found=asked(state))
+    except StateDirUnusable:
+        raise InputProblem(f"the `oarlock up` in {state.root} is only starting; ask again") from None
 
 
 def _source_of(state: StateDir, named: Path) -> Source:

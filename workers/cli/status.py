@@ -17,23 +17,21 @@ from workers.cli.options import output_option, state_dir_option
 from workers.cli.problems import InputProblem, NotDone
 from workers.cli.tables import show, show_json, span
 from workers.cli.view import held_line
+from workers.cli.which_up import found_up
 from workers.shards import names
-from workers.up.state_dir import StateDir, is_alive, temporary_dirs
+from workers.up.state_dir import StateDir, is_alive
 
 
 def find(state_dir: Path | None) -> StateDir:
-    """The given directory, or that of the one `oarlock up` that runs. Raises InputProblem, NotDone."""
+    """The given directory, or that of the `oarlock up` that is found. Raises InputProblem, NotDone."""
     if state_dir is not None:
         if not state_dir.is_dir():
             raise InputProblem(f"--state-dir {state_dir}: no such directory; give that of an `oarlock up`")
         return StateDir(state_dir)
-    running = [state for state in temporary_dirs() if state.owner_pid()]
-    if not running:
-        raise NotDone("no `oarlock up` of yours is running in a temporary directory; give --state-dir, or start one")
-    if len(running) > 1:
-        named = ", ".join(str(state.root) for state in running)
-        raise InputProblem(f"{len(running)} `oarlock up` are running; say which with --state-dir: {named}")
-    return running[0]
+    state = found_up()
+    if state is None:
+        raise NotDone("no `oarlock up` of yours is running; give --state-dir, or start one")
+    return state
 
 
 @click.command(

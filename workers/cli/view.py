@@ -125,6 +125,8 @@ def looking(redis_url: str | None, state_dir: Path | None, shards: int | None = 
             for view in views:
                 if not view.seen.epoch:
                     say([f"shard {view.shard} of {count} has no epoch; is an ingestor of it running?"])
+            if source.found:
+                say([source.found])
             yield found
         except BrokerUnreachable as error:
             raise InputProblem(f"{given}: the Redis at {source.place} stopped answering ({error}); ask again") from None

@@ -11,13 +11,15 @@
     logs/           one file a process
     redis/          the private Redis: socket, users, log
 
-Every file is written beside its place and moved there, so a reader never sees half of one.
+Every file is written beside its place and moved there, so a reader never sees half of one. A directory that was given
+is found by a link among the temporary ones.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -92,20 +94,27 @@ class StateDir:
     def _lock(self) -> Path:
         return self.root / "up.lock"
 
+    @property
+    def _link(self) -> Path:
+        """Stands among the temporary directories and leads to one that is none."""
+        root = os.fsencode(self.root.absolute())
+        return Path(tempfile.gettempdir()) / f"{PREFIX}at-{hashlib.sha256(root).hexdigest()[:16]}"
+
     # -- whose it is ------------------------------------------------------------------------------------------------
 
     @classmethod
     def take(cls, path: Path | None) -> StateDir:
         """Make the directory (None: a temporary one) and hold it until this process ends. Raises StateDirUnusable."""
+        sweep_temporary()
         try:
             if path is None:
-                sweep_temporary()
                 state = cls(Path(tempfile.mkdtemp(prefix=PREFIX)))
             else:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 state = cls(path.absolute())
                 state.temporary = False
             state._hold()
+            state._show()
         except FileExistsError:
             raise StateDirUnusable(f"--state-dir {path}: there is a file of that name; give a directory") from None
         except OSError as error:
@@ -129,6 +138,13 @@ class StateDir:
             log.unlink()
         self.logs.mkdir(mode=0o700, exist_ok=True)
 
+    def _show(self) -> None:
+        """Have it found by `running`. Where another user has taken the name of the link it is not, and works on."""
+        if not self.temporary:
+            with contextlib.suppress(OSError):
+                self._link.unlink(missing_ok=True)
+                self._link.symlink_to(self.root, target_is_directory=True)
+
     def owner_pid(self) -> int:
         """Pid of the `oarlock up` that holds it now; 0 if there is none."""
         if self._lock_fd >= 0:
@@ -146,6 +162,8 @@ class StateDir:
 
     def clear(self) -> None:
         """Leave nothing behind: all of a temporary directory; of a given one all but the audit log and the logs."""
+        with contextlib.suppress(OSError):
+            self._link.unlink(missing_ok=True)
         for entry in list(self.root.iterdir()):
             if not self.temporary and entry.name in _KEPT:
                 continue
@@ -203,20 +221,33 @@ class StateDir:
         draft.replace(path)
 
 
-def temporary_dirs() -> Iterator[StateDir]:
-    """The temporary state directories of this user."""
-    for path in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
-        with contextlib.suppress(OSError):
-            if path.is_dir() and path.stat().st_uid == os.getuid():
-                yield StateDir(path)
+def running() -> list[StateDir]:
+    """Of every `oarlock up` of this user that runs: in a temporary directory or in one that was given."""
+    found = {state.root: state for _, state in _noted() if state.owner_pid()}
+    return list(found.values())
 
 
 def sweep_temporary() -> None:
-    """Remove temporary directories whose `oarlock up` was killed before it could."""
-    for state in temporary_dirs():
+    """Remove temporary directories, and links to others, whose `oarlock up` was killed before it could."""
+    for path, state in _noted():
         with contextlib.suppress(OSError):
-            if state.owner_pid() == 0 and time.time() - state.root.stat().st_mtime > SWEEP_AFTER_S:
-                shutil.rmtree(state.root, ignore_errors=True)
+            if state.owner_pid() == 0 and time.time() - path.lstat().st_mtime > SWEEP_AFTER_S:
+                if path.is_symlink():
+                    path.unlink()
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _noted() -> Iterator[tuple[Path, StateDir]]:
+    """This user's temporary directories and links, each with the state directory it is or leads to."""
+    for path in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
+        with contextlib.suppress(OSError):
+            if path.lstat().st_uid != os.getuid():
+                continue
+            if path.is_symlink():
+                yield path, StateDir(path.readlink())
+            elif path.is_dir():
+                yield path, StateDir(path)
 
 
 def is_alive(process: Process) -> bool:
