@@ -44,7 +44,7 @@ _TELL_AFTER_S: Final = 1.0
     "--lifecycle/--no-lifecycle",
     default=True,
     show_default=True,
-    help="Taint nodes by their state, evict by taint, give up pods of nodes that are gone.",
+    help="Taint nodes by their state, evict by taint, give up pods that nobody else takes away.",
 )
 @click.option("--ready-ms", type=click.FloatRange(0), default=0.0, help="How long a pod takes to become ready.")
 @click.option("--ready-jitter-ms", type=click.FloatRange(0), default=0.0, help="Up to so much longer.")

@@ -18,9 +18,7 @@ def found_up() -> StateDir | None:
     states = running()
     if len(states) > 1:
         told = ", ".join(str(state.root) for state in states)
-        raise InputProblem(
-            f"{len(states)} `oarlock up` are running; say which with --state-dir or KUBECONFIG: {told}"
-        )
+        raise InputProblem(f"{len(states)} `oarlock up` are running; say which with --state-dir or KUBECONFIG: {told}")
     return states[0] if states else None
 
 

@@ -26,7 +26,8 @@ class NodeSettings:
     node's status is repeated, 0 for never. `prefix` stands before the number of a node.
 
     `schedules`: pods without a node are given one. `lifecycle`: taints follow from the state of nodes, NoExecute taints
-    evict, pods of nodes that are gone are given up. Switch off what somebody else does on this server.
+    evict, pods that nobody else takes away are given up (those of nodes that are gone, deleted ones without a node, the
+    oldest of too many that are over). Switch off what somebody else does on this server.
 
     `unpullable` is looked for in the image of each container: where it is found the pod never starts. None: nowhere.
     """

@@ -1,5 +1,5 @@
-"""The simulated nodes as one thing to start and stop: scheduler, kubelets, node lifecycle and evictions over one
-`PodApi`.
+"""The simulated nodes as one thing to start and stop: scheduler, kubelets, node lifecycle, evictions and the collector
+of pods over one `PodApi`.
 
 One task works in turns. A turn takes in the changes that have arrived, asks the pure parts what follows,
 and writes their answers as batches; then others have a go. A pod costs two writes until it is ready and one when
@@ -27,6 +27,7 @@ from cluster.embedded.nodes.kubelet import Kubelet
 from cluster.embedded.nodes.lifecycle import tainted, wants_taints
 from cluster.embedded.nodes.nodeobjects import beaten, needs_registering, node_object, registered
 from cluster.embedded.nodes.podapi import Change, PodApi
+from cluster.embedded.nodes.podgc import PodCollector
 from cluster.embedded.nodes.scheduler import Scheduler
 from cluster.embedded.nodes.settings import NodeSettings
 from cluster.embedded.timestamps import rfc3339
@@ -57,6 +58,7 @@ class Simulator:
         self._scheduler = Scheduler()
         self._kubelet = Kubelet(self.settings)
         self._evictions = Evictions()
+        self._collector = PodCollector()
         self._heartbeats = Heartbeats(self.settings.heartbeat_ms)
         self._changes: deque[Change] = deque()
         self._arrived = asyncio.Event()
@@ -105,17 +107,18 @@ class Simulator:
         changed = await self._change_nodes(now_ms, at)
         decisions = self._scheduler.schedule(now_s, WRITES_MAX)
         actions = self._kubelet.due(now_ms, at, WRITES_MAX)
+        given_up = self._collector.due(now_ms, WRITES_MAX)
         evicted = self._evictions.due(now_ms, WRITES_MAX)
         if decisions.bindings:
             await self._api.bind(decisions.bindings)
-        statuses = decisions.unschedulable + actions.statuses
+        statuses = decisions.unschedulable + actions.statuses + given_up.statuses
         if statuses:
             await self._api.write_status(statuses)
-        if actions.removals:
-            await self._api.delete(actions.removals, now=True)
+        if removals := actions.removals + given_up.removals:
+            await self._api.delete(removals, now=True)
         if evicted:
             await self._api.delete(evicted, now=False)
-        return bool(changed or decisions.bindings or statuses or actions.removals or evicted)
+        return bool(changed or decisions.bindings or statuses or removals or evicted)
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -152,7 +155,7 @@ class Simulator:
         self._arrived.clear()
         if self._changes or self._scheduler.waiting or self._unreported or self._untainted:
             return
-        parts = (self._kubelet, self._evictions, self._heartbeats)
+        parts = (self._kubelet, self._evictions, self._collector, self._heartbeats)
         dues = [due for part in parts if (due := part.next_ms()) is not None]
         alarm = None
         if dues:
@@ -172,23 +175,28 @@ class Simulator:
                 self._scheduler.pod_gone(uid)
                 self._kubelet.pod_gone(uid)
                 self._evictions.pod_gone(uid)
+                self._collector.pod_gone(uid)
                 return
             if self.settings.schedules:
                 self._scheduler.pod_changed(obj)
             self._kubelet.pod_changed(obj, now_ms)
             self._evictions.pod_changed(obj, now_ms)
+            if self.settings.lifecycle:
+                self._collector.pod_changed(obj, now_ms)
             return
         name = obj["metadata"]["name"]
         if change.gone:
             self._scheduler.node_gone(name)
             self._kubelet.node_gone(name, now_ms)
             self._evictions.node_gone(name)
+            self._collector.node_gone(name)
             self._heartbeats.node_gone(name)
             self._unreported.pop(name, None)
             self._untainted.pop(name, None)
             return
         self._scheduler.node_changed(obj)
         self._kubelet.node_changed(obj, now_ms)
+        self._collector.node_changed(obj)
         if self.settings.lifecycle:
             self._evictions.node_changed(obj, self._kubelet.pods_on(name), now_ms)
         self._heartbeats.node_changed(obj, now_ms)

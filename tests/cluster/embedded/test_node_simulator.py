@@ -7,8 +7,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from embedded_world import add, store_with
+from embedded_world import add, names, store_with
 
+from cluster.embedded import deletion
 from cluster.embedded.deletion import DeleteOptions
 from cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
 from cluster.embedded.nodes.podapi import PodRef, merged_status
@@ -200,6 +201,53 @@ def test_the_pods_of_a_deleted_node_are_given_up() -> None:
     assert world.phases() == {"Running": 10}
     world.settle(1.0)
     assert {pod["spec"]["nodeName"] for pod in world.store.list("Pod")} == {"node-1"}
+
+
+def begin_delete(world: World, name: str) -> None:
+    """The first half of a DELETE, as a request that is cancelled between its two writes leaves it."""
+    stored = world.store.require("Pod", "default", name)
+    kind = world.store.kinds["Pod"]
+    step = deletion.plan(kind, stored.obj, deletion.UNSAID, world.store.clock())
+    assert step.write is not None
+    world.store._commit("MODIFIED", kind, ("default", name), step.write, stored)
+
+
+def test_a_delete_that_was_cancelled_half_way_is_finished() -> None:
+    """Nobody else does: no kubelet is told of a pod without a node, and its controller has deleted it already."""
+    world = World(nodes=1, terminate_ms=100)
+    spec = {"containers": [{"name": "c", "image": "i"}], "tolerations": [{"operator": "Exists"}]}
+    add(world.store, "Pod", "bound", spec={**spec, "terminationGracePeriodSeconds": 30})
+    world.settle()
+    set_ready(world, "node-0", "Unknown")
+    world.settle()
+    for name in ("waiting", "held"):
+        add(world.store, "Pod", name, meta={"finalizers": ["a/b"]} if name == "held" else {})
+    world.settle()
+    for name in ("bound", "waiting", "held"):
+        begin_delete(world, name)
+    world.settle()
+    world.settle(19.9)
+    assert names(world.store, "Pod") == ["bound", "held", "waiting"]
+    world.settle(0.2)
+    assert names(world.store, "Pod") == ["bound", "held"], "the kubelet of a node out of reach may come back"
+    assert world.pod("held")["status"]["phase"] == "Failed"
+    node = node_of(world, "node-0")
+    out = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    world.store.update("Node", {**node, "spec": {**node["spec"], "taints": [*node["spec"]["taints"], out]}})
+    world.settle(20.1)
+    assert names(world.store, "Pod") == ["held"], "somebody has said that it will not"
+    before = world.store.rv
+    world.settle(60.0)
+    assert world.store.rv == before, "whoever set the finalizer is waited for, and nothing is written meanwhile"
+
+
+def test_who_leaves_the_lifecycle_to_others_finishes_no_deletes() -> None:
+    world = World(nodes=0, lifecycle=False)
+    add(world.store, "Pod", "p")
+    begin_delete(world, "p")
+    world.settle()
+    world.settle(60.0)
+    assert names(world.store, "Pod") == ["p"]
 
 
 def node_of(world: World, name: str) -> Obj:
