@@ -2,7 +2,8 @@
 
 A fault has a filter (verbs, resources, user agent), a rate and a maximum count; a seed makes the choices
 repeatable for a given order of requests. Writes that a fault delays are carried to their end although
-the client has gone, as a real server's may be.
+the client has gone, as a real server's may be. A sticky fault draws once for each object and keeps to it: one name is
+refused for ever, and its neighbours never.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class Fault:
     verbs: tuple[str, ...] = WRITES
     resources: tuple[str, ...] = ("*",)
     user_agent: str = ""
+    names: tuple[str, ...] = ("*",)
+    """Of objects, "name" or "namespace/name"."""
+    sticky: bool = False
+    """The rate is drawn once for each object: those that were met stay met."""
     count_max: int | None = None
     delay_ms: tuple[float, float] = (0.0, 0.0)
     retry_after_s: int = 1
@@ -45,14 +50,22 @@ class Fault:
     until_s: float = 0.0
     id: int = 0
     applied: int = 0
+    drawn: dict[str, bool] = field(default_factory=dict)
 
-    def meets(self, verb: str, resource: str, user_agent: str) -> bool:
-        """Whether the filter takes this request. `resource` is `pods` or `pods/status`."""
+    def meets(self, verb: str, resource: str, user_agent: str, subject: str = "") -> bool:
+        """Whether the filter takes this request. `resource` is `pods` or `pods/status`; `subject`: "namespace/name"."""
         return (
             ("*" in self.verbs or verb in self.verbs)
             and ("*" in self.resources or resource in self.resources)
+            and ("*" in self.names or subject in self.names or subject.rpartition("/")[2] in self.names)
             and self.user_agent in user_agent
         )
+
+    def strikes(self, chance: random.Random, subject: str) -> bool:
+        """Draw, or say again what was drawn for this object. A request without a name is drawn for by itself."""
+        if not (self.sticky and subject):
+            return self.rate >= 1.0 or chance.random() < self.rate
+        return self.drawn.setdefault(subject, chance.random() < self.rate)
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -62,6 +75,8 @@ class Fault:
             "verbs": list(self.verbs),
             "resources": list(self.resources),
             "userAgent": self.user_agent,
+            "names": list(self.names),
+            "sticky": self.sticky,
             "maxCount": self.count_max,
             "delayMs": list(self.delay_ms),
             "retryAfterS": self.retry_after_s,
@@ -112,15 +127,20 @@ class Faults:
     def describe(self) -> dict[str, Any]:
         return {"seed": self.seed, "faults": [fault.describe() for fault in self._faults]}
 
-    def choose(self, verb: str, resource: str, user_agent: str) -> Chosen | None:
-        """Draw for one request; None if nothing befalls it."""
+    @property
+    def by_name(self) -> bool:
+        """Whether any of them has to be told the names of objects."""
+        return any(fault.sticky or "*" not in fault.names for fault in self._faults)
+
+    def choose(self, verb: str, resource: str, user_agent: str, subject: str = "") -> Chosen | None:
+        """Draw for one request; None if nothing befalls it. `subject`: "namespace/name" of the object, if known."""
         chosen: Chosen | None = None
         for fault in self._faults:
             if (
                 fault.action not in _REQUEST_ACTIONS
                 or (fault.count_max is not None and fault.applied >= fault.count_max)
-                or not fault.meets(verb, resource, user_agent)
-                or (fault.rate < 1.0 and self._random.random() >= fault.rate)
+                or not fault.meets(verb, resource, user_agent, subject)
+                or not fault.strikes(self._random, subject)
             ):
                 continue
             fault.applied += 1
@@ -164,6 +184,8 @@ _KEYS: Final = frozenset(
         "verbs",
         "resources",
         "userAgent",
+        "names",
+        "sticky",
         "maxCount",
         "delayMs",
         "retryAfterS",
@@ -194,6 +216,8 @@ def fault_from(spec: Any) -> Fault:
             verbs=_words(spec, "verbs", WRITES),
             resources=_words(spec, "resources", ("*",)),
             user_agent=str(spec.get("userAgent") or ""),
+            names=_words(spec, "names", ("*",)),
+            sticky=_flag(spec, "sticky"),
             count_max=None if count_max is None else int(count_max),
             delay_ms=(float(bounds[0]), float(bounds[1])),
             retry_after_s=int(spec.get("retryAfterS", 1)),
@@ -201,6 +225,13 @@ def fault_from(spec: Any) -> Fault:
         )
     except (TypeError, ValueError) as error:
         raise bad_request(f"fault {action.value}: {error}") from None
+
+
+def _flag(spec: dict[str, Any], key: str) -> bool:
+    value = spec.get(key, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false")
+    return value
 
 
 def _words(spec: dict[str, Any], key: str, default: tuple[str, ...]) -> tuple[str, ...]:

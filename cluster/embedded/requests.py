@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+import msgspec
 import orjson
 from aiohttp import web
 
@@ -41,6 +42,17 @@ _DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\
 
 AdminHandler = Callable[[str, bytes], Awaitable[Any]]
 """(method, body) -> what to answer as JSON. Raises ApiError."""
+
+
+class _Name(msgspec.Struct):
+    name: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name = msgspec.field(default_factory=_Name)
+
+
+_named = msgspec.json.Decoder(_Named)
 
 
 class Requests:
@@ -137,7 +149,8 @@ class Requests:
             call.content_type = headers.get("Content-Type", "")
         chosen = None
         if self._faults is not None:
-            chosen = self._faults.choose(verb, _resource(target), call.user_agent)
+            subject = _subject(call) if self._faults.by_name else ""
+            chosen = self._faults.choose(verb, _resource(target), call.user_agent, subject)
         if chosen is None:
             return _response(self._serve(call, params, view))
         # Shielded: what a client gave up on may still happen, and then is audited like anything else.
@@ -265,6 +278,17 @@ def _refusal(chosen: Chosen, verb: str, target: Target) -> ApiError | None:
 
 def _resource(target: Target) -> str:
     return f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
+
+
+def _subject(call: Call) -> str:
+    """As "namespace/name": the object that is meant; "" where only the server can name it."""
+    name = call.target.name
+    if not name and call.body:
+        try:
+            name = _named.decode(call.body).metadata.name
+        except msgspec.DecodeError:
+            name = ""
+    return f"{call.target.namespace}/{name}" if name else ""
 
 
 def _response(outcome: Outcome) -> web.Response:

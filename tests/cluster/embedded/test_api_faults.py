@@ -67,6 +67,29 @@ def test_a_write_whose_client_has_gone_lands_all_the_same(tmp_path: Path) -> Non
     assert (event["verb"], event["userAgent"], event["annotations"][RV]) == ("create", "leaver", "true")
 
 
+def test_a_name_is_refused_and_its_neighbour_is_not() -> None:
+    """By its name alone or with the namespace; the POST names it in its body, the DELETE in its path."""
+    for asked in ("a", "default/a"):
+        with running(quick(faults_enabled=True)) as api:
+            inject(api, {"action": "fail500BeforeCommit", "names": [asked], "verbs": ["create", "delete"]})
+            assert [api.call("POST", PODS, pod(name))[0] for name in ("a", "b", "a")] == [500, 201, 500], asked
+            inject(api)
+            api.create(PODS, pod("a"))
+            inject(api, {"action": "fail500AfterCommit", "names": [asked], "verbs": ["delete"]})
+            assert [api.call("DELETE", f"{PODS}/{name}")[0] for name in ("a", "b")] == [500, 200], asked
+            assert names(api.get(PODS)) == []
+
+
+def test_a_sticky_fault_draws_once_for_each_name() -> None:
+    with running(quick(faults_enabled=True)) as api:
+        inject(api, {"action": "fail500BeforeCommit", "sticky": True, "rate": 0.5, "verbs": ["create"]}, seed=3)
+        rounds = [[api.call("POST", PODS, pod(f"p-{number}"))[0] for number in range(20)] for _ in range(3)]
+    refused = [code == 500 for code in rounds[0]]
+    assert 3 < sum(refused) < 17
+    for later in rounds[1:]:
+        assert [code == 500 for code in later] == refused, "what was refused once is refused for ever, and no other"
+
+
 def test_failures_before_and_after_the_commit(tmp_path: Path) -> None:
     log = tmp_path / "audit.log"
     with running(quick(faults_enabled=True, audit_log=log)) as api:
