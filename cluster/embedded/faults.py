@@ -145,7 +145,7 @@ class Faults:
                 continue
             fault.applied += 1
             chosen = chosen or Chosen()
-            chosen.names.append(fault.action.value)
+            chosen.names.append(f"{fault.action.value} by name" if fault.sticky else fault.action.value)
             self._apply(fault, chosen)
         return chosen
 

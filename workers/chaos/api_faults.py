@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
@@ -26,6 +27,8 @@ def faults_of(phase: str, request_timeout_s: float) -> list[dict[str, Any]]:
         "500 after": 0.01,
     }
     match phase:
+        case "calm":
+            rates |= dict.fromkeys(("overtime", "drop", "429", "500", "500 after"), 0.0)
         case "slow":
             rates |= {"before": 0.35, "after": 0.15, "overtime": 0.01}
         case "lossy":
@@ -50,26 +53,63 @@ def faults_of(phase: str, request_timeout_s: float) -> list[dict[str, Any]]:
     return found
 
 
-class ApiFaults:
-    """``run`` until cancelled; ``clear`` ends all faults. ``applied``: how many requests each action befell."""
+REFUSED_RATE = 0.12
+"""Of the names of pods, to POST as to DELETE; of one in three of them the write takes effect all the same."""
 
-    def __init__(self, url: str, seed: int, request_timeout_s: float) -> None:
+
+def refused_names() -> list[dict[str, Any]]:
+    """Names that are answered 500 as long as this lasts. The answer does not tell whether the write took effect."""
+    return [
+        {"action": action, "rate": rate, "sticky": True, "verbs": [verb], "resources": ["pods"], "userAgent": WORKERS}
+        for verb in ("create", "delete")
+        for action, rate in (
+            ("fail500BeforeCommit", REFUSED_RATE * 2 / 3),
+            ("fail500AfterCommit", REFUSED_RATE / 3),
+        )
+    ]
+
+
+class ApiFaults:
+    """``run`` until cancelled; ``clear`` ends all faults. ``applied``: how many requests each action befell.
+
+    ``phases``: to choose from. ``refused``: requests answered 500 for their name.
+    """
+
+    def __init__(self, url: str, seed: int, request_timeout_s: float, phases: Sequence[str] = PHASES) -> None:
         self._url, self._seed, self._timeout_s = f"{url}/_oarlock/faults", seed, request_timeout_s
+        self._choices = phases
+        self._turning = asyncio.Lock()
         self.applied: Counter[str] = Counter()
         self.phases: Counter[str] = Counter()
+        self.refused = 0
 
     async def run(self) -> None:
         chance = random.Random(f"api {self._seed}")
         async with aiohttp.ClientSession() as session:
             phase = "usual"
             while True:
-                await self._count(session)
-                self.phases[phase] += 1
-                body = {"seed": chance.randrange(1 << 30), "faults": faults_of(phase, self._timeout_s)}
-                async with session.put(self._url, json=body) as response:
-                    response.raise_for_status()
+                async with self._turning:
+                    self.phases[phase] += 1
+                    await self._put(session, chance.randrange(1 << 30), faults_of(phase, self._timeout_s))
                 await asyncio.sleep(chance.uniform(2.0, 5.0))
-                phase = chance.choice(PHASES)
+                phase = chance.choice(self._choices)
+
+    async def refuse_names(self, seed: int) -> None:
+        """Until ``refuse_no_names`` the same names are refused, and no other phase begins: a new one draws anew."""
+        await self._turning.acquire()
+        async with aiohttp.ClientSession() as session:
+            await self._put(session, seed, [*faults_of("calm", self._timeout_s), *refused_names()])
+
+    async def refuse_no_names(self) -> None:
+        """Go on with the phases."""
+        async with aiohttp.ClientSession() as session:
+            await self._put(session, 0, faults_of("usual", self._timeout_s))
+        self._turning.release()
+
+    async def _put(self, session: aiohttp.ClientSession, seed: int, faults: list[dict[str, Any]]) -> None:
+        await self._count(session)
+        async with session.put(self._url, json={"seed": seed, "faults": faults}) as response:
+            response.raise_for_status()
 
     async def clear(self) -> None:
         """From now on the server is well."""
@@ -81,5 +121,7 @@ class ApiFaults:
     async def _count(self, session: aiohttp.ClientSession) -> None:
         async with session.get(self._url) as response:
             for each in (await response.json())["faults"]:
+                if each["sticky"]:
+                    self.refused += each["applied"]
                 if each["action"] != "stallWatch":
                     self.applied[each["action"]] += each["applied"]

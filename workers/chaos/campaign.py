@@ -8,27 +8,40 @@ import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from redis.exceptions import RedisError
 
+from broker import redis_binary
+from broker.redis_binary import NoRedisBinary
 from cluster import config
-from workers.chaos.api_faults import ApiFaults
+from workers.chaos.api_faults import PHASES, ApiFaults
+from workers.chaos.episodes import EPISODES, Episode, Needs, planned
 from workers.chaos.evidence import Blow, Facts
 from workers.chaos.faults import Faults
 from workers.chaos.journal import Journal
 from workers.chaos.live import Live
 from workers.chaos.load import Load
-from workers.chaos.monitor import END, MonitorRecorder
+from workers.chaos.monitor import END, Clock, MonitorRecorder
+from workers.chaos.network import Network
 from workers.chaos.prey import Prey
+from workers.chaos.redis_program import (
+    ClockFile,
+    NoClock,
+    find_library,
+    path_with,
+    program_with_clock,
+    program_with_log,
+)
 from workers.chaos.rig import Rig, RigFailed
 from workers.chaos.roster import Roster
 from workers.chaos.saved import JOURNAL, MONITOR, SCHEDULE, write_notes
-from workers.chaos.schedule import Planned, Timing, schedule
+from workers.chaos.schedule import Timing, schedule
 from workers.chaos.second_fleet import SecondFleet
+from workers.chaos.strikes import Strikes
 from workers.chaos.verdict import Run
 from workers.settings import Settings
 
@@ -43,6 +56,9 @@ SECOND_AFTER, SECOND_SHARE = 0.35, 0.25
 """When the second fleet comes and for how long it stays, as shares of the duration."""
 SECOND_LEAST_S, SECOND_S = 5.0, 10.0
 """It stays so long at least, and at most; about two it needs to begin."""
+PROGRAMS = "bin"
+PROGRESS_LIMIT_S = 5.0
+"""Beside a lease: so long an owner may wait for what it asked for while faults last."""
 OVERTIME = 1.2
 """A busy machine may take so much longer than asked for, before faults are left out."""
 
@@ -52,7 +68,10 @@ SHORTER = Settings(lease_ms=3_000, renew_every_ms=900, request_timeout_ms=1_500)
 
 @dataclass(frozen=True)
 class Options:
-    """What to run. ``settings``: of the fleet. ``second_fleet``: have another run beside it for a while."""
+    """What to run. ``settings``: of the fleet. ``second_fleet``: have another run beside it for a while.
+
+    ``only``: one sort of ``EPISODES`` instead of the mixture of kills.
+    """
 
     seed: int
     duration_s: float
@@ -63,6 +82,12 @@ class Options:
     root: Path
     settings: Settings = SHORTER
     second_fleet: bool = False
+    only: str = ""
+
+    @property
+    def episode(self) -> Episode | None:
+        """The sort of fault that is played alone, if one is."""
+        return EPISODES[self.only] if self.only else None
 
     @property
     def timing(self) -> Timing:
@@ -98,39 +123,65 @@ class Campaign:
 
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self._options, self._say = options, say
-        self.plan: list[Planned] = schedule(options.seed, options.faults, options.duration_s, options.timing)
+        if options.only:
+            self.plan = planned(options.only, options.seed, options.faults, options.duration_s, options.timing)
+        else:
+            self.plan = schedule(options.seed, options.faults, options.duration_s, options.timing)
         self._began_s = time.monotonic()
+        self._clock: tuple[ClockFile, Clock] | None = None
 
     async def run(self) -> None:
         """Carry it out; the evidence is in ``options.root`` then. Raises CampaignFailed."""
         options, root = self._options, self._options.root
+        episode = options.episode
+        network = Network(root, options.seed) if episode and episode.needs is Needs.NETWORK else None
+        try:
+            environment = options.environment() | self._redis_program()
+        except (NoClock, NoRedisBinary) as error:
+            raise CampaignFailed(str(error)) from None
         rig = Rig(
             root,
             nodes=options.nodes,
             workers=options.workers,
             ingestors=options.ingestors,
-            settings=options.environment(),
+            settings=environment,
+            network=network,
         )
         (root / SCHEDULE).write_text(json.dumps([each._asdict() for each in self.plan], indent=1) + "\n")
         try:
             await rig.start()
             self._tell(f"up: {options.workers} workers of two supervisors, {options.ingestors} ingestors")
-            await self._shake(rig)
+            await self._shake(rig, network)
         except RigFailed as error:
             raise CampaignFailed(str(error)) from None
         finally:
             await rig.stop()
 
-    async def _shake(self, rig: Rig) -> None:
-        options, root = self._options, self._options.root
+    def _redis_program(self) -> dict[str, str]:
+        """The environment in which `oarlock up` finds a Redis that can be done what is planned. Raises NoClock."""
+        episode, folder = self._options.episode, self._options.root / PROGRAMS
+        match episode.needs if episode else None:
+            case Needs.CLOCK:
+                self._clock = ClockFile(self._options.root / "clock"), Clock()
+                program_with_clock(folder, redis_binary.find(), self._clock[0], find_library())
+            case Needs.LOG:
+                program_with_log(folder, redis_binary.find())
+            case _:
+                return {}
+        return {"PATH": path_with(folder)}
+
+    async def _shake(self, rig: Rig, network: Network | None) -> None:
+        options, root, episode = self._options, self._options.root, self._options.episode
         live = Live()
-        monitor = MonitorRecorder(rig.redis_url, root / MONITOR)
+        monitor = MonitorRecorder(rig.redis_url, root / MONITOR, self._clock[1] if self._clock else None)
         journal = Journal(rig.api_url, root / JOURNAL, live.take)
         roster = Roster(rig)
         prey = Prey(rig.redis_url, Random(f"prey {options.seed}"))
         faults = Faults(rig, prey, options.seed)
-        api_faults = ApiFaults(rig.api_url, options.seed, options.settings.request_timeout_ms / 1000)
-        load = Load(config.load(rig.state.kubeconfig), live, options.seed)
+        api_faults = self._api_faults(rig.api_url)
+        load = Load(config.load(rig.state.kubeconfig), live, options.seed, episode.pace if episode else 1.0)
+        strikes = Strikes(rig, prey, faults, api_faults, options.seed, network, self._clock, root / PROGRAMS)
+        carried_out = strikes if episode else faults
         second = SecondFleet(root, rig.state.kubeconfig, options.settings) if options.second_fleet else None
         await _quiet(prey)
         async with contextlib.aclosing(load), _in_background(monitor.run()), _stopped_in_the_end(second):
@@ -150,7 +201,7 @@ class Campaign:
                     _in_background(self._progress(begin_s, faults, live, prey)),
                 ):
                     await asyncio.sleep(API_FAULTS_FIRST_S)
-                    await faults.run(self.plan, begin_s, begin_s + options.duration_s * OVERTIME)
+                    await carried_out.run(self.plan, begin_s, begin_s + options.duration_s * OVERTIME)
                     left_s = begin_s + options.duration_s - asyncio.get_running_loop().time()
                     await asyncio.sleep(max(0.0, left_s))
                     await _stop(second)
@@ -169,10 +220,17 @@ class Campaign:
         prey.close()
         run = self._run(faults, api_faults, load, max(0.0, settle_s))
         facts = Facts(options.settings.drain_ms / 1000, faults_ended_s, ended_s, SETTLE_LIMIT_S)
+        if episode:
+            run = replace(run, only=options.only, struck=dict(strikes.struck), idle=strikes.idle)
+            facts = facts._replace(progress_s=PROGRESS_LIMIT_S + options.timing.lease_s)
         if second is not None and second.from_s:
-            timeout_ms = second.settings.request_timeout_ms
-            facts = facts._replace(second_from_s=second.from_s, second_to_s=second.to_s, second_timeout_ms=timeout_ms)
+            facts = second.told(facts)
         write_notes(root, run, facts, faults.blows, journal.from_rv, journal.gaps, roster.ends)
+
+    def _api_faults(self, url: str) -> ApiFaults:
+        options = self._options
+        phases = ("usual",) if options.only else PHASES
+        return ApiFaults(url, options.seed, options.settings.request_timeout_ms / 1000, phases)
 
     def _run(self, faults: Faults, api_faults: ApiFaults, load: Load, settle_s: float) -> Run:
         options = self._options

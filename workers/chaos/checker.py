@@ -1,7 +1,8 @@
 """The checker: evidence in, findings out. It imports nothing of the product and judges no word of its logs.
 
-Five passes, each linear: the trace of Redis (``fences``), the audit log against it (``writes``), the watch history in
-revision order (``owners``, and ``daemons`` for DaemonSets), changes against claims (``keys``).
+Six passes, each linear: the trace of Redis (``fences``), the audit log against it (``writes``), the watch history in
+revision order (``owners``, and ``daemons`` for DaemonSets), changes against claims (``keys``), and whether every owner
+gets on while faults last (``progress``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from workers.chaos.evidence import Blow, End, Facts, Request, Step, Violation
 from workers.chaos.fences import Fences
 from workers.chaos.keys import Keys
 from workers.chaos.owners import Owners
+from workers.chaos.progress import Progress
 from workers.chaos.recovery import Recovery
 from workers.chaos.sightings import DAEMONS, NODE_QUEUE, QUEUE_OF_KIND, Seen
 from workers.chaos.writes import Writes
@@ -25,6 +27,7 @@ KINDS = (
     "overlap",
     "lost_key",
     "stuck_key",
+    "stalled_owner",
     "duplicate_name",
     "duplicate_daemon",
     "node_down",
@@ -86,6 +89,8 @@ def check(evidence: Evidence) -> Findings:
     owners.finish().compare(evidence.requests, evidence.from_rv)
     daemons = DaemonSets(writes.by_rv, fences.views, facts).read(history).finish()
     keys = Keys(fences.views, fences.open_spans).read(history, facts, evidence.from_rv)
+    progress = Progress(facts, fences.open_spans, frozenset(writes.by_rv))
+    progress.read(history, evidence.requests, evidence.blows)
     recovery = Recovery(fences).read(evidence.blows)
     standing = [
         Violation("stuck_key", hold.task, hold.from_s, 0, f"still locked by {hold.holder} when the run ended")
@@ -104,6 +109,7 @@ def check(evidence: Evidence) -> Findings:
         owners.violations,
         daemons.violations,
         keys.violations,
+        progress.violations,
         standing,
         crashes,
     )
@@ -126,6 +132,8 @@ def check(evidence: Evidence) -> Findings:
             "rests": owners.rests + daemons.rests,
             "parked": recovery.parked,
             "changes_followed": len(keys.waits_s),
+            "progress_checks": progress.checks,
+            "progress_checks_refused": progress.checks_refused,
             "rollouts": daemons.rollouts,
             "rolling_deletes": daemons.rolling_deletes,
             "most_nodes_down": daemons.most_down,

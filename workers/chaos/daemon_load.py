@@ -55,7 +55,8 @@ class DaemonLoad:
         chance = random.Random(f"daemons {self._seed} {plan.task}")
         ways = _WAYS[plan.role]
         while True:
-            await asyncio.sleep(chance.uniform(3.0, 6.0) if chance.random() < 0.3 else chance.uniform(0.3, 2.0))
+            pause_s = chance.uniform(3.0, 6.0) if chance.random() < 0.3 else chance.uniform(0.3, 2.0)
+            await asyncio.sleep(pause_s * self._hand.pace)
             owner = self._live.daemon_sets.get(plan.task)
             if owner is None or owner.deleting:
                 continue

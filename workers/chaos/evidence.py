@@ -199,7 +199,8 @@ Step = (
 
 
 class Blow(NamedTuple):
-    """A fault that was carried out. ``kind``: worker, ingestor, supervisor, pause, flushall, redis, second fleet.
+    """A fault that was carried out. ``kind``: worker, ingestor, supervisor, pause, flushall, redis, second fleet, or an
+    episode's name; ``whole``: it concerned the whole fleet.
 
     ``holders``: workers that died with it (or stood still until ``until_s``). ``why``: what the victim was chosen for.
     """
@@ -210,6 +211,7 @@ class Blow(NamedTuple):
     holders: tuple[str, ...] = ()
     until_s: float = 0.0
     why: str = ""
+    whole: bool = False
 
 
 class End(NamedTuple):
@@ -235,6 +237,10 @@ class Facts(NamedTuple):
     second_from_s: float = 0.0
     second_to_s: float = 0.0
     second_timeout_ms: int = 0
+    progress_s: float = 0.0
+    """So soon an owner has to have what it asks for while faults last; 0: not judged."""
+    api_alone: bool = False
+    """Redis was not watched: what only its trace can tell is not judged."""
 
     def two_fleets(self, at_s: float) -> bool:
         """Whether a write that takes effect then may have been decided beside another fleet."""

@@ -47,7 +47,7 @@ class Faults:
                 case "worker":
                     await self._kill_worker(planned)
                 case "pause":
-                    self._pauses.append(asyncio.create_task(self._pause(planned)))
+                    self._pauses.append(asyncio.create_task(self.pause(planned)))
                 case "redis":
                     self._lose_redis(planned)
                 case role:
@@ -59,7 +59,7 @@ class Faults:
         for task in self._pauses:
             task.cancel()
         for pid in list(self._frozen):
-            self._signal(pid, signal.SIGCONT)
+            self.signal(pid, signal.SIGCONT)
         self._frozen.clear()
 
     # -- kills
@@ -80,7 +80,7 @@ class Faults:
             else:
                 victim = self._chance.choice(living) if living else None
                 why = "any"
-            if victim is not None and self._kill_one(victim, (victim.name,), why):
+            if victim is not None and self.kill_one(victim, (victim.name,), why):
                 return
             if loop.time() - began_s > VICTIM_LIMIT_S:
                 self.missed.append("worker")
@@ -94,11 +94,12 @@ class Faults:
             return
         victim = self._chance.choice(living)
         workers = [each.name for each in self._rig.targets("worker") if each.fleet == victim.fleet]
-        self._kill_one(victim, tuple(workers) if role == "supervisor" else (), "")
+        self.kill_one(victim, tuple(workers) if role == "supervisor" else (), "")
 
-    def _kill_one(self, victim: Target, holders: tuple[str, ...], why: str) -> bool:
+    def kill_one(self, victim: Target, holders: tuple[str, ...], why: str) -> bool:
+        """SIGKILL. ``holders``: the workers that die with it. False where it is gone already."""
         at_s = time.time()
-        if not self._signal(victim.pid, signal.SIGKILL):
+        if not self.signal(victim.pid, signal.SIGKILL):
             return False
         self.blows.append(Blow(at_s, victim.role, victim.pid, holders, 0.0, why))
         return True
@@ -112,14 +113,14 @@ class Faults:
                 self.missed.append("redis")
             return
         servers = self._rig.targets("redis")
-        if servers and self._signal(servers[0].pid, signal.SIGKILL):
+        if servers and self.signal(servers[0].pid, signal.SIGKILL):
             self.blows.append(Blow(at_s, "redis", servers[0].pid))
         else:
             self.missed.append("redis")
 
     # -- pauses
 
-    async def _pause(self, planned: Planned) -> None:
+    async def pause(self, planned: Planned) -> None:
         """A worker stands still, or a whole host: its supervisor with all workers, while the other fleet goes on."""
         if planned.detail == "worker":
             targets = self._standing_still(self._free("worker"))
@@ -136,7 +137,7 @@ class Faults:
         workers = [each for each in targets if each.role == "worker"]
         at_s = time.time()
         for each in targets:
-            if self._signal(each.pid, signal.SIGSTOP):
+            if self.signal(each.pid, signal.SIGSTOP):
                 self._frozen[each.pid] = each
         names = tuple(each.name for each in workers)
         held = {lock.task for lock in self._prey.locks() if lock.holder in names}
@@ -177,7 +178,7 @@ class Faults:
     def _let_go(self, targets: Sequence[Target]) -> None:
         for each in targets:
             if self._frozen.pop(each.pid, None) is not None:
-                self._signal(each.pid, signal.SIGCONT)
+                self.signal(each.pid, signal.SIGCONT)
 
     # -- with
 
@@ -191,7 +192,8 @@ class Faults:
             if each.pid not in self._frozen and not (fleet_wide and each.fleet in fleets)
         ]
 
-    def _signal(self, pid: int, number: signal.Signals) -> bool:
+    def signal(self, pid: int, number: signal.Signals) -> bool:
+        """False where there is no such process."""
         try:
             os.kill(pid, number)
         except ProcessLookupError:

@@ -6,6 +6,7 @@ epochs opened before their drain was over, watermarks that went back.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterable
@@ -47,11 +48,16 @@ class Hold:
     to_s: float = math.inf
     by: str = ""
     state: str = ""
+    marks: dict[str, int] = field(default_factory=dict)
+    """What its claim had read, as in ``View``."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """An announced write from its record to its answer. ``requests``: how many were sent in its name."""
+    """An announced write from its record to its answer. ``requests``: how many were sent in its name.
+
+    ``holds``: of the turns that announced it, the first and those that sent it again.
+    """
 
     task: str
     field: str
@@ -61,6 +67,7 @@ class Entry:
     recorded_s: float
     ended_s: float = math.inf
     requests: int = 0
+    holds: list[Hold] = dataclasses.field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ class Fences:
     drain_s: float
     violations: list[Violation] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
-    holds: list[Hold] = field(default_factory=list)
+    holds: list[Hold] = dataclasses.field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     views: dict[str, list[View]] = field(default_factory=lambda: defaultdict(list))
     refused: list[Refused] = field(default_factory=list)
@@ -160,6 +167,8 @@ class Fences:
         if step.epoch == self._epoch:
             self.gaps.append(f"attached at {step.at_s:.3f} in the middle of epoch {step.epoch}")
             return
+        if step.epoch in self.epochs:
+            return  # came back from a file or a replica after it was lost: no step of it may be accepted again
         if self._epoch or self.epochs:
             # Begun before we could listen; nothing is claimed in a drain, so nothing was missed in one.
             if step.phase == "OPEN":
@@ -220,20 +229,22 @@ class Fences:
         if (task, step.nonce) in self._used:
             self._break("overlap", task, at_s, f"nonce {step.nonce} was given a second time")
         self._used.add((task, step.nonce))
-        self._locks[task] = hold = Hold(task, step.holder, step.nonce, step.epoch, at_s)
+        self._locks[task] = hold = Hold(task, step.holder, step.nonce, step.epoch, at_s, marks=dict(self._marks))
         self.holds.append(hold)
         self._dirty.discard(task)
-        self.views[task].append(View(at_s, step.epoch, dict(self._marks)))
+        self.views[task].append(View(at_s, step.epoch, hold.marks))
 
     def _recorded(self, step: Recorded) -> None:
         if not self._current(step.at_s, step.epoch, step.task, "a record"):
             return
-        self._fenced(step.at_s, step.task, step.nonce, "record")
+        hold = self._fenced(step.at_s, step.task, step.nonce, "record")
         pending = self._pending[step.task]
         for name, uid in step.entries:
             if name not in pending or pending[name].uid != uid:
                 pending[name] = entry = Entry(step.task, name, uid, step.nonce, step.epoch, step.at_s)
                 self.entries.append(entry)
+            if hold is not None:
+                pending[name].holds.append(hold)
 
     def _fenced(self, at_s: float, task: str, nonce: str, what: str) -> Hold | None:
         lock = self._locks.get(task)

@@ -19,10 +19,13 @@ GONE_LIMIT_S = 15.0
 
 
 class Hand:
-    """``done``: how often what was done; what the server refused does not count."""
+    """``done``: how often what was done; what the server refused does not count.
 
-    def __init__(self, client: Client, live: Live) -> None:
-        self.client, self.live = client, live
+    ``pace``: how much slower than usual.
+    """
+
+    def __init__(self, client: Client, live: Live, pace: float = 1.0) -> None:
+        self.client, self.live, self.pace = client, live, pace
         self.done: Counter[str] = Counter()
 
     async def create(self, resource: Resource, namespace: str, body: bytes, what: str = "") -> bool:

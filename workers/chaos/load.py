@@ -25,12 +25,15 @@ from workers.chaos.sightings import OwnerSeen, PodSeen
 
 
 class Load:
-    """``begin`` makes the owners; ``run`` goes on until it is cancelled. ``done``: how often what was done."""
+    """``begin`` makes the owners; ``run`` goes on until it is cancelled. ``done``: how often what was done.
 
-    def __init__(self, config: ClusterConfig, live: Live, seed: int) -> None:
+    ``pace``: how much longer than usual owners are left alone.
+    """
+
+    def __init__(self, config: ClusterConfig, live: Live, seed: int, pace: float = 1.0) -> None:
         self._client = Client(config, role="chaos")
         self._live, self._seed = live, seed
-        self._hand = Hand(self._client, live)
+        self._hand = Hand(self._client, live, pace)
         self._nodes, self._daemons = NodeLoad(self._hand, seed), DaemonLoad(self._hand, seed)
         self.done = self._hand.done
 
@@ -77,7 +80,8 @@ class Load:
         ways = _WAYS[plan.role]
         while True:
             # Now and then a pause that is long enough to come to rest.
-            await asyncio.sleep(chance.uniform(2.5, 5.0) if chance.random() < 0.2 else chance.uniform(0.1, 1.2))
+            pause_s = chance.uniform(2.5, 5.0) if chance.random() < 0.2 else chance.uniform(0.1, 1.2)
+            await asyncio.sleep(pause_s * self._hand.pace)
             owner = self._live.owners.get(plan.task)
             if owner is None or owner.deleting:
                 continue

@@ -77,11 +77,37 @@ class Filter:
         return line if _PLAIN.search(line, 0, 200) else None
 
 
-class MonitorRecorder:
-    """``run`` until it is cancelled. ``url`` gives the admin's URL, anew for each connection."""
+class Clock:
+    """How far the server's clock is from ours, where the campaign sets it: its lines are noted in our time.
 
-    def __init__(self, url: Callable[[], str], path: Path) -> None:
-        self._url, self._filter = url, Filter()
+    A jump is told of beforehand (``expect``); which lines come after it shows in their times. Jumps are large against
+    the recorder's delay.
+    """
+
+    def __init__(self) -> None:
+        self.offset_s = self._next_s = 0.0
+
+    def expect(self, offset_s: float) -> None:
+        """From some line on it will be off by so much."""
+        self._next_s = offset_s
+
+    def in_our_time(self, line: bytes, now_s: float) -> bytes:
+        """A line of MONITOR, its time without the offset."""
+        at, _, rest = line.partition(b" ")
+        at_s = float(at.lstrip(b"+"))
+        if abs(at_s - self._next_s - now_s) < abs(at_s - self.offset_s - now_s):
+            self.offset_s = self._next_s
+        return b"+%.6f %s" % (at_s - self.offset_s, rest)
+
+
+class MonitorRecorder:
+    """``run`` until it is cancelled. ``url`` gives the admin's URL, anew for each connection.
+
+    ``clock``: where the server's may be set.
+    """
+
+    def __init__(self, url: Callable[[], str], path: Path, clock: Clock | None = None) -> None:
+        self._url, self._filter, self._clock = url, Filter(), clock
         self._file = path.open("wb", buffering=CHUNK_BYTES)
         self.attached = asyncio.Event()
         self.seen_to_the_end = asyncio.Event()
@@ -148,6 +174,9 @@ class MonitorRecorder:
             if END.encode() in chunk:
                 self.seen_to_the_end.set()
             kept = [each for line in lines if (each := keep(line)) is not None]
+            if self._clock is not None:
+                now_s = time.time()
+                kept = [self._clock.in_our_time(each, now_s) for each in kept]
             if kept:
                 self._file.write(b"\n".join(kept) + b"\n")
 

@@ -39,12 +39,14 @@ class Wire:
 
     async def turn(self, mode: str) -> int:
         """Begin a mode. How often the last one struck. Raises OSError once the proxy has ended."""
-        assert self._process is not None and self._process.stdin is not None
+        assert self._process is not None
+        assert self._process.stdin is not None
         self._process.stdin.write(f"{mode}\n".encode())
         return int((await self._line())["struck"])
 
     async def _line(self) -> dict[str, int]:
-        assert self._process is not None and self._process.stdout is not None
+        assert self._process is not None
+        assert self._process.stdout is not None
         try:
             line = await asyncio.wait_for(self._process.stdout.readline(), ANSWER_S)
         except TimeoutError:

@@ -48,7 +48,7 @@ class NodeLoad:
     async def _torment(self, name: str) -> None:
         chance = random.Random(f"nodes {self._seed} {name}")
         while True:
-            await asyncio.sleep(chance.uniform(1.0, 6.0))
+            await asyncio.sleep(chance.uniform(1.0, 6.0) * self._hand.pace)
             node = self._live.nodes.get(name)
             if node is None:
                 await self._add(name, chance)

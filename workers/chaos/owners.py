@@ -6,8 +6,9 @@ then. What is judged is always judged since the last rest:
 
 - after a create of ours, active pods without those that others (or an adoption) added: at most the largest wish;
 - a strict owner: the same for all pods that exist;
-- after a delete of ours, active pods: at least the smallest wish of the last 2 D before the delete was announced, less
-  the pods lost to others in that time.
+- after a delete of ours, active pods: at least the smallest wish since the owner version that the claim had read whose
+  turn sent it, less the pods lost to others since what it had read of pods. Where no trace of Redis tells which that
+  is, since D before the delete came.
 
 While a second fleet writes as well, creates for owners that are not strict and all deletes are not judged, and what
 either fleet does counts as done by others. DaemonSets have a pass of their own (``daemons``).
@@ -20,7 +21,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from workers.chaos.changes import RESOURCE_OF_QUEUE
 from workers.chaos.evidence import Facts, Request, Violation
 from workers.chaos.sightings import DaemonSetSeen, OwnerSeen, PodSeen, Seen
 from workers.chaos.writes import Commit
@@ -40,23 +43,30 @@ def delete_at(by_rv: Mapping[int, Commit], seen: PodSeen) -> Commit | None:
     return None
 
 
+class _At(NamedTuple):
+    """Something that happened at a time and a revision. ``replicas``: of a wish."""
+
+    at_s: float
+    rv: int
+    replicas: int = 0
+
+
 @dataclass(slots=True)
 class _Owner:
-    """One owner, by uid. ``wishes``: (time, replicas) since the last rest; ``losses``: times; the others: uids of pods.
+    """One owner, by uid. ``wishes``, ``losses``: since the last rest; the others: uids of pods.
 
     ``existing``: all it controls; ``around``: those of them that hinder a rest unless they are active.
     """
 
     seen: OwnerSeen
-    wishes: list[tuple[float, int]]
+    wishes: list[_At]
     most: int
     active: set[str] = field(default_factory=set)
     existing: set[str] = field(default_factory=set)
     around: set[str] = field(default_factory=set)
     ready: set[str] = field(default_factory=set)
     added: set[str] = field(default_factory=set)
-    losses: list[float] = field(default_factory=list)
-    rest_s: float = -math.inf
+    losses: list[_At] = field(default_factory=list)
     settled_s: float = math.inf
     """Since when all is as it should be, status and all."""
     rests: int = 0
@@ -121,13 +131,13 @@ class Owners:
     def _owner(self, seen: OwnerSeen) -> None:
         owner = self._owners.get(seen.uid)
         if owner is None:
-            self._owners[seen.uid] = owner = _Owner(seen, [(seen.at_s, seen.replicas)], seen.replicas)
+            self._owners[seen.uid] = owner = _Owner(seen, [_At(seen.at_s, seen.rv, seen.replicas)], seen.replicas)
         else:
             if seen.observed < owner.seen.observed:
                 text = f"observedGeneration went from {owner.seen.observed} to {seen.observed}"
                 self._break("status_backwards", seen, text)
             if seen.replicas != owner.seen.replicas:
-                owner.wishes.append((seen.at_s, seen.replicas))
+                owner.wishes.append(_At(seen.at_s, seen.rv, seen.replicas))
                 owner.most = max(owner.most, seen.replicas)
             owner.seen = seen
         self._look_for_rest(owner, seen.rv, seen.at_s)
@@ -145,7 +155,7 @@ class Owners:
         else:
             owner.settled_s = math.inf
         if right and not (seen.uid in self._outstanding and self._outstanding[seen.uid].after(rv, at_s)):
-            owner.most, owner.wishes, owner.rest_s = seen.replicas, [(at_s, seen.replicas)], at_s
+            owner.most, owner.wishes = seen.replicas, [_At(at_s, rv, seen.replicas)]
             owner.added.clear()
             owner.losses.clear()
             self.rests += 1
@@ -222,7 +232,7 @@ class Owners:
             self.deletes += 1
             self._counted(seen, "deletes")
         if commit is None or self._two_fleets(commit, seen):
-            owner.losses.append(seen.at_s)
+            owner.losses.append(_At(seen.at_s, seen.rv))
         else:
             self._check_delete(owner, seen, commit)
 
@@ -244,15 +254,23 @@ class Owners:
             self._break("over_creation", owner.seen._replace(rv=seen.rv, at_s=seen.at_s), text)
 
     def _check_delete(self, owner: _Owner, seen: PodSeen, commit: Commit) -> None:
-        from_s = max(owner.rest_s, min(commit.recorded_s, commit.received_s) - 2 * self.facts.drain_s)
-        at = bisect.bisect_right(owner.wishes, from_s, key=lambda wish: wish[0])
-        fewest = min(replicas for _, replicas in owner.wishes[max(0, at - 1) :])
-        lost = sum(1 for at_s in owner.losses if at_s >= from_s)
+        if commit.marks is None:
+            from_s = min(commit.recorded_s, commit.received_s) - self.facts.drain_s
+            began = [wish for wish in owner.wishes if wish.at_s <= from_s]
+            lost = sum(1 for loss in owner.losses if loss.at_s >= from_s)
+            since = f"since {self.facts.drain_s:g} s before it came"
+        else:
+            read = commit.marks.get(RESOURCE_OF_QUEUE[owner.seen.task.partition(":")[0]], 0)
+            pods = commit.marks.get("pods", 0)
+            began = [wish for wish in owner.wishes if wish.rv <= read]
+            lost = sum(1 for loss in owner.losses if loss.rv > pods)
+            since = f"since revision {read}, which its turn had read"
+        fewest = min(wish.replicas for wish in owner.wishes[max(0, len(began) - 1) :])
         left = len(owner.active)
         if left < fewest - lost:
             text = (
-                f"delete of {seen.name} left {left} active pods; at least {fewest} were wanted"
-                f" in the {seen.at_s - from_s:.1f} s before, and {lost} lost to others"
+                f"delete of {seen.name} left {left} active pods; at least {fewest} were wanted {since},"
+                f" and {lost} were lost to others"
             )
             self._break("over_deletion", owner.seen._replace(rv=seen.rv, at_s=seen.at_s), text)
 

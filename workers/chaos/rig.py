@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from broker.death_signal import command_dying_with_this_process
+from workers.chaos.network import Network
 from workers.up.state_dir import StateDir
 
 UP_LIMIT_S = 60.0
@@ -42,7 +43,8 @@ class Rig:
     """``start``, then ``targets``; ``stop`` in any case.
 
     ``root``: for the state directories of both, ``root/up`` and ``root/second``, and for what they say. ``settings``:
-    environment for every process of ours.
+    environment for every process of ours. ``network``: between the second supervisor and everything else, if it is to
+    be bad.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class Rig:
         workers: int,
         ingestors: int,
         settings: Mapping[str, str],
+        network: Network | None = None,
     ) -> None:
         self._root = root.absolute()
+        self._network = network
         self.state = StateDir(self._root / "up")
         self._counts = (workers + 1) // 2, workers // 2
         self._nodes, self._ingestors, self._environment = nodes, ingestors, {**os.environ, **settings}
@@ -85,6 +89,11 @@ class Rig:
             if time.monotonic() > deadline_s:
                 raise RigFailed(f"not everything was up within {UP_LIMIT_S:.0f} s; see {self._root}")
             await asyncio.sleep(0.02)
+        if self._network is not None:
+            try:
+                await self._network.start(self.redis_url(), self.api_url, self.state.kubeconfig)
+            except OSError as error:
+                raise RigFailed(str(error)) from None
         self._keeper = asyncio.create_task(self._keep_second())
         while len(self.targets("worker")) < sum(self._counts):
             self.check()
@@ -134,9 +143,12 @@ class Rig:
         command = ["worker", "--workers", str(self._counts[1]), "--shards", "1", "--state-dir", str(self._second_dir)]
         if not self._counts[1]:
             return
+        url, kubeconfig = self.redis_url(), self.state.kubeconfig
+        if self._network is not None:
+            url, kubeconfig = self._network.redis_url(url), self._network.kubeconfig
         extra = {
-            "OARLOCK_REDIS_URL": self.redis_url(),
-            "OARLOCK_KUBECONFIG": str(self.state.kubeconfig),
+            "OARLOCK_REDIS_URL": url,
+            "OARLOCK_KUBECONFIG": str(kubeconfig),
             "OARLOCK_KUBE_API_QPS": "0",
             "OARLOCK_EMBEDDED": "1",
         }
@@ -175,6 +187,8 @@ class Rig:
             except TimeoutError:
                 process.kill()
                 await process.wait()
+        if self._network is not None:
+            await self._network.stop()
 
 
 def _parent(pid: int) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 from broker.death_signal import command_dying_with_this_process
 from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
 from broker.redis_binary import NoRedisBinary
+from workers.chaos.evidence import Facts
 from workers.settings import Settings
 
 LEASE_NAMESPACE = "default"
@@ -63,6 +64,11 @@ class SecondFleet:
             "OARLOCK_KUBE_API_QPS": "0",
             "OARLOCK_EMBEDDED": "1",
         }
+
+    def told(self, facts: Facts) -> Facts:
+        """With what the checker has to know of it."""
+        timeout_ms = self.settings.request_timeout_ms
+        return facts._replace(second_from_s=self.from_s, second_to_s=self.to_s, second_timeout_ms=timeout_ms)
 
     async def _run(self, command: str, arguments: list[str], environment: Mapping[str, str]) -> None:
         with (self._root / f"{command}.log").open("ab") as log:

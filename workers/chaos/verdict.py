@@ -17,6 +17,7 @@ PLURALS = {
     "overlap": "overlaps",
     "lost_key": "lost_keys",
     "stuck_key": "stuck_keys",
+    "stalled_owner": "stalled_owners",
     "duplicate_name": "duplicate_names",
     "duplicate_daemon": "duplicate_daemon_pods",
     "node_down": "nodes_down_by_us",
@@ -35,6 +36,7 @@ MEANINGS = {
     "overlap": "two holders of a key, or a step of an earlier holder or epoch was accepted",
     "lost_key": "a change that no claim had read, or an unlock that did not give the key back",
     "stuck_key": "not as it should be 30 s after the faults stopped",
+    "stalled_owner": "left alone while faults lasted, and not as it asked to be but for names that were refused",
     "duplicate_name": "two pods of one name",
     "duplicate_daemon": "a create made a second pod of a DaemonSet on a node, or a third while it surges",
     "node_down": "a delete of ours left more nodes of a DaemonSet down through us than maxUnavailable",
@@ -73,10 +75,29 @@ class Run:
     settle_s: float
     state_dir: str
     second_fleet: bool = False
+    only: str = ""
+    """The one sort of fault that was played."""
+    struck: Mapping[str, int] = field(default_factory=dict)
+    """Sort -> how often it really struck; ``idle``: episodes that never did."""
+    idle: int = 0
+
+    @property
+    def done(self) -> int:
+        """How many faults were carried out of those that were asked for."""
+        return sum(self.blows.get(kind, 0) for kind in ((self.only,) if self.only else _COUNTED))
 
 
 def least(run: Run) -> dict[str, int]:
     """How many opportunities of each sort a run must have had to prove anything."""
+    if run.only:
+        return {
+            "faults": max(1, run.asked * 9 // 10),
+            "striking_faults": max(1, run.done * 9 // 10),
+            "creates": 20,
+            "deletes": 20,
+            "rests": 5,
+            "progress_checks_refused": 5 if run.only == "refused-names" else 0,
+        }
     kills, losses = run.blows.get("worker", 0), run.blows.get("redis", 0) + run.blows.get("flushall", 0)
     needed = {
         "faults": run.asked * 9 // 10,
@@ -112,7 +133,7 @@ class Verdict:
     @classmethod
     def of(cls, run: Run, findings: Findings) -> Verdict:
         found = findings.opportunities
-        had = {**found, "faults": sum(run.blows.get(kind, 0) for kind in _COUNTED)}
+        had = {**found, "faults": run.done, "striking_faults": run.blows.get(run.only, 0) - run.idle}
         short = {name: (had[name], needed) for name, needed in least(run).items() if had[name] < needed}
         return cls(run, findings, short)
 
@@ -126,7 +147,6 @@ class Verdict:
     def as_json(self) -> dict[str, Any]:
         """The last line. Keys: see `oarlock chaos --help`."""
         run, found = self.run, self.findings
-        total = sum(run.blows.get(kind, 0) for kind in _COUNTED)
         return {
             "verdict": self.word,
             **{PLURALS[kind]: found.count(kind) for kind in KINDS},
@@ -141,7 +161,10 @@ class Verdict:
                 "pauses": run.blows.get("pause", 0),
                 "redis_losses": run.blows.get("redis", 0) + run.blows.get("flushall", 0),
                 "second_fleets": run.blows.get("second fleet", 0),
-                "total": total,
+                "only": run.only,
+                "struck": dict(run.struck),
+                "idle": run.idle,
+                "total": run.done,
                 "asked": run.asked,
                 "missed": dict(run.missed),
                 "api": dict(run.api),

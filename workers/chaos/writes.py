@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workers.chaos.evidence import Blow, Request, Violation
@@ -23,7 +23,10 @@ CLOCK_S = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A create or delete of ours that took effect. ``recorded_s``: when it was announced."""
+    """A create or delete of ours that took effect. ``recorded_s``: when it was announced.
+
+    ``marks``: what the claim of the turn that sent it had read: resource -> resourceVersion; None where no trace tells.
+    """
 
     rv: int
     verb: str
@@ -33,6 +36,7 @@ class Commit:
     recorded_s: float
     received_s: float
     done_s: float
+    marks: Mapping[str, int] | None = None
 
 
 @dataclass
@@ -128,7 +132,19 @@ class Writes:
                 recorded_s,
                 request.received_s,
                 request.done_s,
+                self._read_before(request, entry) if entry is not None else None,
             )
+
+    def _read_before(self, request: Request, entry: Entry) -> Mapping[str, int] | None:
+        """What the claim had read whose turn sent this: the one that holds the key when it comes.
+
+        Or an earlier one that announced it, if that ended less than D ago: then the bytes may still be its own.
+        """
+        found = [each for each in entry.holds if request.received_s - each.to_s < self.drain_s]
+        holds = self._holds[entry.task]
+        at = bisect.bisect_right(holds, request.received_s + CLOCK_S, key=lambda each: each.from_s)
+        found += holds[at - 1 : at]
+        return min(found, key=lambda each: each.from_s).marks if found else None
 
     def _entry(self, request: Request) -> Entry | None:
         field_name = f"{request.verb} pods/{request.name}"

@@ -15,7 +15,9 @@ import click
 
 from workers.chaos.campaign import SHORTER, Campaign, CampaignFailed, Options
 from workers.chaos.checker import Evidence, check
+from workers.chaos.episodes import EPISODES, fitting
 from workers.chaos.saved import VERDICT, NoEvidence, read_saved
+from workers.chaos.schedule import WARM_UP_S, Timing
 from workers.chaos.timeline import clock, timeline
 from workers.chaos.verdict import Verdict
 from workers.cli.problems import InputProblem, NotDone, say
@@ -23,6 +25,7 @@ from workers.cli.tables import console
 from workers.settings import BadSetting, Settings
 
 DURATION_S, DURATION_LEAST_S, SECONDS_A_FAULT = 120.0, 20.0, 0.8
+ONLY_S = 60.0
 SHOWN_MAX = 5
 """Violations whose evidence is printed; the others are named."""
 
@@ -30,6 +33,9 @@ SHOWN_MAX = 5
 @click.command(
     epilog="\b\nExamples:\n  oarlock chaos\n  oarlock chaos --faults 300 --seed 11\n"
     "  oarlock chaos -o json | jq .verdict\n"
+    "  oarlock chaos --only redis-cut                host 2 loses its Redis, again and again\n"
+    "  oarlock chaos --only refused-names --duration 90\n"
+    "  oarlock chaos --list                          the faults that can be played alone\n"
     "\b\nEvery setting of the fleet can be given as OARLOCK_<NAME>, such as OARLOCK_LEASE_MS=5000."
 )
 @click.option(
@@ -45,6 +51,14 @@ SHOWN_MAX = 5
     help="How many. Default: 5 in 4 seconds. Of 300 about 240 kill workers, 30 ingestors, 15 supervisors; 10 are"
     " pauses, 5 lose Redis.",
 )
+@click.option(
+    "--only",
+    type=click.Choice(sorted(EPISODES)),
+    metavar="FAULT",
+    help="Play this one sort of fault, instead of kills; --list tells of them. --faults is how often, and as often as"
+    " there is room for by default.",
+)
+@click.option("--list", "listing", is_flag=True, help="List the faults for --only, and end.")
 @click.option(
     "--nodes",
     type=click.IntRange(1, 5_000),
@@ -79,6 +93,8 @@ def chaos(
     duration_s: float | None,
     seed: int,
     faults: int | None,
+    only: str | None,
+    listing: bool,
     nodes: int,
     workers: int,
     ingestors: int,
@@ -123,18 +139,19 @@ def chaos(
       seed, duration_s, settings, state_dir
     """
     quiet = output == "json"
+    if listing:
+        return _list()
+    if only and second_fleet:
+        raise InputProblem("--only and --second-fleet: one at a time; leave one out")
     if earlier is not None:
         return _judge(earlier.absolute(), quiet, keep=True)
     try:
         settings = Settings.from_env(SHORTER.to_env() | _given())
     except (BadSetting, AssertionError) as error:
         raise InputProblem(f"OARLOCK_...: {error}") from None
-    if duration_s is None:
-        duration_s = DURATION_S if faults is None else max(DURATION_LEAST_S, faults * SECONDS_A_FAULT)
-    if faults is None:
-        faults = round(duration_s / SECONDS_A_FAULT)
+    duration_s, faults = _size(duration_s, faults, only, settings)
     root, made_here = _root(state_dir)
-    options = Options(seed, duration_s, faults, nodes, workers, ingestors, root, settings, second_fleet)
+    options = Options(seed, duration_s, faults, nodes, workers, ingestors, root, settings, second_fleet, only or "")
     tell = _tell_nobody if quiet else _print_now
     campaign = Campaign(options, tell)
     tell(
@@ -165,6 +182,25 @@ def _judge(root: Path, quiet: bool, *, keep: bool) -> int:
         told["state_dir"] = ""
     click.echo(json.dumps(told))
     return 0 if verdict.word == "pass" else 1
+
+
+def _size(duration_s: float | None, faults: int | None, only: str | None, settings: Settings) -> tuple[float, int]:
+    """How long, and how many faults, where one of both or neither is given."""
+    if only:
+        timing = Timing(settings.drain_ms / 1000, settings.lease_ms / 1000)
+        if duration_s is None:
+            duration_s = ONLY_S if faults is None else WARM_UP_S + faults * EPISODES[only].takes_s(timing)
+        return duration_s, fitting(only, duration_s, timing) if faults is None else max(1, faults)
+    if duration_s is None:
+        duration_s = DURATION_S if faults is None else max(DURATION_LEAST_S, faults * SECONDS_A_FAULT)
+    return duration_s, round(duration_s / SECONDS_A_FAULT) if faults is None else faults
+
+
+def _list() -> int:
+    width = max(map(len, EPISODES))
+    for name, episode in EPISODES.items():
+        click.echo(f"{name:<{width}}  {episode.what}")
+    return 0
 
 
 def _given() -> dict[str, str]:

@@ -1,0 +1,259 @@
+"""The episodes of one sort, carried out one after the other, each with a count of how often it really struck."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import redis
+from redis.exceptions import RedisError
+
+from broker.connection import connect
+from workers.chaos.api_faults import ApiFaults
+from workers.chaos.episodes import EPISODES
+from workers.chaos.evidence import Blow
+from workers.chaos.faults import Faults
+from workers.chaos.monitor import Clock
+from workers.chaos.network import Network
+from workers.chaos.prey import Prey
+from workers.chaos.redis_program import CUT_FILE, ClockFile
+from workers.chaos.rig import Rig
+from workers.chaos.schedule import Planned
+
+SLOW_STOPS_S, SLOW_RUNS_S = (0.05, 0.4), 0.02
+FULL_LOOK_S = 0.1
+JUMPS_S = (20, -20, 3_600, -3_600, 7, -7, 300, -86_400, 86_400)
+CLOCK_FOLLOWS_S = 4.0
+TAIL_S = 1.0
+TAIL_LOOK_S = 0.05
+BACK_LIMIT_S = 15.0
+
+
+class Strikes:
+    """``run`` a plan of ``episodes``. ``struck``: sort -> how often; ``idle``: episodes that never struck."""
+
+    def __init__(
+        self,
+        rig: Rig,
+        prey: Prey,
+        faults: Faults,
+        api: ApiFaults,
+        seed: int,
+        network: Network | None,
+        clock: tuple[ClockFile, Clock] | None,
+        programs: Path,
+    ) -> None:
+        self._rig, self._prey, self._faults, self._api, self._network = rig, prey, faults, api, network
+        self._clock, self._programs = clock, programs
+        self._chance = random.Random(f"strikes {seed}")
+        self.struck: Counter[str] = Counter()
+        self.idle = 0
+
+    async def run(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> None:
+        """As ``Faults.run``."""
+        loop = asyncio.get_running_loop()
+        for planned in plan:
+            await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))
+            if loop.time() > end_s:
+                self._faults.missed.append(planned.kind)
+                continue
+            self._rig.check()
+            while self._prey.phase() != "OPEN" and loop.time() < end_s:
+                await asyncio.sleep(0.05)
+            at_s = time.time()
+            struck = await self._strike(planned)
+            self.struck[planned.kind] += struck
+            self.idle += not struck
+            told = Blow(at_s, planned.kind, 0, (), time.time(), f"struck {struck} times", EPISODES[planned.kind].whole)
+            self._faults.blows.append(told)
+
+    def _strike(self, planned: Planned) -> Awaitable[int]:
+        wire, _, mode = planned.kind.partition("-")
+        if self._network is not None and wire in self._network.wires:
+            return self._bad_wire(wire, mode, planned)
+        played: dict[str, Callable[[Planned], Awaitable[int]]] = {
+            "refused-names": self._refused_names,
+            "host-death": self._host_death,
+            "host-freeze": self._host_freeze,
+            "slow-redis": self._slow,
+            "blocked-redis": self._blocked,
+            "full-redis": self._full,
+            "clock-jump": self._jump,
+            "lost-tail": self._lost_tail,
+        }
+        return played[planned.kind](planned)
+
+    # -- the network of host 2, and the API
+
+    async def _bad_wire(self, name: str, mode: str, planned: Planned) -> int:
+        assert self._network is not None
+        wire = self._network.wires[name]
+        if mode == "one-way":
+            mode = ("no-answers", "no-requests")[int(planned.detail) % 2]
+        await wire.turn(mode)
+        try:
+            await asyncio.sleep(planned.lasts_s)
+        finally:
+            struck = await wire.turn("pass")
+        return struck
+
+    async def _refused_names(self, planned: Planned) -> int:
+        before = self._api.refused
+        await self._api.refuse_names(self._chance.randrange(1 << 30))
+        try:
+            await asyncio.sleep(planned.lasts_s)
+        finally:
+            await self._api.refuse_no_names()
+        return self._api.refused - before
+
+    # -- a host
+
+    async def _host_death(self, planned: Planned) -> int:
+        fleet = self._chance.choice((0, 1))
+        supervisors = [each for each in self._rig.targets("supervisor") if each.fleet == fleet]
+        workers = [each for each in self._rig.targets("worker") if each.fleet == fleet]
+        names = tuple(each.name for each in workers)
+        held = sum(lock.holder in names for lock in self._prey.locks())
+        for victim in supervisors:
+            self._faults.kill_one(victim, names, "with its host")
+            for each in workers:
+                self._faults.signal(each.pid, signal.SIGKILL)
+        return held + len(workers)
+
+    async def _host_freeze(self, planned: Planned) -> int:
+        before = len(self._faults.blows)
+        await self._faults.pause(planned._replace(kind="pause", detail="host"))
+        return sum(len(blow.holders) for blow in self._faults.blows[before:])
+
+    # -- Redis
+
+    def _redis_pid(self) -> int:
+        servers = self._rig.targets("redis")
+        return servers[0].pid if servers else 0
+
+    async def _slow(self, planned: Planned) -> int:
+        loop, stops = asyncio.get_running_loop(), 0
+        until_s = loop.time() + planned.lasts_s
+        while loop.time() < until_s and (pid := self._redis_pid()):
+            try:
+                stops += self._faults.signal(pid, signal.SIGSTOP)
+                await asyncio.sleep(self._chance.uniform(*SLOW_STOPS_S))
+            finally:
+                self._faults.signal(pid, signal.SIGCONT)
+            await asyncio.sleep(SLOW_RUNS_S)
+        return stops
+
+    async def _blocked(self, planned: Planned) -> int:
+        """A loop that ends by its own clock: nobody has to kill it. ``struck``: refusals with BUSY, and the block."""
+        busy = "local began = os.clock() while os.clock() - began < tonumber(ARGV[1]) do end return 1"
+        block = asyncio.create_task(asyncio.to_thread(self._asked, "EVAL", busy, 0, planned.lasts_s + 2.0))
+        busy_answers = 0
+        while not block.done():
+            await asyncio.sleep(0.2)
+            busy_answers += await asyncio.to_thread(self._is_busy)
+        return (1 + busy_answers) if block.result() else 0
+
+    def _is_busy(self) -> bool:
+        with self._client(0.5) as client:
+            try:
+                client.ping()
+            except RedisError as error:
+                return "BUSY" in str(error)
+        return False
+
+    def _asked(self, *words: str | float) -> bool:
+        with self._client(60.0) as client:
+            try:
+                client.execute_command(*words)
+            except RedisError:
+                return False
+        return True
+
+    @contextlib.contextmanager
+    def _client(self, timeout_s: float):  # type: ignore[no-untyped-def]
+        client: redis.Redis = connect(self._rig.redis_url(), timeout_s=timeout_s)
+        try:
+            yield client
+        finally:
+            client.close()
+
+    async def _full(self, planned: Planned) -> int:
+        """Every other time nothing at all may be added; else there is room as long as nothing grows.
+
+        ``struck``: commands that the server refused for want of memory.
+        """
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + planned.lasts_s
+        with self._client(2.0) as client:
+            before = _refused_for_memory(client)
+            limit = _used(client) // (1 + int(planned.detail) % 2)
+            try:
+                while loop.time() < until_s:
+                    limit = min(limit, _used(client))
+                    client.config_set("maxmemory", limit)
+                    await asyncio.sleep(FULL_LOOK_S)
+            finally:
+                struck = _refused_for_memory(client) - before
+                client.config_set("maxmemory", 0)
+        return struck
+
+    async def _jump(self, planned: Planned) -> int:
+        """``struck``: 1 where the server's clock was seen to have jumped."""
+        assert self._clock is not None
+        file, known = self._clock
+        now = int(known.offset_s)
+        choices = [each for each in JUMPS_S if each != now]
+        target = choices[(int(planned.detail) + self._chance.randrange(2)) % len(choices)]
+        known.expect(target)
+        file.set(target)
+        seen = False
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + CLOCK_FOLLOWS_S
+        while not seen and loop.time() < until_s:
+            await asyncio.sleep(0.1)
+            seen = abs(await asyncio.to_thread(self._clock_of_redis) - time.time() - target) < 2.0
+        await asyncio.sleep(planned.lasts_s)
+        return int(seen)
+
+    def _clock_of_redis(self) -> float:
+        try:
+            with self._client(1.0) as client:
+                seconds, micro = client.time()
+        except RedisError:
+            return 0.0
+        return int(seconds) + int(micro) / 1e6
+
+    async def _lost_tail(self, planned: Planned) -> int:
+        """``struck``: bytes of the log that were lost."""
+        pid, seen = self._redis_pid(), []
+        (log,) = self._rig.state.redis.glob("appendonlydir/*.incr.aof")
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + TAIL_S * self._chance.uniform(1.0, 3.0)
+        while loop.time() < until_s:
+            seen.append(log.stat().st_size)
+            await asyncio.sleep(TAIL_LOOK_S)
+        (self._programs / CUT_FILE).write_text(f"{seen[0]} {log}\n")
+        at_s = time.time()
+        if not self._faults.signal(pid, signal.SIGKILL):
+            return 0
+        size = log.stat().st_size
+        self._faults.blows.append(Blow(at_s, "redis", pid))
+        until_s = loop.time() + BACK_LIMIT_S
+        while not self._prey.phase() and loop.time() < until_s:
+            await asyncio.sleep(0.05)
+        return size - seen[0]
+
+
+def _used(client: redis.Redis) -> int:
+    return int(client.info("memory")["used_memory"])
+
+
+def _refused_for_memory(client: redis.Redis) -> int:
+    told = client.info("errorstats")
+    return int(told.get("errorstat_OOM", {}).get("count", 0))
