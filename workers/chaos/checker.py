@@ -83,13 +83,15 @@ def check(evidence: Evidence) -> Findings:
     """Judge a run."""
     facts = evidence.facts
     fences = Fences(facts.drain_s).read(evidence.trace)
-    writes = Writes(fences, facts.drain_s, evidence.blows).read(evidence.requests)
+    writes = Writes(fences, facts.drain_s, evidence.blows, facts.api_alone).read(evidence.requests)
     history = sorted(evidence.history, key=lambda seen: seen.rv)
     owners = Owners(writes.by_rv, facts, writes.second_creates).read(history)
     owners.finish().compare(evidence.requests, evidence.from_rv)
     daemons = DaemonSets(writes.by_rv, fences.views, facts).read(history).finish()
-    keys = Keys(fences.views, fences.open_spans).read(history, facts, evidence.from_rv)
-    progress = Progress(facts, fences.open_spans, frozenset(writes.by_rv))
+    keys = Keys(fences.views, fences.open_spans)
+    if not facts.api_alone:
+        keys.read(history, facts, evidence.from_rv)
+    progress = Progress(facts, fences.open_spans, writes.by_rv)
     progress.read(history, evidence.requests, evidence.blows)
     recovery = Recovery(fences).read(evidence.blows)
     standing = [

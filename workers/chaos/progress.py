@@ -18,12 +18,14 @@ from __future__ import annotations
 import bisect
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workers.chaos.evidence import Blow, Facts, Request, Violation
+from workers.chaos.owners import delete_at
 from workers.chaos.placing import place
 from workers.chaos.sightings import DaemonSetSeen, NodeSeen, OwnerSeen, PodSeen, Seen
+from workers.chaos.writes import Commit
 
 BY_NAME = "by name"
 """Ends the audit log's word for such a fault."""
@@ -46,8 +48,8 @@ class Progress:
 
     facts: Facts
     open_spans: Sequence[tuple[float, float]]
-    ours: frozenset[int]
-    """Revisions at which a write of ours took effect."""
+    ours: Mapping[int, Commit]
+    """Revision -> the write of ours that made it."""
     violations: list[Violation] = field(default_factory=list)
     checks: int = 0
     checks_refused: int = 0
@@ -124,15 +126,20 @@ class Progress:
                 continue
             active = seen.active and seen.owner == uid
             if active != (seen.uid in owner.active):
-                replaced = isinstance(owner.seen, DaemonSetSeen) and not active
-                if replaced or not any(rv in self.ours for rv in range(seen.rv, seen.rv + 3)):
-                    self._disturb(owner, seen.at_s)
-                else:
+                if self._by_us(owner, seen, active):
                     self._judge(owner, seen.at_s)
+                else:
+                    self._disturb(owner, seen.at_s)
             if active:
                 owner.active[seen.uid] = seen
             else:
                 owner.active.pop(seen.uid, None)
+
+    def _by_us(self, owner: _Owner, seen: PodSeen, active: bool) -> bool:
+        """Whether a write of ours made or ended it. What ends a daemon pod leaves its node bare, whoever did it."""
+        if active:
+            return seen.rv in self.ours and self.ours[seen.rv].uid == seen.uid
+        return isinstance(owner.seen, OwnerSeen) and delete_at(self.ours, seen) is not None
 
     def _disturb(self, owner: _Owner, at_s: float) -> None:
         self._judge(owner, at_s)

@@ -46,6 +46,8 @@ class Writes:
     fences: Fences
     drain_s: float
     deaths: Sequence[Blow] = ()
+    api_alone: bool = False
+    """Nobody saw what was announced."""
     violations: list[Violation] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     by_rv: dict[int, Commit] = field(default_factory=dict)
@@ -111,7 +113,7 @@ class Writes:
             )
             self._break("unguarded_delete", request, f"a delete without {wanting} was sent")
         entry = self._entry(request)
-        if entry is None and any(from_s <= request.received_s <= to_s for from_s, to_s in self._cuts):
+        if entry is None and self._unseen(request.received_s):
             self.unproved += 1
         elif entry is None:
             named = request.name or "a name left to the server"
@@ -134,6 +136,10 @@ class Writes:
                 request.done_s,
                 self._read_before(request, entry) if entry is not None else None,
             )
+
+    def _unseen(self, at_s: float) -> bool:
+        """Whether a write that comes then may have been announced where nobody saw it."""
+        return self.api_alone or any(from_s <= at_s <= to_s for from_s, to_s in self._cuts)
 
     def _read_before(self, request: Request, entry: Entry) -> Mapping[str, int] | None:
         """What the claim had read whose turn sent this: the one that holds the key when it comes.
