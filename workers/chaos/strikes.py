@@ -150,25 +150,26 @@ class Strikes:
         return stops
 
     async def _blocked(self, planned: Planned) -> int:
-        """A loop that ends by its own clock: nobody has to kill it. ``struck``: refusals with BUSY, and the block."""
-        busy = "local began = os.clock() while os.clock() - began < tonumber(ARGV[1]) do end return 1"
-        block = asyncio.create_task(asyncio.to_thread(self._asked, "EVAL", busy, 0, planned.lasts_s + 2.0))
-        busy_answers = 0
-        while not block.done():
-            await asyncio.sleep(0.2)
-            busy_answers += await asyncio.to_thread(self._is_busy)
-        return (1 + busy_answers) if block.result() else 0
+        """A script without an end, until it is killed: Redis hears that after five seconds at the earliest.
 
-    def _is_busy(self) -> bool:
-        with self._client(0.5) as client:
-            try:
-                client.ping()
-            except RedisError as error:
-                return "BUSY" in str(error)
-        return False
+        ``struck``: looks that were answered BUSY or not at all.
+        """
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + planned.lasts_s
+        block = asyncio.create_task(asyncio.to_thread(self._asked, 60.0, "EVAL", "while true do end", 0))
+        struck = 0
+        try:
+            while loop.time() < until_s:
+                await asyncio.sleep(0.2)
+                struck += not await asyncio.to_thread(self._asked, 0.5, "PING")
+        finally:
+            while not block.done():
+                await asyncio.to_thread(self._asked, 1.0, "SCRIPT", "KILL")
+        return struck
 
-    def _asked(self, *words: str | float) -> bool:
-        with self._client(60.0) as client:
+    def _asked(self, timeout_s: float, *words: str | int) -> bool:
+        """Whether it was answered, and not with an error."""
+        with self._client(timeout_s) as client:
             try:
                 client.execute_command(*words)
             except RedisError:
