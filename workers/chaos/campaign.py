@@ -7,7 +7,7 @@ import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -25,9 +25,10 @@ from workers.chaos.faults import Faults
 from workers.chaos.journal import Journal
 from workers.chaos.live import Live
 from workers.chaos.load import Load
-from workers.chaos.monitor import END, Clock, MonitorRecorder
+from workers.chaos.monitor import END, Clock, MonitorRecorder, NoRecorder
 from workers.chaos.network import Network
 from workers.chaos.prey import Prey
+from workers.chaos.redis_pair import PairFailed
 from workers.chaos.redis_program import (
     ClockFile,
     NoClock,
@@ -42,6 +43,7 @@ from workers.chaos.saved import JOURNAL, MONITOR, SCHEDULE, write_notes
 from workers.chaos.schedule import Timing, schedule
 from workers.chaos.second_fleet import SecondFleet
 from workers.chaos.strikes import Strikes
+from workers.chaos.two_hosts import TwoHosts
 from workers.chaos.verdict import Run
 from workers.settings import Settings
 
@@ -70,7 +72,7 @@ SHORTER = Settings(lease_ms=3_000, renew_every_ms=900, request_timeout_ms=1_500)
 class Options:
     """What to run. ``settings``: of the fleet. ``second_fleet``: have another run beside it for a while.
 
-    ``only``: one sort of ``EPISODES`` instead of the mixture of kills.
+    ``only``: one sort of ``EPISODES`` instead of the mixture of kills. ``shards``: into how many the fleet is divided.
     """
 
     seed: int
@@ -83,6 +85,12 @@ class Options:
     settings: Settings = SHORTER
     second_fleet: bool = False
     only: str = ""
+    shards: int = 1
+
+    @property
+    def api_alone(self) -> bool:
+        """Whether there is no one Redis, or no one fleet in it, that could be watched."""
+        return self.shards > 1 or (self.episode is not None and self.episode.needs in (Needs.PAIR, Needs.SENTINELS))
 
     @property
     def episode(self) -> Episode | None:
@@ -109,7 +117,8 @@ class Options:
             "settle_limit_s": SETTLE_LIMIT_S,
             "nodes": self.nodes,
             "workers": self.workers,
-            "supervisors": 2 if self.workers > 1 else 1,
+            "supervisors": (2 if self.workers > 1 else 1) * self.shards,
+            "shards": self.shards,
             "ingestors": self.ingestors,
         }
 
@@ -139,23 +148,34 @@ class Campaign:
             environment = options.environment() | self._redis_program()
         except (NoClock, NoRedisBinary) as error:
             raise CampaignFailed(str(error)) from None
-        rig = Rig(
+        rig = self._rig(environment, network)
+        (root / SCHEDULE).write_text(json.dumps([each._asdict() for each in self.plan], indent=1) + "\n")
+        try:
+            await rig.start()
+            self._tell(f"up: {options.workers} workers of two supervisors, {options.ingestors} ingestors")
+            await self._shake(rig, network)
+        except (RigFailed, PairFailed) as error:
+            raise CampaignFailed(str(error)) from None
+        finally:
+            await rig.stop()
+
+    def _rig(self, environment: Mapping[str, str], network: Network | None) -> Rig:
+        options, root = self._options, self._options.root
+        needs = options.episode.needs if options.episode else None
+        if needs in (Needs.PAIR, Needs.SENTINELS):
+            sentinels = needs is Needs.SENTINELS
+            return TwoHosts(
+                root, nodes=options.nodes, workers=options.workers, settings=environment, sentinels=sentinels
+            )
+        return Rig(
             root,
             nodes=options.nodes,
             workers=options.workers,
             ingestors=options.ingestors,
             settings=environment,
             network=network,
+            shards=options.shards,
         )
-        (root / SCHEDULE).write_text(json.dumps([each._asdict() for each in self.plan], indent=1) + "\n")
-        try:
-            await rig.start()
-            self._tell(f"up: {options.workers} workers of two supervisors, {options.ingestors} ingestors")
-            await self._shake(rig, network)
-        except RigFailed as error:
-            raise CampaignFailed(str(error)) from None
-        finally:
-            await rig.stop()
 
     def _redis_program(self) -> dict[str, str]:
         """The environment in which `oarlock up` finds a Redis that can be done what is planned. Raises NoClock."""
@@ -173,7 +193,7 @@ class Campaign:
     async def _shake(self, rig: Rig, network: Network | None) -> None:
         options, root, episode = self._options, self._options.root, self._options.episode
         live = Live()
-        monitor = MonitorRecorder(rig.redis_url, root / MONITOR, self._clock[1] if self._clock else None)
+        monitor = self._recorder(rig)
         journal = Journal(rig.api_url, root / JOURNAL, live.take)
         roster = Roster(rig)
         prey = Prey(rig.redis_url, Random(f"prey {options.seed}"))
@@ -205,9 +225,7 @@ class Campaign:
                     left_s = begin_s + options.duration_s - asyncio.get_running_loop().time()
                     await asyncio.sleep(max(0.0, left_s))
                     await _stop(second)
-                faults.thaw()
-                await api_faults.clear()
-                await load.finish()
+                await _mend(faults, api_faults, load)
                 faults_ended_s = time.time()
                 self._tell(f"the faults are over: {len(faults.blows)} done, {len(faults.missed)} without a victim")
                 settled = await self._settled(rig, live, journal, SETTLE_LIMIT_S, quiet_s=QUIET_S)
@@ -220,12 +238,19 @@ class Campaign:
         prey.close()
         run = self._run(faults, api_faults, load, max(0.0, settle_s))
         facts = Facts(options.settings.drain_ms / 1000, faults_ended_s, ended_s, SETTLE_LIMIT_S)
+        facts = facts._replace(api_alone=options.api_alone)
         if episode:
             run = replace(run, only=options.only, struck=dict(strikes.struck), idle=strikes.idle)
             facts = facts._replace(progress_s=PROGRESS_LIMIT_S + options.timing.lease_s)
         if second is not None and second.from_s:
             facts = second.told(facts)
         write_notes(root, run, facts, faults.blows, journal.from_rv, journal.gaps, roster.ends)
+
+    def _recorder(self, rig: Rig) -> MonitorRecorder | NoRecorder:
+        path = self._options.root / MONITOR
+        if self._options.api_alone:
+            return NoRecorder(path)
+        return MonitorRecorder(rig.redis_url, path, self._clock[1] if self._clock else None)
 
     def _api_faults(self, url: str) -> ApiFaults:
         options = self._options
@@ -248,6 +273,7 @@ class Campaign:
             settle_s=round(settle_s, 2),
             state_dir=str(options.root),
             second_fleet=options.second_fleet,
+            api_alone=options.api_alone,
         )
 
     async def _beside(self, second: SecondFleet | None, faults: Faults) -> None:
@@ -299,7 +325,14 @@ class Campaign:
         self._say(f"{time.monotonic() - self._began_s:6.1f} s  {text}")
 
 
-async def _see_the_end(prey: Prey, monitor: MonitorRecorder) -> None:
+async def _mend(faults: Faults, api_faults: ApiFaults, load: Load) -> None:
+    """Nothing goes wrong any more, and the load comes to its end."""
+    faults.thaw()
+    await api_faults.clear()
+    await load.finish()
+
+
+async def _see_the_end(prey: Prey, monitor: MonitorRecorder | NoRecorder) -> None:
     """Let the recorder of Redis read to the end."""
     try:
         prey.say(END)

@@ -23,6 +23,10 @@ class Needs(StrEnum):
     """A Redis whose clock can be set (libfaketime)."""
     LOG = "log"
     """A Redis with an append-only file."""
+    PAIR = "pair"
+    """Two equal hosts, and a master with its replica."""
+    SENTINELS = "sentinels"
+    """The same, with Sentinels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,21 @@ EPISODES: Mapping[str, Episode] = {
     "lost-tail": Episode(
         "Redis is killed and comes back from an append-only file that lacks its last second or more",
         needs=Needs.LOG,
+        whole=True,
+        drained=True,
+    ),
+    "old-master": Episode(
+        "host 2 is given the replica, promoted, while the old master goes on to serve host 1; then both follow the new",
+        leases=2,
+        drains=1,
+        needs=Needs.PAIR,
+        whole=True,
+        drained=True,
+    ),
+    "sentinel": Episode(
+        "the master is killed, replaced by order, or hangs and comes back; Sentinels promote its replica",
+        leases=2,
+        needs=Needs.SENTINELS,
         whole=True,
         drained=True,
     ),

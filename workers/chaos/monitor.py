@@ -181,6 +181,23 @@ class MonitorRecorder:
                 self._file.write(b"\n".join(kept) + b"\n")
 
 
+class NoRecorder:
+    """Where there is no one server that could be watched: an empty file."""
+
+    def __init__(self, path: Path) -> None:
+        path.touch()
+        self.attached, self.seen_to_the_end = asyncio.Event(), asyncio.Event()
+        self.attached.set()
+        self.seen_to_the_end.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await asyncio.Event().wait()
+
+    def flush(self) -> None:
+        """There is nothing."""
+
+
 class _NotReady(Exception):
     """The server is there and does not serve yet."""
 

@@ -71,7 +71,9 @@ class Progress:
             if BY_NAME in request.fault and request.resource == "pods" and not request.committed:
                 owner = request.owner or owner_of.get(request.asked_uid, "")
                 self._refused[request.verb, owner].append((request.received_s, request.name))
-        whole = [(blow.at_s, blow.until_s) for blow in blows if blow.whole]
+        # Where nobody saw when the next epoch was opened: it is, a drain after the end and what it takes to list.
+        more_s = self.facts.drain_s + self.facts.progress_s if self.facts.api_alone else 0.0
+        whole = [(blow.at_s, blow.until_s + more_s) for blow in blows if blow.whole]
         opened = sorted(self.open_spans)
         ends = [self.facts.faults_ended_s - 1e6, *(end for _, end in opened)]
         begins = [*(begin for begin, _ in opened), math.inf]

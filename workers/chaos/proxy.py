@@ -1,8 +1,9 @@
 """A TCP proxy that behaves as a bad network on demand; host 2 has one towards Redis and one towards the API.
 
 `python -m workers.chaos.proxy HOST:PORT` listens on a free port of the loopback and prints ``{"port": N}``. Each line
-on its stdin is a mode; it answers with ``{"mode": ..., "struck": N}``: how often the mode that ends has kept something
-back, hurt a connection or turned one away. It ends with its stdin.
+on its stdin is a mode, or ``to HOST:PORT`` to end all connections and have new ones lead there. It answers with
+``{"mode": ..., "struck": N}``: how often the mode that ends has kept something back, hurt a connection or turned one
+away. It ends with its stdin.
 
 What a cut keeps back is delivered when the cut is over, late, as TCP does: also if its sender has gone meanwhile.
 """
@@ -68,6 +69,14 @@ class Proxy:
             await self._serve()
         if mode in ("reset", "flap"):
             self._beside = asyncio.create_task(self._resets() if mode == "reset" else self._flaps())
+        return struck
+
+    async def lead(self, target: str) -> int:
+        """To another server from now on. How often the last mode struck."""
+        host, _, port = target.rpartition(":")
+        struck = await self.turn("pass")
+        self._target = host, int(port)
+        self._abort()
         return struck
 
     async def _serve(self) -> None:
@@ -161,7 +170,8 @@ async def serve(target: str, seed: int) -> None:
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
         mode = line.decode().strip()
-        print(json.dumps({"mode": mode, "struck": await proxy.turn(mode)}), flush=True)
+        struck = await (proxy.lead(mode.removeprefix("to ")) if mode.startswith("to ") else proxy.turn(mode))
+        print(json.dumps({"mode": mode, "struck": struck}), flush=True)
 
 
 def main(argv: Sequence[str]) -> None:

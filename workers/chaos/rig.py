@@ -44,7 +44,7 @@ class Rig:
 
     ``root``: for the state directories of both, ``root/up`` and ``root/second``, and for what they say. ``settings``:
     environment for every process of ours. ``network``: between the second supervisor and everything else, if it is to
-    be bad.
+    be bad. ``shards``: into how many the fleet is divided.
     """
 
     def __init__(
@@ -56,9 +56,10 @@ class Rig:
         ingestors: int,
         settings: Mapping[str, str],
         network: Network | None = None,
+        shards: int = 1,
     ) -> None:
         self._root = root.absolute()
-        self._network = network
+        self._network, self._shards = network, str(shards)
         self.state = StateDir(self._root / "up")
         self._counts = (workers + 1) // 2, workers // 2
         self._nodes, self._ingestors, self._environment = nodes, ingestors, {**os.environ, **settings}
@@ -81,7 +82,7 @@ class Rig:
         self._second_dir.mkdir(parents=True, exist_ok=True)
         first, _ = self._counts
         arguments = ["up", "--faults", "-v", "--state-dir", str(self.state.root), "--nodes", str(self._nodes)]
-        arguments += ["--workers", str(first), "--ingestors", str(self._ingestors), "--shards", "1"]
+        arguments += ["--workers", str(first), "--ingestors", str(self._ingestors), "--shards", self._shards]
         self._up = await self._run(arguments, self._root / "up.log", signal.SIGTERM)
         deadline_s = time.monotonic() + UP_LIMIT_S
         while self.state.owner_pid() != self._up.pid or self.state.read_up().get("state") != "ready":
@@ -118,29 +119,24 @@ class Rig:
             if role == "supervisor":
                 found.append(Target(role, second.pid, "supervisor-2", 1))
             elif role == "worker":
-                found += self._second_workers(second.pid)
-        return [each for each in found if self._is_ours(each)]
+                found += self._workers_in(self._second_dir, 1)
+        first_pid, second_pid = (process.pid if process else 0 for process in (self._up, second))
+        return [each for each in found if descends_from(each.pid, second_pid if each.fleet else first_pid)]
 
-    def _is_ours(self, target: Target) -> bool:
-        """Whether it runs under a process of ours: a list may be old, and a pid another's by now."""
-        parent = _parent(target.pid)
-        up_pid = self._up.pid if self._up is not None else 0
-        if target.role == "worker":
-            parent = _parent(parent) if target.fleet == 0 else parent
-            return parent == (up_pid if target.fleet == 0 else self._second.pid if self._second else 0) != 0
-        return parent == (up_pid if target.fleet == 0 else os.getpid()) != 0
-
-    def _second_workers(self, supervisor_pid: int) -> list[Target]:
-        try:
-            listed = json.loads((self._second_dir / "workers.json").read_text())
-        except (OSError, ValueError):
-            return []
-        if not any(each["role"] == "supervisor" and each["pid"] == supervisor_pid for each in listed):
-            return []  # the list of its predecessor
-        return [Target("worker", each["pid"], each["name"], 1) for each in listed if each["role"] == "worker"]
+    def _workers_in(self, folder: Path, fleet: int) -> list[Target]:
+        """Those that a supervisor lists; the list may be its predecessor's, and a pid another's by now."""
+        found = []
+        for path in sorted(folder.glob("workers*.json")):
+            try:
+                listed = json.loads(path.read_text())
+            except (OSError, ValueError):
+                continue
+            found += [Target("worker", each["pid"], each["name"], fleet) for each in listed if each["role"] == "worker"]
+        return found
 
     async def _keep_second(self) -> None:
-        command = ["worker", "--workers", str(self._counts[1]), "--shards", "1", "--state-dir", str(self._second_dir)]
+        command = ["worker", "--workers", str(self._counts[1]), "--shards", self._shards]
+        command += ["--state-dir", str(self._second_dir)]
         if not self._counts[1]:
             return
         url, kubeconfig = self.redis_url(), self.state.kubeconfig
@@ -160,10 +156,15 @@ class Rig:
     async def _run(
         self, arguments: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
     ) -> asyncio.subprocess.Process:
+        return await self._spawn([sys.executable, "-m", "workers.cli", *arguments], log, signum, extra)
+
+    async def _spawn(
+        self, command: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
+    ) -> asyncio.subprocess.Process:
         file = log.open("ab")
         try:
             return await asyncio.create_subprocess_exec(
-                *command_dying_with_this_process([sys.executable, "-m", "workers.cli", *arguments], signum),
+                *command_dying_with_this_process(command, signum),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
@@ -189,6 +190,17 @@ class Rig:
                 await process.wait()
         if self._network is not None:
             await self._network.stop()
+
+
+def descends_from(pid: int, ancestor: int) -> bool:
+    """Whether it runs, as a child of that process or of one of its children or theirs."""
+    for _ in range(4):
+        pid = _parent(pid)
+        if pid == ancestor != 0:
+            return True
+        if pid <= 1:
+            break
+    return False
 
 
 def _parent(pid: int) -> int:

@@ -25,6 +25,7 @@ from workers.chaos.prey import Prey
 from workers.chaos.redis_program import CUT_FILE, ClockFile
 from workers.chaos.rig import Rig
 from workers.chaos.schedule import Planned
+from workers.chaos.two_hosts import TwoHosts
 
 SLOW_STOPS_S, SLOW_RUNS_S = (0.05, 0.4), 0.02
 FULL_LOOK_S = 0.1
@@ -86,6 +87,8 @@ class Strikes:
             "full-redis": self._full,
             "clock-jump": self._jump,
             "lost-tail": self._lost_tail,
+            "old-master": self._old_master,
+            "sentinel": self._failover,
         }
         return played[planned.kind](planned)
 
@@ -249,6 +252,53 @@ class Strikes:
         while not self._prey.phase() and loop.time() < until_s:
             await asyncio.sleep(0.05)
         return size - seen[0]
+
+    # -- a pair of them
+
+    async def _old_master(self, planned: Planned) -> int:
+        """``struck``: looks at which the old master went on to answer."""
+        rig, pair = self._two_hosts(), self._two_hosts().pair
+        old, new = pair.master, pair.other(pair.master)
+        host = int(planned.detail) % 2
+        pair.follow(new, None)
+        await rig.lay(host, new)
+        struck = 0
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + planned.lasts_s
+        while loop.time() < until_s:
+            struck += bool(await asyncio.to_thread(pair.ask, old, "PING"))
+            await asyncio.sleep(0.2)
+        pair.master = new
+        pair.follow(old, new)
+        await rig.lay(1 - host, new)
+        self._prey.close()
+        await pair.replicated(old)
+        return struck
+
+    async def _failover(self, planned: Planned) -> int:
+        """``struck``: 1 once the Sentinels have made the other one the master."""
+        pair = self._two_hosts().pair
+        old, new = pair.master, pair.other(pair.master)
+        how = ("killed", "ordered", "hanging")[int(planned.detail) % 3]
+        if how == "killed":
+            old.kill()
+        elif how == "ordered":
+            pair.order_failover()
+        else:
+            old.signal(signal.SIGSTOP)
+        await pair.named(new)
+        self._prey.close()
+        if how == "killed":
+            old.start()
+        await asyncio.sleep(planned.lasts_s)
+        old.signal(signal.SIGCONT)
+        await pair.replicated(old)
+        await pair.watched(old)
+        return 1
+
+    def _two_hosts(self) -> TwoHosts:
+        assert isinstance(self._rig, TwoHosts)
+        return self._rig
 
 
 def _used(client: redis.Redis) -> int:

@@ -54,6 +54,11 @@ _NOT_JUDGED = (
 )
 """Two fleets know nothing of each other's deletes, and the default ReplicaSet rule needs one writer."""
 
+_API_ALONE = (
+    "without a trace of Redis, which is watched only where there is one server with one fleet: overlaps, lost_keys,"
+    " unannounced_writes, early_opens, watermarks_backwards"
+)
+
 _COUNTED = ("worker", "ingestor", "supervisor", "pause", "redis", "flushall")
 
 
@@ -80,6 +85,8 @@ class Run:
     struck: Mapping[str, int] = field(default_factory=dict)
     """Sort -> how often it really struck; ``idle``: episodes that never did."""
     idle: int = 0
+    api_alone: bool = False
+    """Redis was not watched."""
 
     @property
     def done(self) -> int:
@@ -89,10 +96,10 @@ class Run:
 
 def least(run: Run) -> dict[str, int]:
     """How many opportunities of each sort a run must have had to prove anything."""
-    if run.only:
+    if run.only or run.api_alone:
         return {
             "faults": max(1, run.asked * 9 // 10),
-            "striking_faults": max(1, run.done * 9 // 10),
+            "striking_faults": max(1, run.done * 9 // 10) if run.only else 0,
             "creates": 20,
             "deletes": 20,
             "rests": 5,
@@ -181,8 +188,12 @@ class Verdict:
             "duration_s": run.duration_s,
             "settings": dict(run.settings),
             "state_dir": run.state_dir,
-            "not_judged": _NOT_JUDGED if run.second_fleet else "",
+            "not_judged": "; ".join(each for each in (_NOT_JUDGED if run.second_fleet else "", self._unseen) if each),
         }
+
+    @property
+    def _unseen(self) -> str:
+        return _API_ALONE if self.run.api_alone else ""
 
     def table(self) -> Table:
         """For people."""

@@ -113,12 +113,12 @@ class Writes:
             )
             self._break("unguarded_delete", request, f"a delete without {wanting} was sent")
         entry = self._entry(request)
-        if entry is None and self._unseen(request.received_s):
+        if entry is None and any(from_s <= request.received_s <= to_s for from_s, to_s in self._cuts):
             self.unproved += 1
-        elif entry is None:
+        elif entry is None and not self.api_alone:
             named = request.name or "a name left to the server"
             self._break("unannounced_write", request, f"{request.verb} of {named}: no record named it when it came")
-        else:
+        elif entry is not None:
             entry.requests += 1
             self.reissued += entry.requests > 1
             if request.committed and self._is_late(request, entry):
@@ -136,10 +136,6 @@ class Writes:
                 request.done_s,
                 self._read_before(request, entry) if entry is not None else None,
             )
-
-    def _unseen(self, at_s: float) -> bool:
-        """Whether a write that comes then may have been announced where nobody saw it."""
-        return self.api_alone or any(from_s <= at_s <= to_s for from_s, to_s in self._cuts)
 
     def _read_before(self, request: Request, entry: Entry) -> Mapping[str, int] | None:
         """What the claim had read whose turn sent this: the one that holds the key when it comes.

@@ -71,6 +71,13 @@ SHOWN_MAX = 5
 )
 @click.option("--ingestors", type=click.IntRange(1, 16), default=2, show_default=True, help="Ingestors.")
 @click.option(
+    "--shards",
+    type=click.IntRange(1, 16),
+    default=1,
+    show_default=True,
+    help="Divide the fleet. More than one are judged from the API alone, for what Redis tells is of one fleet.",
+)
+@click.option(
     "--second-fleet",
     is_flag=True,
     help="For a while have another fleet, with its own Redis and Lease, run the same controllers beside this one.",
@@ -98,6 +105,7 @@ def chaos(
     nodes: int,
     workers: int,
     ingestors: int,
+    shards: int,
     second_fleet: bool,
     state_dir: Path | None,
     earlier: Path | None,
@@ -143,6 +151,10 @@ def chaos(
         return _list()
     if only and second_fleet:
         raise InputProblem("--only and --second-fleet: one at a time; leave one out")
+    if shards > 1 and (only or second_fleet):
+        raise InputProblem("--shards: only the mixture of kills is played on several; leave out the other option")
+    if workers < 2 * shards:
+        raise InputProblem(f"--workers {workers}: {shards} shards of two supervisors need {2 * shards}; give as many")
     if earlier is not None:
         return _judge(earlier.absolute(), quiet, keep=True)
     try:
@@ -151,7 +163,9 @@ def chaos(
         raise InputProblem(f"OARLOCK_...: {error}") from None
     duration_s, faults = _size(duration_s, faults, only, settings)
     root, made_here = _root(state_dir)
-    options = Options(seed, duration_s, faults, nodes, workers, ingestors, root, settings, second_fleet, only or "")
+    options = Options(
+        seed, duration_s, faults, nodes, workers, ingestors, root, settings, second_fleet, only or "", shards
+    )
     tell = _tell_nobody if quiet else _print_now
     campaign = Campaign(options, tell)
     tell(
@@ -242,11 +256,16 @@ def _report(verdict: Verdict, evidence: Evidence) -> None:
     console().print(verdict.kinds_table())
     told, run = verdict.as_json(), verdict.run
     worker = told["recovery"]["worker_kill_to_claim_ms"]
-    click.echo(
-        f"\n{told['faults']['total']} faults (seed {run.seed}); a killed worker's keys were claimed again after"
-        f" {worker['p50']} ms (p50), {worker['p99']} ms (p99), {worker['max']} ms (most);"
-        f" all at rest {run.settle_s} s after the last fault"
-    )
+    if run.only:
+        how = f"{run.only} {run.done} times (seed {run.seed}), struck {sum(run.struck.values())} times"
+    else:
+        how = f"{run.done} faults (seed {run.seed})"
+    if worker["count"]:
+        how += (
+            f"; a killed worker's keys were claimed again after {worker['p50']} ms (p50), {worker['p99']} ms (p99),"
+            f" {worker['max']} ms (most)"
+        )
+    click.echo(f"\n{how}; all at rest {run.settle_s} s after the last fault")
     if told["not_judged"]:
         click.echo(f"not judged {told['not_judged']}")
     click.echo(f"verdict: {verdict.word}" + ("" if verdict.word == "pass" else f"; evidence in {run.state_dir}"))
