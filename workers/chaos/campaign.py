@@ -59,7 +59,7 @@ SECOND_AFTER, SECOND_SHARE = 0.35, 0.25
 SECOND_LEAST_S, SECOND_S = 5.0, 10.0
 """It stays so long at least, and at most; about two it needs to begin."""
 PROGRAMS = "bin"
-PROGRESS_LIMIT_S = 5.0
+PROGRESS_LIMIT_S = 10.0
 """Beside a lease: so long an owner may wait for what it asked for while faults last."""
 OVERTIME = 1.2
 """A busy machine may take so much longer than asked for, before faults are left out."""

@@ -44,7 +44,7 @@ class Episode:
     needs: Needs | None = None
     whole: bool = False
     drained: bool = False
-    pace: float = 3.0
+    pace: float = 6.0
 
     def lasts_s(self, timing: Timing, chance: random.Random) -> float:
         least_s = self.leases * timing.lease_s + self.drains * timing.drain_s
