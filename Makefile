@@ -55,8 +55,8 @@ check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q tests/broker/test_script_headers.py
 
-chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7 FAULTS=300
-	@$(BIN)/oarlock chaos $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(FLAGS)
+chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7 FAULTS=300, or ONLY=redis-cut
+	@$(BIN)/oarlock chaos $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(ONLY),--only $(ONLY)) $(FLAGS)
 
 bench: $(READY) ## NAME=queue|converge|failover|daemonset|nodes|versus_kcm; the last line is one JSON object
 	@$(BIN)/python -m benchmarks.$(or $(NAME),queue) $(FLAGS)

@@ -115,7 +115,7 @@ def planned(name: str, seed: int, count: int, duration_s: float, timing: Timing)
     """So many episodes of one sort, evenly with jitter. ``detail`` is the number of the episode."""
     episode, chance = EPISODES[name], random.Random(f"episodes {name} {seed}")
     share_s = (duration_s - WARM_UP_S) / count
-    slack_s = max(0.0, share_s - episode.takes_s(timing))
+    slack_s = max(1.0, share_s - episode.takes_s(timing))
     return [
         Planned(
             WARM_UP_S + index * share_s + chance.uniform(0, slack_s),
