@@ -46,6 +46,30 @@ def test_fifteen_faults(tmp_path: Path) -> None:
     assert json.loads((root / "verdict.json").read_text()) == told
 
 
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.timeout(150)
+@pytest.mark.xdist_group("chaos")
+def test_one_sort_of_fault_alone(tmp_path: Path) -> None:
+    root = tmp_path / "evidence"
+    command = [sys.executable, "-m", "workers.cli", "chaos", "--only", "redis-cut", "--duration", "16", "--seed", "11"]
+    done = subprocess.run(
+        [*command, "--faults", "1", "--state-dir", str(root), "--workers", "4", "-o", "json"],
+        env={**os.environ, **SETTINGS},
+        capture_output=True,
+        text=True,
+        timeout=140,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert told["verdict"] == "pass"
+    assert told["faults"]["struck"]["redis-cut"] > 0
+    assert told["faults"]["worker_kills"] == 0
+    assert not _left(root), "processes are left over"
+
+
 def _left(root: Path) -> list[str]:
     """Command lines of processes that still name the directory."""
     found = []

@@ -74,8 +74,8 @@ EPISODES: Mapping[str, Episode] = {
     },
     "refused-names": Episode(
         "one name in eight is answered 500 for ever, to POST or DELETE, stored or not; the others go on",
-        drains=4,
-        pace=8.0,
+        drains=6,
+        pace=12.0,
     ),
     "host-death": Episode("a supervisor and all its workers are killed at once"),
     "host-freeze": Episode("a supervisor and all its workers are frozen for longer than D, and go on", drains=1),

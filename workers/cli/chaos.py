@@ -118,16 +118,20 @@ def chaos(
     watch of its own, and MONITOR of the Redis.
 
     Exit 0 only if nothing was violated *and* there was enough opportunity for it; 1 if not. The last line is one JSON
-    object; the seed decides the schedule.
+    object; the seed decides the schedule. With --only one sort of fault is played instead of the kills, such as a host
+    that is cut off from Redis, again and again; `--list` tells of all of them.
 
     \b
     JSON, all violations 0 in a run that passes:
       verdict               pass, fail, or "no evidence" (too few opportunities, or a recorder missed something)
       over_creations        a create made more active pods than were wanted since the owner was last at rest
-      over_deletions        a delete left fewer than the fewest wanted in the last 2 D, less those lost to others
+      over_deletions        a delete left fewer than the fewest wanted since the owner version that its turn's claim
+                            had read, less those lost to others
       overlaps              two locks on a key, or a step of an earlier holder or epoch accepted
       lost_keys             a change no claim had read, or an unlock that did not give the key back
       stuck_keys            not as it should be 30 s after the faults stopped
+      stalled_owners        with --only: left alone for 10 s and a lease while faults lasted, and not as it asked to be,
+                            but for the names that were refused
       duplicate_daemon_pods a create made a second pod of a DaemonSet on a node (a third while it surges)
       nodes_down_by_us      a delete left more nodes of a DaemonSet down through our deletes than maxUnavailable
       duplicate_names, unannounced_writes, unguarded_deletes, statuses_backwards, early_opens, watermarks_backwards
@@ -135,15 +139,17 @@ def chaos(
       evidence_gaps         what the recorders missed
       opportunities         kills_with_write_in_flight, already_exists, late_commits (after the sender's death),
                             stale_nonce_refusals, reissued_writes, live_lists, epochs, creates, deletes, rests,
-                            rollouts, rolling_deletes, most_nodes_down, daemon_already_exists, node_moves, ...
+                            rollouts, rolling_deletes, most_nodes_down, daemon_already_exists, node_moves,
+                            progress_checks, progress_checks_refused (owners with a name that is refused), ...
       by_kind               queue -> {creates, deletes, already_exists, claims, rests, changes_followed}
       too_few               opportunity -> {had, needed}
       faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, second_fleets, total,
-                            asked, missed (no victim), api (requests befallen, by action)
+                            asked, missed (no victim), api (requests befallen, by action); with --only: struck (how
+                            often it really struck), idle (how many of them never did)
       recovery              worker_kill_to_claim_ms, supervisor_kill_to_claim_ms, change_to_claim_ms
                             {count, p50, p99, max}; settle_s: from the last fault until all was at rest
       answers, load         what the API answered to the workers; what the load did
-      not_judged            what is not judged beside a second fleet
+      not_judged            what is not judged beside a second fleet, with shards, or with several Redis servers
       seed, duration_s, settings, state_dir
     """
     quiet = output == "json"
