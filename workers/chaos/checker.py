@@ -127,6 +127,7 @@ def check(evidence: Evidence) -> Findings:
             "already_exists": writes.answers["create 409"],
             "late_commits": writes.late,
             "stale_nonce_refusals": len(fences.refused),
+            "leases_ended": sum(hold.by == "reclaim" for hold in fences.holds),
             "reissued_writes": writes.reissued,
             "unproved_writes": writes.unproved,
             "live_lists": fences.live_lists,
