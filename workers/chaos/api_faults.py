@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 WORKERS, INGESTORS = "(worker)", "(ingestor)"
-PHASES = ("usual", "slow", "lossy", "broken", "throttled", "stalled")
+PHASES = ("usual", "slow", "lossy", "broken", "throttled", "stalled", "refusing")
 
 
 def faults_of(phase: str, request_timeout_s: float) -> list[dict[str, Any]]:
@@ -47,6 +47,8 @@ def faults_of(phase: str, request_timeout_s: float) -> list[dict[str, Any]]:
         {"action": "fail500BeforeCommit", "rate": rates["500"], **pods},
         {"action": "fail500AfterCommit", "rate": rates["500 after"], **pods},
     ]
+    if phase == "refusing":
+        found += refused_names()
     if phase == "stalled":
         stall = {"action": "stallWatch", "durationS": 1.5, "verbs": ["watch"], "userAgent": INGESTORS}
         found.append({**stall, "resources": ["pods"]})

@@ -138,9 +138,9 @@ def chaos(
       crashes               a supervisor, ingestor or Redis that ended without being killed
       evidence_gaps         what the recorders missed
       opportunities         kills_with_write_in_flight, already_exists, late_commits (after the sender's death),
-                            stale_nonce_refusals, leases_ended, reissued_writes, live_lists, epochs, creates, deletes, rests,
-                            rollouts, rolling_deletes, most_nodes_down, daemon_already_exists, node_moves,
-                            progress_checks, progress_checks_refused (owners with a name that is refused), ...
+                            stale_nonce_refusals, leases_ended, reissued_writes, live_lists, epochs, creates,
+                            deletes, rests, rollouts, rolling_deletes, most_nodes_down, daemon_already_exists,
+                            node_moves, progress_checks, progress_checks_refused (of owners with a refused name), ...
       by_kind               queue -> {creates, deletes, already_exists, claims, rests, changes_followed}
       too_few               opportunity -> {had, needed}
       faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, second_fleets, total,
