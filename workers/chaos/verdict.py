@@ -111,7 +111,6 @@ def least(run: Run) -> dict[str, int]:
         "creates": max(20, kills),
         "deletes": max(20, kills),
         "kills_with_write_in_flight": max(1, kills // 4),
-        "already_exists": max(1, kills // 20),
         "late_commits": max(1, kills // 20),
         "reissued_writes": max(1, kills // 10),
         "rests": max(10, kills // 5),
