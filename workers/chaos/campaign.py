@@ -7,47 +7,36 @@ import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from redis.exceptions import RedisError
 
-from broker import redis_binary
 from broker.redis_binary import NoRedisBinary
 from cluster import config
 from workers.chaos.api_faults import PHASES, ApiFaults
-from workers.chaos.episodes import EPISODES, Episode, Needs, planned
 from workers.chaos.evidence import Blow, Facts
 from workers.chaos.faults import Faults
 from workers.chaos.journal import Journal
 from workers.chaos.live import Live
 from workers.chaos.load import Load
-from workers.chaos.monitor import END, Clock, MonitorRecorder, NoRecorder
-from workers.chaos.network import Network
+from workers.chaos.monitor import END, MonitorRecorder, NoRecorder
+from workers.chaos.options import SETTLE_LIMIT_S, Options
 from workers.chaos.prey import Prey
 from workers.chaos.redis_pair import PairFailed
 from workers.chaos.redis_program import (
-    ClockFile,
     NoClock,
-    find_library,
-    path_with,
-    program_with_clock,
-    program_with_log,
 )
 from workers.chaos.rig import Rig, RigFailed
 from workers.chaos.roster import Roster
-from workers.chaos.saved import JOURNAL, MONITOR, SCHEDULE, write_notes
-from workers.chaos.schedule import Timing, schedule
+from workers.chaos.saved import JOURNAL, SCHEDULE, write_notes
 from workers.chaos.second_fleet import SecondFleet
+from workers.chaos.stage import Stage
 from workers.chaos.strikes import Strikes
-from workers.chaos.two_hosts import TwoHosts
 from workers.chaos.verdict import Run
-from workers.settings import Settings
 
-SETTLE_LIMIT_S = 30.0
 QUIET_S = 2.5
 """How long nothing may change at the end, before it is taken for the end."""
 QUIET_BEFORE_S = 0.3
@@ -58,69 +47,10 @@ SECOND_AFTER, SECOND_SHARE = 0.35, 0.25
 """When the second fleet comes and for how long it stays, as shares of the duration."""
 SECOND_LEAST_S, SECOND_S = 5.0, 10.0
 """It stays so long at least, and at most; about two it needs to begin."""
-PROGRAMS = "bin"
 PROGRESS_LIMIT_S = 10.0
 """Beside a lease: so long an owner may wait for what it asked for while faults last."""
 OVERTIME = 1.2
 """A busy machine may take so much longer than asked for, before faults are left out."""
-
-SHORTER = Settings(lease_ms=3_000, renew_every_ms=900, request_timeout_ms=1_500)
-"""The settings of a campaign: with D = 7 s instead of 14, five losses of Redis leave time for everything else."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to run. ``settings``: of the fleet. ``second_fleet``: have another run beside it for a while.
-
-    ``only``: one sort of ``EPISODES`` instead of the mixture of kills. ``shards``: into how many the fleet is divided.
-    """
-
-    seed: int
-    duration_s: float
-    faults: int
-    nodes: int
-    workers: int
-    ingestors: int
-    root: Path
-    settings: Settings = SHORTER
-    second_fleet: bool = False
-    only: str = ""
-    shards: int = 1
-
-    @property
-    def api_alone(self) -> bool:
-        """Whether there is no one Redis, or no one fleet in it, that could be watched."""
-        return self.shards > 1 or (self.episode is not None and self.episode.needs in (Needs.PAIR, Needs.SENTINELS))
-
-    @property
-    def episode(self) -> Episode | None:
-        """The sort of fault that is played alone, if one is."""
-        return EPISODES[self.only] if self.only else None
-
-    @property
-    def timing(self) -> Timing:
-        return Timing(self.settings.drain_ms / 1000, self.settings.lease_ms / 1000)
-
-    def environment(self) -> dict[str, str]:
-        """The settings that differ from the defaults, for the processes."""
-        usual = Settings().to_env()
-        return {name: value for name, value in self.settings.to_env().items() if value != usual.get(name)}
-
-    def told_settings(self) -> dict[str, Any]:
-        """For the verdict."""
-        settings = self.settings
-        return {
-            "lease_ms": settings.lease_ms,
-            "renew_every_ms": settings.renew_every_ms,
-            "request_timeout_ms": settings.request_timeout_ms,
-            "drain_ms": settings.drain_ms,
-            "settle_limit_s": SETTLE_LIMIT_S,
-            "nodes": self.nodes,
-            "workers": self.workers,
-            "supervisors": (2 if self.workers > 1 else 1) * self.shards,
-            "shards": self.shards,
-            "ingestors": self.ingestors,
-        }
 
 
 class CampaignFailed(Exception):
@@ -132,75 +62,37 @@ class Campaign:
 
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self._options, self._say = options, say
-        if options.only:
-            self.plan = planned(options.only, options.seed, options.faults, options.duration_s, options.timing)
-        else:
-            self.plan = schedule(options.seed, options.faults, options.duration_s, options.timing)
+        self.plan = options.plan()
         self._began_s = time.monotonic()
-        self._clock: tuple[ClockFile, Clock] | None = None
 
     async def run(self) -> None:
         """Carry it out; the evidence is in ``options.root`` then. Raises CampaignFailed."""
-        options, root = self._options, self._options.root
-        episode = options.episode
-        network = Network(root, options.seed) if episode and episode.needs is Needs.NETWORK else None
+        options = self._options
         try:
-            environment = options.environment() | self._redis_program()
+            stage = Stage(options)
         except (NoClock, NoRedisBinary) as error:
             raise CampaignFailed(str(error)) from None
-        rig = self._rig(environment, network)
-        (root / SCHEDULE).write_text(json.dumps([each._asdict() for each in self.plan], indent=1) + "\n")
+        (options.root / SCHEDULE).write_text(json.dumps([each._asdict() for each in self.plan], indent=1) + "\n")
         try:
-            await rig.start()
+            await stage.rig.start()
             self._tell(f"up: {options.workers} workers of two supervisors, {options.ingestors} ingestors")
-            await self._shake(rig, network)
+            await self._shake(stage)
         except (RigFailed, PairFailed) as error:
             raise CampaignFailed(str(error)) from None
         finally:
-            await rig.stop()
+            await stage.rig.stop()
 
-    def _rig(self, environment: Mapping[str, str], network: Network | None) -> Rig:
-        options, root = self._options, self._options.root
-        needs = options.episode.needs if options.episode else None
-        if needs in (Needs.PAIR, Needs.SENTINELS):
-            sentinels = needs is Needs.SENTINELS
-            return TwoHosts(
-                root, nodes=options.nodes, workers=options.workers, settings=environment, sentinels=sentinels
-            )
-        return Rig(
-            root,
-            nodes=options.nodes,
-            workers=options.workers,
-            ingestors=options.ingestors,
-            settings=environment,
-            network=network,
-            shards=options.shards,
-        )
-
-    def _redis_program(self) -> dict[str, str]:
-        """The environment in which `oarlock up` finds a Redis that can be done what is planned. Raises NoClock."""
-        episode, folder = self._options.episode, self._options.root / PROGRAMS
-        match episode.needs if episode else None:
-            case Needs.CLOCK:
-                self._clock = ClockFile(self._options.root / "clock"), Clock()
-                program_with_clock(folder, redis_binary.find(), self._clock[0], find_library())
-            case Needs.LOG:
-                program_with_log(folder, redis_binary.find())
-            case _:
-                return {}
-        return {"PATH": path_with(folder)}
-
-    async def _shake(self, rig: Rig, network: Network | None) -> None:
-        options, root, episode = self._options, self._options.root, self._options.episode
+    async def _shake(self, stage: Stage) -> None:
+        options, root, episode, rig = self._options, self._options.root, self._options.episode, stage.rig
         live = Live()
-        monitor = self._recorder(rig)
+        monitor = stage.recorder()
         journal = Journal(rig.api_url, root / JOURNAL, live.take)
         roster = Roster(rig)
         prey = Prey(rig.redis_url, Random(f"prey {options.seed}"))
         faults = Faults(rig, prey, options.seed)
         api_faults = self._api_faults(rig.api_url)
         load = Load(config.load(rig.state.kubeconfig), live, options.seed, episode.pace if episode else 1.0)
-        strikes = Strikes(rig, prey, faults, api_faults, options.seed, network, self._clock, root / PROGRAMS)
+        strikes = Strikes(stage, prey, faults, api_faults, options.seed)
         carried_out = strikes if episode else faults
         second = SecondFleet(root, rig.state.kubeconfig, options.settings) if options.second_fleet else None
         await _quiet(prey)
@@ -245,12 +137,6 @@ class Campaign:
         if second is not None and second.from_s:
             facts = second.told(facts)
         write_notes(root, run, facts, faults.blows, journal.from_rv, journal.gaps, roster.ends)
-
-    def _recorder(self, rig: Rig) -> MonitorRecorder | NoRecorder:
-        path = self._options.root / MONITOR
-        if self._options.api_alone:
-            return NoRecorder(path)
-        return MonitorRecorder(rig.redis_url, path, self._clock[1] if self._clock else None)
 
     def _api_faults(self, url: str) -> ApiFaults:
         options = self._options

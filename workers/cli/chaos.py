@@ -13,9 +13,10 @@ from pathlib import Path
 
 import click
 
-from workers.chaos.campaign import SHORTER, Campaign, CampaignFailed, Options
+from workers.chaos.campaign import Campaign, CampaignFailed
 from workers.chaos.checker import Evidence, check
 from workers.chaos.episodes import EPISODES, fitting
+from workers.chaos.options import SHORTER, Options
 from workers.chaos.saved import VERDICT, NoEvidence, read_saved
 from workers.chaos.schedule import WARM_UP_S, Timing
 from workers.chaos.timeline import clock, timeline
