@@ -121,7 +121,7 @@ class Rig:
             elif role == "worker":
                 found += self._workers_in(self._second_dir, 1)
         first_pid, second_pid = (process.pid if process else 0 for process in (self._up, second))
-        return [each for each in found if descends_from(each.pid, second_pid if each.fleet else first_pid)]
+        return [each for each in found if _belongs(each.pid, second_pid if each.fleet else first_pid)]
 
     def _workers_in(self, folder: Path, fleet: int) -> list[Target]:
         """Those that a supervisor lists; the list may be its predecessor's, and a pid another's by now."""
@@ -190,6 +190,11 @@ class Rig:
                 await process.wait()
         if self._network is not None:
             await self._network.stop()
+
+
+def _belongs(pid: int, root: int) -> bool:
+    """Whether it runs in that process's tree, or is its root."""
+    return (pid == root and _parent(pid) != 0) or descends_from(pid, root)
 
 
 def descends_from(pid: int, ancestor: int) -> bool:

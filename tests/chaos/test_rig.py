@@ -1,0 +1,45 @@
+"""Whom the campaign may hit: processes of its own two hosts, the supervisors with their workers, and nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from workers.chaos.rig import Rig, descends_from
+
+PARENT = """import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stdout=subprocess.DEVNULL)
+print(child.pid, flush=True)
+time.sleep(60)"""
+
+
+def test_the_second_host_is_a_supervisor_and_its_living_workers(tmp_path: Path) -> None:
+    async def play() -> None:
+        rig = Rig(tmp_path, nodes=1, workers=2, ingestors=1, settings={})
+        tree = await asyncio.create_subprocess_exec(sys.executable, "-c", PARENT, stdout=asyncio.subprocess.PIPE)
+        assert tree.stdout is not None
+        worker = int(await tree.stdout.readline())
+        try:
+            rig._second = tree
+            (tmp_path / "second").mkdir()
+            listed = [
+                {"role": "supervisor", "pid": tree.pid, "name": "s"},
+                {"role": "worker", "pid": worker, "name": "w"},
+                {"role": "worker", "pid": 1, "name": "of a list that is old"},
+            ]
+            (tmp_path / "second" / "workers.json").write_text(json.dumps(listed))
+            assert [(each.pid, each.fleet) for each in rig.targets("supervisor")] == [(tree.pid, 1)]
+            assert [(each.pid, each.name) for each in rig.targets("worker")] == [(worker, "w")]
+            assert descends_from(worker, tree.pid)
+            assert not descends_from(tree.pid, worker)
+        finally:
+            os.kill(worker, signal.SIGKILL)
+            tree.kill()
+            await tree.wait()
+        assert rig.targets("supervisor") == []
+
+    asyncio.run(play())
