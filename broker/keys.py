@@ -44,7 +44,12 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("<queue>:parked", "zset", "epoch", "key that crashes its workers -> ms when it is tried again"),
     KeySpec("<queue>:locks", "hash", "epoch", "key -> holder, nonce, since when"),
     KeySpec("<queue>:failures", "hash", "until a good turn", "key -> failed turns in a row"),
-    KeySpec("<queue>:crashes", "hash", "until a finish", "key -> workers it killed in a row"),
+    KeySpec(
+        "<queue>:crashes",
+        "hash",
+        "until a finish",
+        "key -> workers it killed in a row; 0: suspect, its lease ended once",
+    ),
     KeySpec("<queue>:bucket", "hash", "epoch", "the shared rate limit of retries: tokens, at_ms"),
     KeySpec(
         "<queue>:expect:<key>",
@@ -56,12 +61,18 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms of its last announcement of writes"),
     KeySpec("leases", "zset", "epoch", "queue:key -> ms when the lock ends unless renewed"),
     KeySpec("holders", "hash", "until released", "worker -> its supervisor, since when; only these may claim"),
+    KeySpec(
+        "seen", "zset", "until released", "worker -> ms of its last renewal: one silent for a minute is struck off"
+    ),
     KeySpec("holder:<holder>", "set", "until released", "queue:key of every lock the worker has"),
     KeySpec("waiters", "zset", "1.5 s, renewed", "idle worker -> ms until which it waits"),
     KeySpec("wake", "list", "epoch", "a token for each waiter that may go"),
     KeySpec("timer", "list", "epoch", "a token when a delayed key is due before the others"),
     KeySpec("tick", "string", "epoch", "ms of the last renewal call: shows a clock that jumps"),
     KeySpec("no_reclaim_until", "string", "epoch", "ms until which no lease is ended, after such a jump"),
+    KeySpec(
+        "capping", "hash", "until walked", "set -> ms down to which it was rid of times that a jump left too far away"
+    ),
     KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
     KeySpec("watermark_at", "hash", "epoch", "resource -> ms when that was last confirmed"),
     KeySpec(

@@ -6,14 +6,18 @@ handle of an earlier epoch is refused as it would be there. Time is the store's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 from broker import memory_cache, memory_claim, memory_finish
 from broker.memory_claim import Limits
 from broker.memory_state import (
+    CAP_PAGE,
     CLOCK_JUMP_MS,
     PARKED_MAX_MS,
     RECORD_TTL_MS,
+    SILENT_MS,
+    WAITER_MS,
     EpochState,
     ExpectHash,
     split,
@@ -97,7 +101,7 @@ class MemoryBroker:
 
     def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
         state, now = self._enter("register")
-        state.holders[holder] = (supervisor, now)
+        state.holders[holder], state.seen[holder] = (supervisor, now), now
         state.registered.update(queues)
 
     def claim(
@@ -148,8 +152,7 @@ class MemoryBroker:
 
     def release(self, holder: str, *, blamed: str = "") -> list[str]:
         state, now = self._enter("release")
-        state.holders.pop(holder, None)
-        state.waiters.pop(holder, None)
+        state.strike_off(holder)
         added, tasks = 0, sorted(state.held.get(holder, ()))
         for task in tasks:
             queue, key = split(task)
@@ -168,12 +171,22 @@ class MemoryBroker:
         if not 0 <= now - tick <= CLOCK_JUMP_MS or now < state.no_reclaim_until:
             return []
         ended = sorted((end, task) for task, end in state.leases.items() if end <= now)
-        tasks = [task for _, task in ended[:limit]]
+        tasks, added = [task for _, task in ended[:limit]], 0
+        silent = sorted((at, holder) for holder, at in state.seen.items() if at <= now - SILENT_MS)[:limit]
         for task in tasks:
             queue, key = split(task)
-            state.unlock(queue, key, state.queue(queue).locks[key].holder)
-            state.append(queue, key)
-        state.wake(len(tasks), now)
+            q = state.queue(queue)
+            state.unlock(queue, key, q.locks[key].holder)
+            if key in q.crashes:
+                added += state.requeue_crashed(queue, key, now)
+            else:
+                q.crashes[key] = 0
+                state.append(queue, key)
+                added += 1
+        for _, holder in silent:
+            if holder not in state.held:
+                state.strike_off(holder)
+        state.wake(added, now)
         return tasks
 
     def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]:
@@ -182,15 +195,16 @@ class MemoryBroker:
         tick = now if state.tick is None else state.tick
         if not 0 <= now - tick <= CLOCK_JUMP_MS:
             state.no_reclaim_until = now + lease_ms
-            _cap(state.leases, now + lease_ms)
-            for queue in state.registered:
-                _cap(state.queue(queue).delayed, now)
-                _cap(state.queue(queue).parked, now + PARKED_MAX_MS)
+            state.capping = dict.fromkeys(_timed(state, now, lease_ms), math.inf)
             state.hurry()
+        for name, (entries, latest) in _timed(state, now, lease_ms).items():
+            if name in state.capping and _cap_page(state, name, entries, latest):
+                state.hurry()
         state.tick = now
         for holder in holders:
-            for task in state.held.get(holder, ()) if holder in state.holders else ():
-                state.leases[task] = now + lease_ms
+            if holder in state.holders:
+                state.seen[holder] = now
+                state.leases |= dict.fromkeys(state.held.get(holder, ()), now + lease_ms)
         if any(state.queue(queue).stream for queue in state.registered):
             state.wake(1, now)
         return [holder for holder in holders if holder not in state.holders]
@@ -262,11 +276,6 @@ class MemoryBroker:
         return self.store.state.watermark.get(resource) if self.store.epoch == self.epoch else None
 
 
-def _cap(entries: dict[str, int], at: int) -> None:
-    for name, when in entries.items():
-        entries[name] = min(when, at)
-
-
 def _pending(entry: Entry, known: str, now: int) -> str:
     """The text of an announced write. ``known``: what its entry says so far."""
     since_ms, tries = now, 1
@@ -275,3 +284,29 @@ def _pending(entry: Entry, known: str, now: int) -> str:
         since_ms, tries = before.since_ms or now, before.tries + 1
     text = f"pending since_ms={since_ms} sent_ms={now} tries={tries}"
     return f"{text} {entry.detail}" if entry.detail else text
+
+
+def _timed(state: EpochState, now: int, lease_ms: int) -> dict[str, tuple[dict[str, int], int]]:
+    """What waits for a time, and how far away that may be at most."""
+    found = {
+        "leases": (state.leases, now + lease_ms),
+        "seen": (state.seen, now),
+        "waiters": (state.waiters, now + WAITER_MS),
+    }
+    for queue in state.registered:
+        found[f"{queue}:delayed"] = state.queue(queue).delayed, now
+        found[f"{queue}:parked"] = state.queue(queue).parked, now + PARKED_MAX_MS
+    return found
+
+
+def _cap_page(state: EpochState, name: str, entries: dict[str, int], latest: int) -> bool:
+    """Bring a page of the latest times down to what they may be at most. Returns whether there were any."""
+    above = sorted(((at, each) for each, at in entries.items() if latest < at <= state.capping[name]), reverse=True)
+    page = above[:CAP_PAGE]
+    for _, each in page:
+        entries[each] = latest
+    if len(page) < CAP_PAGE:
+        del state.capping[name]
+    else:
+        state.capping[name] = page[-1][0]
+    return bool(page)

@@ -14,6 +14,8 @@ RECORD_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000
 PARKED_MAX_MS = 300_000
 CLOCK_JUMP_MS = 3_000
+SILENT_MS = 60_000
+CAP_PAGE = 2_000
 WAITER_MS = 1_500
 
 
@@ -145,11 +147,14 @@ class EpochState:
     leases: dict[str, int] = field(default_factory=dict)
     holders: dict[str, tuple[str, int]] = field(default_factory=dict)
     held: dict[str, set[str]] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
     waiters: dict[str, int] = field(default_factory=dict)
     wake_tokens: int = 0
     timer_tokens: int = 0
     tick: int | None = None
     no_reclaim_until: int = 0
+    capping: dict[str, float] = field(default_factory=dict)
+    """Set -> time down to which it was walked since the clock jumped."""
     watermark: dict[str, str] = field(default_factory=dict)
     watermark_at: dict[str, int] = field(default_factory=dict)
     unread: dict[str, set[tuple[int, str, str]]] = field(default_factory=dict)
@@ -217,6 +222,10 @@ class EpochState:
         tasks.discard(task)
         if not tasks:
             self.held.pop(holder, None)
+
+    def strike_off(self, holder: str) -> None:
+        for of in (self.holders, self.waiters, self.seen):
+            of.pop(holder, None)
 
     def keep_record(self, queue: str, key: str, delay_ms: int, now: int) -> None:
         record = self.queue(queue).record(key, now)

@@ -1,6 +1,6 @@
 -- release: a holder is dead or done; every key it held goes back to its stream. The records stay.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED holders holder:name waiters wake leases queues queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key timer
+-- DERIVED holders seen holder:name waiters wake leases queues queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key timer
 -- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death
 -- Returns: {"OK", task, ...} the tasks given back | {"STALE"}
 -- Invariant: every unlock without a finish queues or parks its key. Afterwards the holder can claim nothing.
@@ -9,8 +9,7 @@ local holder, blamed, now, added, reply = ARGV[1], ARGV[2], now_ms(), 0, {'OK'}
 local tasks = redis.call('SMEMBERS', base .. 'holder:' .. holder)
 table.sort(tasks)
 for _, task in ipairs(tasks) do check((split(task))) end
-redis.call('HDEL', base .. 'holders', holder)
-redis.call('ZREM', base .. 'waiters', holder)
+strike_off(holder)
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   unlock(queue, {key}, holder)
@@ -21,9 +20,6 @@ for _, task in ipairs(tasks) do
     added = added + 1
   end
   reply[#reply + 1] = task
-end
-for _, queue in ipairs(redis.call('SMEMBERS', base .. 'queues')) do
-  redis.pcall('XGROUP', 'DELCONSUMER', base .. queue .. ':stream', 'workers', holder) -- claim acknowledges at once: nothing is pending
 end
 wake(math.max(added, 1), now) -- one more: the dead holder may have swallowed a token
 return reply

@@ -87,7 +87,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
         case "<queue>:expect:<key>":
             state.setdefault("records", {}).setdefault(words[0], {})[words[1]] = _pairs(value)
             state.setdefault("record_ttl", {}).setdefault(words[0], {})[words[1]] = ttl
-        case "leases" | "waiters":
+        case "leases" | "waiters" | "seen":
             state[pattern] = _times(value)
         case "holder:<holder>":
             state.setdefault("held", {})[words[0]] = sorted(task.decode() for task in value)
@@ -95,7 +95,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state[pattern] = len(value)
         case "queues" | "abandoned":
             state[pattern] = sorted(each.decode() for each in value)
-        case "holders" | "watermark" | "watermark_at" | "generation":
+        case "holders" | "watermark" | "watermark_at" | "generation" | "capping":
             state[pattern] = _pairs(value)
         case "cache:<resource>:<generation>":
             state.setdefault("objects", {})["/".join(words)] = _pairs(value)
@@ -128,6 +128,8 @@ def of_memory(store: MemoryStore) -> State:
         "queues": sorted(s.registered),
         "leases": dict(s.leases),
         "waiters": dict(s.waiters),
+        "seen": dict(s.seen),
+        "capping": {name: str(at) for name, at in s.capping.items()},
         "holders": {holder: f"supervisor={supervisor} since_ms={at}" for holder, (supervisor, at) in s.holders.items()},
         "held": {holder: sorted(tasks) for holder, tasks in s.held.items()},
         "wake": s.wake_tokens,

@@ -80,7 +80,7 @@ def test_what_ends_and_renews_works_when_memory_is_full(full: RedisCase) -> None
     full.worker.renew([], lease_ms=LEASE_MS)
     pass_time(full, 2_500)
     assert full.worker.reclaim() == [f"{QUEUE}:ns/later"]
-    assert state_of(full, "ns/later") == "queued"
+    assert state_of(full, "ns/later") == "parked", "alone, and for the second time"
     full.worker.forget(QUEUE, "ns/a")
     assert full.ingestor.look("replicasets", ids=["ns/a"])[1] != []
 

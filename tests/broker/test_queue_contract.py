@@ -12,6 +12,7 @@ from broker_cases import (
     QUEUE,
     SPECS,
     Case,
+    RedisCase,
     claim,
     claim_one,
     claim_reply,
@@ -22,6 +23,7 @@ from broker_cases import (
     state_of,
 )
 
+from broker import keys
 from broker.values import Batch, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
 
 OTHER = "daemonset"
@@ -502,6 +504,118 @@ def test_reclaim_ends_leases_nobody_renewed(queue_case: Case) -> None:
     assert finish(case, second) == 0
 
 
+def expire(case: Case, holder: str) -> list[str]:
+    """A worker claims and is never heard of again, nor who could say why. Returns its keys."""
+    case.worker.renew([], lease_ms=LEASE_MS)
+    case.worker.register(holder, "s", [QUEUE])
+    held = names(case, holder=holder)
+    for _ in range(2):
+        case.advance(LEASE_MS // 2)
+        case.worker.renew([], lease_ms=LEASE_MS)
+    assert sorted(case.worker.reclaim()) == sorted(f"{QUEUE}:{key}" for key in held)
+    return held
+
+
+def test_keys_whose_lease_ended_are_suspect_and_claimed_alone_until_a_turn_of_theirs_ends(queue_case: Case) -> None:
+    """The death of a host blames none of its keys; each that comes to an end is like any other again."""
+    case = opened(queue_case, holders=("w2",))
+    case.worker.add(QUEUE, ["ns/a", "ns/b"])
+    assert expire(case, "w1") == ["ns/a", "ns/b"]
+    assert case.state()["crashes"] == {QUEUE: {"ns/a": 0, "ns/b": 0}}
+    for key in ("ns/a", "ns/b"):
+        one = claim_one(case, "w2")
+        assert (one.key, one.crashes) == (key, 0)
+        assert names(case, holder="w2") == (["ns/b"] if key == "ns/a" else []), "alone in its batch"
+        case.worker.release("w2")
+        case.worker.register("w2", "s", [QUEUE])
+        finish(case, claim_one(case, "w2"))
+    assert "crashes" not in case.state()
+
+
+def test_a_key_that_takes_whole_containers_down_is_parked_and_its_neighbours_are_not(queue_case: Case) -> None:
+    case = opened(queue_case, holders=("w2",))
+    case.worker.add(QUEUE, ["ns/bad", "ns/ok"])
+    assert expire(case, "w1-1") == ["ns/bad", "ns/ok"]
+    seen = []
+    for nth in range(2, 5):
+        held = expire(case, f"w1-{nth}")
+        assert held == ["ns/bad"], "alone"
+        if nth == 2:
+            finish(case, claim_one(case, "w2"))  # the other one is innocent
+            assert state_of(case, "ns/bad") == "queued", "the first crash is tried again at once"
+        else:
+            assert state_of(case, "ns/bad") == "parked"
+            pause_ms = case.worker.due()[1]
+            assert pause_ms is not None
+            seen.append(pause_ms)
+            case.advance(pause_ms)
+            case.worker.due()
+        assert case.state()["crashes"] == {QUEUE: {"ns/bad": nth - 1}}
+    assert seen == [1_000, 2_000]
+
+
+def test_a_suspect_that_is_released_without_blame_stays_suspect(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, ["ns/a"])
+    expire(case, "w1")
+    case.worker.register("w2", "s", [QUEUE])
+    claim_one(case, "w2")
+    case.worker.release("w2")
+    assert case.state()["crashes"] == {QUEUE: {"ns/a": 0}}
+
+
+def test_holders_that_nobody_renews_are_struck_off(queue_case: Case) -> None:
+    """Their host is dead: nobody is left who could release them. Afterwards they may claim nothing."""
+    case = opened(queue_case, holders=("dead", "idle", "living"))
+    case.worker.add(QUEUE, ["ns/a"])
+    assert names(case, holder="dead") == ["ns/a"]
+    claim_reply(case, "idle")
+    for second in range(60):
+        assert sorted(case.state()["holders"]) == ["dead", "idle", "living"], second
+        case.advance(1_000)
+        case.worker.renew(["living"], lease_ms=LEASE_MS)
+        case.worker.reclaim()
+    state = case.state()
+    assert (list(state["holders"]), list(state["seen"])) == (["living"], ["living"])
+    assert claim_reply(case, "dead") is Idle.UNKNOWN
+    assert case.worker.renew(["idle", "living"], lease_ms=LEASE_MS) == ["idle"]
+    assert names(case, holder="living") == ["ns/a"]
+
+
+def test_the_stream_keeps_no_consumer_of_a_dead_host(real: RedisCase) -> None:
+    case = opened(real, holders=("dead",))
+    case.worker.add(QUEUE, ["ns/a"])
+    expire(case, "dead-too")
+    claim(case, "dead")
+
+    def consumers() -> list[str]:
+        found = real.admin.xinfo_consumers(keys.Keys(real.epoch).stream(QUEUE), "workers")
+        return sorted(each["name"].decode() for each in found)  # type: ignore[union-attr]
+
+    assert consumers() == ["dead", "dead-too"]
+    for _ in range(62):
+        case.advance(1_000)
+        case.worker.renew([], lease_ms=LEASE_MS)
+        case.worker.reclaim()
+    assert consumers() == []
+
+
+def test_a_jump_of_the_clock_strikes_nobody_off(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.renew(["w1"], lease_ms=LEASE_MS)
+    case.jump(3_600_000)
+    for _ in range(10):
+        case.worker.reclaim()
+        case.worker.renew(["w1"], lease_ms=LEASE_MS)
+        case.advance(1_000)
+    case.jump(-3_600_000)
+    for _ in range(10):
+        case.worker.reclaim()
+        case.worker.renew(["w1"], lease_ms=LEASE_MS)
+        case.advance(1_000)
+    assert list(case.state()["holders"]) == ["w1"]
+
+
 def test_reclaim_takes_the_oldest_first_and_so_many(queue_case: Case) -> None:
     case = opened(queue_case)
     case.worker.add(QUEUE, ["ns/b", "ns/a", "ns/c"])
@@ -594,6 +708,29 @@ def test_a_parked_key_waits_no_longer_than_it_may_after_the_clock_went_back(queu
     case.jump(-3_600_000)
     case.worker.renew([], lease_ms=LEASE_MS)
     assert case.worker.due() == (0, 300_000)
+
+
+def test_after_a_jump_every_delayed_key_comes_a_page_a_renewal(queue_case: Case) -> None:
+    """None waits out the hour because others stand before it; what was entered since by the right clock keeps its time."""
+    delayed = 4_500
+    case = opened(queue_case)
+    case.worker.renew([], lease_ms=LEASE_MS)
+    case.jump(3_600_000)
+    case.worker.renew([], lease_ms=LEASE_MS)
+    for n in range(delayed):
+        case.worker.add_after(QUEUE, f"ns/{n}", 600_000 + n // 2)
+    case.jump(-3_600_000)
+    due = []
+    for round_ in range(4):
+        case.worker.renew([], lease_ms=LEASE_MS)
+        if round_ == 0:
+            case.worker.add_after(QUEUE, "ns/new", 7_200_000)
+        moved, _ = case.worker.due(delayed)
+        due.append(moved)
+        case.advance(1_000)
+    assert due == [2_000, 2_000, 500, 0]
+    assert "capping" not in case.state()
+    assert list(case.state()["delayed"][QUEUE]) == ["ns/new"]
 
 
 def test_regular_renewals_are_no_jump(queue_case: Case) -> None:

@@ -17,6 +17,18 @@ end
 local function holder_of(lock) return string.match(lock, 'holder=(%S+)') end
 local function nonce_of(lock) return string.match(lock, 'nonce=(%S+)') end
 
+-- A holder is gone for good: it may claim no more, and nothing is kept of it. What it holds is the caller's to give back.
+local function strike_off(holder)
+  local queues = redis.call('SMEMBERS', base .. 'queues')
+  redis.call('ZCARD', base .. 'seen')
+  redis.call('HDEL', base .. 'holders', holder)
+  redis.call('ZREM', base .. 'waiters', holder)
+  redis.call('ZREM', base .. 'seen', holder)
+  for _, queue in ipairs(queues) do
+    redis.pcall('XGROUP', 'DELCONSUMER', base .. queue .. ':stream', 'workers', holder) -- claim acknowledges at once: nothing is pending
+  end
+end
+
 local RECORD_TTL_MS = 300000
 
 local BACK_OFF_TTL_MS = 1800000
@@ -39,7 +51,7 @@ end
 
 local PARKED_MAX_MS = 300000
 
--- Crashes of a key in a row: the first retries at once, the second after 1 s, then 2 s doubling to 300 s.
+-- Crashes of a key in a row (0: it is only suspect, see reclaim): the first retries at once, the second after 1 s, then 2 s doubling to 300 s.
 local function requeue_crashed(queue, key, now)
   local crashes = redis.call('HINCRBY', base .. queue .. ':crashes', key, 1)
   if crashes == 1 then append(queue, key) return 1 end
