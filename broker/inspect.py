@@ -7,7 +7,7 @@ numbers of one look may be some milliseconds apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
@@ -34,12 +34,16 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class KeyLine:
-    """A key that is not idle. ``state``: queued, running, running+, parked or delayed; ``due_in_ms`` where it waits."""
+    """A key that is not idle. ``state``: queued, running, running+, parked or delayed; ``due_in_ms`` where it waits.
+
+    ``crashes``: workers it killed in a row; 0 where it is only suspect, None where neither is the case.
+    """
 
     queue: str
     key: str
     state: str
     due_in_ms: int | None = None
+    crashes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class RecordView:
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """Everything kept of one key."""
+    """Everything kept of one key. ``suspect``: its lease ended once, and no turn of it has ended since."""
 
     queue: str
     key: str
@@ -84,6 +88,7 @@ class KeyView:
     needs: str
     unsettled_age_ms: int | None
     record: RecordView | None
+    suspect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +141,9 @@ class Inspector:
         A key that is delayed beside another state has a line for each.
         """
         now, k = self._now_ms(), self.keys
-        states, entries, delayed, parked = self._ask(
+        states, crashes, entries, delayed, parked = self._ask(
             ("HGETALL", k.state(queue)),
+            ("HGETALL", k.crashes(queue)),
             ("XRANGE", k.stream(queue), "-", "+"),
             ("ZRANGE", k.delayed(queue), 0, -1, "WITHSCORES"),
             ("ZRANGE", k.parked(queue), 0, -1, "WITHSCORES"),
@@ -149,7 +155,8 @@ class Inspector:
         lines += [KeyLine(queue, entry[1][1].decode(), "queued") for entry in entries]
         for state, waiting in (("parked", parked), ("delayed", delayed)):
             lines += [KeyLine(queue, key.decode(), state, _int(at) - now) for key, at in _pairs(waiting).items()]
-        return lines
+        marked = _texts(crashes)
+        return [replace(line, crashes=int(marked[line.key])) if line.key in marked else line for line in lines]
 
     def locks(self) -> list[LockView]:
         """Every lock, the one that ends first in front."""
@@ -192,6 +199,7 @@ class Inspector:
             needs.decode() if needs else "",
             now - int(unsettled) if unsettled else None,
             RecordView(queue, key, _texts(fields), ttl) if fields else None,
+            crashes == b"0",
         )
 
     def records(self, queue: str) -> Iterator[RecordView]:

@@ -18,7 +18,8 @@ _ELSEWHERE = "Script attempted to"
 
 _DAMAGE = re.compile(
     r"WRONGTYPE|NOGROUP|damaged: |attempt to (?:index|call|compare|perform|concatenate|get length)|bad argument #\d"
-    r"|min or max is not a float|(?:hash )?value is not (?:an integer|a valid float)|increment or decrement would overflow"
+    r"|(?:hash )?value is not (?:an integer|a valid float)|increment or decrement would overflow"
+    r"|min or max is not a float"
     r"|The stream has exhausted the last possible ID|The ID specified in XADD|wrong number of arguments|Number of keys"
 )
 """What a script dies of that meets a value which no script wrote. What it says of its own arguments reads otherwise."""

@@ -4,10 +4,15 @@ A request never raises because of what the server said, or because it said nothi
 `NO_ANSWER` (0), sent and unanswered, so it may still take effect; `NOT_SENT` (-1), certainly never sent.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
+
+from cluster.resources import Resource
+from cluster.shallow import shallow
+
+_T = TypeVar("_T")
 
 NO_ANSWER = 0
 NOT_SENT = -1
@@ -52,7 +57,9 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     resource_version: str = ""
 
 
-class _Object(msgspec.Struct, gc=False):
+class _Object(msgspec.Struct, gc=False, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
 
 
@@ -64,7 +71,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """code: HTTP status, or NO_ANSWER / NOT_SENT; body: as received; retry_after_s: of the header, if any;
     error: why there was no answer (empty when there was one).
 
-    The accessors decode on each call and only what they return; an unreadable body yields the empty value.
+    The accessors decode on each call and only what they return; an unreadable body yields the empty value. What is
+    nested too deeply to be read (`cluster.shallow`) is left out: none raises because of it.
     """
 
     code: int
@@ -82,16 +90,24 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         status = self.status
         if status is not None:
             return status.details.uid if status.details is not None else ""
-        return self._metadata().uid
+        return self._object().metadata.uid
 
     @property
     def resource_version(self) -> str:
         """metadata.resourceVersion of the object in the body; "" if there is none."""
-        return self._metadata().resource_version
+        return self._object().metadata.resource_version
+
+    def shows(self, resource: Resource) -> bool:
+        """Whether the body is an object of this kind, as the server has it."""
+        found = self._object()
+        return (found.kind, found.api_version) == (resource.kind, resource.api_version) and found.metadata.uid != ""
 
     def object(self) -> dict[str, Any]:
         """The whole body as a dict. Raises ValueError if it is not a JSON object."""
-        decoded = orjson.loads(self.body)
+        try:
+            decoded = orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            decoded = orjson.loads(shallow(self.body))  # it may only have been too deep
         if not isinstance(decoded, dict):
             raise ValueError(f"expected a JSON object, got {type(decoded).__name__}")
         return decoded
@@ -102,11 +118,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         # An object's own `status` field is a mapping, a Status's is a word: the type check tells them apart.
         if b'"Status"' not in self.body:
             return None
-        try:
-            status = _status.decode(self.body)
-        except (msgspec.DecodeError, RecursionError):
-            return None  # an object of somebody's may be nested as deep as he likes
-        return status if status.kind == "Status" else None
+        status = _decoded(_status, self.body)
+        return status if status is not None and status.kind == "Status" else None
 
     @property
     def message(self) -> str:
@@ -118,8 +131,29 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
             return self.error
         return f"the server answered {self.code}"
 
-    def _metadata(self) -> _Metadata:
-        try:
-            return _object.decode(self.body).metadata
-        except msgspec.DecodeError:
-            return _Metadata()
+    def _object(self) -> _Object:
+        return _decoded(_object, self.body) or _Object()
+
+
+def _decoded(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T | None:
+    """None where the body is something else. An object of somebody's may be nested as deep as he likes."""
+    try:
+        return decoder.decode(body)
+    except RecursionError:
+        return _decoded(decoder, shallow(body))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def proven(answer: Answer, resource: Resource, *, deleted: bool = False) -> Answer:
+    """The same answer, unless it says 2xx without showing an object of the kind asked for.
+
+    Then somebody else answered (a proxy, a login page, another kind's path), or the answer was mangled: it proves
+    nothing, so the request counts as unanswered. ``deleted``: a DELETE may be answered by a Status, too.
+    """
+    if not answer.ok or answer.shows(resource):
+        return answer
+    status = answer.status
+    if deleted and status is not None and status.status == "Success":
+        return answer
+    return Answer(NO_ANSWER, error=f"answered {answer.code} without a {resource.kind}: {answer.body[:80]!r}")

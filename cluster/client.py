@@ -1,7 +1,8 @@
 """The API as the fleet uses it: reads, writes that are sent at most once, lists and watches.
 
 No method raises because of an HTTP status or a broken connection: what came back is an Answer, and
-`cluster/outcome.py` says what a write came to. Bodies are JSON bytes prepared by the caller.
+`cluster/outcome.py` says what a write came to. A 2xx without an object of the kind asked for proves nothing and comes
+back as NO_ANSWER. Bodies are JSON bytes prepared by the caller.
 """
 
 import time
@@ -11,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from cluster.answer import Answer
+from cluster.answer import Answer, proven
 from cluster.config import ClusterConfig
 from cluster.forbidden import OnForbidden, log_missing
 from cluster.frames import WatchEvent
@@ -22,6 +23,9 @@ from cluster.resources import Resource
 from cluster.throttle import Limiter, Unlimited
 from cluster.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
 from cluster.watch import IDLE_S, watch, watch_batches
+
+_OF_THE_KIND = ("", "status")
+"""What answers with the object itself; other subresources have kinds of their own, such as Scale."""
 
 
 class PatchType(StrEnum):
@@ -82,7 +86,7 @@ class Client:
     async def get(self, resource: Resource, namespace: str, name: str) -> Answer:
         """The object as etcd has it now (no resourceVersion is sent, so never from a lagging cache)."""
         await self._take("GET")
-        return await self.transport.read(resource.item(namespace, name))
+        return proven(await self.transport.read(resource.item(namespace, name)), resource)
 
     def list_pages(
         self,
@@ -120,7 +124,8 @@ class Client:
         """POST an object. Sort the answer with `outcome.of_create`."""
         if resource.namespaced and not namespace:
             raise ValueError(f"a {resource.kind} is created in a namespace")
-        return await self._write("POST", resource.collection(namespace), body, deadline_s=deadline_s, prepaid=prepaid)
+        path = resource.collection(namespace)
+        return proven(await self._write("POST", path, body, deadline_s=deadline_s, prepaid=prepaid), resource)
 
     async def put(
         self,
@@ -135,7 +140,8 @@ class Client:
     ) -> Answer:
         """PUT a whole object, with the resourceVersion it was computed from. See `outcome.of_change`."""
         path = resource.item(namespace, name, subresource)
-        return await self._write("PUT", path, body, deadline_s=deadline_s, prepaid=prepaid)
+        answer = await self._write("PUT", path, body, deadline_s=deadline_s, prepaid=prepaid)
+        return proven(answer, resource) if subresource in _OF_THE_KIND else answer
 
     async def put_status(
         self,
@@ -165,14 +171,9 @@ class Client:
         prepaid: bool = False,
     ) -> Answer:
         """PATCH an object or a subresource. See `outcome.of_change`."""
-        return await self._write(
-            "PATCH",
-            resource.item(namespace, name, subresource),
-            body,
-            patch_type.value,
-            deadline_s=deadline_s,
-            prepaid=prepaid,
-        )
+        path = resource.item(namespace, name, subresource)
+        answer = await self._write("PATCH", path, body, patch_type.value, deadline_s=deadline_s, prepaid=prepaid)
+        return proven(answer, resource) if subresource in _OF_THE_KIND else answer
 
     async def delete(
         self,
@@ -193,7 +194,8 @@ class Client:
         """
         body = delete_options(uid, resource_version, grace_s, propagation)
         path = resource.item(namespace, name)
-        return await self._write("DELETE", path, body, deadline_s=deadline_s, prepaid=prepaid)
+        answer = await self._write("DELETE", path, body, deadline_s=deadline_s, prepaid=prepaid)
+        return proven(answer, resource, deleted=True)
 
     def watch(
         self,

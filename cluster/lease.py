@@ -80,7 +80,10 @@ class LeaseCell:
             path = LEASES.item(self.namespace, self.name)
             answer = await self._transport.write("PUT", path, body, deadline_s=deadline_s)
         if answer.ok:
-            return Swap.WON, held(answer), answer
+            try:
+                return Swap.WON, held(answer), answer
+            except LeaseError:
+                return Swap.UNKNOWN, None, answer
         if answer.status is not None and answer.code in {404, 409}:
             # A 404 to the first write means that the namespace is missing; to a later one, a deleted Lease.
             missing_namespace = answer.code == 404 and before is None
@@ -93,6 +96,8 @@ def held(answer: Answer) -> HeldLease:
     """The Lease in an answer. Raises LeaseError if there is none in it."""
     try:
         lease = answer.object()
+        if lease.get("kind") != LEASES.kind:
+            raise ValueError("another kind")
         spec = lease.get("spec") or {}
         metadata = lease["metadata"]
         return HeldLease(

@@ -13,7 +13,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_
 from tenacity.wait import wait_random_exponential
 
 from cluster.answer import Answer
-from cluster.outcome import delay_s
+from cluster.outcome import THROTTLED_MAX_S, delay_s
 from cluster.resources import Resource
 from cluster.shallow import shallow
 from cluster.throttle import Limiter
@@ -51,6 +51,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class _List(msgspec.Struct):
+    kind: str
     metadata: _Metadata
     items: list[msgspec.Raw] | None = None
 
@@ -108,8 +109,11 @@ async def list_pages(
             raise ListError(resource, answer)
         try:
             decoded = _decoded(answer.body)
-        except msgspec.DecodeError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise ListError(resource, Answer(answer.code, error=f"not a list: {error}")) from error
+        if decoded.kind != f"{resource.kind}List" or not decoded.metadata.resource_version:
+            # Whatever else it is, it is no proof that there is nothing.
+            raise ListError(resource, Answer(answer.code, error=f"not a list, but: {answer.body[:80]!r}"))
         items = tuple(bytes(raw) for raw in decoded.items or ())
         first, token = not token, decoded.metadata.continue_
         yield Page(decoded.metadata.resource_version, items, first=first, last=not token)
@@ -144,7 +148,7 @@ def _wait_s(state: RetryCallState) -> float:
     answer: Answer = state.outcome.result()
     if answer.code == 429:
         return delay_s(answer)
-    return max(float(_backoff(state)), answer.retry_after_s or 0.0)
+    return max(float(_backoff(state)), min(answer.retry_after_s or 0.0, THROTTLED_MAX_S))
 
 
 def _last_answer(state: RetryCallState) -> Answer:

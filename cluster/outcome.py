@@ -12,7 +12,8 @@
     other 4xx (Status)      REFUSED                REFUSED            REFUSED
     never sent              NOT_SENT               NOT_SENT           NOT_SENT
     5xx, 3xx, 408, silence,
-    4xx without a Status    UNKNOWN                UNKNOWN            UNKNOWN
+    4xx without a Status,
+    2xx without the object  UNKNOWN                UNKNOWN            UNKNOWN
 
 Only UNKNOWN leaves open whether the write took or will take effect. A 4xx that carries no Status did not come
 from the API server (a proxy, a wrong path), hence proves nothing; 429 is the exception, because the server's
@@ -33,6 +34,8 @@ from cluster.answer import NOT_SENT, Answer, Status
 NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
 GENERATED_NAME_OPERATION = "POST"
 THROTTLED_DEFAULT_S = 1.0
+THROTTLED_MAX_S = 300.0
+"""No server means longer; a wrong number, or a date read by another clock, must not put anything off for a day."""
 
 
 class Outcome(StrEnum):
@@ -99,10 +102,10 @@ def of_change(answer: Answer) -> Outcome:
 
 
 def delay_s(answer: Answer) -> float:
-    """Seconds to wait after THROTTLED: the larger of header and Status, else THROTTLED_DEFAULT_S."""
+    """Seconds to wait after THROTTLED: the larger of header and Status, up to THROTTLED_MAX_S, else the default."""
     status = answer.status
     named_s = status.details.retry_after_seconds if status is not None and status.details is not None else 0
-    return max(answer.retry_after_s or 0.0, float(named_s)) or THROTTLED_DEFAULT_S
+    return min(max(answer.retry_after_s or 0.0, named_s), THROTTLED_MAX_S) or THROTTLED_DEFAULT_S
 
 
 def _generated_name_exists(status: Status) -> bool:

@@ -315,9 +315,10 @@ def _retry_after_s(response: ClientResponse) -> float | None:
 
 
 def _seconds(header: str) -> float | None:
+    """Of a Retry-After, given so or as a date; None for anything else. How much of it counts: `cluster.outcome`."""
     if header.isdecimal():
         return float(header)
     try:
         return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return None

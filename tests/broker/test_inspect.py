@@ -48,10 +48,24 @@ def test_every_key_that_is_not_idle(busy: RedisCase) -> None:
         KeyLine(QUEUE, "ns/b", "running+"),
         KeyLine(QUEUE, "ns/c", "queued"),
         KeyLine(QUEUE, "ns/d", "queued"),
-        KeyLine(QUEUE, "ns/bad", "parked", 0),
+        KeyLine(QUEUE, "ns/bad", "parked", 0, crashes=2),
         KeyLine(QUEUE, "ns/a", "delayed", 5),
         KeyLine(QUEUE, "ns/later", "delayed", 700),
     ]
+
+
+def test_suspects(real: RedisCase) -> None:
+    """Their lease ended; nobody knows yet whether they had a part in it."""
+    opened(real, "ns/a")
+    real.worker.add(QUEUE, ["ns/a"])
+    claim_one(real)
+    real.advance(LEASE_MS)
+    real.worker.reclaim()
+    look = inspector(real)
+    assert look.keys_of(QUEUE) == [KeyLine(QUEUE, "ns/a", "queued", crashes=0)]
+    assert (look.key(QUEUE, "ns/a").suspect, look.key(QUEUE, "ns/a").crashes) == (True, 0)
+    finish(real, claim_one(real))
+    assert not look.key(QUEUE, "ns/a").suspect
 
 
 def test_locks(busy: RedisCase) -> None:

@@ -66,6 +66,7 @@ def record(**fields: str) -> RecordView:
         pytest.param({"unsettled_age_ms": 5}, {}, {}, "whose record is lost", id="record lost"),
         pytest.param({"failures": 6}, {}, {}, "Its last 6 turns failed", id="failures"),
         pytest.param({"crashes": 2}, {}, {}, "It killed its last 2 workers.", id="crashes"),
+        pytest.param({"suspect": True}, {}, {}, "It is suspect: its lease ended", id="suspect"),
         pytest.param(
             {"record": record(create_a="pending since_ms=1")}, {}, {}, "its next holder repeats them", id="left pending"
         ),

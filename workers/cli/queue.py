@@ -32,7 +32,8 @@ def queue(
 
     \b
     JSON: [{name, queued, in_work, delayed, parked, failing, oldest_age_ms}]
-    with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms}];
+    with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms, crashes}];
+    crashes: workers it killed in a row, 0 where it is only suspect, else null;
     with --shards of more than one, each has shard too
     """
     with looking(redis_url, state_dir, shards) as views:
@@ -48,8 +49,15 @@ def queue(
             ]
             if namespace:
                 lines = [each for each in lines if each["key"].startswith(f"{namespace}/")]
-            rows = [{**each, "due": span(each["due_in_ms"])} for each in lines]
-            columns = {"queue": "CONTROLLER", "key": "KEY", "state": "STATE", "due": "DUE IN"}
+            rows = [
+                {
+                    **each,
+                    "due": span(each["due_in_ms"]),
+                    "crashes": "suspect" if each["crashes"] == 0 else each["crashes"],
+                }
+                for each in lines
+            ]
+            columns = {"queue": "CONTROLLER", "key": "KEY", "state": "STATE", "due": "DUE IN", "crashes": "CRASHES"}
             show(lines if output == "json" else rows, views.columns(columns), output, empty="all keys are idle")
             return
         lines = [views.told(view, asdict(view.inspector.queue(name))) for name in queues for view in views]

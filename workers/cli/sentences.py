@@ -219,4 +219,9 @@ def _troubles(key: KeyView) -> list[str]:
         )
     if key.crashes:
         said.append(f"It killed its last {key.crashes} workers.")
+    if key.suspect:
+        said.append(
+            "It is suspect: its lease ended, for its worker and the supervisor of that were gone. It is worked on alone"
+            " until a turn of it ends; should that happen again, it counts as the cause."
+        )
     return said

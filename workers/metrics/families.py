@@ -165,7 +165,12 @@ OURS = (
     _fleet("oarlock_keys_in_work", "gauge", "queue", "Keys that a worker holds."),
     _fleet("oarlock_keys_delayed", "gauge", "queue", "Keys to be queued at a later time."),
     _fleet("oarlock_keys_parked", "gauge", "queue", "Poison keys: they kill their workers and are tried again alone."),
-    _fleet("oarlock_keys_crashing", "gauge", "queue", "Keys that killed a worker and have not ended a turn since."),
+    _fleet(
+        "oarlock_keys_crashing",
+        "gauge",
+        "queue",
+        "Keys that killed a worker, or are suspect of it, and have not ended a turn since.",
+    ),
     _fleet("oarlock_keys_failing", "gauge", "queue", "Keys whose last turn failed."),
     _fleet("oarlock_records_unanswered", "gauge", "queue", "Keys with announced writes that have no answer."),
     _fleet(

@@ -1,6 +1,7 @@
 """What the protocol rests on: a write arrives at most once, and its answer says whether it may have arrived."""
 
 import asyncio
+import math
 import socket
 
 import pytest
@@ -309,7 +310,18 @@ async def test_closing_while_a_write_connects_sends_nothing(way, monkeypatch):
     assert server.requests == []
 
 
-@pytest.mark.parametrize(("header", "expected"), [("7", 7.0), ("x", None), (None, None)])
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("7", 7.0),
+        ("x", None),
+        (None, None),
+        ("", None),
+        ("Mon, 01 Jan 2001 00:00:00 GMT", 0.0),
+        ("1, 1 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("9" * 400, math.inf),
+    ],
+)
 @looped
 async def test_retry_after_is_read(header, expected):
     async def handler(request: web.Request) -> web.Response:

@@ -149,12 +149,16 @@ class Sink:
         if request.method == "POST":
             assert request.path == "/api/v1/namespaces/default/events"
             self.stored[given["metadata"]["name"]] = given
-            return json_response(given, 201)
+            return json_response(self.shown(given), 201)
         name = request.path.rsplit("/", 1)[1]
         if name not in self.stored:
             return status_response(404, "NotFound")
         self.stored[name].update(given)
-        return json_response(self.stored[name])
+        return json_response(self.shown(self.stored[name]))
+
+    @staticmethod
+    def shown(event: dict) -> dict:
+        return event | {"metadata": event["metadata"] | {"uid": "e1"}}
 
 
 class Sleeps:

@@ -63,10 +63,33 @@ async def test_an_empty_list_is_one_page():
 @looped
 async def test_items_may_be_null():
     async def handler(request: web.Request) -> web.Response:
-        return json_response({"metadata": {"resourceVersion": "3"}, "items": None})
+        return json_response({"kind": "NodeList", "metadata": {"resourceVersion": "3"}, "items": None})
 
     async with serving(handler) as url, Transport(config_of(url)) as transport:
         assert await list_all(list_pages(transport, Unlimited(), NODES)) == ("3", [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>",
+        b"{}",
+        b"[]",
+        b'{"kind":"PodList","metadata":{"resourceVersion":"3"},"items":[]}',
+        b'{"kind":"NodeList","metadata":{},"items":[]}',
+        b'{"kind":"Status","apiVersion":"v1","metadata":{"resourceVersion":"3"},"status":"Success"}',
+    ],
+)
+@looped
+async def test_what_is_no_list_of_the_kind_is_no_empty_list(body):
+    """That there is nothing leads to creates: only the server itself may say it."""
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type="application/json")
+
+    async with serving(handler) as url, Transport(config_of(url)) as transport:
+        with pytest.raises(ListError, match="cannot list nodes: not a list"):
+            await list_all(list_pages(transport, Unlimited(), NODES))
 
 
 @looped

@@ -1,14 +1,17 @@
 """What an answer to a write means, line by line of the table in cluster/outcome.py."""
 
 import json
+import math
 
 import pytest
 from client_helpers import status_json
 
-from cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from cluster.answer import NO_ANSWER, NOT_SENT, Answer, proven
 from cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict, taken_for_certain
+from cluster.resources import PODS
 
 POD = b'{"kind":"Pod","metadata":{"uid":"u1","resourceVersion":"42"},"status":{"phase":"Pending"}}'
+POD_WITH_KIND = b'{"kind":"Pod","apiVersion":"v1","metadata":{"uid":"u1","resourceVersion":"42"}}'
 TERMINATING = [{"reason": "NamespaceTerminating", "message": "going", "field": "metadata.namespace"}]
 O = Outcome  # noqa: E741
 
@@ -125,6 +128,11 @@ def test_a_conflicting_delete_is_settled_by_a_look(look, expected):
         (Answer(429, retry_after_s=7.0), 7.0),
         (said(429, "TooManyRequests", retryAfterSeconds=3), 3.0),
         (Answer(429, status_json(429, "TooManyRequests", retryAfterSeconds=3), 2.0), 3.0),
+        (Answer(429, retry_after_s=86_400.0), 300.0),
+        (Answer(429, retry_after_s=math.inf), 300.0),
+        (said(429, "TooManyRequests", retryAfterSeconds=86_400), 300.0),
+        (said(429, "TooManyRequests", retryAfterSeconds=-5), 1.0),
+        (Answer(429, b'{"kind":"Status","details":{"retryAfterSeconds":1%s}}' % (b"0" * 400)), 300.0),
     ],
 )
 def test_the_wait_after_429(answer, expected):
@@ -150,6 +158,64 @@ def test_unreadable_bodies_have_nothing_in_them(body):
     answer = Answer(502, body)
     assert (answer.uid, answer.resource_version, answer.status) == ("", "", None)
     assert answer.message == "the server answered 502"
+
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'], ids=["arrays", "objects"])
+def test_what_is_nested_deeply_hides_nothing_and_raises_nothing(opening):
+    """managedFields and ControllerRevisions hold what anybody wrote into them; json, orjson and msgspec all give up."""
+    closing = b"]" if opening == b"[" else b"1}"
+    inner = (
+        opening * DEEP + closing * (DEEP if opening == b"[" else 1) + (b"}" * (DEEP - 1) if opening != b"[" else b"")
+    )
+    pod = b'{"kind":"Pod","apiVersion":"v1","metadata":{"managedFields":%s,"uid":"u1","resourceVersion":"42"}}' % inner
+    answer = Answer(201, pod)
+    assert (answer.uid, answer.resource_version, answer.status) == ("u1", "42", None)
+    assert answer.object()["metadata"]["uid"] == "u1"
+    assert of_create(proven(answer, PODS)) is Outcome.DONE
+    refused = Answer(409, b'{"extra":%s,"kind":"Status","reason":"AlreadyExists","message":"there"}' % inner)
+    assert (of_create(refused), refused.message) == (Outcome.EXISTS, "there")
+    for cut in (pod[:-1], inner[:-1], opening * DEEP):
+        broken = Answer(200, cut)
+        assert (broken.uid, broken.status, of_create(proven(broken, PODS))) == ("", None, Outcome.UNKNOWN)
+        with pytest.raises(ValueError):
+            broken.object()
+
+
+DELETED = b'{"kind":"Status","apiVersion":"v1","status":"Success","details":{"name":"p","kind":"pods","uid":"u1"}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "create", "delete"),
+    [
+        pytest.param(POD_WITH_KIND, O.DONE, O.DONE, id="the pod"),
+        pytest.param(DELETED, O.UNKNOWN, O.DONE, id="a Status of success"),
+        pytest.param(DELETED.replace(b"Success", b"Failure"), O.UNKNOWN, O.UNKNOWN, id="a Status of failure"),
+        pytest.param(b"", O.UNKNOWN, O.UNKNOWN, id="nothing"),
+        pytest.param(b"<html>welcome</html>", O.UNKNOWN, O.UNKNOWN, id="a page"),
+        pytest.param(b"{}", O.UNKNOWN, O.UNKNOWN, id="an empty object"),
+        pytest.param(b"null", O.UNKNOWN, O.UNKNOWN, id="null"),
+        pytest.param(POD_WITH_KIND[:-1], O.UNKNOWN, O.UNKNOWN, id="half a pod"),
+        pytest.param(POD_WITH_KIND.replace(b"u1", b""), O.UNKNOWN, O.UNKNOWN, id="a pod that was never stored"),
+        pytest.param(POD_WITH_KIND.replace(b'"Pod"', b'"Node"'), O.UNKNOWN, O.UNKNOWN, id="another kind"),
+        pytest.param(POD_WITH_KIND.replace(b'"v1"', b'"apps/v1"'), O.UNKNOWN, O.UNKNOWN, id="of another group"),
+        pytest.param(
+            b'{"kind":"PodList","apiVersion":"v1","metadata":{"uid":"u1"}}', O.UNKNOWN, O.UNKNOWN, id="a list"
+        ),
+    ],
+)
+def test_a_success_that_shows_no_object_of_the_kind_proves_nothing(body, create, delete):
+    for code in (200, 201, 202, 204):
+        answer = Answer(code, body)
+        assert of_create(proven(answer, PODS)) is create
+        assert of_change(proven(answer, PODS)) is create
+        assert of_delete(proven(answer, PODS, deleted=True)) is delete
+
+
+def test_why_a_success_proves_nothing_is_told():
+    assert proven(Answer(200, b"<html>"), PODS).message == "answered 200 without a Pod: b'<html>'"
 
 
 def test_an_object_that_speaks_of_status_is_not_one():

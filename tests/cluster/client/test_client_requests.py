@@ -199,6 +199,7 @@ async def test_a_swap_keeps_what_others_put_into_the_lease():
     async with serving(server.handle) as url, Client(config_of(url)) as client:
         cell = client.lease("ns", "fleet")
         server.lease = {
+            "kind": "Lease",
             "metadata": {"name": "fleet", "namespace": "ns", "resourceVersion": "9", "labels": {"team": "x"}},
             "spec": {"holderIdentity": "a", "strategy": "OldestEmulationVersion", "renewTime": "2026-01-01T00:00:00Z"},
         }
@@ -214,13 +215,15 @@ async def test_a_swap_keeps_what_others_put_into_the_lease():
 @pytest.mark.parametrize(
     ("response", "expected"),
     [
+        (json_response({"kind": "Status", "status": "Success"}, 201), Swap.UNKNOWN),
+        (web.Response(text="<html>"), Swap.UNKNOWN),
         (status_response(403, "Forbidden"), Swap.REFUSED),
         (status_response(404, "NotFound"), Swap.REFUSED),
         (web.Response(status=429), Swap.REFUSED),
         (status_response(500, "InternalError"), Swap.UNKNOWN),
         (web.Response(status=502, text="bad gateway"), Swap.UNKNOWN),
     ],
-    ids=["rights", "no such namespace", "throttled", "failed", "proxy"],
+    ids=["another kind", "a page", "rights", "no such namespace", "throttled", "failed", "proxy"],
 )
 @looped
 async def test_a_swap_that_was_not_answered_plainly(response, expected):

@@ -70,7 +70,9 @@ def test_a_line_that_is_too_deep_and_no_event_is_refused():
 @looped
 async def test_a_deep_object_comes_through_a_list():
     async def handle(_: web.Request) -> web.Response:
-        body = b'{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"first"}},%b]}' % DEEP
+        body = (
+            b'{"kind":"PodList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"first"}},%b]}' % DEEP
+        )
         return web.Response(body=body, content_type="application/json")
 
     async with serving(handle) as url, Transport(config_of(url)) as transport:
