@@ -10,8 +10,10 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from broker.values import BrokerFull, BrokerUnreachable, EpochOver
 
-_NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
-"""The server takes nothing, or no writes, for a while: cut off from the others, or out of disk."""
+_NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY Redis")
+"""The server takes nothing, or no writes, for a while: cut off from the others, out of disk, or in a script of somebody's
+that runs for too long.
+"""
 _ELSEWHERE = "Script attempted to"
 """Of a cluster: a script met a key that is not, or not any more, on this node."""
 

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import gc
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Sequence
@@ -36,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--kubeconfig", type=Path, help="write the kubeconfig here instead")
     add("--ready-file", type=Path, help="write the ready line here as well")
     add("--token", help="the bearer token every request must carry")
+    add("--new-token", action="store_true", help="make one up; only the kubeconfig tells it")
     add("--tls-cert-file", type=Path)
     add("--tls-key-file", type=Path)
     add("--client-ca-file", type=Path, help="accept client certificates of this authority as users")
@@ -58,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _settings(args: argparse.Namespace) -> Settings:
     """Raises ValueError or ApiError for arguments that make no sense."""
+    if args.new_token and (args.token or not (args.kubeconfig or args.state_dir)):
+        raise ValueError("--new-token needs --state-dir or --kubeconfig to write it into, and no --token")
     if not 0 <= args.port <= 65535:
         raise ValueError(f"--port {args.port} is not a port")
     if (args.tls_cert_file is None) != (args.tls_key_file is None):
@@ -85,7 +89,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
         host=args.host,
         port=args.port,
-        token=args.token,
+        token=secrets.token_urlsafe(32) if args.new_token else args.token,
         tls_cert_file=args.tls_cert_file,
         tls_key_file=args.tls_key_file,
         client_ca_file=args.client_ca_file,

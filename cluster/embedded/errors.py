@@ -208,6 +208,10 @@ def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
+def misdirected() -> ApiError:
+    return ApiError(421, "MisdirectedRequest", "this server does not go by the name in the request's Host header")
+
+
 def method_not_allowed(resource: str, group: str, verb: str) -> ApiError:
     if not resource:
         return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})

@@ -20,6 +20,7 @@ from cluster.embedded.audit import ANSWER, COMMITTED, AuditLog, Call
 from cluster.embedded.errors import (
     ApiError,
     internal_error,
+    misdirected,
     no_such_resource,
     not_permitted,
     timed_out,
@@ -27,6 +28,7 @@ from cluster.embedded.errors import (
 )
 from cluster.embedded.faultdesk import FaultDesk
 from cluster.embedded.faults import Chosen, Fault, Faults
+from cluster.embedded.hosts import Hosts
 from cluster.embedded.identity import Identity
 from cluster.embedded.negotiation import PROTOBUF, media_type_of, shape_of
 from cluster.embedded.paths import Paths, Target
@@ -56,7 +58,9 @@ _named = msgspec.json.Decoder(_Named)
 
 
 class Requests:
-    """`handle` serves every request. `faults` None: no faults and no admin endpoint for them."""
+    """`handle` serves every request. `faults` None: no faults and no admin endpoint for them. `hosts` None: it goes by
+    every name.
+    """
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class Requests:
         audit: AuditLog | None = None,
         faults: Faults | None = None,
         identity: Identity | None = None,
+        hosts: Hosts | None = None,
         pace: Pace | None = None,
     ) -> None:
         self._rest = rest
@@ -72,6 +77,7 @@ class Requests:
         self._audit = audit
         self._faults = faults
         self._identity = identity or Identity()
+        self._hosts = hosts
         self._pace = pace or Pace()
         self._paths = Paths(self._store.kinds.values())
         self._documents = discovery.documents(self._store.kinds)
@@ -119,6 +125,8 @@ class Requests:
         received_s = time.time()
         path, _, query = request.raw_path.partition("?")
         method = request.method
+        if self._hosts is not None and not self._hosts.ours(request.headers.get("Host", "")):
+            raise misdirected()
         user = self._identity.user(request)
         if method == "GET":
             document = self._documents.get(path.rstrip("/") if len(path) > 1 else path)

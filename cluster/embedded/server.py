@@ -20,6 +20,7 @@ from cluster.embedded.errors import bad_request
 from cluster.embedded.expiry import EventExpiry
 from cluster.embedded.faults import Fault, Faults
 from cluster.embedded.garbage import GarbageCollector
+from cluster.embedded.hosts import Hosts
 from cluster.embedded.identity import Identity
 from cluster.embedded.namespaces import NamespaceCollector
 from cluster.embedded.negotiation import decode_json
@@ -115,6 +116,7 @@ class EmbeddedCluster:
             audit=self._audit,
             faults=self.faults,
             identity=Identity(settings.token, certificates=settings.client_ca_file is not None),
+            hosts=Hosts(settings.host),
             pace=settings.pace,
         )
         for fault in settings.faults:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
+import yaml
 
 from workers.up.state_dir import Process, StateDir, is_alive
 
@@ -70,6 +71,11 @@ class RunningUp:
 
     def processes(self, role: str = "") -> list[Process]:
         return [each for each in self.state.read_processes() if role in ("", each.role)]
+
+    def token(self) -> str:
+        """What the API server asks for; "" where it asks for none."""
+        (user,) = yaml.safe_load(self.state.kubeconfig.read_text())["users"]
+        return str(user["user"].get("token", ""))
 
     def redis(self) -> redis.Redis:
         return redis.Redis.from_url(self.state.read_redis_url(), protocol=2)

@@ -63,7 +63,7 @@ def call(up: RunningUp, method: str, path: str, body: Any = None) -> Any:
         up.state.read_up()["api_url"] + path,
         method=method,
         data=None if body is None else json.dumps(body).encode(),
-        headers={"Content-Type": "application/merge-patch+json"},
+        headers={"Content-Type": "application/merge-patch+json", "Authorization": f"Bearer {up.token()}"},
     )
     with urllib.request.urlopen(request, timeout=10) as answer:
         return json.loads(answer.read())

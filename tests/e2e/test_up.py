@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +56,28 @@ def test_what_it_says(up: RunningUp) -> None:
     assert up.state.read_redis_url() in told
     for word in ("kubectl get pods", "redis-cli -u", "rq info -u", "oarlock queue", "Ctrl-C"):
         assert word in told
+
+
+def test_the_api_serves_who_has_the_kubeconfig_and_asks_for_it_by_its_own_name(up: RunningUp) -> None:
+    """Whoever else is on the machine, or a page in a browser on it, does nothing and learns nothing."""
+    host, port = up.state.read_up()["api_url"].removeprefix("http://").split(":")
+    right = {"Authorization": f"Bearer {up.token()}"}
+
+    def asked(**headers: str) -> int:
+        connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        try:
+            connection.request("GET", "/api/v1/pods", headers=headers)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    assert len(up.token()) >= 32
+    assert up.state.kubeconfig.stat().st_mode & 0o077 == 0
+    assert up.token() not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
+    assert asked() == 401
+    assert asked(Authorization="Bearer another") == 401
+    assert asked(**right, Host=f"evil.example:{port}") == 421
+    assert asked(**right) == 200
 
 
 def test_processes_and_status_agree(up: RunningUp) -> None:
@@ -224,7 +248,11 @@ def test_a_chosen_port_is_used(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    up = RunningUp(tmp_path / "state", "--api-port", str(port), "--workers", "0", "--ingestors", "1", "--nodes", "1")
+    size = ("--workers", "0", "--ingestors", "1", "--nodes", "1")
+    up = RunningUp(tmp_path / "state", "--api-port", str(port), *size, "--no-api-token")
     assert up.state.read_up()["api_url"] == f"http://127.0.0.1:{port}"
+    assert up.token() == ""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/pods", timeout=10) as answer:
+        assert answer.status == 200
     assert up.processes("worker") == []
     assert up.stop() == 0

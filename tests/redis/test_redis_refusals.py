@@ -37,6 +37,7 @@ UNREACHABLE: list[Exception] = [
     MasterDownError("Link with MASTER is down", status_code="MASTERDOWN"),
     ResponseError("NOREPLICAS Not enough good replicas to write. script: x"),
     ResponseError("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."),
+    ResponseError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."),
     RedisConnectionError("gone"),
 ]
 
@@ -58,8 +59,9 @@ def test_what_is_to_be_waited_out(error: Exception) -> None:
 
 def test_what_else_there_is() -> None:
     assert isinstance(refusals.meaning("step", OutOfMemoryError("command not allowed")), BrokerFull)
-    other = ResponseError("ERR wrong number of arguments")
-    assert refusals.meaning("step", other) is other
+    for text in ("ERR wrong number of arguments", "BUSYGROUP Consumer Group name already exists"):
+        other = ResponseError(text)
+        assert refusals.meaning("step", other) is other
 
 
 def test_a_master_without_its_replicas_takes_no_part_of_a_step(server: RealServer) -> None:

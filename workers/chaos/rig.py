@@ -81,8 +81,9 @@ class Rig:
         """Bring all up and wait until turns may begin. Raises RigFailed. Only the main thread may call this."""
         self._second_dir.mkdir(parents=True, exist_ok=True)
         first, _ = self._counts
-        arguments = ["up", "--faults", "-v", "--state-dir", str(self.state.root), "--nodes", str(self._nodes)]
-        arguments += ["--workers", str(first), "--ingestors", str(self._ingestors), "--shards", self._shards]
+        arguments = ["up", "--faults", "--no-api-token", "-v", "--state-dir", str(self.state.root)]
+        arguments += ["--nodes", str(self._nodes), "--workers", str(first), "--ingestors", str(self._ingestors)]
+        arguments += ["--shards", self._shards]
         self._up = await self._run(arguments, self._root / "up.log", signal.SIGTERM)
         deadline_s = time.monotonic() + UP_LIMIT_S
         while self.state.owner_pid() != self._up.pid or self.state.read_up().get("state") != "ready":

@@ -51,7 +51,7 @@ def explain(
     \b
     JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
     unsettled_age_ms, record, suspect, phase, epoch, workers, object}; object is null or as `oarlock get` prints it.
-    With --shards of more than one also shard, and of a node a list of these: each shard looks at it for its own DaemonSets
+    With --shards of more than one also shard, and of a node a list of these: each shard looks for its own DaemonSets
     """
     key, controller = without_kind(key, controller, namespace)
     key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody

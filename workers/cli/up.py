@@ -93,6 +93,11 @@ def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) 
 @input_options
 @unpullable_option
 @click.option("--faults", is_flag=True, help="Open the API server's endpoint for faults on demand (/_oarlock/).")
+@click.option(
+    "--no-api-token",
+    is_flag=True,
+    help="Let the API server serve whoever reaches it. Without it each request needs the kubeconfig's token.",
+)
 @shards_option
 @verbose_option
 @log_format_option
@@ -108,6 +113,7 @@ def up(
     skip_unknown: bool,
     unpullable: re.Pattern[str] | None,
     faults: bool,
+    no_api_token: bool,
     shards: int | None,
     verbose: int,
     log_format: str,
@@ -125,6 +131,7 @@ def up(
         unpullable=unpullable.pattern if unpullable else "",
         faults=faults,
         shards=shards or 1,
+        api_token=not no_api_token,
         metrics=True,
     )
     logs.set_up(verbose, log_format, least=logging.WARNING)

@@ -54,6 +54,8 @@ class Options:
     """Open the API server's endpoint for faults on demand."""
     shards: int = 1
     """Each has so many ingestors, and its share of the workers."""
+    api_token: bool = True
+    """Let the API server ask for a token, which the kubeconfig tells."""
     metrics: bool = False
     """Let ingestors and supervisors serve their metrics and health, each on a port of its own."""
 
@@ -167,6 +169,7 @@ class Up:
             *("--ready-ms", str(options.ready_ms), "--ready-jitter-ms", str(options.ready_ms)),
             *("--unpullable", options.unpullable),
             *(["--admin"] if options.faults else []),
+            *(["--new-token"] if options.api_token else []),
         ]
         child = Child(Program("api", "api", command), state.logs)
         ours, theirs = os.pipe()

@@ -72,6 +72,23 @@ def test_ready_and_the_end(tmp_path: Path) -> None:
         watch.close()
 
 
+def test_a_new_token_is_told_by_the_kubeconfig_alone(tmp_path: Path) -> None:
+    with process("--state-dir", str(tmp_path), "--new-token") as (_, ready):
+        (user,) = yaml.safe_load((tmp_path / "kubeconfig").read_text())["users"]
+        token = user["user"]["token"]
+        assert token not in json.dumps(ready)
+        for given, expected in (({}, 401), ({"Authorization": f"Bearer {token}"}, 200)):
+            client = http.client.HTTPConnection(ready["url"].removeprefix("http://"), timeout=WAIT_S)
+            client.request("GET", "/api/v1/pods", headers=given)
+            assert client.getresponse().status == expected
+            client.close()
+
+
+@pytest.mark.parametrize("more", [(), ("--token", "x", "--kubeconfig", "k")])
+def test_a_new_token_that_nobody_would_learn(more: tuple[str, ...]) -> None:
+    assert "--new-token needs --state-dir or --kubeconfig" in refused("--new-token", *more)
+
+
 def test_it_listens_on_loopback_only(tmp_path: Path) -> None:
     with process("--state-dir", str(tmp_path)) as (_, ready):
         assert ready["url"].startswith("http://127.0.0.1:")
