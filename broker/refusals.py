@@ -8,12 +8,12 @@ from redis.exceptions import AskError, NoScriptError, OutOfMemoryError, ReadOnly
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from broker.values import BrokerFull, BrokerUnreachable, EpochOver
+from broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver
 
-_NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY Redis")
-"""The server takes nothing, or no writes, for a while: cut off from the others, out of disk, or in a script of somebody's
-that runs for too long.
-"""
+_NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
+"""The server takes nothing, or no writes, for a while: cut off from the others, or out of disk."""
+_BUSY = "BUSY Redis is busy"
+"""It runs a script of somebody's for too long, and nothing else meanwhile."""
 _ELSEWHERE = "Script attempted to"
 """Of a cluster: a script met a key that is not, or not any more, on this node."""
 
@@ -48,7 +48,7 @@ def told(name: str, error: Exception) -> str:
 
 
 def meaning(name: str, error: Exception) -> Exception:
-    """EpochOver, BrokerFull, BrokerUnreachable, or ``error`` itself where it is none of these. ``name``: the step."""
+    """EpochOver, BrokerFull, BrokerUnreachable (as BrokerBusy, too), or else ``error`` itself. ``name``: the step."""
     text = told(name, error)
     if isinstance(error, RedisConnectionError | RedisTimeoutError):
         return BrokerUnreachable(text)
@@ -59,6 +59,8 @@ def meaning(name: str, error: Exception) -> Exception:
         return BrokerFull(f"{name}: Redis is full: raise its maxmemory")
     if "-READONLY " in str(error):
         return EpochOver(text)
+    if isinstance(error, ResponseError) and str(error).startswith(_BUSY):
+        return BrokerBusy(text)
     if isinstance(error, ResponseError) and any(word in text for word in _NOT_NOW):
         return BrokerUnreachable(text)
     return error

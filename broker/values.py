@@ -33,6 +33,10 @@ class BrokerUnreachable(Exception):
     """Redis did not answer. After a claim or a record: treat it as lost. After a finish: as finished."""
 
 
+class BrokerBusy(BrokerUnreachable):
+    """Redis is in a script that runs for too long: it says so and does nothing. What was asked was not done."""
+
+
 class Cached(NamedTuple):
     """rv, uid and blob of a cached object; the blob is the reader's own encoding.
 

@@ -13,6 +13,7 @@ import redis
 from redis.exceptions import ResponseError
 from rq.utils import as_text
 
+from broker import refusals
 from workers.job import DATA_BYTES_MAX, KeyJob, NotAKey, key_of, shard_of_job
 from workers.log_line import line
 from workers.rq_queue import KeyQueue
@@ -71,6 +72,8 @@ class Inlet:
                 raise NotAKey(f"{size} bytes are too many for a job")
             data, origin = self._connection.hmget(job, "data", "origin")
         except ResponseError as error:
+            if refusals.meaning("inlet", error) is not error:
+                raise  # it says nothing about the job, which stays where it is
             raise NotAKey(f"no job: {error}") from None
         if not isinstance(data, bytes):
             raise NotAKey(f"no such job: {identifier[:80]!r}")

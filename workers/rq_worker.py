@@ -17,7 +17,7 @@ from rq.exceptions import StopRequested
 from rq.worker import DequeueStrategy, WorkerStatus
 
 from broker.redis_broker import RedisBroker
-from broker.values import Batch, BrokerFull, BrokerUnreachable, EpochOver, Idle
+from broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, Idle
 from workers.collecting import collect_rarely
 from workers.exit_code import ExitCode
 from workers.keeper import Kept, take_seat
@@ -155,7 +155,7 @@ class FleetWorker(RqShell):
             reply = self._engine.claim(self._seat.holder, self._keys_max)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
-        except BrokerFull:
+        except (BrokerFull, BrokerBusy):
             reply = Idle.WAIT  # nothing was taken
         except (BrokerUnreachable, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)

@@ -120,6 +120,7 @@ class Tender:
                 self._due()
         except REFUSALS as error:
             self._deafen()
+            self._listen_at_ms = self._clock.mono_ms() + RETRY_MS  # one that is busy would refuse the next at once, too
             self._ill(error)
 
     def release(self, holder: str, blamed: str = "") -> list[str]:

@@ -12,6 +12,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from broker import refusals
 from broker.values import BrokerUnreachable
 
 BLOCK_S = 30
@@ -39,11 +40,16 @@ class TimerWait:
         self._connection.send_command("BLPOP", self._list_key, BLOCK_S, check_health=False)  # type: ignore[no-untyped-call]
 
     def take(self) -> bool:
-        """Read the answer of a readable socket and ask again. Whether there was a token. Raises BrokerUnreachable."""
+        """Read the answer of a readable socket and ask again. Whether there was a token.
+
+        Raises BrokerUnreachable, EpochOver and redis's errors.
+        """
         try:
             try:
                 found = self._connection.read_response() is not None
-            except ResponseError:  # UNBLOCKED: the list was unlinked; nothing else is known
+            except ResponseError as error:
+                if not str(error).startswith("UNBLOCKED"):  # the list was unlinked; nothing else is known
+                    raise refusals.meaning("timer", error) from None
                 found = True
             self._ask()
         except (RedisConnectionError, RedisTimeoutError) as error:

@@ -16,8 +16,8 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class Hosts:
-    """`listening`: the address or name that the server listens on. On every address of the machine it answers to each of
-    them, and to the machine's name.
+    """`listening`: the address or name that the server listens on. Where that is every address of the machine, it goes
+    by each of them, and by the machine's name.
     """
 
     def __init__(self, listening: str) -> None:

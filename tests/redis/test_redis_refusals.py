@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Callable
+
 import pytest
-from real_servers import RealServer
+import redis
+from real_servers import RealServer, until
 from redis.exceptions import (
     AskError,
     ClusterDownError,
@@ -20,8 +25,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from broker import epoch, refusals
 from broker.connection import connect
 from broker.redis_broker import RedisBroker
-from broker.values import BrokerFull, BrokerUnreachable, EpochOver
+from broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, LoadSpec
+from workers.timer_wait import TimerWait
 
+BUSY = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 OVER: list[Exception] = [
     NoScriptError("No matching script.", status_code="NOSCRIPT"),
     ReadOnlyError("You can't write against a read only replica.", status_code="READONLY"),
@@ -37,7 +44,7 @@ UNREACHABLE: list[Exception] = [
     MasterDownError("Link with MASTER is down", status_code="MASTERDOWN"),
     ResponseError("NOREPLICAS Not enough good replicas to write. script: x"),
     ResponseError("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."),
-    ResponseError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."),
+    ResponseError(BUSY),
     RedisConnectionError("gone"),
 ]
 
@@ -55,6 +62,59 @@ def test_what_is_to_be_waited_out(error: Exception) -> None:
     assert isinstance(meant, BrokerUnreachable)
     assert str(error) in str(meant)
     assert not refusals.keys_move(error)
+
+
+def test_a_server_in_a_long_script_does_nothing_else_and_says_so(server: RealServer) -> None:
+    """Every step, a wait and the look at the epoch: an error of the broker, which whoever calls it waits out."""
+    client = connect(server.url("ingestor"))
+    epoch.mint(client, 1)
+    broker = RedisBroker(client, 1, blocking=connect(server.url("ingestor")))
+    broker.open([])
+    broker.register("w", "s", ["replicaset"])
+    admin = connect(server.url("admin"), timeout_s=30)
+    admin.config_set("lua-time-limit", 20)
+    long = threading.Thread(target=_for_ever, args=(admin,))
+    long.start()
+    killer = connect(server.url("admin"))
+    until(lambda: _busy(killer), what="the script to have run for too long")
+    steps: dict[str, Callable[[], object]] = {
+        "add": lambda: broker.add("replicaset", ["ns/a"]),
+        "claim": lambda: broker.claim("w", "n", [LoadSpec("replicaset", "replicasets")], lease_ms=1, hold_ms=1),
+        "renew": lambda: broker.renew(["w"], lease_ms=1_000),
+        "release": lambda: broker.release("w"),
+        "due": broker.due,
+        "wait": lambda: broker.wait(timeout_s=0.1),
+        "watermark": lambda: broker.watermark("pods"),
+        "failures": lambda: broker.num_requeues("replicaset", "ns/a"),
+    }
+    try:
+        for step in steps.values():
+            with pytest.raises(BrokerBusy, match="BUSY"):
+                step()
+        with pytest.raises(BrokerUnreachable, match="BUSY"):
+            epoch.current(client)
+        timer = TimerWait(client, broker.keys.of("timer"))
+        timer.start()
+        with pytest.raises(BrokerUnreachable, match="BUSY"):
+            timer.take()
+        timer.close()
+    finally:
+        killer.script_kill()
+        long.join()
+    assert broker.add("replicaset", ["ns/a"]) == 1, "nothing was done before"
+
+
+def _for_ever(client: redis.Redis) -> None:
+    with contextlib.suppress(ResponseError):  # it was killed
+        client.eval("while true do end", 0)
+
+
+def _busy(client: redis.Redis) -> bool:
+    try:
+        client.ping()
+    except ResponseError as error:
+        return str(error).startswith("BUSY")
+    return False
 
 
 def test_what_else_there_is() -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
 
+import redis
 from fleet_puppet import NO_ENGINES, QUEUE
 from fleet_rig import HERE, Rig, alive, until
+from redis.exceptions import ResponseError
 
 from broker import script_texts
+from broker.connection import connect
 from workers.children import Child, back_off_ms
 from workers.fleet import Supervisor
-from workers.seat import Seat
+from workers.seat import WAIT_TIMEOUT_S, Seat
 from workers.wakeups import Wakeups
 
 
@@ -90,6 +95,28 @@ def test_a_stopped_worker_is_killed_without_blame_and_its_key_goes_on(make_rig: 
     until(lambda: rig.begun("default/stop-1") == 2)
     assert crashes(rig, "default/stop-1") == 0
     assert "stalled over replicaset:default/stop-1" in rig.log()
+
+
+def test_a_redis_that_is_busy_with_a_long_script_ends_no_process(make_rig: Callable[..., Rig]) -> None:
+    """They are told so for longer than a wait, which is shorter than a lease; then all of them go on."""
+    rig = make_rig(lease_ms=10_000)
+    supervisor = rig.fleet(2)
+    before = rig.pids()
+    rig.admin.config_set("lua-time-limit", 20)
+    busy = threading.Thread(target=_run_until_killed, args=(connect(rig.redis.url("admin"), timeout_s=30),))
+    busy.start()
+    time.sleep(WAIT_TIMEOUT_S + 1)
+    connect(rig.redis.url("admin")).script_kill()
+    busy.join()
+    rig.add("default/ok-1")
+    until(lambda: rig.ended("default/ok-1"))
+    assert (supervisor.poll(), rig.pids()) == (None, before)
+    assert "Traceback" not in rig.log()
+
+
+def _run_until_killed(client: redis.Redis) -> None:
+    with contextlib.suppress(ResponseError):  # it was killed
+        client.eval("while true do end", 0)
 
 
 def test_leases_are_renewed_as_long_as_a_turn_lasts(make_rig: Callable[..., Rig]) -> None:
