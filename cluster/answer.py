@@ -97,11 +97,6 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         """metadata.resourceVersion of the object in the body; "" if there is none."""
         return self._object().metadata.resource_version
 
-    def shows(self, resource: Resource) -> bool:
-        """Whether the body is an object of this kind, as the server has it."""
-        found = self._object()
-        return (found.kind, found.api_version) == (resource.kind, resource.api_version) and found.metadata.uid != ""
-
     def object(self) -> dict[str, Any]:
         """The whole body as a dict. Raises ValueError if it is not a JSON object."""
         try:
@@ -151,7 +146,15 @@ def proven(answer: Answer, resource: Resource, *, deleted: bool = False) -> Answ
     Then somebody else answered (a proxy, a login page, another kind's path), or the answer was mangled: it proves
     nothing, so the request counts as unanswered. ``deleted``: a DELETE may be answered by a Status, too.
     """
-    if not answer.ok or answer.shows(resource):
+    if not answer.ok:
+        return answer
+    try:
+        found = _object.decode(answer.body)
+    except RecursionError:  # whoever reads the body next gets what can be read of it
+        return proven(msgspec.structs.replace(answer, body=shallow(answer.body)), resource, deleted=deleted)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        found = _Object()
+    if (found.kind, found.api_version) == (resource.kind, resource.api_version) and found.metadata.uid:
         return answer
     status = answer.status
     if deleted and status is not None and status.status == "Success":

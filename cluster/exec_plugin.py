@@ -148,7 +148,7 @@ def _parse(printed: bytes, spec: ExecSpec, base: Auth, name: str) -> tuple[Auth,
         credential = msgspec.json.decode(printed, type=_ExecCredential)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{name} printed an ExecCredential with a wrong field: {error}") from error
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # The text itself may hold a secret, so neither it nor the parser's excerpt is repeated.
         raise ConfigError(f"{name} printed something that is not JSON") from None
     if credential.kind != "ExecCredential" or credential.api_version != spec.api_version:

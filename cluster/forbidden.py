@@ -94,7 +94,7 @@ def _blocking_owner(body: bytes) -> tuple[str, str]:
     """(group, plural) of the owner whose deletion is to wait; of "owners" where the body does not tell."""
     try:
         references = _owned.decode(body).metadata.owner_references or []
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         references = []
     for each in references:
         if each.block_owner_deletion:

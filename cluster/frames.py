@@ -102,5 +102,5 @@ def _decoded(line: bytes) -> WatchEvent | Status:
             return _status.decode(envelope.object)
         version = _versioned.decode(envelope.object).metadata.resourceVersion
         return WatchEvent(envelope.type, version, bytes(envelope.object))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadFrameError(f"not a watch event ({error}): {line[:120]!r}") from error

@@ -72,6 +72,18 @@ def test_too_few_opportunities_are_no_evidence(name: str) -> None:
     assert list(verdict.as_json()["too_few"]) == [name]
 
 
+def test_more_unproved_writes_than_a_loss_of_redis_explains_fail() -> None:
+    """Each could be one that was never announced."""
+    for losses, unproved, word in ((0, 0, "pass"), (0, 1, "fail"), (5, 125, "pass"), (5, 126, "fail")):
+        short = run(blows={**run().blows, "redis": 0, "flushall": 0})
+        verdict = Verdict.of(short, findings(epochs=1 + losses, unproved_writes=unproved))
+        assert verdict.word == word, (losses, unproved)
+    assert verdict.as_json()["too_many"] == {"unproved_writes": {"had": 126, "allowed": 125}}
+    shown = Console(file=io.StringIO(), width=200)
+    shown.print(verdict.table())
+    assert "too many: 125 allowed" in shown.file.getvalue()  # type: ignore[attr-defined]
+
+
 def test_a_second_fleet_has_to_have_written() -> None:
     beside = run(second_fleet=True, blows={**run().blows, "second fleet": 1})
     assert Verdict.of(beside, findings(second_fleet_creates=1, second_fleet_already_exists=1)).word == "pass"

@@ -127,6 +127,17 @@ def least(run: Run) -> dict[str, int]:
     return needed
 
 
+UNPROVED_A_LOSS = 25
+"""Writes that cannot be held against their announcement, for the trace broke off with Redis: what was announced in its
+last milliseconds. More would hide writes that were never announced.
+"""
+
+
+def most(found: Mapping[str, int]) -> dict[str, int]:
+    """Of what the judge has to let pass, how much may be so. ``found``: the opportunities of a run."""
+    return {"unproved_writes": UNPROVED_A_LOSS * max(0, found["epochs"] - 1)}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Of one campaign."""
@@ -135,18 +146,21 @@ class Verdict:
     findings: Findings
     too_few: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Opportunity -> (had, needed)."""
+    too_many: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """What was let pass -> (had, allowed)."""
 
     @classmethod
     def of(cls, run: Run, findings: Findings) -> Verdict:
         found = findings.opportunities
         had = {**found, "faults": run.done, "striking_faults": run.blows.get(run.only, 0) - run.idle}
         short = {name: (had[name], needed) for name, needed in least(run).items() if had[name] < needed}
-        return cls(run, findings, short)
+        over = {name: (found[name], allowed) for name, allowed in most(found).items() if found.get(name, 0) > allowed}
+        return cls(run, findings, short, over)
 
     @property
     def word(self) -> str:
         """pass, fail, or no evidence."""
-        if self.findings.violations:
+        if self.findings.violations or self.too_many:
             return "fail"
         return "no evidence" if self.findings.gaps or self.too_few else "pass"
 
@@ -160,6 +174,7 @@ class Verdict:
             "opportunities": found.opportunities,
             "by_kind": found.by_kind,
             "too_few": {name: {"had": had, "needed": needed} for name, (had, needed) in self.too_few.items()},
+            "too_many": {name: {"had": had, "allowed": allowed} for name, (had, allowed) in self.too_many.items()},
             "faults": {
                 "worker_kills": run.blows.get("worker", 0),
                 "ingestor_kills": run.blows.get("ingestor", 0),
@@ -206,6 +221,8 @@ class Verdict:
         table.add_section()
         for name, count in self.findings.opportunities.items():
             short = f"too few: {self.too_few[name][1]} needed" if name in self.too_few else ""
+            if name in self.too_many:
+                short = f"too many: {self.too_many[name][1]} allowed"
             table.add_row(name.replace("_", " "), str(count), short, style="bold red" if short else "dim")
         return table
 

@@ -144,6 +144,7 @@ def chaos(
                             node_moves, progress_checks, progress_checks_refused (of owners with a refused name), ...
       by_kind               queue -> {creates, deletes, already_exists, claims, rests, changes_followed}
       too_few               opportunity -> {had, needed}
+      too_many              what had to be let pass, and more of it than can be -> {had, allowed}; fails the run
       faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, second_fleets, total,
                             asked, missed (no victim), api (requests befallen, by action); with --only: struck (how
                             often it really struck), idle (how many of them never did)

@@ -279,6 +279,13 @@ def test_a_plugin_of_the_wrong_version(plugin):
         run_plugin(plugin.spec(), Auth())
 
 
+@pytest.mark.parametrize("printed", [b"\xff", b'{"kind":"\xff"}', b"[" * 100_000], ids=["binary", "in a text", "deep"])
+def test_a_plugin_that_prints_what_cannot_be_read(plugin, printed):
+    plugin.answer.write_bytes(printed)
+    with pytest.raises(ConfigError, match="printed something that is not JSON"):
+        run_plugin(plugin.spec(), Auth())
+
+
 def test_what_a_plugin_prints_is_not_repeated(plugin):
     plugin.answer.write_text("token: s3cret")
     with pytest.raises(ConfigError, match="printed something that is not JSON") as raised:

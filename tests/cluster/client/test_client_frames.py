@@ -116,6 +116,8 @@ def test_an_error_event_is_its_status():
         pytest.param(b'{"type":"ADDED","object":{"metadata":{}}}}', id="a brace too many"),
         pytest.param(b'{"type":"ADDED","object":{"metadata":{"resourceVersion":7}}}', id="a number as version"),
         pytest.param(b'{"type":"ADDED","object":[]}', id="a list as object"),
+        pytest.param(b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"\xff"}}}', id="no UTF-8"),
+        pytest.param(b'{"type":"\xff","object":{"metadata":{}}}', id="no UTF-8 as type"),
     ],
 )
 def test_what_is_not_an_event_is_refused(line):

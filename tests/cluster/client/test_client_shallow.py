@@ -8,6 +8,7 @@ from client_helpers import config_of, looped, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.client import Client
 from cluster.frames import BadFrameError, WatchEvent, decode_event
 from cluster.listing import list_all, list_pages
 from cluster.resources import PODS
@@ -79,3 +80,18 @@ async def test_a_deep_object_comes_through_a_list():
         rv, (first, deep) = await list_all(list_pages(transport, Unlimited(), PODS))
     assert (rv, first) == ("9", b'{"metadata":{"name":"first"}}')
     assert wire.pod_from_json(deep)[1].uid == "u"
+
+
+@pytest.mark.parametrize("method", ["get", "create", "delete"])
+@looped
+async def test_a_deep_object_comes_through_an_answer(method):
+    """Whoever reads the body after it was found to be the pod must not be the one who fails."""
+
+    async def handle(_: web.Request) -> web.Response:
+        return web.Response(body=b'{"kind":"Pod","apiVersion":"v1",' + DEEP[1:], content_type="application/json")
+
+    async with serving(handle) as url, Client(config_of(url)) as client:
+        given = (b"{}",) if method == "create" else ("p",)
+        answer = await getattr(client, method)(PODS, "ns", *given)
+    assert (answer.code, answer.uid, answer.resource_version) == (200, "u", "7")
+    assert wire.pod_from_json(answer.body)[1].node_name == "n1"
