@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import yaml
 from e2e_helpers import ROOT, RunningUp, environment, oarlock, until
 
 from broker import epoch, keys
@@ -26,7 +25,6 @@ from controllers import codec
 from workers.log_line import discreet
 
 CANARY = "CANARYWORD"
-TOKEN = "canarytoken0123456789"
 KEY = base64.b64encode(bytes(range(50, 82))).decode()
 
 MANIFEST = """\
@@ -67,16 +65,20 @@ class Told:
         common = {"OARLOCK_SIGNING_KEY_FILE": str(self.key), "OARLOCK_FAILED_AFTER": "2"}
         arguments = ("--workers", "0", "--ingestors", "1", "--nodes", "2", "-f", str(folder / "m.yaml"))
         self.up = RunningUp(folder / "state", *arguments, **common)
-        config = yaml.safe_load(self.up.state.kubeconfig.read_text())
-        for user in config["users"]:
-            user["user"]["token"] = TOKEN
-        kubeconfig = folder / "kubeconfig"
-        kubeconfig.write_text(yaml.safe_dump(config))
+        self.token = self.up.token()
         self.logs: dict[str, Path] = {}
         self.processes = []
         for name, words in (("ingest", ["ingest", "--embedded"]), ("worker", ["worker", "--workers", "1"])):
             self.logs[name] = folder / f"{name}.log"
-            command = [sys.executable, "-m", "workers.cli", *words, "-vv", "--kubeconfig", str(kubeconfig)]
+            command = [
+                sys.executable,
+                "-m",
+                "workers.cli",
+                *words,
+                "-vv",
+                "--kubeconfig",
+                str(self.up.state.kubeconfig),
+            ]
             with self.logs[name].open("wb") as out:
                 more = {**common, "OARLOCK_REDIS_URL": self.up.state.read_redis_url()}
                 self.processes.append(
@@ -149,7 +151,8 @@ def ready(told: Told) -> dict[str, tuple[int, int]]:
 def secrets_of(told: Told) -> list[str]:
     url = urlsplit(told.up.state.read_redis_url())
     assert url.password
-    return [CANARY, TOKEN, unquote(url.password), KEY, base64.b64decode(KEY).hex()]
+    assert told.token
+    return [CANARY, told.token, unquote(url.password), KEY, base64.b64decode(KEY).hex()]
 
 
 def test_nothing_that_was_said_or_left_repeats_a_secret(told: Told) -> None:
