@@ -246,7 +246,10 @@ class _Forbidding(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         meta = [{"name": f"n{i}", "uid": f"u{i}", "resourceVersion": "1"} for i in range(8)]
-        self._answer(200, {"kind": "NodeList", "metadata": {}, "items": [{"metadata": each} for each in meta]})
+        self._answer(
+            200,
+            {"kind": "NodeList", "metadata": {"resourceVersion": "9"}, "items": [{"metadata": each} for each in meta]},
+        )
 
     def do_PATCH(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
