@@ -1,4 +1,4 @@
-"""Who asks: a bearer token, a client certificate, a header set by a proxy in front, or nobody in particular."""
+"""Who asks: a token, a client certificate, a header set by a proxy in front, or nobody in particular."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ ANONYMOUS: Final = "system:anonymous"
 ADMIN: Final = "admin"  # whoever holds the token, of which there is one
 
 
+IN_PATH: Final = "/token/"
+"""kubectl sends no bearer token where there is no TLS (upstream: client-go/tools/clientcmd/client_config.go,
+IsConfigTransportTLS), but it keeps the path of its server's URL in front of every request's."""
+
+
 class Identity:
     """`token`: demanded of every request. `certificates`: the common name of a client certificate is a user."""
 
@@ -20,14 +25,24 @@ class Identity:
         self._token = token
         self._certificates = certificates
 
-    def user(self, request: web.BaseRequest) -> str:
-        """The user name. Raises ApiError 401 if a token is demanded and another or none was given."""
+    def user(self, request: web.BaseRequest, path: str) -> tuple[str, str]:
+        """The user name, and the path without a token in front. `path`: as asked for.
+
+        Raises ApiError 401 if a token is demanded and another or none was given.
+        """
+        if self._token is None:
+            return self._named(request), path
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        if path.startswith(IN_PATH):
+            scheme = "bearer"
+            given, slash, path = path.removeprefix(IN_PATH).partition("/")
+            path = slash + path
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise unauthorized()
+        return ADMIN, path or "/"
+
+    def _named(self, request: web.BaseRequest) -> str:
         headers = request.headers
-        if self._token is not None:
-            scheme, _, given = headers.get("Authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), self._token.encode()):
-                raise unauthorized()
-            return ADMIN
         if said := headers.get("X-Remote-User"):
             return said
         if not self._certificates or request.transport is None:
@@ -38,3 +53,11 @@ class Identity:
                 if name == "commonName":
                     return str(value)
         return ANONYMOUS
+
+
+def without_token(path: str) -> str:
+    """To be told to people."""
+    if not path.startswith(IN_PATH):
+        return path
+    _, slash, rest = path.removeprefix(IN_PATH).partition("/")
+    return slash + rest

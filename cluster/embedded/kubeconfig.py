@@ -8,15 +8,17 @@ from pathlib import Path
 
 import yaml
 
+from cluster.embedded.identity import IN_PATH
+
 _NAME = "oarlock"
 
 
 def write_kubeconfig(path: Path, url: str, *, token: str | None = None, ca_file: Path | None = None) -> None:
     """Write a kubeconfig with one cluster, user and context at `path`, in one step and for the owner only.
 
-    `ca_file`: the certificate to trust, copied into the file.
+    `ca_file`: the certificate to trust, copied into the file. Without TLS the token stands in the server's URL, too.
     """
-    cluster = {"server": url}
+    cluster = {"server": f"{url}{IN_PATH}{token}" if token and url.startswith("http:") else url}
     if ca_file is not None:
         cluster["certificate-authority-data"] = base64.b64encode(ca_file.read_bytes()).decode()
     config = {

@@ -29,7 +29,7 @@ from cluster.embedded.errors import (
 from cluster.embedded.faultdesk import FaultDesk
 from cluster.embedded.faults import Chosen, Fault, Faults
 from cluster.embedded.hosts import Hosts
-from cluster.embedded.identity import Identity
+from cluster.embedded.identity import Identity, without_token
 from cluster.embedded.negotiation import PROTOBUF, media_type_of, shape_of
 from cluster.embedded.paths import Paths, Target
 from cluster.embedded.rest import Outcome, Rest
@@ -118,16 +118,16 @@ class Requests:
             too_large = ApiError(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
             return _response(Outcome.refusal(too_large))
         except Exception as error:  # one broken request must not end the server, and must be seen
-            log.exception("%s %s failed", request.method, request.raw_path)
+            log.exception("%s %s failed", request.method, without_token(request.raw_path))
             return _response(Outcome.refusal(internal_error(f"{type(error).__name__}: {error}")))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         received_s = time.time()
-        path, _, query = request.raw_path.partition("?")
         method = request.method
         if self._hosts is not None and not self._hosts.ours(request.headers.get("Host", "")):
             raise misdirected()
-        user = self._identity.user(request)
+        user, uri = self._identity.user(request, request.raw_path)
+        path, _, query = uri.partition("?")
         if method == "GET":
             document = self._documents.get(path.rstrip("/") if len(path) > 1 else path)
             if document is not None:
@@ -143,7 +143,7 @@ class Requests:
         view = view_of(shape_of(headers.get("Accept", "")), params.get("includeObject", ""))
         call = Call(
             verb=verb,
-            uri=request.raw_path,
+            uri=uri,
             user=user,
             user_agent=headers.get("User-Agent", ""),
             source_ip=(request.remote or "") if self._audit is not None else "",

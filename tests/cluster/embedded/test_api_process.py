@@ -73,15 +73,30 @@ def test_ready_and_the_end(tmp_path: Path) -> None:
 
 
 def test_a_new_token_is_told_by_the_kubeconfig_alone(tmp_path: Path) -> None:
-    with process("--state-dir", str(tmp_path), "--new-token") as (_, ready):
+    log = tmp_path / "audit.log"
+    args = ("--state-dir", str(tmp_path), "--new-token", "--audit-log", str(log), "--audit-reads")
+    with process(*args) as (_, ready):
         (user,) = yaml.safe_load((tmp_path / "kubeconfig").read_text())["users"]
         token = user["user"]["token"]
         assert token not in json.dumps(ready)
-        for given, expected in (({}, 401), ({"Authorization": f"Bearer {token}"}, 200)):
+        (cluster,) = yaml.safe_load((tmp_path / "kubeconfig").read_text())["clusters"]
+        prefix = cluster["cluster"]["server"].removeprefix(ready["url"])
+        bearer = {"Authorization": f"Bearer {token}"}
+        for path, given, expected in (
+            ("/api/v1/pods", {}, 401),
+            ("/api/v1/pods", bearer, 200),
+            (f"{prefix}/api/v1/pods", {}, 200),  # kubectl sends no bearer token without TLS
+            (f"{prefix}/api/v1/pods?limit=1", bearer, 200),
+            (f"{prefix}x/api/v1/pods", bearer, 401),
+            ("/token//api/v1/pods", {}, 401),
+            (prefix, {}, 404),  # as "/"
+            (f"{prefix}/{prefix}/api/v1/pods", {}, 404),
+        ):
             client = http.client.HTTPConnection(ready["url"].removeprefix("http://"), timeout=WAIT_S)
-            client.request("GET", "/api/v1/pods", headers=given)
-            assert client.getresponse().status == expected
+            client.request("GET", path, headers=given)
+            assert client.getresponse().status == expected, path
             client.close()
+    assert token not in log.read_text()
 
 
 @pytest.mark.parametrize("more", [(), ("--token", "x", "--kubeconfig", "k")])
