@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from broker.epoch import Seen
 from broker.redis_broker import RedisBroker
-from broker.values import BrokerFull, BrokerUnreachable
+from broker.values import BrokerBusy, BrokerFull, BrokerUnreachable
 from workers.clock import Clock
 from workers.log_line import line
 from workers.seat import TEND_TIMEOUT_S, open_client
@@ -120,7 +120,8 @@ class Tender:
                 self._due()
         except REFUSALS as error:
             self._deafen()
-            self._listen_at_ms = self._clock.mono_ms() + RETRY_MS  # one that is busy would refuse the next at once, too
+            if isinstance(error, BrokerBusy):  # the next wait would be refused at once, too
+                self._listen_at_ms = self._clock.mono_ms() + RETRY_MS
             self._ill(error)
 
     def release(self, holder: str, blamed: str = "") -> list[str]:
