@@ -129,8 +129,8 @@ def least(run: Run) -> dict[str, int]:
 
 UNPROVED_A_LOSS = 25
 """Writes that cannot be held against their announcement, for the trace broke off with Redis: what was announced in its
-last milliseconds. Campaigns with one or two losses each had none in up to 3,700 writes; a burst of creates just then
-may have a few tens. More would hide writes that were never announced.
+last milliseconds. Five campaigns with one or two losses each had none but for a single write; a burst of creates just
+then may have a few tens. More would hide writes that were never announced.
 """
 
 
