@@ -37,6 +37,8 @@ from broker.values import (
     Ingested,
     LoadSpec,
     Open,
+    Page,
+    PageMark,
 )
 
 
@@ -271,6 +273,17 @@ class MemoryBroker:
 
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
         return memory_cache.look(self._enter("look")[0], resource, ids, index)
+
+    def page(
+        self,
+        resource: str,
+        entries: Sequence[str],
+        mark: PageMark | None = None,
+        *,
+        count_max: int = 500,
+        bytes_max: int = 262_144,
+    ) -> Page | None:
+        return memory_cache.page(self._enter("page")[0], resource, entries, mark, count_max, bytes_max)
 
     def watermark(self, resource: str) -> str | None:
         return self.store.state.watermark.get(resource) if self.store.epoch == self.epoch else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from broker import memory_changes
 from broker.memory_state import EpochState, Job, Stored, newer, split
-from broker.values import Cached, Event, Ingested
+from broker.values import Cached, Event, Ingested, Page, PageMark
 
 LOCK_MAX_MS = 60_000
 
@@ -146,3 +146,29 @@ def look(state: EpochState, resource: str, ids: Sequence[str], index: Sequence[s
     objects = state.objects.get((resource, gen), {})
     wanted = ids or [each for entry in index for each in state.index.get((resource, gen, entry), {})]
     return state.watermark.get(resource, ""), [objects[each].cached for each in wanted if each in objects]
+
+
+def page(
+    state: EpochState, resource: str, entries: Sequence[str], mark: PageMark | None, count_max: int, bytes_max: int
+) -> Page | None:
+    """By entry and id, so that the place, the last id given out, is good whatever comes and goes between two pages."""
+    gen = generation(state, resource)
+    if mark is not None and mark.generation != gen:
+        return None
+    objects = state.objects.get((resource, gen), {})
+    nth, _, after = (mark.place if mark is not None else "0:").partition(":")
+    waiting = [
+        (n, each)
+        for n, entry in enumerate(entries)
+        for each in sorted(state.index.get((resource, gen, entry), {}))
+        if each in objects and (n, each) > (int(nth), after)
+    ]
+    found: dict[str, Cached] = {}
+    size = taken = 0
+    while taken < len(waiting) and len(found) < max(1, count_max) and size < max(1, bytes_max):
+        each = waiting[taken][1]
+        size += objects[each].size if each not in found else 0
+        found[each] = objects[each].cached
+        taken += 1
+    following = PageMark(gen, "{}:{}".format(*waiting[taken - 1])) if taken < len(waiting) else None
+    return Page(state.watermark.get(resource, ""), list(found.values()), following)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from broker.values import Batch, Borne, Cached, Claim, Entry, Event, Finish, Idle, Ingested, LoadSpec
+from broker.values import Batch, Borne, Cached, Claim, Entry, Event, Finish, Idle, Ingested, LoadSpec, Page, PageMark
 
 
 class Broker(Protocol):
@@ -53,4 +53,13 @@ class Broker(Protocol):
     def look(
         self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()
     ) -> tuple[str, list[Cached]]: ...
+    def page(
+        self,
+        resource: str,
+        entries: Sequence[str],
+        mark: PageMark | None = None,
+        *,
+        count_max: int = 500,
+        bytes_max: int = 262_144,
+    ) -> Page | None: ...
     def watermark(self, resource: str) -> str | None: ...

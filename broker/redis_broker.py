@@ -31,6 +31,8 @@ from broker.values import (
     Idle,
     Ingested,
     LoadSpec,
+    Page,
+    PageMark,
     Record,
     Watermark,
 )
@@ -289,6 +291,28 @@ class RedisBroker:
             return reply[1].decode(), Cached.parse_all(reply[2:])
         except (ValueError, IndexError) as error:
             raise self._damaged("look", f"it cannot be read ({type(error).__name__})") from None
+
+    def page(
+        self,
+        resource: str,
+        entries: Sequence[str],
+        mark: PageMark | None = None,
+        *,
+        count_max: int = 500,
+        bytes_max: int = 262_144,
+    ) -> Page | None:
+        """Some of the cached objects under index entries, after those of the page that gave ``mark``; about as many as
+        ``count_max``, and about ``bytes_max`` of them. None: a list was committed since that page, so begin anew.
+        """
+        generation, place, left = mark or ("", "1:0", ())
+        reply = self._run("page", resource, " ".join(entries), count_max, bytes_max, generation, place, *left)
+        if reply[0] == b"MOVED":
+            return None
+        try:
+            following = PageMark(reply[2].decode(), reply[3].decode(), tuple([each.decode() for each in reply[4]]))
+            return Page(reply[1].decode(), Cached.parse_all(reply[5:]), following if following.place else None)
+        except (ValueError, IndexError) as error:
+            raise self._damaged("page", f"it cannot be read ({type(error).__name__})") from None
 
     def watermark(self, resource: str) -> str | None:
         """resourceVersion the cache of this resource equals; None: it was never listed in this epoch."""

@@ -15,7 +15,7 @@ from broker.keys import PROTOCOL
 
 NAMES = (
     *("add", "add_after", "claim", "record", "finish", "release", "reclaim", "renew", "due", "forget", "register"),
-    *("ingest", "stage", "commit_list", "republish", "open", "hold", "look"),
+    *("ingest", "stage", "commit_list", "republish", "open", "hold", "page", "look"),
 )
 
 REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)"

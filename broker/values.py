@@ -79,6 +79,26 @@ class Delta(NamedTuple):
     gone: Sequence[str] = ()
 
 
+class PageMark(NamedTuple):
+    """Where the next page begins; of the generation that the pages before were read in."""
+
+    generation: str
+    place: str
+    left: tuple[str, ...] = ()
+
+
+class Page(NamedTuple):
+    """Some of the objects under index entries, each once, and the watermark at which they were read.
+
+    ``mark``: None after the last page. What is under an entry from the first page to the last is in one of them, and
+    may be in two; each is as it stood when its own page was read.
+    """
+
+    watermark: str
+    objects: list[Cached]
+    mark: PageMark | None
+
+
 class Open(NamedTuple):
     """What is known of a write that was announced and has no answer that proves anything. Times are of Redis's clock.
 

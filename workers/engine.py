@@ -20,6 +20,7 @@ from workers.api import TurnApi
 from workers.clock import Clock
 from workers.ledger import Ledger
 from workers.mirror import Mirror
+from workers.paging import every
 from workers.relaying import relay
 from workers.running_turn import RunningTurn
 from workers.settings import Settings
@@ -187,7 +188,10 @@ class Engine:
     def _look(self, step: Look) -> list[Cached]:
         found = self._looks.get(step)
         if found is None:
-            found = self._broker.look(step.resource, ids=step.ids, index=step.entries)[1]
+            if step.paged:
+                found = every(self._broker, step.resource, step.entries)
+            else:
+                found = self._broker.look(step.resource, ids=step.ids, index=step.entries)[1]
             if step.shared:
                 self._looks[step] = found
         return found

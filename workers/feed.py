@@ -14,6 +14,7 @@ from controllers.registry import Resource
 from workers.applying import Applied, Applier, ApplyBroker
 from workers.known_owners import EVERY_OWNER, KnownOwners
 from workers.log_line import line
+from workers.paging import PageBroker, Pages
 from workers.projection import OutOfOrder, Projector
 from workers.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
 from workers.rivals import Rivals
@@ -40,11 +41,12 @@ class FeedState(StrEnum):
     AWAY = "away"  # in no epoch
     SEEKING = "seeking"  # finding out where to start
     LISTING = "listing"
+    LEARNING = "learning"  # reading the owners known, a page a step
     PROBING = "probing"  # asking whether the API still is where it was, after a watch failed
     WATCHING = "watching"
 
 
-class FeedBroker(ApplyBroker, StagingBroker, Protocol):
+class FeedBroker(ApplyBroker, StagingBroker, PageBroker, Protocol):
     """What a feed needs of a broker; both twins have it."""
 
     def watermark(self, resource: str) -> str | None: ...
@@ -71,6 +73,7 @@ class Feed:
         self._stream: Stream[WatchEvent] | None = None
         self._probe: Stream[Page] | None = None
         self._relist: Relist | None = None
+        self._pages: Pages | None = None
         self._due_ms = self._check_ms = self._failures = 0
         self._watch_since_ms, self._heard, self._quiet = 0, False, False
         self._must_list, self._expired = False, ""
@@ -131,6 +134,8 @@ class Feed:
                 return self._seek(self._broker, now_ms, may_list)
             case FeedState.LISTING:
                 return self._list(self._broker, now_ms)
+            case FeedState.LEARNING:
+                return self._learn()
             case FeedState.PROBING:
                 return self._look_at_probe(self._broker, now_ms)
             case _:
@@ -140,7 +145,7 @@ class Feed:
         for each in (self._stream, self._probe, self._relist):
             if each is not None:
                 each.close()
-        self._stream = self._probe = self._relist = None
+        self._stream = self._probe = self._relist = self._pages = None
         self.applier.drop()
 
     def _wait(self, now_ms: int, for_ms: int) -> int:
@@ -176,12 +181,25 @@ class Feed:
     def _watch_from(self, broker: FeedBroker, rv: str) -> None:
         """Go on from a watermark. What led there was not seen here, so the owners known are read anew."""
         self._drop_streams()
-        self._must_list, self._expired, self.state = False, "", FeedState.SEEKING
+        self._must_list, self._expired = False, ""
         if self.resource.owner_queue:
-            rv, cached = broker.look(self.name, index=[EVERY_OWNER])
-            if not rv:
-                return
-            self._owners.replace(self.resource.owner_queue, [decoded(self.resource, each) for each in cached])
+            self._pages, self.state = Pages(broker, self.name, (EVERY_OWNER,)), FeedState.LEARNING
+        else:
+            self._follow(rv)
+
+    def _learn(self) -> int:
+        """Read a page of the owners. The position is that of the first: what changes after it comes again."""
+        assert self._pages is not None
+        if not self._pages.step():
+            return 0
+        pages, self._pages, self.state = self._pages, None, FeedState.SEEKING
+        if pages.rv:
+            owners = [decoded(self.resource, each) for each in pages.found]
+            self._owners.replace(self.resource.owner_queue, owners)
+            self._follow(pages.rv)
+        return 0
+
+    def _follow(self, rv: str) -> None:
         self._owners.doubt_all()
         self.applier.start(rv)
         self.state = FeedState.WATCHING

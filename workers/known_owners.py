@@ -11,14 +11,14 @@ history, begins with every namespace in doubt. So no pair is missed as long as o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from broker.values import Cached
 from controllers.model import LabelSelector
 from controllers.owner_table import Owner, OwnerTable
 from controllers.registry import Resource
 from controllers.routing import orphan_entry
+from workers.paging import PageBroker, every
 from workers.signing_refusals import decoded
 
 EVERY_OWNER = "all"
@@ -26,14 +26,10 @@ EVERY_OWNER = "all"
 NAMESPACES_AT_ONCE = 50
 
 
-class OrphanBroker(Protocol):
+class OrphanBroker(PageBroker, Protocol):
     """What settling needs of a broker."""
 
     def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int: ...
-
-    def look(
-        self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()
-    ) -> tuple[str, list[Cached]]: ...
 
 
 class _Gone(NamedTuple):
@@ -98,8 +94,7 @@ class KnownOwners:
         entries = [orphan_entry(namespace) for namespace in sorted(self.doubtful)]
         for resource in resources:
             for at in range(0, len(entries), NAMESPACES_AT_ONCE):
-                _, orphans = broker.look(resource.plural, index=entries[at : at + NAMESPACES_AT_ONCE])
-                for cached in orphans:
+                for cached in every(broker, resource.plural, entries[at : at + NAMESPACES_AT_ONCE]):
                     for queue, key in resource.route(decoded(resource, cached), False, self.table).wake:
                         wakes.setdefault(queue, set()).add(key)
         queued = sum(broker.add(queue, sorted(keys)) for queue, keys in sorted(wakes.items()))

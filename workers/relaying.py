@@ -18,7 +18,7 @@ def relay(claim: Claim, via: Relay, ledger: Ledger) -> Turn:
     """
     obj = None if claim.owner is None else RESOURCES[via.resource].decode(claim.owner.blob)
     pods = [decode_pod(child.blob) for child in claim.children]
-    cached: list[Cached] = yield Look(via.owners, entries=(EVERY_OWNER,), shared=True)
+    cached: list[Cached] = yield Look(via.owners, entries=(EVERY_OWNER,), shared=True, paged=True)
     keys = via.concerned(claim.key, obj, pods, blob_memo.OWNERS[via.owners].decode(cached))
     if keys:
         yield Wake(via.target, tuple(keys))

@@ -13,7 +13,7 @@ import msgspec
 
 from broker.protocol import Broker
 from broker.redis_broker import RedisBroker
-from broker.values import Batch, Borne, Cached, Claim, Delta, Entry, Event, Idle, Ingested, LoadSpec
+from broker.values import Batch, Borne, Cached, Claim, Delta, Entry, Event, Idle, Ingested, LoadSpec, Page, PageMark
 from workers.clock import Clock
 from workers.settings import Settings
 from workers.signing import Sealer, load_keyring
@@ -161,6 +161,21 @@ class SealedBroker:
         mark, found = self._inner.look(resource, ids=ids, index=index)
         self._demand(resource, " ".join((*ids[:1], *index[:1])), found)
         return mark, found
+
+    def page(
+        self,
+        resource: str,
+        entries: Sequence[str],
+        mark: PageMark | None = None,
+        *,
+        count_max: int = 500,
+        bytes_max: int = 262_144,
+    ) -> Page | None:
+        """As the broker's."""
+        found = self._inner.page(resource, entries, mark, count_max=count_max, bytes_max=bytes_max)
+        if found is not None:
+            self._demand(resource, " ".join(entries[:1]), found.objects)
+        return found
 
     def _demand(self, resource: str, where: str, cached: Sequence[Cached]) -> None:
         fault = self._fault_of_many(resource, cached)

@@ -89,12 +89,14 @@ class Look(NamedTuple):
     """Cached objects by id or index entry. Result: list[Cached].
 
     ``shared``: as they were at any moment since the batch was claimed will do, so its turns may share one answer.
+    ``paged``: of those under the entries there may be very many, so they are read in several calls.
     """
 
     resource: str
     ids: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     shared: bool = False
+    paged: bool = False
 
 
 class Wake(NamedTuple):

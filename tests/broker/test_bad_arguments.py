@@ -58,6 +58,7 @@ GOOD: dict[str, list[Any]] = {
     "republish": [500],
     "open": ["pods", "replicasets"],
     "hold": ["why"],
+    "page": ["pods", "owner=uid-ns/a orphan=ns", 10, 1000, "", "1:0", "ns/p1"],
     "look": ["pods", "index", "owner=uid-ns/a", "orphan=ns"],
 }
 SPOILED = ("", "x", "-1", "0", "1e999", "nan", "99999999999999999999", "a b", "a:b", "\n", "\xff\n\n", 2.5)

@@ -38,6 +38,7 @@ STEPS: dict[str, Callable[[Broker], object]] = {
     "republish": lambda broker: broker.republish(),
     "open": lambda broker: broker.open([]),
     "hold": lambda broker: broker.hold("why"),
+    "page": lambda broker: broker.page("pods", ["owner=u"]),
     "look": lambda broker: broker.look("pods", ids=["ns/p"]),
 }
 every_step = pytest.mark.parametrize("step", STEPS)

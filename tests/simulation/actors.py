@@ -88,6 +88,10 @@ class SteppedBroker:
     def look(self, *args: Any, **kwargs: Any) -> Any:
         return self._broker.look(*args, **kwargs)
 
+    def page(self, *args: Any, **kwargs: Any) -> Any:
+        give_way()
+        return self._broker.page(*args, **kwargs)
+
     def wait(self, *args: Any, **kwargs: Any) -> bool:
         give_way()
         return True

@@ -14,6 +14,7 @@ from controllers.registry import RESOURCES
 from tests.simulation.daemon_world import DaemonWorld
 from workers.applying import Applied, Applier
 from workers.known_owners import EVERY_OWNER, KnownOwners
+from workers.paging import Pages
 from workers.projection import Projector
 
 _ADOPTABLE = tuple(resource for resource in RESOURCES.values() if resource.adoptable)
@@ -123,10 +124,13 @@ class WatchingIngestor:
         """As the product's feeds do: what led there was not seen, so the owners known are read anew."""
         kind = RESOURCES[resource]
         if kind.owner_queue:
-            rv, cached = self._broker().look(resource, index=[EVERY_OWNER])
+            pages = Pages(self._broker(), resource, (EVERY_OWNER,))
+            while not pages.step():
+                pass
+            rv = pages.rv
             if not rv:
                 return
-            self._owners.replace(kind.owner_queue, (kind.decode(each.blob) for each in cached))
+            self._owners.replace(kind.owner_queue, (kind.decode(each.blob) for each in pages.found))
         self._owners.doubt_all()
         self._applier(resource).start(rv)
         self._watched.add(resource)

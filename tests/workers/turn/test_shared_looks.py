@@ -54,17 +54,17 @@ def counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[
     """Resources looked at, and keys queued, from here on."""
     looks: list[str] = []
     wakes: list[tuple[str, ...]] = []
-    look, add = rig.broker.look, rig.broker.add
+    page, add = rig.broker.page, rig.broker.add
 
-    def looked(resource: str, **what: Any) -> Any:
+    def looked(resource: str, *what: Any, **how: Any) -> Any:
         looks.append(resource)
-        return look(resource, **what)
+        return page(resource, *what, **how)
 
     def added(queue: str, keys: Sequence[str], **how: Any) -> int:
         wakes.append(tuple(keys))
         return add(queue, keys, **how)
 
-    monkeypatch.setattr(rig.broker, "look", looked)
+    monkeypatch.setattr(rig.broker, "page", looked)
     monkeypatch.setattr(rig.broker, "add", added)
     return looks, wakes
 

@@ -1,0 +1,55 @@
+"""All cached objects under index entries, read a page a call, so that no call holds up Redis for long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from broker.values import Cached, Page, PageMark
+
+
+class PageBroker(Protocol):
+    """What paging needs of a broker."""
+
+    def page(self, resource: str, entries: Sequence[str], mark: PageMark | None = None) -> Page | None: ...
+
+
+class Pages:
+    """A walk over ``entries``. What is under one of them from beginning to end is found, as it stood at ``rv`` or later;
+    what has changed since is in the events after ``rv``. That is the watermark of the first page, "" where the resource
+    was never listed.
+    """
+
+    def __init__(self, broker: PageBroker, resource: str, entries: Sequence[str]) -> None:
+        self._broker, self._resource, self._entries = broker, resource, entries
+        self._mark: PageMark | None = None
+        self._found: dict[str, Cached] = {}
+        self.rv = ""
+
+    @property
+    def found(self) -> list[Cached]:
+        """Each object once, as it was read last."""
+        return list(self._found.values())
+
+    def step(self) -> bool:
+        """Read one page. Returns whether it was the last. A list that was committed meanwhile makes it begin anew.
+
+        Raises what the broker raises; then the same page is read by the next step.
+        """
+        page = self._broker.page(self._resource, self._entries, self._mark)
+        if page is None:
+            self._mark = None
+            return False
+        if self._mark is None:
+            self.rv, self._found = page.watermark, {}
+        self._found |= {each.uid: each for each in page.objects}
+        self._mark = page.mark
+        return self._mark is None
+
+
+def every(broker: PageBroker, resource: str, entries: Sequence[str]) -> list[Cached]:
+    """The whole walk at once."""
+    pages = Pages(broker, resource, entries)
+    while not pages.step():
+        pass
+    return pages.found
