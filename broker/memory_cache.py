@@ -20,10 +20,15 @@ def generation(state: EpochState, resource: str) -> str:
     return state.generation.get(resource, "0")
 
 
+def indexed(entries: str) -> list[str]:
+    """Of an object's entries those it is indexed under; the others say where claim is to look for it."""
+    return [entry for entry in entries.split() if entry[0] not in "?+"]
+
+
 def reindex(state: EpochState, resource: str, gen: str, object_id: str, was: str, now: str) -> None:
     """Move an object from its old index entries to its new ones."""
-    kept = set(now.split())
-    for entry in set(was.split()) - kept:
+    kept = set(indexed(now))
+    for entry in set(indexed(was)) - kept:
         ids = state.index.get((resource, gen, entry), {})
         ids.pop(object_id, None)
         if not ids:
@@ -130,7 +135,7 @@ def republish(state: EpochState, now: int, chunk: int) -> int:
     for each in (objects[object_id] for object_id in step if object_id in objects):
         added += sum(state.add(*split(task)) for task in each.wakes.split())
         if job.mode == "sweep":
-            for entry in each.entries.split():
+            for entry in indexed(each.entries):
                 state.index.pop((job.resource, job.generation, entry), None)
     if not job.rest:
         state.republish.pop(0)
@@ -144,7 +149,7 @@ def republish(state: EpochState, now: int, chunk: int) -> int:
 def look(state: EpochState, resource: str, ids: Sequence[str], index: Sequence[str]) -> tuple[str, list[Cached]]:
     gen = generation(state, resource)
     objects = state.objects.get((resource, gen), {})
-    wanted = ids or [each for entry in index for each in state.index.get((resource, gen, entry), {})]
+    wanted = ids or list(dict.fromkeys(each for entry in index for each in state.index.get((resource, gen, entry), {})))
     return state.watermark.get(resource, ""), [objects[each].cached for each in wanted if each in objects]
 
 

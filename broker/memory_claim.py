@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from broker import memory_cache, memory_changes
-from broker.memory_state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, is_open, newer, timed
+from broker.memory_state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, Stored, is_open, newer, timed
 from broker.values import NO_OTHERS, Batch, Cached, Claim, Idle, LoadSpec, Record, Watermark
 
 OBJECT_BYTES = 300
@@ -56,17 +56,14 @@ def claim(
             break
         owner = owners.get(key)
         children: dict[str, list[Cached]] = {resource: [] for resource in spec.resources}
-        values = {"name": key.rpartition("/")[2]}
         if owner is not None:
             size += owner.size
-            values |= {"uid": owner.uid, "namespace": key.rpartition("/")[0]}
         for resource, index, word in spec.children:
-            if word in values:
-                gen = generation_of(resource)
-                ids = state.index.get((resource, gen, f"{index}={values[word]}"), {})
-                size += OBJECT_BYTES * len(ids)
-                objects = state.objects.get((resource, gen), {})
-                children[resource] += [objects[each].cached for each in ids if each in objects]
+            gen = generation_of(resource)
+            ids = _ids(state, (resource, gen, index), word, key, owner)
+            size += OBJECT_BYTES * len(ids)
+            objects = state.objects.get((resource, gen), {})
+            children[resource] += [objects[each].cached for each in ids if each in objects]
         if found and size > limits.bytes_max:
             break
         found.append(children)
@@ -97,6 +94,28 @@ def claim(
     if queued > len(found):
         state.wake(1, now)
     return Batch(spec.queue, claims, watermarks, mirrors)
+
+
+def _ids(state: EpochState, of: tuple[str, str, str], word: str, key: str, owner: Stored | None) -> dict[str, None]:
+    """Of one child of a LoadSpec. ``of``: resource, generation, index."""
+    resource, gen, index = of
+    namespace, _, name = key.rpartition("/")
+
+    def under(*values: str) -> list[dict[str, None]]:
+        return [state.index.get((resource, gen, f"{index}={value}"), {}) for value in values]
+
+    if word == "name":
+        return under(name)[0]
+    if owner is None or word == "uid":
+        return under(owner.uid)[0] if owner is not None else {}
+    words = owner.entries.split() if under(namespace)[0] else []
+    any_of = [under(*each[1:].split("|")) for each in words if each[0] == "?"]
+    found: dict[str, None] = {}
+    for ids in min(any_of, key=lambda sets: sum(map(len, sets)), default=[]):
+        found |= ids
+    for ids in under(*(each[1:] for each in words if each[0] == "+")):
+        found |= ids
+    return found
 
 
 def _timed_record(state: EpochState, queue: str, key: str, hold_ms: int, now: int) -> Record | None:

@@ -285,7 +285,9 @@ class RedisBroker:
         return phase
 
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
-        """Cached objects by id or by index entry, and the watermark they were read at."""
+        """Cached objects by id or by index entry, these each once, and the watermark they were read at. Very many are
+        for ``page``.
+        """
         reply = self._run("look", resource, "ids" if ids else "index", *(ids or index))
         try:
             return reply[1].decode(), Cached.parse_all(reply[2:])

@@ -403,8 +403,13 @@ class LoadSpec(NamedTuple):
     """What a claim hands over: the owners' resource, children, and what changed in resources kept in memory.
 
     ``children``: (resource, index, word), the objects under the entry "index=value", where the word says which value:
-    "uid" of the owner, "namespace" of the key, or "name" of the key after its namespace, if it has one. Only those of
-    "name" are read where there is no owner object. ``mirrors``: (resource, version known, "" for none).
+    "uid" of the owner, "name" of the key after its namespace, if it has one, or "wanted": those that the owner's own
+    entries name. Only those of "name" are read where there is no owner object. ``mirrors``: (resource, version known,
+    "" for none).
+
+    What is wanted: an owner's entry "?value" is no index entry but a place to look at; of several the one with the
+    fewest objects is chosen. "?a|b" is two places together; "+value" is looked at on top. All that is under a value
+    "namespace/..." has to be under "namespace" as well, of the owner's key: where nothing is, nothing more is asked.
     """
 
     queue: str

@@ -8,11 +8,12 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from controllers import codec, replicaset, wire
+from controllers import codec, replicaset, slots, wire
 from controllers import status as replica_status
 from controllers.availability import look_again_ms
 from controllers.daemonset import bodies as daemon_bodies
 from controllers.daemonset import decide as daemon_decide
+from controllers.daemonset import names
 from controllers.daemonset import plan as daemon_plan
 from controllers.daemonset import status as daemon_status
 from controllers.daemonset.model import DaemonSet
@@ -31,11 +32,11 @@ from controllers.scheduling.wire import node_from_json
 T = TypeVar("T")
 
 Children = tuple[tuple[str, str, str], ...]
-"""Cached objects that a turn reads: resource, index, and by what of the key: "uid" of its object, "namespace" or
-"name"."""
+"""Cached objects that a turn reads: resource, index, and by what of the key: "uid" of its object, its "name", or what
+its object says is "wanted"."""
 
-_OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "namespace"))
-_OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "namespace"))
+_OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
+_OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "wanted"))
 
 NODE_QUEUE = "daemonset-node-updates"
 
@@ -184,8 +185,10 @@ def _route_node(node: Node, gone: bool, owners: OwnerTable) -> Routes:
     return route_node(node, gone, NODE_QUEUE)
 
 
-def _owner_route(queue: str) -> Callable[[Any, bool, OwnerTable], Routes]:
-    return lambda owner, gone, owners: route_owner(owner, gone, queue)
+def _owner_route(
+    queue: str, base_of: Callable[[str], str] = slots.base_of
+) -> Callable[[Any, bool, OwnerTable], Routes]:
+    return lambda owner, gone, owners: route_owner(owner, gone, queue, base_of)
 
 
 PODS: Resource[Pod] = Resource(
@@ -228,7 +231,7 @@ DAEMONSETS: Resource[DaemonSet] = Resource(
     from_json=daemonset_from_json,
     encode=codec.encode,
     decode=codec.decode_daemonset,
-    route=_owner_route("daemonset"),
+    route=_owner_route("daemonset", names.base_of),
     owner_queue="daemonset",
 )
 

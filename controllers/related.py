@@ -27,7 +27,8 @@ def siblings_of(owner: ReplicaSet, others: Iterable[ReplicaSet]) -> list[Replica
 
 
 def related_pods(siblings: Iterable[ReplicaSet], pods: Iterable[Pod]) -> list[Pod]:
-    """The pods some sibling selects, by labels whoever owns them and in whatever phase, each once.
+    """The pods some sibling selects, by labels whoever owns them and in whatever phase, each once: as it
+    comes first.
 
     A sibling whose selector is invalid is passed over.
     """
@@ -38,5 +39,5 @@ def related_pods(siblings: Iterable[ReplicaSet], pods: Iterable[Pod]) -> list[Po
             sibling.namespace == pod.namespace and sibling.selector.matches(pod.labels)  # type: ignore[union-attr]
             for sibling in usable
         ):
-            found[pod.uid] = pod
+            found.setdefault(pod.uid, pod)
     return list(found.values())

@@ -7,12 +7,13 @@ in the controller reference without looking whether it exists with that UID: a t
 not there ends at once, whereas a lookup might miss one that is there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
 
-from controllers.model import Owned, Pod, controller_of
+from controllers.model import LabelSelector, Owned, Pod, controller_of
+from controllers.orphans import places_by_label, places_by_name, where_to_look
 from controllers.owner_table import OwnerTable
 from controllers.scheduling.model import Node
 
@@ -25,7 +26,13 @@ class OwnerLike(Owned, Protocol):
     """What routing reads of an owner."""
 
     @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
     def key(self) -> str: ...
+    @property
+    def selector(self) -> LabelSelector | None: ...
 
 
 class Dependent(Owned, Protocol):
@@ -42,7 +49,9 @@ class Dependent(Owned, Protocol):
 
 
 class Routes(msgspec.Struct, frozen=True):
-    """`index`: entries such as `owner=<uid>`. `wake`: queues and keys. `warning`: for the log, or empty."""
+    """`index`: entries such as `owner=<uid>`, and words about where to look (see orphans.py). `wake`: queues and keys.
+    `warning`: for the log, or empty.
+    """
 
     index: tuple[str, ...] = ()
     wake: tuple[WakeKey, ...] = ()
@@ -54,11 +63,6 @@ def owner_entry(uid: str) -> str:
     return f"owner={uid}"
 
 
-def orphan_entry(namespace: str) -> str:
-    """Index entry of what nobody controls in a namespace."""
-    return f"orphan={namespace}"
-
-
 def node_entry(node_name: str) -> str:
     """Index entry of the pods assigned or pinned to a node."""
     return f"node={node_name}"
@@ -67,7 +71,10 @@ def node_entry(node_name: str) -> str:
 def route_pod(pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable) -> Routes:
     """A pod was added or changed, or has gone. A pod that is pinned to a node counts as being there."""
     node = pod.target_node
-    return route_dependent(pod, gone, queue_of_kind, owners, (node_entry(node),) if node else ())
+    more: tuple[str, ...] = (node_entry(node),) if node else ()
+    if controller_of(pod) is None:
+        more += places_by_name(pod.namespace, pod.name)
+    return route_dependent(pod, gone, queue_of_kind, owners, more)
 
 
 def route_dependent(
@@ -89,7 +96,7 @@ def route_dependent(
         return Routes(wake=wake) if gone else Routes((owner_entry(ref.uid), *more_index), wake)
     if gone:
         return Routes()  # nobody counts orphans
-    index = (orphan_entry(obj.namespace), *more_index)
+    index = (*places_by_label(obj.namespace, obj.labels), *more_index)
     if obj.deleting_ms:
         return Routes(index)
     found: list[WakeKey] = []
@@ -115,11 +122,16 @@ def route_revision(revision: Dependent, gone: bool, queue_of_kind: Mapping[str, 
     return Routes(routes.index)
 
 
-def route_owner(owner: OwnerLike, gone: bool, queue: str) -> Routes:
-    """An owner was added or changed, or has gone: it wakes itself, also for a mere change of its status."""
-    ref = controller_of(owner)
-    index = () if ref is None or gone else (owner_entry(ref.uid),)
-    return Routes(index, ((queue, owner.key),))
+def route_owner(owner: OwnerLike, gone: bool, queue: str, base_of: Callable[[str], str]) -> Routes:
+    """An owner was added or changed, or has gone: it wakes itself, also for a mere change of its status.
+
+    `base_of` its name: what the names of its pods begin with.
+    """
+    ref, wake = controller_of(owner), ((queue, owner.key),)
+    if gone:
+        return Routes(wake=wake)
+    look = where_to_look(owner.namespace, owner.selector, base_of(owner.name))
+    return Routes(look if ref is None else (owner_entry(ref.uid), *look), wake)
 
 
 def route_node(node: Node, gone: bool, queue: str) -> Routes:

@@ -39,6 +39,11 @@ def name_prefix(owner_name: str) -> str:
     return prefix if legal else owner_name
 
 
+def base_of(owner_name: str) -> str:
+    """What the slot names of an owner begin with."""
+    return name_prefix(owner_name)[:BASE_CHARS_MAX]
+
+
 class Slots:
     """The slot names of one owner, by index 0 .. 27^5 - 1."""
 
@@ -50,7 +55,7 @@ class Slots:
         self._a = a + 1 if a % 3 == 0 else a
         self._a_inverse = pow(self._a, -1, SLOTS)
         self._b = int.from_bytes(digest[8:16], "big") % SLOTS
-        self.base = name_prefix(owner_name)[:BASE_CHARS_MAX]
+        self.base = base_of(owner_name)
 
     def name(self, index: int) -> str:
         """Name of the slot. Raises IndexError outside 0 .. 27^5 - 1."""

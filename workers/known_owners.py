@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from controllers.model import LabelSelector
+from controllers.orphans import orphan_entry
 from controllers.owner_table import Owner, OwnerTable
 from controllers.registry import Resource
-from controllers.routing import orphan_entry
 from workers.paging import PageBroker, every
 from workers.signing_refusals import decoded
 

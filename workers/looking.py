@@ -11,6 +11,7 @@ from broker.values import Cached, Change, Claim
 from controllers import wire
 from controllers.codec import decode_pod, decode_replicaset
 from controllers.model import Pod, controller_of
+from controllers.orphans import selected_entries
 from controllers.plan import Plan, Snapshot
 from controllers.registry import Controller
 from controllers.routing import owner_entry
@@ -77,12 +78,19 @@ def _live(snapshot: Any, ledger: Ledger) -> Generator[Step, Any, tuple[Any, Vers
 
 
 def _with_related(snapshot: Snapshot) -> Generator[Step, Any, Snapshot]:
-    """Owners under the same controller, and the pods they own; orphans of the namespace are in the snapshot already."""
+    """Owners under the same controller, the pods the others own, and orphans that these select; those that the owner
+    itself selects are in the snapshot already.
+    """
     parent = controller_of(snapshot.owner)
     assert parent is not None, "only an owner that is itself controlled has siblings"
     cached: list[Cached] = yield Look("replicasets", entries=(owner_entry(parent.uid),))
     siblings = tuple(decode_replicaset(each.blob) for each in cached)
-    others = tuple(owner_entry(each.uid) for each in siblings if each.uid != snapshot.owner.uid)
-    found: list[Cached] = (yield Look("pods", entries=others)) if others else []
+    others = dict[str, None]()
+    for each in siblings:
+        if each.uid != snapshot.owner.uid:
+            others[owner_entry(each.uid)] = None
+            if each.selector is not None and not each.selector.error:
+                others |= dict.fromkeys(selected_entries(each.namespace, each.selector))
+    found: list[Cached] = (yield Look("pods", entries=tuple(others))) if others else []
     related = tuple(decode_pod(each.blob) for each in found)
     return msgspec.structs.replace(snapshot, siblings=siblings, related=related)

@@ -15,9 +15,9 @@ class PageBroker(Protocol):
 
 
 class Pages:
-    """A walk over ``entries``. What is under one of them from beginning to end is found, as it stood at ``rv`` or later;
-    what has changed since is in the events after ``rv``. That is the watermark of the first page, "" where the resource
-    was never listed.
+    """A walk over ``entries``. What is under one of them from beginning to end is found, as it stood at ``rv`` or
+    later; what has changed since is in the events after it. ``rv`` is the watermark of the first page, "" where the
+    resource was never listed.
     """
 
     def __init__(self, broker: PageBroker, resource: str, entries: Sequence[str]) -> None:

@@ -5,7 +5,7 @@
 -- DERIVED changes:resource:generation changes_at:resource:generation
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] hold ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
--- ARGV[7..] one a queue: "queue owners [children/index/uid|namespace|name ...] [resource/version/mirror ...]": what a turn reads
+-- ARGV[7..] one a queue: "queue owners [children/index/uid|name|wanted ...] [resource/version/mirror ...]": what a turn reads
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
 --           {key, owner, {{child, ...} a resource, in the order they are first named}, {record}, needs, unsettled, crashes,
 --            ms it was queued, now ms}, ...}
@@ -47,7 +47,7 @@ local function gen_of(resource)
 end
 gen_of(owners)
 
-local WORDS = {uid = true, namespace = true, name = true}
+local WORDS = {uid = true, name = true, wanted = true}
 local children, groups, group_of, deltas = {}, 0, {}, {}
 for word in string.gmatch(words, '%S+') do
   local resource, index, by = string.match(word, '^([^/]+)/(.+)/([^/]+)$')
@@ -80,23 +80,52 @@ redis.call('HLEN', base .. queue .. ':locks')
 redis.call('ZCARD', base .. 'leases')
 redis.call('SCARD', base .. 'holder:' .. holder)
 
-local known = {}
+local known, NONE = {}, {}
 local function members_of(set)
   if not known[set] then known[set] = redis.call('HKEYS', set) end
   return known[set]
 end
 
+local lengths = {}
+local function length_of(set)
+  if not lengths[set] then lengths[set] = redis.call('HLEN', set) end
+  return lengths[set]
+end
+
+-- What the owner's words send for: of those with "?" the one that brings the fewest, and each with "+". "a|b" is both together.
+local function wanted_by(owner, child, namespace)
+  if length_of(child.set .. namespace) == 0 then return NONE end -- all that is below a namespace is in it
+  local words, sets, least = ' ' .. string.match(owner, '^[^\n]*\n([^\n]*)\n'), {}, nil
+  for word in string.gmatch(words, ' %?(%S+)') do
+    local found, size = {}, 0
+    for place in string.gmatch(word, '[^|]+') do
+      found[#found + 1] = child.set .. place
+      size = size + length_of(child.set .. place)
+    end
+    if not least or size < least then sets, least = found, size end
+  end
+  for place in string.gmatch(words, ' %+(%S+)') do sets[#sets + 1] = child.set .. place end
+  local ids, seen = {}, {}
+  for _, set in ipairs(sets) do
+    for _, id in ipairs(length_of(set) > 0 and members_of(set) or NONE) do
+      if not seen[id] then seen[id], ids[#ids + 1] = true, id end
+    end
+  end
+  return ids
+end
+
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.
-local members, records, taken, bytes, NONE = {}, {}, 0, 0, {}
+local members, records, taken, bytes = {}, {}, 0, 0
 for i, key in ipairs(names) do
   if i > 1 and (crashes[i] or crashes[1]) then break end
   local owner, mine, size = owner_values[i], {}, 0
   local namespace, name = string.match(key, '^(.*)/([^/]*)$')
   local by = {name = name or key}
-  if owner then size, by.uid, by.namespace = #owner, string.match(owner, '^%S+ (%S*)'), namespace or '' end
+  if owner then size, by.uid = #owner, string.match(owner, '^%S+ (%S*)') end
   for c, child in ipairs(children) do
     local value = by[child.by]
-    mine[c] = value and members_of(child.set .. value) or NONE
+    if child.by == 'wanted' then mine[c] = owner and wanted_by(owner, child, namespace or '') or NONE
+    else mine[c] = value and members_of(child.set .. value) or NONE end
     size = size + OBJECT_BYTES * #mine[c]
   end
   if i > 1 and bytes + size > bytes_max then break end

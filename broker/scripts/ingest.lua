@@ -33,8 +33,8 @@ local function wake_all(wakes)
 end
 local function reindex(id, was, is)
   local kept = {}
-  for entry in string.gmatch(is, '%S+') do kept[entry] = true end
-  for entry in string.gmatch(was, '%S+') do
+  for entry in indexed(is) do kept[entry] = true end
+  for entry in indexed(was) do
     if kept[entry] then kept[entry] = nil else redis.call('HDEL', index_key(resource, gen, entry), id) end
   end
   for entry in pairs(kept) do redis.call('HSET', index_key(resource, gen, entry), id, '') end

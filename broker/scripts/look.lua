@@ -2,7 +2,7 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED generation watermark cache:resource:generation index:resource:generation:entry
 -- ARGV[1] resource  ARGV[2] "ids" | "index"  ARGV[3..] ids, or index entries
--- Returns: {"OK", watermark or "", value, ...} absent ids are left out | {"STALE"}
+-- Returns: {"OK", watermark or "", value, ...} absent ids are left out, what is under several entries is there once | {"STALE"}
 -- Invariant: reads only.
 -- needs: cache
 local resource, by = ARGV[1], ARGV[2]
@@ -19,6 +19,12 @@ if by == 'ids' then
   for i = 3, #ARGV do ids[i - 2] = ARGV[i] end
   take(ids)
 else
-  for i = 3, #ARGV do take(redis.call('HKEYS', index_key(resource, gen, ARGV[i]))) end
+  local ids, seen = {}, {}
+  for i = 3, #ARGV do
+    for _, id in ipairs(redis.call('HKEYS', index_key(resource, gen, ARGV[i]))) do
+      if not seen[id] then seen[id], ids[#ids + 1] = true, id end
+    end
+  end
+  take(ids)
 end
 return reply

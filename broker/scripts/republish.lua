@@ -16,7 +16,7 @@ for i = 1, #step[2], 2 do
   local _, _, entries, wakes = head(step[2][i + 1])
   for task in string.gmatch(wakes, '%S+') do added = added + add(split(task)) end
   if mode == 'sweep' then
-    for entry in string.gmatch(entries, '%S+') do redis.call('UNLINK', index_key(resource, gen, entry)) end
+    for entry in indexed(entries) do redis.call('UNLINK', index_key(resource, gen, entry)) end
   end
 end
 if step[1] == '0' then

@@ -27,6 +27,6 @@ local objects = objects_key(resource, gen)
 for i = 4, #ARGV, 5 do
   local id, entries = ARGV[i], string.match(ARGV[i + 4], '^([^\n]*)\n')
   redis.call('HSET', objects, id, ARGV[i + 1] .. ' ' .. ARGV[i + 2] .. '\n' .. ARGV[i + 4] .. '\n' .. ARGV[i + 3])
-  for entry in string.gmatch(entries, '%S+') do redis.call('HSET', index_key(resource, gen, entry), id, '') end
+  for entry in indexed(entries) do redis.call('HSET', index_key(resource, gen, entry), id, '') end
 end
 return {'OK'}

@@ -31,13 +31,18 @@ _PAIRS = tuple(x + y for x in ALPHABET for y in ALPHABET)
 _PAIR_COUNT = len(_PAIRS)
 
 
+def base_of(owner_name: str) -> str:
+    """What the names of an owner's pods begin with."""
+    return name_prefix(owner_name)[: NAME_CHARS_MAX - SUFFIX_CHARS]
+
+
 class Names:
     """The names of one owner's pods."""
 
     __slots__ = ("_base", "_uid")
 
     def __init__(self, owner_name: str, owner_uid: str) -> None:
-        self._base = name_prefix(owner_name)[: NAME_CHARS_MAX - SUFFIX_CHARS]
+        self._base = base_of(owner_name)
         self._uid = owner_uid
 
     def name(self, node: str, k: int) -> str:

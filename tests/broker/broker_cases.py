@@ -20,7 +20,7 @@ TEST_CLOCK = "return tonumber(redis.call('GET', 'oarlock:test-clock'))"
 START_MS = 1_800_000_000_000
 LEASE_MS, HOLD_MS = 5_000, 14_000
 QUEUE = "replicaset"
-SPECS = (LoadSpec(QUEUE, "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "namespace"))),)
+SPECS = (LoadSpec(QUEUE, "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))),)
 
 
 class Case(Protocol):
@@ -137,7 +137,9 @@ def fake_case() -> RedisCase:
 
 def opened(case: Case, *owners: str, holders: tuple[str, ...] = ("w1",), rv: str = "100") -> Case:
     """Lists committed, phase OPEN, holders registered, nothing queued. ``owners``: keys whose owners are cached."""
-    listed = [Event(key, "10", f"uid-{key}", b"owner of " + key.encode()) for key in owners]
+    listed = [
+        Event(key, "10", f"uid-{key}", b"owner of " + key.encode(), (f"?{key.rpartition('/')[0]}",)) for key in owners
+    ]
     for resource, events in (("replicasets", listed), ("pods", [])):
         assert case.ingestor.stage(resource, f"first-{resource}", events)
         assert case.ingestor.commit_list(resource, f"first-{resource}", rv).verdict == "OK"

@@ -14,7 +14,7 @@ from broker import script_texts
 from broker.values import Entry, Event
 
 NONCE, HOLDER = "the-nonce", "w1"
-SPEC = f"{QUEUE} replicasets pods/owner/uid replicasets/orphan/namespace pods/node/name pods/first-pods:0/mirror"
+SPEC = f"{QUEUE} replicasets pods/owner/uid replicasets/orphan/wanted pods/node/name pods/first-pods:0/mirror"
 
 # Arguments that each script takes gladly in the state of ``busy``. They are spoiled one at a time.
 GOOD: dict[str, list[Any]] = {

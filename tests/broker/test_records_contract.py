@@ -611,7 +611,7 @@ SPEC = LoadSpec(
     (
         ("pods", "owner", "uid"),
         (REVISIONS, "owner", "uid"),
-        ("pods", "orphan", "namespace"),
+        ("pods", "orphan", "wanted"),
         ("things", "owner", "uid"),
         ("pods", "node", "name"),
     ),

@@ -35,8 +35,8 @@ QUEUES = ("replicaset", "daemonset")
 KEYS = ("ns/a", "ns/b", "other/c", "d")
 HOLDERS = ("w1", "w2", "w3")
 RESOURCES = ("owners", "pods")
-CHILDREN = (("pods", "owner", "uid"), ("pods", "orphan", "namespace"))
-OF_DAEMONS = (*CHILDREN, ("owners", "orphan", "namespace"), ("pods", "node", "name"))
+CHILDREN = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
+OF_DAEMONS = (*CHILDREN, ("owners", "orphan", "wanted"), ("pods", "node", "name"))
 SPECS = {
     "replicaset": LoadSpec("replicaset", "owners", CHILDREN),
     "daemonset": LoadSpec("daemonset", "owners", OF_DAEMONS),
@@ -67,9 +67,15 @@ events = st.lists(
         st.sampled_from(("u1", "u2")),
         st.sampled_from((None, b"", b"x", b"y" * 300, b"line\nline\n")),
         st.lists(
-            st.sampled_from(("owner=u1", "owner=u2", "orphan=ns", "orphan=", "node=a", "node=d", "mirror")),
+            st.sampled_from(
+                (
+                    *("owner=u1", "owner=u2", "orphan=ns", "orphan=", "node=a", "node=d", "mirror"),
+                    *("orphan=ns/a=1", "orphan=ns/b=2", "orphan=ns/~a-"),
+                    *("?ns/a=1", "?ns/b=2", "?ns/a=1|ns/b=2", "?ns", "+ns/~a-", "+ns/b=2"),
+                )
+            ),
             unique=True,
-            max_size=3,
+            max_size=5,
         ),
         st.lists(
             st.sampled_from(("replicaset:ns/a", "replicaset:ns/b", "daemonset:ns/a", "daemonset:d")),

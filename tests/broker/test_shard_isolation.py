@@ -98,6 +98,7 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     assert broker.hold("") == "OPEN"
     rv, _ = broker.look("pods", ids=["ns/p"], index=["c"])
     assert rv == "15"
+    assert broker.page("pods", ["c"]) is not None
     assert broker.watermark("pods") == "15"
     assert broker.called == set(script_texts.NAMES)
 

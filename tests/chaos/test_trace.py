@@ -38,7 +38,7 @@ from workers.chaos.prey import Prey
 from workers.chaos.sightings import DAEMONS, NODE_QUEUE
 from workers.chaos.trace import read_trace
 
-SPEC = LoadSpec("replicaset", "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "namespace")))
+SPEC = LoadSpec("replicaset", "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "wanted")))
 TASK = "replicaset:shop/web"
 
 

@@ -5,6 +5,7 @@ import pytest
 from controllers.model import OwnerRef, Requirement, label_selector
 from controllers.owner_table import OwnerTable
 from controllers.routing import Routes, route_owner, route_pod, route_revision
+from controllers.slots import base_of
 
 from .builders import NOW_MS, OURS, THEIRS, UID, pod, rs, with_fields
 from .history_builders import THEIR_DAEMONS, daemons, revision
@@ -26,6 +27,8 @@ API = rs(name="api", uid="3", selector=label_selector({"app": "api"}))
 ABROAD = rs(name="web", namespace="other", uid="4")
 KNOWN = table(WEB, API, ABROAD)
 ORPHAN = {"owner_refs": ()}
+UNDER_LABELS = ("orphan=default", "orphan=default/app=web")
+LOOK = ("?default/app=web", "+default/~web-")
 
 
 def wake_of(one, known=KNOWN, gone=False):
@@ -109,8 +112,13 @@ def test_orphan_wakes_owners_of_every_kind():
             (f"owner={UID}", "node=n1"),
             id="11.4.14 another kind's",
         ),
-        pytest.param(pod("a", **ORPHAN), ("orphan=default", "node=n1"), id="11.4.14 orphan"),
-        pytest.param(pod("a", **ORPHAN, deleting_ms=NOW_MS), ("orphan=default", "node=n1"), id="orphan being deleted"),
+        pytest.param(pod("a", **ORPHAN), (*UNDER_LABELS, "node=n1"), id="11.4.14 orphan"),
+        pytest.param(pod("a", **ORPHAN, deleting_ms=NOW_MS), (*UNDER_LABELS, "node=n1"), id="orphan being deleted"),
+        pytest.param(
+            pod("web-bcdfg", **ORPHAN, labels={}),
+            ("orphan=default", "node=n1", "orphan=default/~web-"),
+            id="orphan with a name as ours",
+        ),
         pytest.param(pod("a", node_name=""), (f"owner={UID}",), id="unassigned"),
     ],
 )
@@ -153,14 +161,14 @@ def test_revision(one, gone, index, wake):
 @pytest.mark.parametrize(
     ("owner", "gone", "routes"),
     [
-        pytest.param(rs(), False, Routes((), (("replicaset", "default/web"),)), id="wakes itself"),
+        pytest.param(rs(), False, Routes(LOOK, (("replicaset", "default/web"),)), id="wakes itself"),
         pytest.param(
             rs(), True, Routes((), (("replicaset", "default/web"),)), id="11.2.15 gone: wakes itself once more"
         ),
         pytest.param(
             rs(owner_refs=(DEPLOYMENT,)),
             False,
-            Routes(("owner=dep-uid",), (("replicaset", "default/web"),)),
+            Routes(("owner=dep-uid", *LOOK), (("replicaset", "default/web"),)),
             id="found by its own controller",
         ),
         pytest.param(
@@ -170,7 +178,7 @@ def test_revision(one, gone, index, wake):
 )
 def test_owner(owner, gone, routes):
     """Every event about an owner wakes it."""
-    assert route_owner(owner, gone, "replicaset") == routes
+    assert route_owner(owner, gone, "replicaset", base_of) == routes
 
 
 @pytest.mark.parametrize(

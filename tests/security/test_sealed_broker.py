@@ -68,6 +68,12 @@ class World:
         """What lies in Redis: the test may write there."""
         return self.store.state.objects[resource, f"g-{resource}"]
 
+    def looks_for(self, words: str) -> Stored:
+        """The owner, with words about where its orphans are to be looked for. They are under no seal."""
+        stored = self.stored("replicasets")
+        stored[KEY] = replace(stored[KEY], entries=words)
+        return stored[KEY]
+
     def ask_again(self, queue: str = QUEUE) -> None:
         """The key is queued, and nothing else, whatever was with it."""
         found = self.store.state.queue(queue)
@@ -141,6 +147,7 @@ def _pod_of_before_at_a_new_version(world: World) -> None:
 
 def _twice(world: World) -> None:
     world.store.state.index.setdefault(("pods", "g-pods", "orphan=default"), {})["default/web-1"] = None
+    world.looks_for("?default")
 
 
 def _of_another_resource(world: World) -> None:
@@ -218,7 +225,7 @@ def replace_mirrors() -> LoadSpec:
 def test_revisions_are_checked_too(world: World) -> None:
     revision = ControllerRevision("default", "web-1", "rev-1", {}, (), 1, "digest", 0, 0)
     event = Event(revision.key, "11", revision.uid, codec.encode(revision), ("orphan=default",))
-    owner = world.stored("replicasets")[KEY]
+    owner = world.looks_for("?default")
     world.broker.ingest("controllerrevisions", "10", "11", [event])
     spec = LoadSpec(QUEUE, "replicasets", CONTROLLERS["daemonset"].children)
     assert world.claim(spec).refusal == ""

@@ -8,6 +8,9 @@ local function head(value)
   return rv, uid, string.sub(value, stop + 1, stop2 - 1), string.sub(value, stop2 + 1, stop3 - 1), stop3
 end
 
+-- Of an object's entries those it is indexed under: a word that begins with "?" or "+" says where claim is to look for it.
+local function indexed(entries) return string.gmatch(' ' .. entries, ' ([^%s?+]%S*)') end
+
 -- Whether the parts of an object can be told apart again once they are stored as one value. The uid may bring a seal with it.
 local function storable(rv, uid, words)
   return string.match(rv, '^%d+$') and string.match(uid, '^%S* ?%S*$') and string.match(words, '^[^\n]*\n[^\n]*$')

@@ -214,7 +214,7 @@ class Rig:
             self._worker[1].register(f"w{seen.epoch}", "s", ["replicaset"])
             self.turns.clear()
         broker, count = self._worker[1], 0
-        spec = LoadSpec("replicaset", REPLICASETS, ((PODS, "owner", "uid"), (PODS, "orphan", "namespace")))
+        spec = LoadSpec("replicaset", REPLICASETS, ((PODS, "owner", "uid"), (PODS, "orphan", "wanted")))
         while True:
             self._claims += 1
             batch = broker.claim(f"w{seen.epoch}", f"n{self._claims}", [spec], lease_ms=5_000, hold_ms=1_000)

@@ -91,3 +91,23 @@ def test_what_comes_between_two_batches_is_seen(rig: Rig, monkeypatch: pytest.Mo
     rig.run(second, last)
     assert looks == ["daemonsets", "daemonsets"]
     assert wakes[-1] == ("default/all", "default/new")
+
+
+def test_many_daemonsets_are_read_in_pages(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(rig, DAEMONSETS, [daemonset(f"s{i}", rv=f"{1_000 + i}") for i in range(1_100)])
+    sizes: list[int] = []
+    page = rig.broker.page
+
+    def read(*what: Any, **how: Any) -> Any:
+        found = page(*what, **how)
+        assert found is not None
+        sizes.append(len(found.objects))
+        return found
+
+    _, wakes = counted(rig, monkeypatch)
+    monkeypatch.setattr(rig.broker, "page", read)
+    batch = rig.claim()
+    for claim in batch.claims:
+        assert rig.run(batch, claim).error == ""
+    assert sizes == [500, 500, 100], "once for the batch"
+    assert [len(keys) for keys in wakes] == [1_100] * 3

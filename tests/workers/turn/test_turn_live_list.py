@@ -189,7 +189,7 @@ def test_related_pods_weigh_in() -> None:
         claimed(owner, spread()),
         """
         look replicasets owner=dep -> $
-        look pods owner=old        -> $
+        look pods owner=old orphan=default/app=web -> $
         reserve 1                  -> all
         announce delete 1@7        -> recorded
         send delete 1@7            -> 200@20
@@ -242,7 +242,7 @@ def test_relatives_are_looked_up_once_and_the_list_is_ranked() -> None:
         claimed(owner, spread()),
         """
         look replicasets owner=dep -> $
-        look pods owner=old        -> $
+        look pods owner=old orphan=default/app=web -> $
         list pods                  -> 50 Rn
         reserve 1                  -> all
         announce delete 1@40       -> recorded
