@@ -6,7 +6,7 @@ numbers of one look may be some milliseconds apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -230,18 +230,34 @@ class Inspector:
 
     def object(self, resource: str, object_id: str) -> Cached | None:
         """One cached object."""
-        (value,) = self._ask(("HGET", self._objects(resource), object_id))
-        return Cached.parse(value) if value else None
+        name = self._objects(resource)
+        (value,) = self._ask(("HGET", name, object_id))
+        return self._whole(name, (value,))[0] if value else None
 
     def objects(self, resource: str) -> Iterator[tuple[str, Cached]]:
         """Every cached object with its id, in no order; one that changes meanwhile may come twice."""
         name, cursor = self._objects(resource), b"0"
         while True:
             ((cursor, step),) = self._ask(("HSCAN", name, cursor, "COUNT", 500))
-            for object_id, value in _pairs(step).items():
-                yield object_id.decode(), Cached.parse(value)
+            found = _pairs(step)
+            yield from zip((each.decode() for each in found), self._whole(name, tuple(found.values())), strict=True)
             if int(cursor) == 0:
                 return
+
+    def _whole(self, name: str, values: Sequence[bytes]) -> list[Cached]:
+        """Objects from the hash ``name``, each with what lies apart from it unless that has gone since."""
+        found = Cached.parse_all(values)
+        parts = {
+            i: word[6:]
+            for i, value in enumerate(values)
+            for word in value.split(b"\n", 2)[1].split()
+            if word.startswith(b"apart=")
+        }
+        if parts:
+            (contents,) = self._ask(("HMGET", name.replace(":cache:", ":apart:", 1), *parts.values()))
+            for i, content in zip(parts, contents, strict=True):
+                found[i] = found[i]._replace(apart=content or b"")
+        return found
 
     def _objects(self, resource: str) -> str:
         (generation,) = self._ask(("HGET", self.keys.of("generation"), resource))

@@ -95,6 +95,12 @@ TABLE: tuple[KeySpec, ...] = (
         "id -> '' for each object with the entry",
     ),
     KeySpec(
+        "apart:<resource>:<generation>",
+        "hash",
+        "until relisted",
+        "digest -> template of the owners with the entry apart=<digest>",
+    ),
+    KeySpec(
         "changes:<resource>:<generation>",
         "zset",
         "until relisted",

@@ -13,7 +13,8 @@ LOCK_MAX_MS = 60_000
 
 def stored(event: Event) -> Stored:
     """What is kept of an event."""
-    return Stored(event.rv, event.uid, " ".join(event.entries), " ".join(event.wakes), event.blob or b"", event.seal)
+    entries, _, wakes = event.words.partition("\n")
+    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.seal)
 
 
 def generation(state: EpochState, resource: str) -> str:
@@ -35,6 +36,19 @@ def reindex(state: EpochState, resource: str, gen: str, object_id: str, was: str
             state.index.pop((resource, gen, entry), None)
     for entry in kept:
         state.index.setdefault((resource, gen, entry), {})[object_id] = None
+
+
+def put_apart(state: EpochState, resource: str, gen: str, event: Event) -> None:
+    """Keep what lies apart from an object."""
+    if event.apart is not None:
+        name, content = event.apart
+        state.apart.setdefault((resource, gen), {})[name] = content
+
+
+def drop_apart(state: EpochState, resource: str, gen: str, old: Stored | None) -> None:
+    """Forget what lay apart from an object, unless another names it."""
+    if old is not None and old.apart and (resource, gen, f"apart={old.apart}") not in state.index:
+        state.apart.get((resource, gen), {}).pop(old.apart, None)
 
 
 def wake_readers(state: EpochState, resource: str, rv: str) -> int:
@@ -76,6 +90,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             objects.pop(event.id, None)
         else:
             objects[event.id] = new
+            put_apart(state, resource, gen, event)
+        drop_apart(state, resource, gen, old)
     if logged:
         memory_changes.trim(state, resource, gen)
     if newer(to_rv, mark):
@@ -101,6 +117,7 @@ def stage(state: EpochState, now: int, resource: str, gen: str, events: Sequence
     objects = state.objects.setdefault((resource, gen), {})
     for event in events:
         objects[event.id] = stored(event)
+        put_apart(state, resource, gen, event)
         reindex(state, resource, gen, event.id, "", objects[event.id].entries)
     return True
 
@@ -142,6 +159,7 @@ def republish(state: EpochState, now: int, chunk: int) -> int:
         if job.mode == "sweep":
             state.objects.pop((job.resource, job.generation), None)
             state.changes.pop((job.resource, job.generation), None)
+            state.apart.pop((job.resource, job.generation), None)
     state.wake(added, now)
     return len(state.republish)
 

@@ -57,7 +57,7 @@ def claim(
         owner = owners.get(key)
         children: dict[str, list[Cached]] = {resource: [] for resource in spec.resources}
         if owner is not None:
-            size += owner.size
+            size += owner.size + len(_apart(state, spec.owners, owner))
         for resource, index, word in spec.children:
             gen = generation_of(resource)
             ids = _ids(state, (resource, gen, index), word, key, owner)
@@ -81,7 +81,7 @@ def claim(
                 spec.queue,
                 key,
                 nonce,
-                owner.cached if owner is not None else None,
+                owner.cached._replace(apart=_apart(state, spec.owners, owner)) if owner is not None else None,
                 first[1],
                 _timed_record(state, spec.queue, key, limits.hold_ms, now),
                 _waiting_needs(state, spec.queue, key),
@@ -94,6 +94,13 @@ def claim(
     if queued > len(found):
         state.wake(1, now)
     return Batch(spec.queue, claims, watermarks, mirrors)
+
+
+def _apart(state: EpochState, resource: str, owner: Stored | None) -> bytes:
+    """What lies apart from an owner."""
+    if owner is None or not owner.apart:
+        return b""
+    return state.apart[resource, memory_cache.generation(state, resource)][owner.apart]
 
 
 def _ids(state: EpochState, of: tuple[str, str, str], word: str, key: str, owner: Stored | None) -> dict[str, None]:

@@ -101,6 +101,11 @@ class Stored:
     seal: str = ""
 
     @property
+    def apart(self) -> str:
+        """Name of what lies apart from it; "" where nothing does."""
+        return next((each.removeprefix("apart=") for each in self.entries.split() if each.startswith("apart=")), "")
+
+    @property
     def cached(self) -> Cached:
         """What a reader gets."""
         return Cached(self.rv, self.uid, self.blob, self.seal)
@@ -162,6 +167,8 @@ class EpochState:
     generation: dict[str, str] = field(default_factory=dict)
     objects: dict[tuple[str, str], dict[str, Stored]] = field(default_factory=dict)
     index: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)
+    apart: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
+    """What objects have in common, by its name."""
     changes: dict[tuple[str, str], ChangeLog] = field(default_factory=dict)
     staging: dict[str, tuple[str, int]] = field(default_factory=dict)
     abandoned: set[str] = field(default_factory=set)

@@ -167,7 +167,7 @@ class RedisBroker:
                 queue,
                 key.decode(),
                 nonce,
-                Cached.parse(owner) if owner else None,
+                Cached.parse(owner)._replace(apart=apart) if owner else None,
                 Cached.parse_all(children[0]) if children else [],
                 Record.parse(record) if record else None,
                 needs.decode(),
@@ -176,7 +176,7 @@ class RedisBroker:
                 dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
                 now_ms,
             )
-            for key, owner, children, record, needs, unsettled, crashes, _, now_ms in reply[4:]
+            for key, owner, children, record, needs, unsettled, crashes, _, apart, now_ms in reply[4:]
         ]
         mirrors = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
         return Batch(queue, claims, watermarks, mirrors, [each[7] for each in reply[4:]])
@@ -240,16 +240,15 @@ class RedisBroker:
 
     def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
         """A contiguous batch: complete after ``from_rv`` and up to ``to_rv``. Without events it moves the watermark."""
-        flat: list[str | bytes] = []
+        flat = _apart(events)
         for event in events:
-            words = " ".join(event.entries) + "\n" + " ".join(event.wakes)
             flat += (
                 "del" if event.blob is None else "set",
                 event.id,
                 event.rv,
                 event.uid_and_seal,
                 event.blob or b"",
-                words,
+                event.words,
             )
         reply = self._run("ingest", resource, from_rv, to_rv, *flat)
         verdict = reply[0].decode()
@@ -259,10 +258,9 @@ class RedisBroker:
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         """Put a part of a list aside. False: another ingestor is staging this resource."""
-        flat: list[str | bytes] = []
+        flat = _apart(events)
         for event in events:
-            words = " ".join(event.entries) + "\n" + " ".join(event.wakes)
-            flat += (event.id, event.rv, event.uid_and_seal, event.blob or b"", words)
+            flat += (event.id, event.rv, event.uid_and_seal, event.blob or b"", event.words)
         return bool(self._run("stage", resource, generation, lock_ms, *flat)[0] == b"OK")
 
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:
@@ -331,6 +329,15 @@ class RedisBroker:
                 raise self._damaged(name, str(error)) from None
             raise refusals.meaning(name, error) from None
         return found
+
+
+def _apart(events: Iterable[Event]) -> list[str | bytes]:
+    """How many things lie apart from these events' objects, and each of them once."""
+    parts = {event.apart[0]: event.apart[1] for event in events if event.apart and event.blob is not None}
+    flat: list[str | bytes] = [str(len(parts))]
+    for part in parts.items():
+        flat += part
+    return flat
 
 
 def _delta(version: bytes, full: int, changed: list[bytes], gone: list[bytes]) -> Delta:

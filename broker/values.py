@@ -41,12 +41,14 @@ class Cached(NamedTuple):
     """rv, uid and blob of a cached object; the blob is the reader's own encoding.
 
     ``seal``: a word that whoever wrote it may have put beside it; the broker keeps it and reads nothing in it.
+    ``apart``: of the owner in a claim, what is kept beside the blob, once for all that have the same.
     """
 
     rv: str
     uid: str
     blob: bytes
     seal: str = ""
+    apart: bytes = b""
 
     @classmethod
     def parse(cls, value: bytes) -> Cached:
@@ -60,7 +62,7 @@ class Cached(NamedTuple):
         for value in values:
             head, _, _, blob = value.split(b"\n", 3)
             words = head.decode().split(" ", 2)
-            found.append(make(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "")))
+            found.append(make(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "", b"")))
         return found
 
 
@@ -374,6 +376,7 @@ class Event(NamedTuple):
     """One change of a cached object. ``blob`` None: deleted. ``entries``: index entries. ``wakes``: "queue:key".
 
     ``seal``: a word to be kept beside it. A change of this alone, as of the rv alone, is no change of the object.
+    ``apart``: name and bytes of what belongs to it and is kept once for all objects that name it.
     """
 
     id: str
@@ -383,6 +386,18 @@ class Event(NamedTuple):
     entries: tuple[str, ...] = ()
     wakes: tuple[str, ...] = ()
     seal: str = ""
+    apart: tuple[str, bytes] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it brings."""
+        return len(self.blob or b"") + (len(self.apart[1]) if self.apart else 0)
+
+    @property
+    def words(self) -> str:
+        """Index entries and wake keys as the scripts take them. Whoever has something apart is indexed under it."""
+        entries = (*self.entries, f"apart={self.apart[0]}") if self.apart else self.entries
+        return " ".join(entries) + "\n" + " ".join(self.wakes)
 
     @property
     def uid_and_seal(self) -> str:

@@ -47,7 +47,8 @@ class Resource(msgspec.Struct, Generic[T], frozen=True):
 
     `group_version` is `v1` or `<group>/<version>`, `plural` the last part of its path. `route` gets the
     projection, whether it has gone, and the owners known; `owner_queue` is the queue whose keys these
-    objects are, or empty. `adoptable`: one without a controller may find one.
+    objects are, or empty. `adoptable`: one without a controller may find one. `apart`: name and bytes of what is
+    kept beside the blob, once for all objects that have the same.
     """
 
     group_version: str
@@ -59,6 +60,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True):
     route: Callable[[T, bool, OwnerTable], Routes]
     owner_queue: str = ""
     adoptable: bool = False
+    apart: Callable[[T], tuple[str, bytes]] | None = None
 
     @property
     def path(self) -> str:
@@ -207,8 +209,9 @@ REPLICASETS: Resource[ReplicaSet] = Resource(
     plural="replicasets",
     kind="ReplicaSet",
     from_json=wire.replicaset_from_json,
-    encode=codec.encode,
+    encode=codec.encode_apart,
     decode=codec.decode_replicaset,
+    apart=codec.template_apart,
     route=_owner_route("replicaset"),
     owner_queue="replicaset",
 )
@@ -218,8 +221,9 @@ REPLICATIONCONTROLLERS: Resource[ReplicaSet] = Resource(
     plural="replicationcontrollers",
     kind="ReplicationController",
     from_json=wire.replicationcontroller_from_json,
-    encode=codec.encode,
+    encode=codec.encode_apart,
     decode=codec.decode_replicaset,
+    apart=codec.template_apart,
     route=_owner_route("replicationmanager"),
     owner_queue="replicationmanager",
 )
@@ -229,8 +233,9 @@ DAEMONSETS: Resource[DaemonSet] = Resource(
     plural="daemonsets",
     kind="DaemonSet",
     from_json=daemonset_from_json,
-    encode=codec.encode,
+    encode=codec.encode_apart,
     decode=codec.decode_daemonset,
+    apart=codec.template_apart,
     route=_owner_route("daemonset", names.base_of),
     owner_queue="daemonset",
 )

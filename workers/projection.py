@@ -78,7 +78,7 @@ class Projector:
             prepared = self._prepared(event, batch)
             if prepared is not None and not applied:
                 batch.events.append(prepared)
-                size += len(prepared.blob or b"")
+                size += prepared.size
         return batch, taken
 
     def listed(self, items: Iterable[bytes]) -> list[Event]:
@@ -123,8 +123,9 @@ class Projector:
     def _event(self, rv: str, obj: Any, gone: bool, routes: tuple[tuple[str, ...], tuple[WakeKey, ...]]) -> Event:
         entries, wakes = routes
         blob = None if gone else self.resource.encode(obj)
+        apart = None if gone or self.resource.apart is None else self.resource.apart(obj)
         tasks = tuple([f"{queue}:{key}" for queue, key in wakes])
-        return Event(obj.key, rv, obj.uid, blob, _words(entries), _words(tasks))
+        return Event(obj.key, rv, obj.uid, blob, _words(entries), _words(tasks), apart=apart)
 
     def _skip(self, raw: bytes, error: WireError) -> None:
         # One unreadable object must not stop all the others; the API still refuses what clashes with it.

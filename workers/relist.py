@@ -119,7 +119,7 @@ class Relist:
         size = 0
         for event in events:
             chunk.append(event)
-            size += len(event.blob or b"")
+            size += event.size
             if len(chunk) >= OBJECTS_AT_ONCE or size >= BYTES_AT_ONCE:
                 self._chunks.append(chunk)
                 chunk, size = [], 0

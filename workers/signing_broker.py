@@ -14,6 +14,7 @@ import msgspec
 from broker.protocol import Broker
 from broker.redis_broker import RedisBroker
 from broker.values import Batch, Borne, Cached, Claim, Delta, Entry, Event, Idle, Ingested, LoadSpec, Page, PageMark
+from controllers.codec import names_template
 from workers.clock import Clock
 from workers.settings import Settings
 from workers.signing import Sealer, load_keyring
@@ -210,6 +211,8 @@ class SealedBroker:
         remembered.forget_some()
         if not fault and key_in(resource, owner.blob) != key:
             fault = "it is another object's: it was moved here"
+        if not fault and owner.apart and not names_template(owner.blob, owner.apart):
+            fault = "the template beside it is another's"
         if fault:
             return fault
         before = self._owners.get((resource, key))

@@ -12,6 +12,7 @@ from typing import Any
 from broker.values import BACK_OFF, Change, Claim, Verdict
 from cluster import outcome
 from cluster.outcome import Outcome
+from controllers.codec import with_template
 from controllers.model import Pod
 from controllers.plan import Plan, Surroundings
 from controllers.registry import RESOURCES, Controller
@@ -39,7 +40,7 @@ def turn(
     """
     if claim.owner is None:
         return ledger.finish(Verdict.GONE)
-    owner = RESOURCES[controller.resource].decode(claim.owner.blob)
+    owner = with_template(RESOURCES[controller.resource].decode(claim.owner.blob), claim.owner.apart)
     record = claim.record
     if record is not None and record.owner_uid not in ("", owner.uid):
         ledger.again_in(0)

@@ -2,13 +2,13 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:needs queue:unsettled queue:expect:key holder:name tick no_reclaim_until cache:resource:generation index:resource:generation:entry
--- DERIVED changes:resource:generation changes_at:resource:generation
+-- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] hold ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
 -- ARGV[7..] one a queue: "queue owners [children/index/uid|name|wanted ...] [resource/version/mirror ...]": what a turn reads
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
 --           {key, owner, {{child, ...} a resource, in the order they are first named}, {record}, needs, unsettled, crashes,
---            ms it was queued, now ms}, ...}
+--            ms it was queued, what lies apart from the owner, now ms}, ...}
 --          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
 -- In the record, what was sent before this claim gets its time: "until_ms=..", and at a claim after that "over".
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
@@ -74,6 +74,13 @@ local needs = redis.call('HMGET', base .. queue .. ':needs', unpack(names))
 local unsettled = redis.call('HMGET', base .. queue .. ':unsettled', unpack(names))
 local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
 local recorded = redis.call('EXISTS', unpack(expects)) > 0
+local words_of, apart = {}, {}
+for i = 1, #names do
+  words_of[i] = owner_values[i] and string.match(owner_values[i], '^[^\n]*\n([^\n]*)\n') or ''
+  local name = apart_in(words_of[i])
+  apart[i] = name and redis.call('HGET', apart_key(owners, gens[owners]), name) or ''
+  if name and apart[i] == '' then error('damaged: what lies apart from an owner is gone') end
+end
 -- What is written below and was not read above: a key of a wrong type must fail here.
 redis.call('HLEN', base .. queue .. ':state')
 redis.call('HLEN', base .. queue .. ':locks')
@@ -93,9 +100,10 @@ local function length_of(set)
 end
 
 -- What the owner's words send for: of those with "?" the one that brings the fewest, and each with "+". "a|b" is both together.
-local function wanted_by(owner, child, namespace)
+local function wanted_by(words, child, namespace)
   if length_of(child.set .. namespace) == 0 then return NONE end -- all that is below a namespace is in it
-  local words, sets, least = ' ' .. string.match(owner, '^[^\n]*\n([^\n]*)\n'), {}, nil
+  local sets, least = {}, nil
+  words = ' ' .. words
   for word in string.gmatch(words, ' %?(%S+)') do
     local found, size = {}, 0
     for place in string.gmatch(word, '[^|]+') do
@@ -121,10 +129,10 @@ for i, key in ipairs(names) do
   local owner, mine, size = owner_values[i], {}, 0
   local namespace, name = string.match(key, '^(.*)/([^/]*)$')
   local by = {name = name or key}
-  if owner then size, by.uid = #owner, string.match(owner, '^%S+ (%S*)') end
+  if owner then size, by.uid = #owner + #apart[i], string.match(owner, '^%S+ (%S*)') end
   for c, child in ipairs(children) do
     local value = by[child.by]
-    if child.by == 'wanted' then mine[c] = owner and wanted_by(owner, child, namespace or '') or NONE
+    if child.by == 'wanted' then mine[c] = owner and wanted_by(words_of[i], child, namespace or '') or NONE
     else mine[c] = value and members_of(child.set .. value) or NONE end
     size = size + OBJECT_BYTES * #mine[c]
   end
@@ -210,7 +218,8 @@ for i = 1, taken do
   end
   local waited_ms = math.max(0, now - tonumber(string.match(ids[i], '^%d+'))) -- an entry's id begins with when it was added
   reply[#reply + 1] = {
-    key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms, now,
+    key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms,
+    apart[i], now,
   }
 end
 if #entries > taken then wake(1, now) end

@@ -1,22 +1,27 @@
 -- ingest: apply one contiguous batch of watch events: cache, indexes, keys to wake and watermark in one step.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
+-- DERIVED apart:resource:generation
 -- DERIVED unread:resource queue:state queue:stream waiters wake changes:resource:generation changes_at:resource:generation
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
--- ARGV[4..] six an event: "set" | "del"  id  rv  uid, or "uid seal", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
+-- ARGV[4..] count and pairs name, bytes of what lies apart; then six an event:
+--   "set" | "del"  id  rv  uid, or "uid seal", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back; it is written last, so a replay after any failure is harmless.
 -- needs: cache queue locks reads changes
 local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
-if (#ARGV - 3) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
+local parts, first = parts_from(4)
+if #ARGV < first - 1 or (#ARGV - first + 1) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
 local mark = redis.call('HGET', base .. 'watermark', resource)
 if not mark then return {'NEEDLIST'} end
 if newer(from, mark) then return {'GAP', mark} end
 local gen, now, added, skipped, logged = generation(resource), now_ms(), 0, 0, false
-local objects = objects_key(resource, gen)
-for i = 4, #ARGV, 6 do -- check every argument before the first write
+local objects, apart = objects_key(resource, gen), apart_key(resource, gen)
+for i = first, #ARGV, 6 do -- check every argument before the first write
   local known = ARGV[i] == 'set' or ARGV[i] == 'del'
   if not known or not storable(ARGV[i + 2], ARGV[i + 3], ARGV[i + 5]) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
+  local name = ARGV[i] == 'set' and apart_in(string.match(ARGV[i + 5], '^[^\n]*'))
+  if name and not parts[name] then return redis.error_reply('ingest: nothing lies apart for ' .. ARGV[i + 1]) end
   for task in string.gmatch(string.match(ARGV[i + 5], '\n(.*)$'), '%S+') do
     local queue = split(task)
     if not queue then return redis.error_reply('ingest: bad wake key ' .. task) end
@@ -26,6 +31,7 @@ end
 -- What is written below and was not read above: a key of a wrong type must fail here.
 redis.call('ZCARD', changes_key(resource, gen))
 redis.call('HLEN', changes_at_key(resource, gen))
+redis.call('HLEN', apart)
 local read = newer(to, mark) and readers(resource, to) or {}
 
 local function wake_all(wakes)
@@ -40,7 +46,7 @@ local function reindex(id, was, is)
   for entry in pairs(kept) do redis.call('HSET', index_key(resource, gen, entry), id, '') end
 end
 
-for i = 4, #ARGV, 6 do
+for i = first, #ARGV, 6 do
   local op, id, rv, uid, blob = ARGV[i], ARGV[i + 1], ARGV[i + 2], string.match(ARGV[i + 3], '^%S*'), ARGV[i + 4]
   local entries, wakes = string.match(ARGV[i + 5], '^([^\n]*)\n(.*)$')
   if not newer(rv, mark) then
@@ -67,9 +73,13 @@ for i = 4, #ARGV, 6 do
       reindex(id, old_entries, '')
       redis.call('HDEL', objects, id)
     else
+      local name = apart_in(entries)
+      if name then redis.call('HSET', apart, name, parts[name]) end -- before whoever names it
       reindex(id, old_entries, entries)
       redis.call('HSET', objects, id, rv .. ' ' .. ARGV[i + 3] .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
     end
+    local left = apart_in(old_entries)
+    if left and redis.call('HLEN', index_key(resource, gen, 'apart=' .. left)) == 0 then redis.call('HDEL', apart, left) end
   end
 end
 if logged then trim_changes(resource, gen) end

@@ -1,7 +1,7 @@
 -- republish: after a list, walk the new and the old generation in chunks: wake every key, then drop what is old.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED republish cache:resource:generation index:resource:generation:entry queue:state queue:stream waiters wake
--- DERIVED changes:resource:generation changes_at:resource:generation
+-- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
 -- ARGV[1] objects a step
 -- Returns: {"OK", keys added, steps still to do (0: finished)} | {"STALE"}
 -- Invariant: the cursor moves in the step that publishes; a generation is dropped only once its wake keys are published.
@@ -22,7 +22,7 @@ end
 if step[1] == '0' then
   redis.call('LPOP', base .. 'republish')
   if mode == 'sweep' then
-    redis.call('UNLINK', objects, changes_key(resource, gen), changes_at_key(resource, gen))
+    redis.call('UNLINK', objects, changes_key(resource, gen), changes_at_key(resource, gen), apart_key(resource, gen))
   end
 else
   redis.call('LSET', base .. 'republish', 0, table.concat({mode, resource, gen, step[1]}, ' '))

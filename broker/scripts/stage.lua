@@ -1,15 +1,18 @@
 -- stage: a part of a list goes into a generation that nobody reads yet.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED staging:resource abandoned republish generation cache:resource:generation index:resource:generation:entry
+-- DERIVED staging:resource abandoned republish generation cache:resource:generation index:resource:generation:entry apart:resource:generation
 -- ARGV[1] resource  ARGV[2] generation: the stager's nonce  ARGV[3] ms the staging lock lasts from now
--- ARGV[4..] five an object: id  rv  uid, or "uid seal"  blob  index entries and wake keys
+-- ARGV[4..] count and pairs name, bytes of what lies apart; then five an object: id  rv  uid, or "uid seal"  blob  index entries and wake keys
 -- Returns: {"OK"} | {"BUSY"} (another ingestor stages this resource) | {"STALE"}
 -- Invariant: the generation being read is never staged into.
 -- needs: cache
 local resource, gen, lock_ms, now = ARGV[1], ARGV[2], whole(ARGV[3]), now_ms()
-if (#ARGV - 3) % 5 ~= 0 then return redis.error_reply('stage: five arguments an object') end
-for i = 8, #ARGV, 5 do -- check every argument before the first write
+local parts, first = parts_from(4)
+if #ARGV < first - 1 or (#ARGV - first + 1) % 5 ~= 0 then return redis.error_reply('stage: five arguments an object') end
+for i = first + 4, #ARGV, 5 do -- check every argument before the first write
   if not storable(ARGV[i - 3], ARGV[i - 2], ARGV[i]) then return redis.error_reply('stage: bad object ' .. ARGV[i - 4]) end
+  local name = apart_in(string.match(ARGV[i], '^[^\n]*'))
+  if name and not parts[name] then return redis.error_reply('stage: nothing lies apart for ' .. ARGV[i - 4]) end
 end
 local LOCK_MAX_MS = 60000
 local lock = base .. 'staging:' .. resource
@@ -24,7 +27,8 @@ if holder and holder ~= gen then
 end
 redis.call('SET', lock, 'generation=' .. gen .. ' until_ms=' .. number(now + lock_ms))
 local objects = objects_key(resource, gen)
-for i = 4, #ARGV, 5 do
+for name, bytes in pairs(parts) do redis.call('HSET', apart_key(resource, gen), name, bytes) end
+for i = first, #ARGV, 5 do
   local id, entries = ARGV[i], string.match(ARGV[i + 4], '^([^\n]*)\n')
   redis.call('HSET', objects, id, ARGV[i + 1] .. ' ' .. ARGV[i + 2] .. '\n' .. ARGV[i + 4] .. '\n' .. ARGV[i + 3])
   for entry in indexed(entries) do redis.call('HSET', index_key(resource, gen, entry), id, '') end

@@ -101,6 +101,8 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("objects", {})["/".join(words)] = _pairs(value)
         case "index:<resource>:<generation>:<entry>":
             state.setdefault("index", {})["/".join(words)] = sorted(_pairs(value))
+        case "apart:<resource>:<generation>":
+            state.setdefault("apart", {})["/".join(words)] = _pairs(value)
         case "changes:<resource>:<generation>":
             state.setdefault("changes", {})["/".join(words)] = _times(value)
         case "changes_at:<resource>:<generation>":
@@ -145,6 +147,10 @@ def of_memory(store: MemoryStore) -> State:
             for (resource, gen), objects in s.objects.items()
         },
         "index": {f"{resource}/{gen}/{entry}": sorted(ids) for (resource, gen, entry), ids in s.index.items()},
+        "apart": {
+            "/".join(of): {name: content.decode("latin-1") for name, content in parts.items()}
+            for of, parts in s.apart.items()
+        },
         "changes": {"/".join(of): dict(log.changed) for of, log in s.changes.items()},
         "changes_at": {
             "/".join(of): {"seq": log.seq} | ({"floor": log.floor} if log.floor else {})

@@ -49,11 +49,14 @@ GOOD: dict[str, list[Any]] = {
     "forget": [QUEUE, "ns/failed"],
     "register": ["w2", "supervisor", QUEUE, "daemonset"],
     "ingest": [
-        *("pods", "100", "105"),
-        *("set", "ns/p1", "103", "u1", "blob", f"owner=uid-ns/a mirror\n{QUEUE}:ns/a"),
+        *("pods", "100", "105", 1, "d1", "apart"),
+        *("set", "ns/p1", "103", "u1", "blob", f"owner=uid-ns/a mirror apart=d1\n{QUEUE}:ns/a"),
         *("del", "ns/p0", "104", "u0", "", f"\n{QUEUE}:ns/b {QUEUE}:ns/z"),
     ],
-    "stage": ["replicasets", "g2", 30000, "ns/p1", "90", "u1", "blob", f"owner=uid-ns/a\n{QUEUE}:ns/a"],
+    "stage": [
+        *("replicasets", "g2", 30000, 1, "d1", "apart"),
+        *("ns/p1", "90", "u1", "blob", f"owner=uid-ns/a apart=d1\n{QUEUE}:ns/a"),
+    ],
     "commit_list": ["pods", "staged", "130"],
     "republish": [500],
     "open": ["pods", "replicasets"],

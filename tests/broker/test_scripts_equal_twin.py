@@ -407,7 +407,8 @@ class Twins(RuleBasedStateMachine):
             blob = b"listed"
         rv = str(self.mark(resource) + offset)
         seal = "" if blob is None or int(rv) % 3 == 0 else f"seal-{rv}"
-        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), seal)
+        apart = None if len(index) < 2 else (f"d{len(index)}", b"part" * len(index))
+        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), seal, apart)
 
     def mark(self, resource: str) -> int:
         return int(self.memory.store.state.watermark.get(resource, "98"))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from click.testing import CliRunner, Result
 
+from broker.values import Event
+from controllers.registry import Resource
 from workers.cli import cli
 
 REPLICASET = """\
@@ -23,6 +27,12 @@ spec:
       - name: c
         image: nginx
 """
+
+
+def stored(resource: Resource[Any], obj: Any) -> Event:
+    """An object as an ingestor puts it into the cache, at revision 10."""
+    apart = resource.apart(obj) if resource.apart else None
+    return Event(obj.key, "10", obj.uid, resource.encode(obj), apart=apart)
 
 
 def call(*arguments: str, stdin: str | None = None, env: dict[str, str] | None = None) -> Result:

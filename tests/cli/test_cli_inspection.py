@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import call, problems
+from cli_helpers import call, problems, stored
 
 from broker import epoch
 from broker.connection import connect
 from broker.embedded_redis import EmbeddedRedis
 from broker.redis_broker import RedisBroker
-from broker.values import Batch, Entry, Event, Finish, Verdict
-from controllers.codec import encode
+from broker.values import Batch, Entry, Finish, Verdict
 from controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
-from controllers.registry import CONTROLLERS, QUEUES
+from controllers.registry import CONTROLLERS, QUEUES, RESOURCES
 from workers.engine import load_spec
 
 QUEUE = "replicaset"
@@ -42,7 +41,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
         epoch.mint(client, 3)
         broker = RedisBroker(client, 3)
         for resource, objects in (("replicasets", (WEB, IDLE)), ("pods", (POD,))):
-            events = [Event(each.key, "10", each.uid, encode(each)) for each in objects]
+            events = [stored(RESOURCES[resource], each) for each in objects]
             broker.stage(resource, "g1", events)
             assert broker.commit_list(resource, "g1", "12").verdict == "OK"
         while broker.republish():

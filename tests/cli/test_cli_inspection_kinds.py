@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from cli_helpers import call, problems
+from cli_helpers import call, problems, stored
 
 from broker import epoch
 from broker.connection import connect
 from broker.embedded_redis import EmbeddedRedis
 from broker.redis_broker import RedisBroker
-from broker.values import BACK_OFF, Batch, Entry, Event
-from controllers.codec import encode
+from broker.values import BACK_OFF, Batch, Entry
 from controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.model import OwnerRef, Pod, ReplicaSet
-from controllers.registry import CONTROLLERS, NODE_QUEUE
+from controllers.registry import CONTROLLERS, NODE_QUEUE, RESOURCES
 from controllers.scheduling.model import Node, Placement, Taint
 from workers.engine import load_spec
 
@@ -58,7 +57,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
         epoch.mint(client, 3)
         broker = RedisBroker(client, 3)
         for resource, objects in PLANTED.items():
-            broker.stage(resource, "g1", [Event(each.key, "10", each.uid, encode(each)) for each in objects])
+            broker.stage(resource, "g1", [stored(RESOURCES[resource], each) for each in objects])
             assert broker.commit_list(resource, "g1", "12").verdict == "OK"
         assert broker.open(list(PLANTED)) == ""
         broker.register("w-a", "s", [QUEUE])

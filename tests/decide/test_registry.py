@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from controllers.codec import CodecError, with_template
 from controllers.owner_table import OwnerTable
 from controllers.plan import Snapshot
 from controllers.registry import CONTROLLERS, QUEUE_OF_KIND, RESOURCES
@@ -40,7 +41,10 @@ def test_a_turn_through_the_table():
         },
     }
     version, owner = replicasets.from_json(json.dumps(manifest).encode())
-    owner = replicasets.decode(replicasets.encode(owner))
+    name, template = replicasets.apart(owner)
+    assert template not in replicasets.encode(owner)
+    owner = with_template(replicasets.decode(replicasets.encode(owner)), template)
+    assert name == replicasets.apart(owner)[0]
     known = OwnerTable()
     known.note(replicasets.owner_queue, owner)
     [(queue, key)] = podres.route(pod("a", owner_refs=()), False, known).wake
@@ -52,6 +56,16 @@ def test_a_turn_through_the_table():
     new = controller.status(owner, plan, "", NOW_MS, True)
     assert json.loads(controller.status_patch(owner, new, version))["metadata"]["resourceVersion"] == "7"
     assert controller.look_again_ms(owner, plan.claimed, new, NOW_MS, NOW_MS) is None
+
+
+@pytest.mark.parametrize(
+    ("owner", "apart"), [(rs(), b"{}"), (rs(), b'{"metadata":{}}')], ids=["another's", "another one's"]
+)
+def test_a_template_is_taken_only_by_the_owner_it_is_of(owner, apart):
+    replicasets = RESOURCES["replicasets"]
+    with pytest.raises(CodecError, match="default/web is another's"):
+        with_template(replicasets.decode(replicasets.encode(owner)), apart)
+    assert with_template(owner, b"") is owner
 
 
 def test_decide_of_the_table_is_that_of_the_kind():

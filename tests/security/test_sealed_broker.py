@@ -112,6 +112,17 @@ def _template(world: World) -> None:
     stored[KEY] = replace(stored[KEY], blob=codec.encode(evil))
 
 
+def _template_beside(world: World) -> None:
+    """It is under no seal itself, but its digest is in what is."""
+    blob, (name, template) = codec.encode_apart(world.owner), codec.template_apart(world.owner)
+    owner = Event(KEY, "11", world.owner.uid, blob, (), (f"{QUEUE}:{KEY}",), apart=(name, template))
+    world.broker.ingest("replicasets", "10", "11", [owner])
+    assert world.claim().refusal == ""
+    parts = world.store.state.apart["replicasets", "g-replicasets"]
+    parts[name] = template.replace(b'"spec":{', b'"spec":{"hostPID":true,')
+    assert parts[name] != template
+
+
 def _own_key(world: World) -> None:
     stored = world.stored("replicasets")
     owner, mine = stored[KEY], Sealer((Key("0b0b", bytes(range(1, 33))),), SCOPE)
@@ -157,6 +168,7 @@ def _of_another_resource(world: World) -> None:
 
 TAMPERED: dict[str, tuple[Tamper, str]] = {
     "a template of one's choice": (_template, "replicasets: its seal with key 0a0a is not that of its content"),
+    "a template beside the owner": (_template_beside, "replicasets: the template beside it is another's"),
     "sealed with a key of one's own": (_own_key, "replicasets: it is sealed with key '0b0b', which is not in our"),
     "written by an ingestor that does not sign": (_stripped, "replicasets: it has no seal"),
     "another owner under this key": (_moved_owner, "replicasets: it is another object's: it was moved here"),

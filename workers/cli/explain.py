@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from controllers.registry import QUEUES, RESOURCES, resource_of
-from workers.cli.get import as_json
+from workers.cli.get import as_json, decoded
 from workers.cli.kind_prefix import without_kind
 from workers.cli.options import namespace_option
 from workers.cli.problems import InputProblem
@@ -88,7 +88,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         inspector.held(),
     )
     cached = inspector.object(resource, key)
-    obj = RESOURCES[resource].decode(cached.blob) if cached is not None else None
+    obj = decoded(RESOURCES[resource], cached) if cached is not None else None
     subject = subject_of(inspector, about, cached.rv, obj) if cached is not None else None
     return {
         **asdict(about),

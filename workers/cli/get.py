@@ -58,7 +58,7 @@ def get(
             for key, cached in view.inspector.objects(resource.plural)
             if not namespace or not is_namespaced(resource.plural) or key.startswith(f"{namespace}/")
         }
-    objects = [(cached, resource.decode(cached.blob)) for _, cached in sorted(found.items())]
+    objects = [(cached, decoded(resource, cached)) for _, cached in sorted(found.items())]
     if output == "json":
         show_json([as_json(cached, obj) for cached, obj in objects])
         return
@@ -84,12 +84,18 @@ def _one(view: View, resource: Resource[Any], key: str, output: str) -> None:
             else f"no {resource.plural} were listed yet"
         )
         raise NotDone(f"{resource.kind} {key} is not in the cache ({far})")
-    obj = resource.decode(cached.blob)
+    obj = decoded(resource, cached)
     if output == "json":
         show_json(as_json(cached, obj))
         return
     for name, value in as_json(cached, obj).items():
         click.echo(f"{name:20} {value if isinstance(value, str) else json.dumps(value)}")
+
+
+def decoded(resource: Resource[Any], cached: Cached) -> Any:
+    """The projection as it is shown: with the template that is kept beside it."""
+    obj = resource.decode(cached.blob)
+    return msgspec.structs.replace(obj, template=cached.apart) if resource.apart else obj  # none: it went meanwhile
 
 
 def as_json(cached: Cached, obj: Any) -> dict[str, Any]:

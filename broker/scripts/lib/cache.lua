@@ -43,3 +43,15 @@ end
 
 local function objects_key(resource, gen) return base .. 'cache:' .. resource .. ':' .. gen end
 local function index_key(resource, gen, entry) return base .. 'index:' .. resource .. ':' .. gen .. ':' .. entry end
+
+-- What objects have in common is kept apart from them, once, for as long as one of them is indexed under it.
+local function apart_key(resource, gen) return base .. 'apart:' .. resource .. ':' .. gen end
+local function apart_in(entries) return string.match(' ' .. entries, ' apart=(%x+)') end
+
+-- The parts in ARGV, by name, from a count on; and where what follows them begins.
+local function parts_from(at)
+  local parts, count = {}, whole(ARGV[at])
+  if count < 0 or at + 2 * count > #ARGV then error('not so many parts: ' .. ARGV[at]) end
+  for i = at + 1, at + 2 * count, 2 do parts[ARGV[i]] = ARGV[i + 1] end
+  return parts, at + 1 + 2 * count
+end
