@@ -10,7 +10,7 @@ from controllers.daemonset import decide as daemon_decide
 from controllers.daemonset import names
 from controllers.model import Requirement, label_selector
 from controllers.orphans import places_by_label, places_by_name, selected_entries, where_to_look
-from controllers.plan import Snapshot
+from controllers.plan import Snapshot, Unanswered
 from controllers.slots import base_of, slots_of
 
 from .builders import NOW_MS, pod, rs, slot_names, with_fields
@@ -137,9 +137,9 @@ def test_a_replicaset_decides_as_if_it_saw_every_orphan_of_its_namespace():
         seen = {each.uid for each in read(owner, base_of("web"), orphans, chance)}
         fewer = tuple(each for each in known if each.owner_refs or each.uid in seen)
         left_out += len(known) - len(fewer)
-        held, blocked = some(chance, candidates, 4), some(chance, candidates, 3)
+        unanswered, blocked = Unanswered(creates=some(chance, candidates, 4)), some(chance, candidates, 3)
         plans = [
-            replicaset.decide(Snapshot(owner, pods, satisfied=True, held=held, blocked=blocked), NOW_MS)
+            replicaset.decide(Snapshot(owner, pods, unanswered=unanswered, blocked=blocked), NOW_MS)
             for pods in (tuple(known), fewer)
         ]
         acted += plans[0].writes
