@@ -60,16 +60,21 @@ class LockView:
 
 @dataclass(frozen=True, slots=True)
 class RecordView:
-    """What a key expects: field -> text as stored, and when it runs out."""
+    """What a key expects: field -> text as stored, when it runs out, and the time of the look by Redis's clock, which
+    the times in it are of.
+    """
 
     queue: str
     key: str
     fields: dict[str, str]
     ttl_ms: int
+    now_ms: int = 0
 
     @property
     def record(self) -> Record | None:
-        """The fields as a turn reads them: what is pending, with its hints, apart from names held and back-offs."""
+        """The fields as a turn reads them: writes without an answer, apart from names that are reserved, blocked,
+        passed over or resting, and from back-offs.
+        """
         return Record.parse([text for pair in self.fields.items() for text in pair])
 
 
@@ -198,19 +203,19 @@ class Inspector:
             int(crashes or 0),
             needs.decode() if needs else "",
             now - int(unsettled) if unsettled else None,
-            RecordView(queue, key, _texts(fields), ttl) if fields else None,
+            RecordView(queue, key, _texts(fields), ttl, now) if fields else None,
             crashes == b"0",
         )
 
     def records(self, queue: str) -> Iterator[RecordView]:
         """Every record of a queue, in no order. Walks the key space."""
-        prefix = self.keys.expect(queue, "")
+        now, prefix = self._now_ms(), self.keys.expect(queue, "")
         for names in self._scan(prefix + "*"):
             asked = [command for name in names for command in (("HGETALL", name), ("PTTL", name))]
             answers = self._ask(*asked)
             for name, fields, ttl in zip(names, answers[::2], answers[1::2], strict=True):
                 if fields:
-                    yield RecordView(queue, name.decode()[len(prefix) :], _texts(fields), ttl)
+                    yield RecordView(queue, name.decode()[len(prefix) :], _texts(fields), ttl, now)
 
     def resources(self) -> list[ResourceView]:
         """Every cached resource."""

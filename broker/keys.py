@@ -55,10 +55,10 @@ TABLE: tuple[KeySpec, ...] = (
         "<queue>:expect:<key>",
         "hash",
         "300 s, 30 min with a back-off, renewed",
-        "the record: writes announced, names held or blocked, nodes backed off",
+        "the record: writes announced, names that cannot be had for now, nodes backed off",
     ),
     KeySpec("<queue>:needs", "hash", "until read", "key -> resource=rv of our own writes the cache has to pass"),
-    KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms of its last announcement of writes"),
+    KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms since when it has writes without an answer"),
     KeySpec("leases", "zset", "epoch", "queue:key -> ms when the lock ends unless renewed"),
     KeySpec("holders", "hash", "until released", "worker -> its supervisor, since when; only these may claim"),
     KeySpec(

@@ -146,7 +146,7 @@ class MemoryBroker:
             record.fields |= fields
             state.keep_record(claim.queue, claim.key, 0, now)
             if any(entry.verb not in NOTES for entry in entries):
-                q.unsettled[claim.key] = now
+                q.unsettled.setdefault(claim.key, now)
         return []
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:

@@ -41,7 +41,12 @@ def _word(value: object) -> str:
     if _PLAIN.fullmatch(text):
         return text
     flat = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{_CONTROL.sub(_spelled, flat)}"'
+    return f'"{printable(flat)}"'
+
+
+def printable(text: str) -> str:
+    """Text that may come from anybody, for a terminal: what would end a line or speak to it is spelled out."""
+    return _CONTROL.sub(_spelled, text)
 
 
 def _spelled(found: re.Match[str]) -> str:

@@ -47,5 +47,5 @@ redis.call('ZADD', base .. 'leases', 'XX', number(now + lease_ms), queue .. ':' 
 if #ARGV == 5 then return {'OK', lease_ms} end
 for at = 1, #fields, 4000 do redis.call('HSET', record, unpack(fields, at, math.min(at + 3999, #fields))) end
 keep_record(queue, key, 0)
-if pending then redis.call('HSET', base .. queue .. ':unsettled', key, number(now)) end
+if pending then redis.call('HSETNX', base .. queue .. ':unsettled', key, number(now)) end
 return {'OK', lease_ms}

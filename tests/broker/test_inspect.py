@@ -6,7 +6,7 @@ import pytest
 from broker_cases import HOLD_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
 
 from broker.inspect import Inspector, KeyLine, LockView
-from broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Verdict
+from broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Open, Verdict
 
 pytestmark = pytest.mark.real
 
@@ -90,7 +90,10 @@ def test_all_of_one_key(busy: RedisCase) -> None:
     )
     assert view.unsettled_age_ms == 0
     assert view.record is not None
-    assert view.record.fields == {"owner": "uid-ns/a", "create pods/x": f"pending since_ms={busy.now_ms()}"}
+    now_ms = busy.now_ms()
+    pending = f"pending since_ms={now_ms} sent_ms={now_ms} tries=1"
+    assert view.record.fields == {"owner": "uid-ns/a", "create pods/x": pending}
+    assert view.record.now_ms == now_ms
     assert 290_000 < view.record.ttl_ms <= 300_000
     assert view.lock is not None
     assert view.lock.remaining_ms == LEASE_MS
@@ -106,9 +109,27 @@ def test_what_a_key_needs(busy: RedisCase) -> None:
     for one in claim(busy, "w2"):
         finish(busy, one, Verdict.OK, None, Change.need("pods", "500"), Change.drop("create pods/x"))
     view = inspector(busy).key(QUEUE, "ns/a")
-    assert (view.needs, view.state) == ("pods=500", "idle")
+    assert (view.needs, view.state, view.delayed_in_ms) == ("pods=500", "idle", 5), "the earlier look is the first"
     assert view.record is not None
-    assert view.record.fields["hold pods/x"] == f"until_ms={busy.now_ms() + HOLD_MS}"
+    assert view.record.fields == {"owner": "uid-ns/a", "reserved pods/x": f"until_ms={busy.now_ms() + HOLD_MS}"}
+
+
+def test_a_write_that_is_sent_again_is_unanswered_since_it_was_sent_first(busy: RedisCase) -> None:
+    first_ms = busy.now_ms()
+    busy.advance(1_000)
+    busy.worker.release("w1")
+    busy.worker.register("w2", "s", [QUEUE])
+    for one in claim(busy, "w2"):
+        if one.key == "ns/a":
+            busy.worker.record(one, "uid-ns/a", [Entry("create", "pods/x")], lease_ms=LEASE_MS)
+    view = inspector(busy).key(QUEUE, "ns/a")
+    assert view.record is not None
+    assert view.record.fields == {
+        "owner": "uid-ns/a",
+        "create pods/x": f"pending since_ms={first_ms} sent_ms={busy.now_ms()} tries=2",
+        "reserved pods/x": f"until_ms={busy.now_ms() + HOLD_MS}",
+    }
+    assert view.unsettled_age_ms == 1_000
 
 
 def test_records(busy: RedisCase) -> None:
@@ -116,7 +137,9 @@ def test_records(busy: RedisCase) -> None:
     assert (found.queue, found.key, set(found.fields)) == (QUEUE, "ns/a", {"owner", "create pods/x"})
     assert list(inspector(busy).records("none")) == []
     assert found.record is not None
-    assert (found.record.owner_uid, found.record.pending_creates) == ("uid-ns/a", ("pods/x",))
+    now_ms = busy.now_ms()
+    assert found.now_ms == now_ms
+    assert (found.record.owner_uid, found.record.creates) == ("uid-ns/a", {"pods/x": Open(now_ms, now_ms)})
 
 
 def test_a_record_with_back_offs(busy: RedisCase) -> None:
@@ -129,7 +152,7 @@ def test_a_record_with_back_offs(busy: RedisCase) -> None:
         ]
         busy.worker.record(one, "u", entries, lease_ms=LEASE_MS)
     for found in inspector(busy).records(QUEUE):
-        assert found.fields["create pods/x"] == f"pending since_ms={busy.now_ms()} node=n1"
+        assert found.fields["create pods/x"].endswith(" node=n1")
         assert found.fields["backoff n2"] == "generation=1 delay_ms=1000 at_ms=5"
         assert 1_790_000 < found.ttl_ms <= 1_800_000
         assert found.record is not None

@@ -14,7 +14,7 @@ from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.model import OwnerRef, Pod
 from controllers.scheduling.model import Node, Placement, Taint
 from workers.cli.daemon_sentences import Daemons, NodeSubject
-from workers.cli.sentences import Fleet, explain, listed
+from workers.cli.sentences import Fleet, explain
 
 NOW_MS = 1_000_000
 OURS = OwnerRef("apps/v1", "DaemonSet", "agent", "u", True)
@@ -132,18 +132,6 @@ def test_a_record_of_back_offs_alone_is_at_rest() -> None:
     said = explain(key, DAEMONS, FLEET, "DaemonSet")
     assert AT_REST in said
     assert "done and not yet seen" not in " ".join(said)
-
-
-def test_hints_tell_the_nodes_of_pending_creates() -> None:
-    fields = {f"create pods/a{number}": f"pending since_ms=1 node=n{number}" for number in range(7)}
-    key = replace(KEY, record=RecordView("daemonset", "ns/agent", {"owner": "u", **fields}, 1000))
-    told = " ".join(explain(key, DAEMONS, FLEET, "DaemonSet"))
-    assert "7 creates are announced and not answered (for n0, n1, n2, n3, n4 and 2 more)" in told
-
-
-def test_listed() -> None:
-    assert listed(["a", "b"]) == "a, b"
-    assert listed([str(number) for number in range(6)]) == "0, 1, 2, 3, 4 and 1 more"
 
 
 @pytest.mark.parametrize(

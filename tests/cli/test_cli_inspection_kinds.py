@@ -133,7 +133,7 @@ def test_explain_finds_the_queue_by_itself(planted: EmbeddedRedis) -> None:
     told = " ".join(ask(planted, "explain", "ns/agent")["sentences"])
     assert "DaemonSet ns/agent belongs on 1 of 3 nodes and has 1 pods in the cache" in told
     assert "Its present template is revision 4 (agent-abc); all its pods are of it." in told
-    assert "1 creates are announced and not answered (for n2)." in told
+    assert "1 create has no answer yet: agent-x for n2 (sent " in told
     assert "Should its pod on n1 fail again, that waits for another 14m" in told
     assert ask(planted, "explain", "mailer", "-n", "ns")["queue"] == "replicationmanager"
 

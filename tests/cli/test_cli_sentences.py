@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.inspect import KeyView, LockView, RecordView, ResourceView
+from broker.inspect import KeyView, LockView, ResourceView
 from cluster.watch import IDLE_S, LIFE_S
 from controllers.model import Condition, ReplicaSet, ReplicaSetStatus
 from workers.cli.sentences import STALE_MS, Fleet, Owner, explain
@@ -18,10 +18,6 @@ STATUS = ReplicaSetStatus(3, 3, 3, 3, 0, 1)
 WEB = ReplicaSet("ns", "web", "u", 1, 3, None, b"", {}, status=STATUS)
 OWNER = Owner(WEB, "80", 3, 0)
 LOCK = LockView("replicaset", "ns/web", "w-1", "n", 1_500, 3_000)
-
-
-def record(**fields: str) -> RecordView:
-    return RecordView("replicaset", "ns/web", {name.replace("_", " "): text for name, text in fields.items()}, 1000)
 
 
 @pytest.mark.parametrize(
@@ -67,14 +63,6 @@ def record(**fields: str) -> RecordView:
         pytest.param({"failures": 6}, {}, {}, "Its last 6 turns failed", id="failures"),
         pytest.param({"crashes": 2}, {}, {}, "It killed its last 2 workers.", id="crashes"),
         pytest.param({"suspect": True}, {}, {}, "It is suspect: its lease ended", id="suspect"),
-        pytest.param(
-            {"record": record(create_a="pending since_ms=1")}, {}, {}, "its next holder repeats them", id="left pending"
-        ),
-        pytest.param(
-            {"record": record(delete_a="answered uid=x")}, {}, {}, "1 deletes are done and not yet seen", id="unseen"
-        ),
-        pytest.param({"record": record(hold_a="until_ms=5")}, {}, {}, "1 names are held", id="held names"),
-        pytest.param({"record": record(blocked_a="uid=x")}, {}, {}, "1 names are blocked by pods", id="blocked names"),
         pytest.param({}, {}, {"terminating": 2}, "and 2 terminating", id="leaving"),
     ],
 )
@@ -91,6 +79,16 @@ def test_what_a_quiet_resource_needs_to_be_confirmed_is_not_called_deaf() -> Non
 def test_needs_that_the_cache_has_passed_are_not_told() -> None:
     assert "It waits" not in " ".join(explain(replace(KEY, needs="pods=89"), OWNER, FLEET))
     assert "It waits" in " ".join(explain(replace(KEY, needs="pods=100"), OWNER, FLEET)), "compared by length first"
+
+
+def test_what_others_have_said_speaks_to_no_terminal() -> None:
+    failure = Condition("ReplicaFailure", "True", "FailedCreate", "no\x1b[2J\nmore\x9b")
+    status = ReplicaSetStatus(0, 0, 0, 0, 0, 1, (failure,))
+    owner = replace(OWNER, obj=ReplicaSet("ns", "web", "u", 1, 3, None, b"", {}, status=status))
+    said = explain(replace(KEY, key="ns/\x07"), owner, replace(FLEET, phase="HELD", held="\x1b]0;x\x07"))
+    assert "no\\u001b[2J\\u000amore\\u009b." in " ".join(said)
+    assert "\\u001b]0;x\\u0007" in " ".join(said)
+    assert all(each.isprintable() for each in said)
 
 
 def test_no_object() -> None:

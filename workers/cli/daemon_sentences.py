@@ -15,8 +15,7 @@ from controllers.history.model import ControllerRevision
 from controllers.model import Pod
 from controllers.scheduling.eligibility import eligibility_of
 from controllers.scheduling.model import Node
-from workers.cli.sentences import listed
-from workers.cli.tables import span
+from workers.cli.tables import listed, span
 
 
 @dataclass(frozen=True, slots=True)

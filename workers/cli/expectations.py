@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from broker.inspect import RecordView
-from broker.values import BACK_OFF
-from controllers.daemonset.plan import BackOff
 from controllers.registry import QUEUES, resource_of
 from workers.cli.kind_prefix import without_kind
 from workers.cli.options import namespace_option
+from workers.cli.record_entries import EntryView, entries_of, said_of, state_told
 from workers.cli.tables import show, span
 from workers.cli.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
 from workers.shards import has_key
@@ -35,13 +35,16 @@ def expectations(
     output: str,
 ) -> None:
     """Per KEY (namespace/name, or rs/namespace/name; default: all): writes announced whose answer is not known, deletes
-    not yet seen, names that are held or blocked, nodes whose failed pods are left alone for a while ("backoff"), and
-    which revision the cache has to pass ("needs").
+    not yet seen, names that are reserved, passed over, resting or blocked, nodes whose failed pods are left alone for a
+    while ("backoff"), the last answer that proved nothing ("said"), and which revision the cache has to pass ("needs").
 
     \b
-    JSON: [{queue, key, owner_uid, ttl_ms, needs, entries: [{what, state, hint, left_ms}]}]; what is "create pods/NAME",
-    "delete pods/NAME", "hold pods/NAME", "blocked pods/NAME" or "backoff NODE"; hint: what was said beside a create,
-    such as node=n1; left_ms: of a back-off, else null; with --shards of more than one also shard
+    JSON: [{queue, key, owner_uid, ttl_ms, needs, said, entries: [{what, state, hint, left_ms, age_ms, sent_ago_ms,
+    tries}]}]; what is "create", "delete", "reserved", "passed", "rest" or "blocked" and "pods/NAME", or "backoff NODE";
+    state: as stored (docs/redis-keys.md); hint: what was said beside a create, such as node=n1; age_ms, sent_ago_ms,
+    tries: of a write without an answer, since it was sent first and last, and how often; left_ms: how long that may
+    still land, a name is not used, or a failed pod is left alone: 0 when that is over, null where no time is set;
+    with --shards of more than one also shard
     """
     if key is not None:
         key, controller = without_kind(key, controller, namespace)
@@ -52,12 +55,7 @@ def expectations(
             views.told(view, each) for view in views for each in _records(view, views.shards, queues, key, namespace)
         ]
     found = sorted(told, key=lambda each: (each["queue"], each["key"]))
-    rows = [
-        {**each, **entry, "state": _told(entry), "ttl": span(each["ttl_ms"])}
-        for each in found
-        for entry in each["entries"]
-        or [{"what": "(only read its own writes)", "state": each["needs"], "left_ms": None}]
-    ]
+    rows = [row for each in found for row in _lines(each)]
     columns = {"queue": "CONTROLLER", "key": "KEY", "what": "WHAT", "state": "STATE", "ttl": "TTL"}
     columns = dict(views.columns(columns))
     show(found if output == "json" else rows, columns, output, empty="nothing is expected: all writes have been seen")
@@ -90,33 +88,16 @@ def _row(record: RecordView, needs: str, now_ms: int) -> dict[str, Any]:
         "owner_uid": record.fields.get("owner", ""),
         "ttl_ms": record.ttl_ms if record.ttl_ms >= 0 else None,
         "needs": needs,
-        "entries": _entries(record, now_ms),
+        "said": said_of(record),
+        "entries": [asdict(each) for each in entries_of(record, now_ms)],
     }
 
 
-def _only_read(needs: str) -> dict[str, Any]:
-    return {"what": "(only read its own writes)", "state": needs, "left_ms": None}
-
-
-def _told(entry: dict[str, Any]) -> str:
-    """The state for people: of a back-off how long it lasts."""
-    back_off = BackOff.parse(entry["state"]) if entry["left_ms"] is not None else None
-    if back_off is None:
-        return str(entry["state"])
-    left = f"for another {span(entry['left_ms'])}" if entry["left_ms"] else "over"
-    return f"{left}, {span(back_off.delay_ms)} in all, generation {back_off.generation}"
-
-
-def _entries(record: RecordView, now_ms: int) -> list[dict[str, Any]]:
-    read = record.record
-    hints = read.hints if read is not None else {}
-    entries = []
-    for name, text in sorted(record.fields.items()):
-        verb, _, target = name.partition(" ")
-        if name == "owner":
-            continue
-        back_off = BackOff.parse(text) if verb == BACK_OFF else None
-        left_ms = max(0, back_off.at_ms + back_off.delay_ms - now_ms) if back_off is not None else None
-        hint = hints.get(target, "") if verb == "create" else ""
-        entries.append({"what": name, "state": text, "hint": hint, "left_ms": left_ms})
-    return entries
+def _lines(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row as people read it: a line for each entry, and one for what was answered last."""
+    lines = [{"what": each["what"], "state": state_told(EntryView(**each))} for each in row["entries"]]
+    if row["said"]:
+        lines.append({"what": "said", "state": row["said"]})
+    if not lines:
+        lines.append({"what": "(only read its own writes)", "state": row["needs"]})
+    return [{**row, **line, "ttl": span(row["ttl_ms"])} for line in lines]

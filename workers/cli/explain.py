@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from workers.cli.get import as_json, decoded
 from workers.cli.kind_prefix import without_kind
 from workers.cli.options import namespace_option
 from workers.cli.problems import InputProblem
+from workers.cli.record_entries import entries_of, said_of
 from workers.cli.sentences import Fleet
 from workers.cli.sentences import explain as explain_key
 from workers.cli.subjects import subject_of
@@ -50,8 +52,9 @@ def explain(
 
     \b
     JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
-    unsettled_age_ms, record, suspect, phase, epoch, workers, object}; object is null or as `oarlock get` prints it.
-    With --shards of more than one also shard, and of a node a list of these: each shard looks for its own DaemonSets
+    unsettled_age_ms, record, suspect, entries, said, phase, epoch, workers, object}; entries and said are as in
+    `oarlock expectations`; object is null or as `oarlock get` prints it. With --shards of more than one also shard,
+    and of a node a list of these: each shard looks at it for its own DaemonSets
     """
     key, controller = without_kind(key, controller, namespace)
     key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
@@ -90,8 +93,11 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
     cached = inspector.object(resource, key)
     obj = decoded(RESOURCES[resource], cached) if cached is not None else None
     subject = subject_of(inspector, about, cached.rv, obj) if cached is not None else None
+    record = about.record
     return {
         **asdict(about),
+        "entries": [asdict(each) for each in entries_of(record, time.time_ns() // 1_000_000)] if record else [],
+        "said": said_of(record) if record else "",
         "sentences": explain_key(about, subject, fleet, RESOURCES[resource].kind),
         "phase": fleet.phase,
         "epoch": view.seen.epoch,

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from broker.inspect import KeyView, RecordView, ResourceView
+from broker.inspect import KeyView, ResourceView
 from broker.values import BACK_OFF
 from controllers.model import ReplicaSet
+from workers.cli.record_sentences import record_sentences
 from workers.cli.tables import span
+from workers.log_line import printable
 
-NAMED_MAX = 5
 STALE_MS = 75_000
 """A watermark that nobody confirmed for so long says that no ingestor hears the API: one of a resource of which nothing
 happens is confirmed when a watch of it ends, which is before."""
@@ -74,7 +75,7 @@ class Owner:
 
 
 def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "ReplicaSet") -> list[str]:
-    """Sentences, the most telling first."""
+    """Sentences, the most telling first. What others have said in them speaks to no terminal."""
     about = [f"No {kind} {key.key} is in the cache: it does not exist, or no ingestor has seen it yet."]
     if subject is not None:
         about = subject.sentences(kind)
@@ -84,13 +85,13 @@ def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "Re
         said.append("All is as it should be: there is nothing to do.")
     elif subject is not None and at_rest and fleet.workers and fleet.phase == "OPEN":
         said.append("Nothing is planned although something differs: `oarlock requeue` asks for another look.")
-    return said
+    return [printable(each) for each in said]
 
 
 def _expects(key: KeyView) -> bool:
     """Whether the record holds more than back-offs, which stay for as long as they may matter."""
     fields = key.record.fields if key.record is not None else ()
-    return any(name.partition(" ")[0] not in ("owner", BACK_OFF) for name in fields)
+    return any(name.partition(" ")[0] not in ("owner", "said", BACK_OFF) for name in fields)
 
 
 def _fleet(fleet: Fleet) -> list[str]:
@@ -162,52 +163,10 @@ def _writes(key: KeyView, fleet: Fleet) -> list[str]:
                 f" the cache of {resource} is at revision {mark or 'none'}, needed is {rv}."
             )
     if key.record is not None:
-        said += _record(key)
+        said += record_sentences(key.record)
     elif key.unsettled_age_ms is not None:
         said.append("Writes were announced whose record is lost: the next acting turn decides on a live list.")
     return said
-
-
-def _record(key: KeyView) -> list[str]:
-    assert key.record is not None
-    counts: dict[str, int] = {}
-    for name, text in key.record.fields.items():
-        verb = name.partition(" ")[0]
-        if verb in ("owner", BACK_OFF):
-            continue
-        word = (
-            verb if verb in ("hold", "blocked") else f"{verb} {'pending' if text.startswith('pending') else 'answered'}"
-        )
-        counts[word] = counts.get(word, 0) + 1
-    said = []
-    for word, count in sorted(counts.items()):
-        verb, _, state = word.partition(" ")
-        if state == "pending":
-            said.append(
-                f"{count} {verb}s are announced and not answered"
-                + (_places(key.record) if verb == "create" else "")
-                + ("; its next holder repeats them." if key.lock is None else ".")
-            )
-        elif state == "answered":
-            said.append(f"{count} {verb}s are done and not yet seen in the cache.")
-        elif verb == "hold":
-            said.append(f"{count} names are held, because an earlier holder may still create them.")
-        else:
-            said.append(f"{count} names are blocked by pods that are not its own.")
-    return said
-
-
-def _places(record: RecordView) -> str:
-    """The nodes that pending creates are for, where it was said beside them."""
-    read = record.record
-    hints = sorted(hint.removeprefix("node=") for hint in read.hints.values()) if read is not None else []
-    return f" (for {listed(hints)})" if hints else ""
-
-
-def listed(names: Sequence[str]) -> str:
-    """``n1, n2, n3, n4, n5 and 7 more``."""
-    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-    return ", ".join(names[:NAMED_MAX]) + more
 
 
 def _troubles(key: KeyView) -> list[str]:

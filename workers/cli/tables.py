@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from workers.log_line import printable
+
 Row = Mapping[str, Any]
 
 
@@ -59,7 +61,16 @@ def cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ",".join(cell(each) for each in value)
-    return str(value)
+    return printable(str(value))
+
+
+NAMED_MAX = 5
+
+
+def listed(names: Sequence[str]) -> str:
+    """``n1, n2, n3, n4, n5 and 7 more``."""
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return ", ".join(names[:NAMED_MAX]) + more
 
 
 def span(ms: int | None) -> str:
