@@ -137,6 +137,59 @@ def test_a_turn_and_all_that_may_go_wrong_in_it(server: EmbeddedRedis, tmp_path:
 
 
 @pytest.mark.real
+def test_a_write_that_is_sent_again_and_what_stays_of_it(server: EmbeddedRedis, tmp_path: Path) -> None:
+    """A claim's times, and names that are reserved, passed over or rest, announce and settle nothing."""
+    create, delete = Entry("create", "pods/web-1"), Entry("delete", "pods/web-2", "u2", "7")
+
+    def act(client: Any) -> None:
+        broker = begun(client)
+        broker.add("replicaset", ["shop/web"])
+        entries = [create, delete, Entry("rest", "pods/web-2", hint="uid=u2")]
+        broker.record(claim(broker, "w-1", "n1"), "u", entries, lease_ms=3_000)
+        broker.release("w-1")
+        held = claim(broker, "w-2", "n2")  # from here on their times run
+        assert list(held.record.reserved) == ["pods/web-1"]
+        broker.record(held, "u", [create], lease_ms=3_000)
+        changes = (Change.set("said", "create pods/web-1: no"), Change.set("passed pods/web-3", "until_ms=5"))
+        broker.finish([Finish("replicaset", "shop/web", "n2", Verdict.OK, None, changes)])
+        broker.add("replicaset", ["shop/web"])
+        claim(broker, "w-2", "n3")
+        changes = (Change.drop("create pods/web-1"), Change.drop("delete pods/web-2"), Change.drop("rest pods/web-2"))
+        broker.finish([Finish("replicaset", "shop/web", "n3", Verdict.OK, None, changes)])
+        broker.add("replicaset", ["shop/web"])
+        claim(broker, "w-2", "n4")
+        changes = (Change.drop("reserved pods/web-1"), Change.drop("passed pods/web-3"), Change.drop("said"))
+        broker.finish([Finish("replicaset", "shop/web", "n4", Verdict.OK, None, changes)])
+
+    steps = recorded(server, tmp_path / "log", act)
+    after = bare(steps)[bare(steps).index(("Opened", 1)) + 1 :]
+    assert after == bare(
+        [
+            Claimed(0.0, 1, TASK, "w-1", "n1"),
+            Recorded(0.0, 1, TASK, "n1", (("create pods/web-1", ""), ("delete pods/web-2", "u2"))),
+            Unlocked(0.0, 1, TASK, "release", holder="w-1", state="queued"),
+            Claimed(0.0, 1, TASK, "w-2", "n2"),
+            Recorded(0.0, 1, TASK, "n2", (("create pods/web-1", ""),)),
+            Unlocked(0.0, 1, TASK, "finish", nonce="n2", state="delayed"),
+            Claimed(0.0, 1, TASK, "w-2", "n3"),
+            Settled(0.0, 1, TASK, "create pods/web-1"),
+            Settled(0.0, 1, TASK, "delete pods/web-2"),
+            Unlocked(0.0, 1, TASK, "finish", nonce="n3", state="delayed"),
+            Claimed(0.0, 1, TASK, "w-2", "n4"),
+            Settled(0.0, 1, TASK, ""),  # nothing is left, and the record goes
+            Unlocked(0.0, 1, TASK, "finish", nonce="n4", state="idle"),
+        ]
+    )
+    fences = Fences(7.0).read(steps)
+    assert fences.violations == []
+    claimed_s = next(each.at_s for each in steps if isinstance(each, Claimed) and each.nonce == "n3")
+    first, second = fences.entries  # one each, however often it was sent
+    assert (first.field, first.nonce) == ("create pods/web-1", "n1")
+    assert (second.field, second.nonce) == ("delete pods/web-2", "n1")
+    assert all(each.recorded_s < claimed_s < each.ended_s for each in (first, second))
+
+
+@pytest.mark.real
 def test_the_ways_out_of_a_lock(server: EmbeddedRedis, tmp_path: Path) -> None:
     def act(client: Any) -> None:
         broker = begun(client)
