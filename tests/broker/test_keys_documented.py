@@ -1,12 +1,29 @@
-"""The page on Redis keys names every key, and nothing else."""
+"""The page on Redis keys names every key and every field of a record, and nothing else."""
 
+from dataclasses import fields
 from pathlib import Path
 
 from broker import keys
+from broker.values import Record
 
 PAGE = Path(__file__).parents[2] / "docs" / "redis-keys.md"
 
 
+KEYS, _, RECIPES = PAGE.read_text().partition("\n## Recipes\n")
+
+
+def names(text: str) -> list[str]:
+    """The first cells of the rows of its tables."""
+    return [line.split("|")[1].strip().strip("`") for line in text.splitlines() if line.startswith("| `")]
+
+
 def test_the_page_has_a_row_for_every_key() -> None:
-    rows = [line.split("|")[1].strip().strip("`") for line in PAGE.read_text().splitlines() if line.startswith("| `")]
-    assert rows == [spec.pattern for spec in keys.TABLE]
+    assert names(KEYS) == [spec.pattern for spec in keys.TABLE]
+
+
+def test_the_page_has_a_row_for_every_field_of_a_record() -> None:
+    documented = dict.fromkeys(names(RECIPES))
+    found = Record.parse([text for field in documented for text in (field, "pending uid=u")])
+    assert found is not None
+    empty = [each.name for each in fields(Record) if not getattr(found, each.name)]
+    assert empty == ["pending_others", "hints"], "one of each kind, and none is unknown"
