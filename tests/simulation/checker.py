@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from broker.values import Batch, Claim, Entry
+from controllers.codec import decode_pod, decode_replicaset
 from controllers.model import Pod, controller_of
+from tests.simulation.traffic import Traffic, View
 from tests.simulation.world import NAMESPACE, World, is_active
 from workers.steps import Write
 
@@ -15,32 +17,55 @@ class Violation(AssertionError):
     """An invariant broke at this step."""
 
 
+def view_of(batch: Batch, now_ms: int) -> View:
+    """What the turns over these claims read."""
+    return View({resource: int(mark.rv or 0) for resource, mark in batch.watermarks.items()}, now_ms)
+
+
+def count_open(claim: Claim, world: Traffic) -> None:
+    """What the record of a claim gives occasion for."""
+    record = claim.record
+    if record is None:
+        return
+    opened = [*record.creates.values(), *(each.open for each in record.deletes if not each.answered)]
+    if any(each.over for each in opened) or any(record.reserved.values()):
+        world.count("looks after D")
+    if record.passed:
+        world.count("passed over")
+    if record.rests:
+        world.count("rested")
+
+
 @dataclass
 class Bounds:
-    """Since the owner was last at rest: the most it asked for and what others added. Beside it, with their times, what
-    it asked for and what others took away: a delete may have been decided on a view of some time ago.
+    """Since the owner was last at rest: the most it asked for and what others added. Beside it, with the
+    resourceVersions, what it asked for and what others took away: a delete goes by what its turn was shown.
     """
 
     most: int
     wanted: list[tuple[int, int]]
-    lost_at_ms: list[int] = field(default_factory=list)
+    lost_at: list[int] = field(default_factory=list)
     added: int = 0
 
-    def fewest(self, since_ms: int) -> int:
-        """The fewest pods that were wanted at any moment from then on."""
-        before = [replicas for at_ms, replicas in self.wanted if at_ms < since_ms][-1:]
-        return min(before + [replicas for at_ms, replicas in self.wanted if at_ms >= since_ms])
+    def fewest(self, seen: int) -> int:
+        """The fewest pods that were wanted by the version that was current at ``seen`` or by any since."""
+        before = [replicas for rv, replicas in self.wanted if rv <= seen][-1:]
+        return min(before + [replicas for rv, replicas in self.wanted if rv > seen])
 
-    def lost(self, since_ms: int) -> int:
-        return sum(at_ms >= since_ms for at_ms in self.lost_at_ms)
+    def lost(self, seen: int) -> int:
+        """How many pods others took away after ``seen``."""
+        return sum(rv > seen for rv in self.lost_at)
 
 
 @dataclass
 class Checker:
-    """I1 no over-creation, I2 no over-deletion, I4 fenced steps exclusive, I6 the cache, I8 UIDs."""
+    """I1 no over-creation, I2 no over-deletion, I4 fenced steps exclusive, I6 the cache, I8 UIDs.
+
+    I2: no delete is sent that the owner version read by its turn's claim does not allow. The judge takes the smallest
+    number wanted since that version, less what others took away since the pods were read.
+    """
 
     world: World
-    view_ms: int
     bounds: dict[str, Bounds] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
     marks: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -49,15 +74,15 @@ class Checker:
         """An owner was made, or scaled."""
         known = self.bounds.setdefault(uid, Bounds(replicas, []))
         known.most = max(known.most, replicas)
-        known.wanted.append((self.world.clock_ms(), replicas))
+        known.wanted.append((self.world.rv, replicas))
 
     def other(self, uid: str, by: int) -> None:
-        """Somebody else (or an adoption) added a pod to the owner, or took one away."""
+        """Somebody else (or an adoption) is about to add a pod to the owner, or to take one away."""
         if uid in self.bounds:
             if by > 0:
                 self.bounds[uid].added += by
             else:
-                self.bounds[uid].lost_at_ms.append(self.world.clock_ms())
+                self.bounds[uid].lost_at.append(self.world.rv + 1)
 
     def created(self, pod: Pod) -> None:
         """A create of ours was committed."""
@@ -75,11 +100,11 @@ class Checker:
         ref = controller_of(pod)
         if ref is None or ref.uid not in self.bounds:
             return
-        bound, since_ms = self.bounds[ref.uid], self.world.clock_ms() - self.view_ms
+        bound, view = self.bounds[ref.uid], self.world.landing
         if not is_active(pod):
             return
         left = len(self.world.active(ref.uid)) - 1
-        fewest, lost = bound.fewest(since_ms), bound.lost(since_ms)
+        fewest, lost = bound.fewest(view.since("replicasets")), bound.lost(view.since("pods"))
         if left < fewest - lost:
             raise Violation(f"I2: {left} active pods of {ref.name} left, at least {fewest} - {lost} wanted")
 
@@ -93,6 +118,13 @@ class Checker:
 
     def viewed(self, holder: str, batch: Batch) -> None:
         """A worker was handed keys, with what a turn over them reads."""
+        self.world.views[holder] = view_of(batch, self.world.clock_ms())
+        for claim in batch.claims:
+            count_open(claim, self.world)
+            if claim.owner is not None and claim.record is not None and any(not d.answered for d in claim.record.deletes):
+                pods = [pod for pod in map(decode_pod, (child.blob for child in claim.children)) if is_active(pod)]
+                if len(pods) <= decode_replicaset(claim.owner.blob).replicas:
+                    self.world.count("obsolete deletes")
 
     def announced(self, claim: Claim, entries: Sequence[Entry]) -> None:
         """Writes were entered in a record."""

@@ -1,6 +1,6 @@
 """The invariants of DaemonSets, looked at with every commit. Knows the cluster and the accepted steps of the protocol.
 
-What the cluster was like a while ago excuses a delete, for it may have been decided on a view of then.
+What the cluster was like when the claim of a delete's turn was made, or since, excuses it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from broker.values import Batch, Claim, Entry
 from controllers.daemonset.model import DaemonSet
 from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.model import Pod, controller_of
-from tests.simulation.checker import Violation
+from tests.simulation.checker import Violation, count_open, view_of
 from tests.simulation.daemon_docs import Doc, fits
 from tests.simulation.daemon_failures import Failures
 from tests.simulation.daemon_world import FINISHED, Change, DaemonWorld
@@ -22,9 +22,9 @@ from workers.steps import Write
 
 @dataclass
 class Watched:
-    """One DaemonSet, by UID. ``limits``: of nodes it may do without, since when. ``down``: nodes whose available pod
-    we deleted and that have no available one yet. ``unfit``, ``crowded``: when a node last should not run its pod, or
-    had several.
+    """One DaemonSet, by UID. ``limits``: of nodes it may do without, since which resourceVersion. ``down``: nodes whose
+    available pod we deleted and that have no available one yet. ``unfit``, ``crowded``: the last resourceVersion at
+    which a node should not run its pod, or had several; ``misfits``: nodes that should not run it now.
     """
 
     name: str
@@ -32,30 +32,28 @@ class Watched:
     limits: list[tuple[int, int]] = field(default_factory=list)
     down: dict[str, str] = field(default_factory=dict)
     unfit: dict[str, int] = field(default_factory=dict)
+    misfits: set[str] = field(default_factory=set)
     crowded: dict[str, int] = field(default_factory=dict)
 
-    def limit(self, since_ms: int) -> int:
-        """The most nodes it could do without at any moment from then on."""
-        before = [limit for at_ms, limit in self.limits if at_ms < since_ms][-1:]
-        return max(before + [limit for at_ms, limit in self.limits if at_ms >= since_ms])
+    def limit(self, seen: int) -> int:
+        """The most nodes it could do without as of ``seen``, or since."""
+        before = [limit for rv, limit in self.limits if rv <= seen][-1:]
+        return max(before + [limit for rv, limit in self.limits if rv > seen])
 
 
 @dataclass
 class DaemonChecker:
-    """D1, D2, the history, the status, I4, I5, I6 and I8. ``view_ms``: how old a view may be that is acted on.
+    """D1, D2, the history, the status, rests, I4, I5, I6 and I8.
 
-    ``rolls``: whether D2 is claimed, which it is not for two fleets.
+    ``rolls``: whether D2 and rests are claimed, which they are not for two fleets.
     """
 
     world: DaemonWorld
-    view_ms: int
     rolls: bool = True
     sets: dict[str, Watched] = field(default_factory=dict)
     ours: set[str] = field(default_factory=set)
     planted: set[str] = field(default_factory=set)
     was_ready: set[str] = field(default_factory=set)
-    views: dict[str, int] = field(default_factory=dict)
-    """Holder -> resourceVersion of the pods it was shown last."""
     names: set[tuple[str, str, str]] = field(default_factory=set)
     """Verb, target and UID of every write announced in this epoch."""
     pods_at: dict[str, int] = field(default_factory=dict)
@@ -75,7 +73,7 @@ class DaemonChecker:
             case "pods":
                 self._pod_changed(change.obj, change.rv, change.gone)
             case "nodes" | "daemonsets":
-                self._fit_changed()
+                self._fit_changed(change.rv)
 
     def _pod_changed(self, pod: Pod, rv: int, gone: bool) -> None:
         if not gone and pod.ready:
@@ -90,22 +88,24 @@ class DaemonChecker:
         if not gone and pod.ready and pod.node_name and not pod.deleting_ms:
             watched.down.pop(pod.node_name, None)
         if len(self._on(ref.uid, pod.target_node)) + gone > 1:
-            watched.crowded[pod.target_node] = self.world.clock_ms()
+            watched.crowded[pod.target_node] = rv - gone
 
-    def _fit_changed(self) -> None:
-        now_ms, nodes = self.world.clock_ms(), self.world.tables["nodes"]
+    def _fit_changed(self, rv: int) -> None:
+        nodes = self.world.tables["nodes"]
         living = {stored.obj.uid: stored for stored in self.world.tables["daemonsets"].values()}
         for uid, stored in living.items():
             owner, pods = stored.obj, stored.doc["spec"]["template"]
             watched = self.sets.setdefault(uid, Watched(owner.name))
             fit = {name for name, node in nodes.items() if fits(node.doc, pods)[0]}
-            for name in {*nodes, *watched.unfit, *watched.down} - fit:
-                watched.unfit[name] = now_ms
+            watched.unfit.update(dict.fromkeys(watched.misfits, rv - 1))
+            watched.misfits = {*nodes, *watched.unfit, *watched.down} - fit
+            for name in watched.misfits:
+                watched.unfit[name] = rv
                 watched.down.pop(name, None)
             watched.surged = watched.surged or bool(_share(owner.max_surge, 1))
             limit = _unavailable(owner, len(fit))
             if not watched.limits or watched.limits[-1][1] != limit:
-                watched.limits.append((now_ms, limit))
+                watched.limits.append((rv, limit))
         for uid in self.sets.keys() - living.keys():
             self.sets[uid].down.clear()
 
@@ -148,11 +148,11 @@ class DaemonChecker:
         if ref is None:
             raise Violation(f"I8: {obj.name}, which is nobody's, was deleted")
         if isinstance(obj, ControllerRevision):
-            self._revision_deleted(obj, ref.uid, self.world.landing_view)
+            self._revision_deleted(obj, ref.uid, self.world.landing.since("pods"))
         elif self.rolls and ref.uid in self.sets:
-            watched, since_ms = self.sets[ref.uid], self.world.clock_ms() - self.view_ms
-            if watched.unfit.get(obj.target_node, -1) < since_ms:
-                self._pod_deleted(obj, ref.uid, watched, since_ms)
+            watched, seen = self.sets[ref.uid], self.world.landing.since("nodes", "daemonsets")
+            if obj.target_node not in watched.misfits and watched.unfit.get(obj.target_node, -1) < seen:
+                self._pod_deleted(obj, ref.uid, watched, seen)
                 self.failures.deleted(obj, ref.uid)
 
     def _revision_deleted(self, revision: ControllerRevision, uid: str, seen_rv: int) -> None:
@@ -169,22 +169,23 @@ class DaemonChecker:
         if bearers and not twin:
             raise Violation(f"history: {revision.name} was deleted, whose hash {bearers} bear")
 
-    def _pod_deleted(self, pod: Pod, uid: str, watched: Watched, since_ms: int) -> None:
+    def _pod_deleted(self, pod: Pod, uid: str, watched: Watched, seen: int) -> None:
         """D2: a delete of a pod that is available."""
         node = pod.node_name
         owner = next((s.obj for s in self.world.tables["daemonsets"].values() if s.obj.uid == uid), None)
         if owner is None or not node or not pod.ready or pod.deleting_ms or pod.phase in FINISHED:
             return
-        ready_ms = self.world.wall_ms() - pod.ready_since_ms
-        if owner.min_ready_seconds and ready_ms < owner.min_ready_seconds * 1000 + self.view_ms:
+        unseen_ms = self.world.clock_ms() - self.world.landing.at_ms
+        ready_ms = self.world.wall_ms() - pod.ready_since_ms - unseen_ms
+        if owner.min_ready_seconds and ready_ms < owner.min_ready_seconds * 1000:
             return
-        if watched.crowded.get(node, -1) >= since_ms:
+        if watched.crowded.get(node, -1) >= self.world.landing.since("pods"):
             return
         others = [each for each in self._on(uid, node) if each.uid != pod.uid and not each.deleting_ms]
         if any(each.uid in self.was_ready for each in others):
             return
         watched.down[node] = pod.name
-        limit = watched.limit(since_ms)
+        limit = watched.limit(seen)
         self.world.count("available pods deleted")
         if len(watched.down) > limit:
             raise Violation(f"D2: {watched.name} is down on {watched.down} by our doing, {limit} may be")
@@ -205,8 +206,9 @@ class DaemonChecker:
     def viewed(self, holder: str, batch: Batch) -> None:
         """A worker was handed keys, with what a turn over them reads."""
         self.failures.viewed(batch)
-        if "pods" in batch.watermarks:
-            self.views[holder] = int(batch.watermarks["pods"].rv or 0)
+        self.world.views[holder] = view_of(batch, self.world.clock_ms())
+        for claim in batch.claims:
+            count_open(claim, self.world)
 
     def accepted(self, key: str, nonce: str, step: str) -> None:
         """A fenced step was accepted: only the newest claim may."""

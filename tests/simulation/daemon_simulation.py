@@ -64,11 +64,6 @@ class DaemonApi(SimApi):
                 self._simulation.checker.sent(write)
         return super().send(writes, deadline_ms, prepaid)
 
-    def fly(self, write: Write) -> Flight:
-        flight = super().fly(write)
-        flight.view_rv = self._simulation.checker.views.get(self._sender, 0)
-        return flight
-
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         give_way()
         return arrived([self._fault() or self._world.get(resource, name) for name in names])
@@ -130,7 +125,7 @@ class DaemonSimulation(Simulation):
         self.prefix = "" if self._of is None else "second "
         if self._of is None:
             self.world = DaemonWorld(self.clock.mono_ms, wall_ms=self.clock.wall_ms)
-            self.checker = DaemonChecker(self.world, view_ms=2 * self.settings.drain_ms, rolls=self._rolls)
+            self.checker = DaemonChecker(self.world, rolls=self._rolls)
             self.world.on_change, self.world.on_status = self._changed, self.checker.status
             self.world.on_create, self.world.on_delete = self.checker.created, self.checker.deleted
             self.cluster = Cluster(self.world, self._random, self.weights.habits, self._node_count)
@@ -139,7 +134,7 @@ class DaemonSimulation(Simulation):
                 self.cluster.found(f"agent{number}")
         else:
             self.clock, self.world, self.cluster = self._of.clock, self._of.world, self._of.cluster
-            self.checker = DaemonChecker(self.world, view_ms=0)  # of the steps of its own protocol
+            self.checker = DaemonChecker(self.world)  # of the steps of its own protocol
         self.ingestors = [
             WatchingIngestor(self.world, lambda: self.broker, f"{self.prefix}i{n}".replace(" ", "-")) for n in range(2)
         ]

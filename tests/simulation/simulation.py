@@ -92,7 +92,7 @@ class Simulation:
     def _found(self, owners: int, strict: bool) -> None:
         """The cluster as it is at first, who looks at it, and who watches over it."""
         self.world = World(self.clock.mono_ms)
-        self.checker = Checker(self.world, view_ms=2 * self.settings.drain_ms)
+        self.checker = Checker(self.world)
         self.world.on_create, self.world.on_delete = self.checker.created, self.checker.deleted
         self.world.on_other = self.checker.other
         for number in range(owners):

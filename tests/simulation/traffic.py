@@ -5,8 +5,10 @@ A write is committed at a moment of the scheduler's choosing, also after its sen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 import orjson
 
@@ -14,11 +16,25 @@ from cluster.answer import Answer
 from workers.steps import Write
 
 
+class View(NamedTuple):
+    """What a claim showed the turn that it begins: each resource as of ``rvs``, at ``at_ms``."""
+
+    rvs: Mapping[str, int] = MappingProxyType({})
+    at_ms: int = 0
+
+    def since(self, *resources: str) -> int:
+        """The resourceVersion from which on any of them may have changed unseen."""
+        return min(self.rvs.get(resource, 0) for resource in resources)
+
+
+NO_VIEW = View()
+
+
 @dataclass(slots=True)
 class Flight:
     """One write on its way: sent when and by whom, committed or not, answered or not.
 
-    ``view_rv``: of the pods, as the sender was shown them last.
+    ``view``: what its turn decided on.
     """
 
     write: Write
@@ -27,7 +43,7 @@ class Flight:
     answer: Answer | None = None
     arrived: bool = False
     lost: bool = False
-    view_rv: int = 0
+    view: View = NO_VIEW
 
 
 @dataclass
@@ -37,15 +53,17 @@ class Traffic:
     clock_ms: Callable[[], int]
     flights: list[Flight] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=dict)
-    landing_view: int = 0
-    """``view_rv`` of the write that is being committed."""
+    views: dict[str, View] = field(default_factory=dict)
+    """Of each sender's present claim."""
+    landing: View = NO_VIEW
+    """Of the write that is being committed."""
 
     def count(self, what: str) -> None:
         """Opportunities: a run without them proves nothing."""
         self.seen[what] = self.seen.get(what, 0) + 1
 
     def send(self, write: Write, sender: str) -> Flight:
-        flight = Flight(write, sender, self.clock_ms())
+        flight = Flight(write, sender, self.clock_ms(), view=self.views.get(sender, NO_VIEW))
         self.flights.append(flight)
         return flight
 
@@ -56,7 +74,7 @@ class Traffic:
         """
         if not sender_lives:
             self.count("late commits")
-        self.landing_view = flight.view_rv
+        self.landing = flight.view
         flight.answer = self.answer_to(flight.write, fault)
         if flight.answer.code == 409 and flight.write.verb == "create":
             self.count("already exists")
