@@ -31,14 +31,16 @@ Acting = Generator[Step, Any, None]
 def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledger) -> Acting:
     """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last.
 
-    A create that was sent before is announced anew, for the time in which it may land begins anew.
+    A create that was sent before is announced anew, for the time in which it may land begins anew. It goes last: where
+    it fails again, it must not keep the others from being sent.
     """
     try:
         bodies = controller.pod_bodies(owner, plan.revision, plan.nodes)
     except TemplateError as error:
         ledger.failed(str(error))
         return
-    pace, names = SlowStart(len(plan.create)), iter(plan.create)
+    ordered = sorted(plan.create, key=lambda name: f"create pods/{name}" in ledger.open)
+    pace, names = SlowStart(len(ordered)), iter(ordered)
     while pace.batch:
         grant: Grant = yield Reserve(pace.batch)
         writes = tuple(

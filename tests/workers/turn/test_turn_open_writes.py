@@ -57,6 +57,24 @@ def test_a_create_is_sent_again(answer: str, then: str) -> None:
     )
 
 
+def test_what_is_sent_again_goes_last() -> None:
+    """A create that fails again ends the slow start, and would do so in every turn: the others are sent before."""
+    plays(
+        claimed(wants(3), pods("R"), "create 5", "reserved 5"),
+        """
+        reserve 1         -> all
+        announce create 1 -> recorded
+        send create 1     -> 201@20
+        reserve 1         -> all
+        announce create 5 -> recorded
+        send create 5     -> 500
+        send status 1, full 1, ready 1, available 1, FailedCreate (the server answered 500) @5 -> 200@30
+        fails (the server answered 500), retry: drop create 1; need pods 20; need replicasets 30; \
+said create pods/5: the server answered 500
+        """,
+    )
+
+
 @pytest.mark.parametrize(
     ("answer", "why", "wait", "changes"),
     [
