@@ -102,8 +102,8 @@ class DaemonChecker:
             for name in watched.misfits:
                 watched.unfit[name] = rv
                 watched.down.pop(name, None)
-            watched.surged = watched.surged or bool(_share(owner.max_surge, 1))
-            limit = _unavailable(owner, len(fit))
+            watched.surged = watched.surged or bool(share(owner.max_surge, 1))
+            limit = unavailable(owner, len(fit))
             if not watched.limits or watched.limits[-1][1] != limit:
                 watched.limits.append((rv, limit))
         for uid in self.sets.keys() - living.keys():
@@ -258,15 +258,15 @@ class DaemonChecker:
         """Nothing is to be looked at but with a commit."""
 
 
-def _share(value: int | str | None, total: int) -> int:
+def share(value: int | str | None, total: int) -> int:
     if isinstance(value, str):
         return -(-int(value[:-1]) * total // 100)
     return value or 0
 
 
-def _unavailable(owner: DaemonSet, desired: int) -> int:
+def unavailable(owner: DaemonSet, desired: int) -> int:
     """How many nodes it may do without: none where it surges, at least one where it rolls otherwise."""
     if owner.strategy != "RollingUpdate":
         return 0
-    limit = _share(owner.max_unavailable, desired)
-    return max(limit, 0 if _share(owner.max_surge, desired) else 1)
+    limit = share(owner.max_unavailable, desired)
+    return max(limit, 0 if share(owner.max_surge, desired) else 1)

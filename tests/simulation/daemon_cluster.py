@@ -83,6 +83,13 @@ class Cluster:
         place = self._random.choice(self.habits.places)
         self._specify(doc, template=docs.template(name, self._random.choice(self.habits.images), place))
 
+    def specify_image(self, name: str, image: str) -> None:
+        """Another template, for the same nodes."""
+        doc = self.world.tables["daemonsets"][name].doc
+        pods = orjson.loads(orjson.dumps(doc["spec"]["template"]))
+        pods["spec"]["containers"][0]["image"] = image.replace(" ", "-")
+        self._specify(doc, template=pods)
+
     def _strategy(self, name: str) -> None:
         doc = self.world.tables["daemonsets"][name].doc
         self._specify(doc, updateStrategy=docs.strategy(*self._random.choice(self.habits.strategies)))

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from controllers.history.model import HASH_LABEL
 from controllers.model import Pod, controller_of
+from tests.simulation.daemon_checker import share, unavailable
 from tests.simulation.daemon_cluster import Cluster
+from tests.simulation.daemon_docs import Doc
 from tests.simulation.daemon_world import FINISHED
+from tests.simulation.refusals import Refusals
 
 QUEUE, NODE_QUEUE = "daemonset", "daemonset-node-updates"
 
@@ -34,6 +39,34 @@ def _record_at_rest(broker: Any, name: str) -> str:
         if field.split(" ")[0] in ("create", "delete")
     }
     return f"its record holds {left}" if left else ""
+
+
+def stalled(cluster: Cluster, refusals: Refusals) -> str:
+    """What a set has not done for the nodes for which nothing is refused; empty where that is all."""
+    for name in sorted(cluster.world.tables["daemonsets"]):
+        owner = cluster.world.tables["daemonsets"][name].obj
+        if owner.status.observed_generation != owner.generation:
+            return f"{name}: generation {owner.generation}, {owner.status.observed_generation} is observed"
+        bad = refusals.undone(name, "create") | refusals.undone(name, "delete")
+        where = cluster.desired(name)
+        wanted = [node for node, (run, _) in where.items() if run]
+        spare = max(unavailable(owner, len(wanted)), share(owner.max_surge, len(wanted))) - len(bad)
+        for node in where.keys() - bad:
+            run, stay = where[node]
+            pods = [pod for pod in cluster.world.pods_of(owner.uid) if pod.target_node == node]
+            ended = [pod.name for pod in pods if pod.phase in FINISHED or pod.deleting_ms]
+            if ended or not (len(pods) == 1 if run else len(pods) <= stay):
+                return f"{name}: {len(pods)} pods on {node}, where {run=} {stay=}, {ended} of them ended"
+            template = orjson.loads(cluster.world.tables["daemonsets"][name].raw)["spec"]["template"]
+            old = [pod.name for pod in pods if not _is_made_from(cluster, pod, template)]
+            if run and old and owner.strategy == "RollingUpdate" and spare > 0:
+                return f"{name}: {old} on {node} are old, and {bad} leave room for {spare}"
+    return ""
+
+
+def _is_made_from(cluster: Cluster, pod: Pod, template: Doc) -> bool:
+    doc = cluster.world.tables["pods"][pod.name].doc
+    return bool(doc["spec"].get("containers") == template["spec"]["containers"])
 
 
 def _set_at_rest(cluster: Cluster, name: str) -> str:

@@ -35,6 +35,11 @@ HANGS = Habits(
     hangs=0.95,
 )
 
+REFUSED = replace(ROLLS, deeds=("image", "image", "delete", "strategy"), strategies=((1, 0), (3, 0)), fails=0.1)
+REFUSED_SURGING = replace(REFUSED, strategies=((0, 1), (0, 3), (2, 2)))
+FASTER: dict[str, Any] = {"user": 3, "pace_ms": (0, 0, 1, 1, 5, 20, 50, 200, 400)}
+"""So that D passes within a run."""
+
 ROUGH = DaemonWeights(user=3, kill=2, freeze=2, lose_answer=3, ingestor=2, supervise=8)
 """A bit of everything."""
 
@@ -64,6 +69,22 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "nodes": 4,
     },
     "the server errs": {"weights": replace(ROUGH, habits=CHANGES, faulty=0.3, poor=0.4)},
+    "creates are refused": {
+        "weights": replace(ROUGH, habits=REFUSED, refuses={"create": 0.4}, nodes=0, kubelet=60, **FASTER),
+        "nodes": 5,
+    },
+    "deletes are refused": {
+        "weights": replace(ROUGH, habits=REFUSED, refuses={"delete": 0.4}, nodes=0, kubelet=60, **FASTER),
+        "nodes": 5,
+    },
+    "anything is refused": {
+        "weights": replace(ROUGH, habits=REFUSED, refuses={"create": 0.3, "delete": 0.3}, faulty=0.1),
+        "nodes": 5,
+    },
+    "anything is refused, surging": {
+        "weights": replace(ROUGH, habits=REFUSED_SURGING, refuses={"create": 0.3, "delete": 0.3}, nodes=0, **FASTER),
+        "nodes": 5,
+    },
     "no assumptions": {
         "weights": replace(ROUGH, habits=CHANGES, redis=0.3, supervise=14, ingest=80, keeps_dead_writes=0.6, kill=6),
         "residue_ms": 600_000,

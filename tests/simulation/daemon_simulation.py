@@ -8,26 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
+
+import orjson
 
 from cluster.answer import NO_ANSWER, Answer
 from cluster.listing import ListError
 from cluster.resources import PODS
+from controllers.model import controller_of
+from controllers.registry import RESOURCES
 from tests.simulation import daemon_rest
 from tests.simulation.actors import SimApi, Worker, give_way
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_checker import DaemonChecker
 from tests.simulation.daemon_cluster import Cluster, Habits
 from tests.simulation.daemon_world import Change, DaemonWorld
+from tests.simulation.refusals import Place
 from tests.simulation.simulation import Simulation, Weights
-from tests.simulation.traffic import Flight, refusal
+from tests.simulation.traffic import refusal
 from tests.simulation.watching import WatchingIngestor
 from tests.simulation.world import NAMESPACE
 from tests.turns import arrived
 from workers.steps import Grant, Listed, Write
-
-QUIET_MS = 2_500
-"""How fast time passes at the end, while only a delayed key is left. A longer step would look like a jump."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class DaemonSimulation(Simulation):
 
     resources = ("pods", "nodes", "daemonsets", "controllerrevisions")
     queues = (daemon_rest.QUEUE, daemon_rest.NODE_QUEUE)
+    stages = MappingProxyType({"as it is": 300_000, "another image": 300_000})
     draws = (*Simulation.draws, "nodes", "collect")
 
     def __init__(
@@ -114,7 +118,6 @@ class DaemonSimulation(Simulation):
     ) -> None:
         self._sets, self._node_count, self._of, self._rolls = sets, nodes, of, rolls
         self.second: DaemonSimulation | None = None
-        self.healing = False
         self._nodes_claimed: dict[str, int] = {}
         self._nodes_changed: dict[str, int] = {}
         options.setdefault("weights", DaemonWeights())
@@ -195,13 +198,23 @@ class DaemonSimulation(Simulation):
         if self._of is None:  # there is one server
             super()._land()
 
-    def _land_one(self, flight: Flight) -> None:
-        fault = ""
-        if not self.healing and self.chance() < self.weights.faulty:
-            kinds = ["429", "500", "500 late"] + ["409"] * (flight.write.verb != "create")
-            fault = self._random.choice(kinds)
-        living = {worker.name for fleet in self._fleets() for worker in fleet.workers if worker.alive}
-        self.world.land(flight, sender_lives=flight.sender in living, fault=fault)
+    def _living(self) -> list[Worker]:
+        return [worker for fleet in self._fleets() for worker in fleet.workers if worker.alive]
+
+    def _place(self, write: Write) -> Place | None:
+        """A lasting fault hits a node: all writes of one verb for the pods of a set that are for it."""
+        if write.resource != "pods":
+            return None
+        if write.verb == "create":
+            doc = orjson.loads(write.body)
+            doc["metadata"] |= {"uid": "", "resourceVersion": ""}
+            pod = RESOURCES["pods"].from_json(orjson.dumps(doc))[1]
+        elif write.name in self.world.tables["pods"]:
+            pod = self.world.tables["pods"][write.name].obj
+        else:
+            return None
+        ref = controller_of(pod)
+        return Place(ref.name, write.verb, pod.target_node) if ref is not None else None
 
     def _ingest(self) -> None:
         if self._drained_ms is not None or self.chance() >= self.weights.lag:
@@ -246,7 +259,6 @@ class DaemonSimulation(Simulation):
                     worker.kill()
 
     def _heal(self) -> None:
-        self.healing = True
         if self.second is not None:
             for worker in self.second.workers:
                 worker.kill()
@@ -256,10 +268,18 @@ class DaemonSimulation(Simulation):
     def _calm(self) -> None:
         self.cluster.calm()
         self.cluster.collect_revisions()
-        if not self.busy() and not self.world.flights:
-            if names := self.cluster.duplicated():
-                self.broker.add(daemon_rest.QUEUE, [f"{NAMESPACE}/{name}" for name in names])
-            self._advance(QUIET_MS)
+        if not self.busy() and not self.world.flights and (names := self.cluster.duplicated()):
+            self.broker.add(daemon_rest.QUEUE, [f"{NAMESPACE}/{name}" for name in names])
+
+    def _stalled(self) -> str:
+        return daemon_rest.stalled(self.cluster, self.refusals)
+
+    def _ask(self, stage: str) -> None:
+        for name in sorted(self.world.tables["daemonsets"]):
+            if stage == "as it is":
+                self._count_lasting(name)
+            else:
+                self.cluster.specify_image(name, stage)
 
     def _settled(self) -> bool:
         return not daemon_rest.unrest(self.cluster, self.broker)

@@ -6,16 +6,22 @@ The invariants are looked at after every step; at the end the faults stop and ev
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation.actors import Ingestor, Worker
 from tests.simulation.checker import Checker, Violation
+from tests.simulation.progress import STAGES, stalled
+from tests.simulation.refusals import Place, Refusals
 from tests.simulation.traffic import Flight
 from tests.simulation.world import World, is_active
 from workers.clock import ManualClock
 from workers.settings import Settings
+from workers.steps import Write
+
+QUIET_MS = 2_500
+"""How fast time passes at the end, while only a delayed key is left. A longer step would look like a jump."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,12 @@ class Weights:
     """What users do."""
     aimed: str = ""
     """Only workers are killed that have a write of this verb under way."""
+    refuses: Mapping[str, float] = field(default_factory=dict)
+    """By verb, of which share of the names, or nodes, every write of pods is answered with 500."""
+    refuses_most: int = 2
+    """Of an owner and a verb at any time."""
+    faulty: float = 0.0
+    """How many of the other writes meet a fault of the server."""
     keeps_dead_writes: float = 0.0
     """How often a write of a dead sender is passed over when one is chosen to land: it lands late."""
 
@@ -56,6 +68,7 @@ class Simulation:
 
     resources: tuple[str, ...] = ("pods", "replicasets")
     queues: tuple[str, ...] = ("replicaset",)
+    stages: Mapping[str, int] = STAGES
     draws: tuple[str, ...] = ("worker", "land", "arrive", "ingest", "supervise", "kubelet", "user", "kill", "freeze")
     draws += ("lose_answer", "ingestor", "redis")
     world: Any
@@ -87,6 +100,9 @@ class Simulation:
         self.workers: list[Worker] = []
         self._orphaned: list[Worker] = []
         self._names = self.steps = 0
+        self.healing = False
+        weights = self._weights
+        self.refusals = Refusals(weights.refuses, weights.refuses_most, self._place, self.clock.mono_ms, self._random)
         self._found(owners, strict)
 
     def _found(self, owners: int, strict: bool) -> None:
@@ -161,8 +177,24 @@ class Simulation:
             self._land_one(flight)
 
     def _land_one(self, flight: Flight) -> None:
-        living = {worker.name for worker in self.workers if worker.alive}
-        self.world.land(flight, sender_lives=flight.sender in living)
+        living = {worker.name for worker in self._living()}
+        self.world.land(flight, sender_lives=flight.sender in living, fault=self._fault_of(flight.write))
+
+    def _living(self) -> list[Worker]:
+        return [worker for worker in self.workers if worker.alive]
+
+    def _fault_of(self, write: Write) -> str:
+        """What the server makes of a write; empty where it does its work."""
+        fault = self.refusals.fault_of(write)
+        if fault:
+            self.world.count(f"{write.verb}s refused")
+        elif not self.healing and self._weights.faulty and self._random.random() < self._weights.faulty:
+            fault = self._random.choice(["429", "500", "500 late"] + ["409"] * (write.verb != "create"))
+        return fault
+
+    def _place(self, write: Write) -> Place | None:
+        """What a lasting fault would be tied to: for pods of ReplicaSets their names."""
+        return Place(write.name.rpartition("-")[0], write.verb, write.name) if write.resource == "pods" else None
 
     def _arrive(self) -> None:
         answered = [f for f in self.world.flights if f.answer is not None and not f.arrived]
@@ -298,13 +330,48 @@ class Simulation:
     # -- the end
 
     def _heal(self) -> None:
-        """No more faults: every request lands and is answered, every event arrives. All must come to rest."""
+        """No more faults but those that last: every request lands and is answered, every event arrives. Each owner must
+        get on as far as these let it, and when they are over too, all must come to rest.
+        """
+        self.healing = True
         for worker in self.workers:
             if worker.host_frozen:
                 worker.kill()
         self.workers = [w for w in self.workers if w.alive]
         for worker in self.workers:
             worker.frozen_until = 0
+        if self._weights.refuses:
+            self._progress()
+        self.refusals.lifted = True
+        self._calm_until(lambda: self._settled(), "I10: never at rest")
+
+    def _progress(self) -> None:
+        """Whatever is refused for ever, the rest of each owner comes to where its owner wants it, and soon."""
+        for name, within_ms in self.stages.items():
+            self._ask(name)
+            self._calm_until(lambda: not self._stalled(), f"no progress ({name}): {{stalled}}", within_ms)
+
+    def _stalled(self) -> str:
+        return stalled(self.world, self.refusals)
+
+    def _ask(self, stage: str) -> None:
+        """Something else is asked of the owners while the faults last."""
+        for _, owner in list(self.world.owners.values()):
+            if stage == "as it is":
+                self._count_lasting(owner.name)
+                continue
+            replicas = {"scaled to 0": 0, "scaled up": 7, "scaled down": 3}[stage]
+            self.world.change_owner(owner.name, replicas=replicas)
+            self.checker.owner_changed(owner.uid, replicas)
+
+    def _count_lasting(self, owner: str) -> None:
+        for verb in ("create", "delete"):
+            for _ in self.refusals.undone(owner, verb):
+                self.world.count(f"{verb}s refused for ever")
+
+    def _calm_until(self, done: Callable[[], bool], complaint: str, within_ms: int = 2_000_000) -> None:
+        """Rounds without chance, until it is done. Raises Violation."""
+        end_ms = self.clock.mono_ms() + within_ms
         for _ in range(2_000):
             self.steps += 1
             for flight in list(self.world.flights):
@@ -322,10 +389,14 @@ class Simulation:
                     worker.step()
             self._calm()
             self._advance(50)
+            if not self.busy() and not self.world.flights:
+                self._advance(QUIET_MS)
             self.checker.at_rest()
-            if self._settled():
+            if done():
                 return
-        raise Violation(f"I10: never at rest: {self.describe()}")
+            if self.clock.mono_ms() > end_ms:
+                break
+        raise Violation(f"{complaint.format(stalled=self._stalled())}: {self.describe()}")
 
     def _calm(self) -> None:
         """What becomes of pods where nothing goes wrong."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,9 @@ FIRST_SEED = int(os.environ.get("OARLOCK_SEED", "1"))
 SEEDS = int(os.environ.get("OARLOCK_SEEDS", "0"))
 """How many of each scenario, instead of those that a test names."""
 
+REFUSING = Weights(kubelet=12, user=3, pace_ms=(0, 1, 5, 20, 100, 400))
+"""With ``refuses``: writes of some names are answered with 500 for ever, or for a while."""
+
 SCENARIOS: dict[str, dict[str, Any]] = {
     "usual": {},
     "strict": {"strict": True, "weights": Weights(lose_answer=4, kill=3)},
@@ -27,6 +31,14 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "workers die": {"weights": Weights(kill=6, freeze=4, supervise=12)},
     "ingestors stumble": {"weights": Weights(ingestor=10, ingest=30)},
     "redis is lost": {"weights": Weights(redis=1, supervise=12, ingest=20)},
+    "names are refused": {"weights": replace(REFUSING, refuses={"create": 0.5})},
+    "names are refused to strict owners": {"strict": True, "weights": replace(REFUSING, refuses={"create": 0.5})},
+    "deletes are refused": {"weights": replace(REFUSING, refuses={"delete": 0.6}, wishes=(5, 10), user=4)},
+    "anything is refused": {"weights": replace(REFUSING, refuses={"create": 0.4, "delete": 0.4}, faulty=0.1)},
+    "anything is refused to strict owners": {
+        "strict": True,
+        "weights": replace(REFUSING, refuses={"create": 0.4, "delete": 0.4}, faulty=0.1, kill=3),
+    },
     "one owner, many workers": {"owners": 1, "workers": 5, "weights": Weights(worker=80, user=4)},
 }
 
