@@ -52,7 +52,7 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledg
             if borne:
                 block(owner, borne, ledger)
                 return
-            ledger.announced(writes)
+            ledger.announced(entries)
             answers: list[Answer] = yield Send(writes, prepaid=True)
             failures = yield from created(owner, writes, answers, ledger)
         if grant.granted < pace.batch:
@@ -168,7 +168,7 @@ def delete_pods(
         entries += [Entry(BACK_OFF, node, hint=text) for node, text in _back_offs(plan, writes)]
         entries += [Entry(REST, write.target, hint=f"uid={write.uid}") for write in writes if write.uid in plan.rests]
         yield Announce(owner.uid, tuple(entries))
-        ledger.announced(writes)
+        ledger.announced(entries)
         going = {write.uid for write in writes}
         ledger.age_ratios += [ratio for uid, ratio in plan.age_ratios if uid in going]
         answers: list[Answer] = yield Send(writes, prepaid=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.values import Change, Claim, Finish, RecordedDelete, Verdict
+from broker.values import NOTES, Change, Claim, Entry, Finish, RecordedDelete, Verdict
 from cluster import outcome
 from cluster.answer import Answer
 from cluster.outcome import Outcome
@@ -107,13 +107,11 @@ class Ledger:
                 self.changes.append(Change.drop(each.field))
         return all_seen
 
-    def announced(self, writes: Iterable[Write]) -> None:
-        """They are in the record from now on: what an earlier write of the same name left there is not to be dropped,
-        for its entry is theirs.
-        """
-        entries = {f"{write.verb} {write.target}" for write in writes}
-        self.open |= entries
-        self.changes = [each for each in self.changes if each.op != "drop" or each.name not in entries]
+    def announced(self, entries: Iterable[Entry]) -> None:
+        """They are in the record from now on: what was to become of earlier entries of the same names would befall them."""
+        fields = {entry.field for entry in entries}
+        self.open |= {entry.field for entry in entries if entry.verb not in NOTES}
+        self.changes = [each for each in self.changes if each.name not in fields]
 
     def throttled(self, answer: Answer) -> None:
         """The server asked for patience."""
