@@ -5,6 +5,7 @@
     404 (Status)            REFUSED                GONE               GONE
     409 AlreadyExists       EXISTS                 -                  -
     500 generated name      EXISTS                 -                  -
+    500 failed webhook      REFUSED                UNKNOWN            UNKNOWN
     409 (Status), other     CONFLICT               CONFLICT, look     CONFLICT
     403 + cause             NAMESPACE_TERMINATING  REFUSED            REFUSED
     403, 422                REFUSED                REFUSED            REFUSED
@@ -25,6 +26,11 @@ apiserver/pkg/registry/rest/create.go, CheckGeneratedNameError). It is told by t
 storage that cannot be reached says `create`, admission that is not ready `CREATE`. Still it is no proof, as any 5xx:
 all that follows from it is that a look is worth while (`taken_for_certain`). A create without generateName would get a
 409 everywhere, but every pod of upstream's has one, and there are programs that name a pod's workload by it.
+
+"Failed webhook": a webhook of admission that could not be called and must not be left out. Admission comes before
+storage, so a create that is answered so has stored nothing. The answer carries no code of its own but the text that
+the server itself puts before what happened (upstream: apiserver/pkg/util/webhook/error.go, ErrCallingWebhook, within
+apimachinery/pkg/api/errors, NewInternalError). What a webhook says itself comes with another beginning.
 """
 
 from enum import StrEnum
@@ -33,6 +39,7 @@ from cluster.answer import NOT_SENT, Answer, Status
 
 NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
 GENERATED_NAME_OPERATION = "POST"
+WEBHOOK_NOT_CALLED = "Internal error occurred: failed calling webhook "
 THROTTLED_DEFAULT_S = 1.0
 THROTTLED_MAX_S = 300.0
 """No server means longer; a wrong number, or a date read by another clock, must not put anything off for a day."""
@@ -67,6 +74,8 @@ def of_create(answer: Answer) -> Outcome:
         return Outcome.EXISTS
     if answer.code == 403 and status is not None and status.has_cause(NAMESPACE_TERMINATING_CAUSE):
         return Outcome.NAMESPACE_TERMINATING
+    if answer.code == 500 and status is not None and _webhook_was_not_called(status):
+        return Outcome.REFUSED
     return _common(answer, status)
 
 
@@ -111,6 +120,10 @@ def delay_s(answer: Answer) -> float:
 def _generated_name_exists(status: Status) -> bool:
     details = status.details
     return status.reason == "ServerTimeout" and details is not None and details.name == GENERATED_NAME_OPERATION
+
+
+def _webhook_was_not_called(status: Status) -> bool:
+    return status.reason == "InternalError" and status.message.startswith(WEBHOOK_NOT_CALLED)
 
 
 def _of_existing(answer: Answer) -> Outcome:

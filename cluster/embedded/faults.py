@@ -16,6 +16,11 @@ from typing import Any, Final
 from cluster.embedded.errors import bad_request
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+WEBHOOK_DOWN: Final = (
+    'failed calling webhook "pods.example.com": Post "https://127.0.0.1:1/?timeout=10s": '
+    "dial tcp 127.0.0.1:1: connect: connection refused"
+)
+"""As a real server says it of a webhook whose policy is Fail and whose endpoint is down."""
 
 
 class Action(StrEnum):
@@ -26,6 +31,7 @@ class Action(StrEnum):
     FORBID = "forbid403"  # do nothing, answer 403 as an authorizer does whose rules lack this verb
     FAIL_BEFORE = "fail500BeforeCommit"  # do nothing, answer 500
     FAIL_AFTER = "fail500AfterCommit"  # act, then answer 500
+    FAIL_WEBHOOK = "failWebhook"  # do nothing, answer 500 as where a webhook of admission cannot be called
     STALL_WATCH = "stallWatch"  # at once, for durationS: watches stay open and say nothing
     CUT_HISTORY = "cutHistory"  # at once: watches end, older resourceVersions are 410
 
@@ -96,6 +102,7 @@ class Chosen:
     forbid: bool = False
     fail_before: bool = False
     fail_after: bool = False
+    fail_webhook: bool = False
     names: list[str] = field(default_factory=list)
 
 
@@ -165,6 +172,8 @@ class Faults:
                 chosen.fail_before = True
             case Action.FAIL_AFTER:
                 chosen.fail_after = True
+            case Action.FAIL_WEBHOOK:
+                chosen.fail_webhook = True
 
     def watch_stalled(self, resource: str, user_agent: str, now_s: float) -> bool:
         """Whether watches of `resource` by this client have to be silent now."""

@@ -27,7 +27,7 @@ from cluster.embedded.errors import (
     too_many_requests,
 )
 from cluster.embedded.faultdesk import FaultDesk
-from cluster.embedded.faults import Chosen, Fault, Faults
+from cluster.embedded.faults import WEBHOOK_DOWN, Chosen, Fault, Faults
 from cluster.embedded.hosts import Hosts
 from cluster.embedded.identity import Identity, without_token
 from cluster.embedded.negotiation import PROTOBUF, media_type_of, shape_of
@@ -281,6 +281,8 @@ def _refusal(chosen: Chosen, verb: str, target: Target) -> ApiError | None:
         return too_many_requests(chosen.refuse_s)
     if chosen.forbid:
         return not_permitted(verb, _resource(target), target.kind.group, target.name, target.namespace)
+    if chosen.fail_webhook:
+        return internal_error(WEBHOOK_DOWN)
     return internal_error("an injected fault") if chosen.fail_before else None
 
 

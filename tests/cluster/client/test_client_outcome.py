@@ -97,6 +97,45 @@ def test_a_name_beside_a_generate_name_that_exists(reason, details, expected):
     assert not taken_for_certain(answer)
 
 
+DOWN = 'failed calling webhook "pods.example.com": Post "https://x/": dial tcp 127.0.0.1:1: connect: connection refused'
+LATE = 'failed calling webhook "pods.example.com": Post "https://x/?timeout=10s": context deadline exceeded'
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message", "create"),
+    [
+        pytest.param(500, "InternalError", f"Internal error occurred: {DOWN}", O.REFUSED, id="down, up to 1.20"),
+        pytest.param(
+            500,
+            "InternalError",
+            f"Internal error occurred: {DOWN.replace('Post', 'failed to call webhook: Post')}",
+            O.REFUSED,
+            id="down, since 1.21",
+        ),
+        pytest.param(500, "InternalError", f"Internal error occurred: {LATE}", O.REFUSED, id="too slow"),
+        pytest.param(
+            500, "InternalError", "Internal error occurred: etcdserver: request timed out", O.UNKNOWN, id="no storage"
+        ),
+        pytest.param(
+            500,
+            "InternalError",
+            f"Internal error occurred: conversion webhook for x failed: {DOWN}",
+            O.UNKNOWN,
+            id="conversion: after storage",
+        ),
+        pytest.param(500, "InternalError", DOWN, O.UNKNOWN, id="not in the server's own words"),
+        pytest.param(500, "Timeout", f"Internal error occurred: {DOWN}", O.UNKNOWN, id="another reason"),
+        pytest.param(503, "InternalError", f"Internal error occurred: {DOWN}", O.UNKNOWN, id="another code"),
+        pytest.param(504, "Timeout", f"Internal error occurred: {LATE}", O.UNKNOWN, id="a timeout"),
+        pytest.param(0, "InternalError", f"Internal error occurred: {DOWN}", O.UNKNOWN, id="silence"),
+    ],
+)
+def test_a_webhook_that_cannot_be_called(code, reason, message, create):
+    """Refuses a create, which comes to it before it comes to storage. Of other writes it proves nothing."""
+    answer = Answer(code, status_json(code, reason, message))
+    assert (of_create(answer), of_delete(answer), of_change(answer)) == (create, O.UNKNOWN, O.UNKNOWN)
+
+
 def test_a_taken_name_is_certain_by_409_alone():
     assert taken_for_certain(said(409, "AlreadyExists"))
 

@@ -106,6 +106,17 @@ def test_failures_before_and_after_the_commit(tmp_path: Path) -> None:
     assert after["objectRef"]["resourceVersion"]
 
 
+def test_a_webhook_that_cannot_be_called() -> None:
+    """In the words of a real server, so that clients tell it from other failures."""
+    with running(quick(faults_enabled=True)) as api:
+        inject(api, {"action": "failWebhook", "verbs": ["create"], "resources": ["pods"], "maxCount": 1})
+        code, status = api.call("POST", PODS, pod("a"))
+        assert (code, status["reason"]) == (500, "InternalError")
+        assert status["message"].startswith('Internal error occurred: failed calling webhook "pods.example.com": Post')
+        assert names(api.get(PODS)) == []
+        api.create(PODS, pod("a"))
+
+
 def test_too_many_requests(tmp_path: Path) -> None:
     with running(quick(faults_enabled=True)) as api:
         inject(api, {"action": "refuse429", "retryAfterS": 3, "verbs": ["create", "list"], "maxCount": 2})
