@@ -63,6 +63,12 @@ def status(kubectl: Kubectl, kind: Kind, name: str = "web") -> dict[str, Any]:
     return said if said.get("observedGeneration") == found["metadata"]["generation"] else {}
 
 
+def condition_of(kubectl: Kubectl, kind: str, name: str = "web") -> Obj:
+    """The ReplicaSet's condition of that kind; empty where it has none, or its status speaks of an earlier generation."""
+    conditions: list[Obj] = status(kubectl, RS, name).get("conditions") or []
+    return next((each for each in conditions if each["type"] == kind), {})
+
+
 def ready(kubectl: Kubectl, kind: Kind, count: int, name: str = "web", limit_s: float = 30) -> list[Obj]:
     """Wait until the status says that so many pods are there, ready and available. Returns those with its label."""
 

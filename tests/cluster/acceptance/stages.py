@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from e2e_helpers import ROOT, environment, oarlock
 from e2e_kubectl import Kubectl, until
+from middleman import Middleman
 from realserver.processes import Running
 from realserver.server import RealServer
 from realserver.versions import MAX_SURGE_SINCE
@@ -37,13 +38,16 @@ OURS = ("replicaset", "replicationcontroller", "daemonset")
 
 UNHURRIED = {"OARLOCK_LEASE_MS": "5000", "OARLOCK_RENEW_EVERY_MS": "1000", "OARLOCK_REQUEST_TIMEOUT_MS": "4000"}
 """The defaults: a busy machine keeps to them, and nothing here waits for a lease to end."""
+BRISK = {"OARLOCK_LEASE_MS": "2500", "OARLOCK_RENEW_EVERY_MS": "600", "OARLOCK_REQUEST_TIMEOUT_MS": "1500"}
+"""For tests that wait until no request can be under way any more: 6.5 s with these."""
 
 
 @dataclass(frozen=True)
 class Stage:
     """`nodes`: names of the nodes every DaemonSet runs on; `version`: (major, minor) of the server; `server`: the
     real one that was started for the suite, if it was; `embedded`: whether it is ours. `fleet`: its processes; none
-    where upstream's controllers play. `redis_url`: its Redis.
+    where upstream's controllers play. `redis_url`: its Redis. `middleman`: through whom the fleet speaks to the server,
+    if through anybody.
     """
 
     kubeconfig: Path
@@ -53,6 +57,7 @@ class Stage:
     embedded: bool = False
     fleet: tuple[Running, ...] = ()
     redis_url: str = ""
+    middleman: Middleman | None = None
 
     @contextmanager
     def deaf(self) -> Iterator[None]:
@@ -109,8 +114,8 @@ def beyond_upstream(why: str, since: tuple[int, int] = (99, 0), version: tuple[i
 
 
 @contextmanager
-def stage(folder: Path) -> Iterator[Stage]:
-    """Everything, running and ready; ended on the way out."""
+def stage(folder: Path, *, with_middleman: bool = False) -> Iterator[Stage]:
+    """Everything, running and ready; ended on the way out. A fleet with a middleman is one of BRISK times."""
     with ExitStack() as ending:
         kubeconfig, server = ending.enter_context(_server(folder))
         client = Kubectl(kubeconfig, folder)
@@ -118,15 +123,17 @@ def stage(folder: Path) -> Iterator[Stage]:
         if not nodes:
             ending.callback(run_nodes(kubeconfig, folder).end)
             nodes = _nodes(client)
+        middleman = ending.enter_context(Middleman(kubeconfig)) if with_middleman else None
         fleet, redis_url = list[Running](), ""
         if not by_upstream():
             redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
             redis_url = redis.url("admin")
-            for each in run_fleet(redis, kubeconfig, folder):
+            seen = middleman.write_kubeconfig(folder / "through") if middleman else kubeconfig
+            for each in run_fleet(redis, seen, folder, BRISK if middleman else UNHURRIED):
                 ending.callback(each.kill)
                 fleet.append(each)
         embedded = server is None and "OARLOCK_TEST_KUBECONFIG" not in os.environ
-        yield Stage(kubeconfig, nodes, _version(client), server, embedded, tuple(fleet), redis_url)
+        yield Stage(kubeconfig, nodes, _version(client), server, embedded, tuple(fleet), redis_url, middleman)
 
 
 @contextmanager
@@ -140,7 +147,7 @@ def _server(folder: Path) -> Iterator[tuple[Path, RealServer | None]]:
             server.run_controllers(*OTHERS, *(OURS if by_upstream() else ()))
             yield server.kubeconfig, server
     elif which == "embedded":
-        command = [sys.executable, "-m", "cluster.embedded", "--state-dir", str(folder / "server")]
+        command = [sys.executable, "-m", "cluster.embedded", "--admin", "--state-dir", str(folder / "server")]
         running = _ours(command, folder / "server.log")
         try:
             ready = json.loads(_first_line(running, "{"))
@@ -161,22 +168,25 @@ def run_nodes(kubeconfig: Path, folder: Path) -> Running:
     return running
 
 
-def run_fleet(redis: EmbeddedRedis, kubeconfig: Path, folder: Path) -> Iterator[Running]:
+def run_fleet(
+    redis: EmbeddedRedis, kubeconfig: Path, folder: Path, times: dict[str, str] = UNHURRIED
+) -> Iterator[Running]:
     for number in range(1, INGESTORS + 1):
         command = ["ingest", "--embedded", "--redis", redis.url("ingestor")]
-        ingestor = _oarlock(command, folder / f"ingestor-{number}.log", kubeconfig)
+        ingestor = _oarlock(command, folder / f"ingestor-{number}.log", kubeconfig, times)
         yield ingestor
         _first_line(ingestor, "{")
-    yield _oarlock(["worker", "--workers", "2", "--redis", redis.url("worker")], folder / "workers.log", kubeconfig)
+    command = ["worker", "--workers", "2", "--redis", redis.url("worker")]
+    yield _oarlock(command, folder / "workers.log", kubeconfig, times)
 
 
-def _oarlock(arguments: list[str], log: Path, kubeconfig: Path) -> Running:
+def _oarlock(arguments: list[str], log: Path, kubeconfig: Path, times: dict[str, str] = UNHURRIED) -> Running:
     command = [sys.executable, "-m", "workers.cli", *arguments, "--kubeconfig", str(kubeconfig)]
-    return _ours(command, log)
+    return _ours(command, log, times)
 
 
-def _ours(command: list[str], log: Path) -> Running:
-    return Running(command, log, cwd=ROOT, env=environment(**UNHURRIED, OARLOCK_KUBE_API_QPS="0"))
+def _ours(command: list[str], log: Path, times: dict[str, str] = UNHURRIED) -> Running:
+    return Running(command, log, cwd=ROOT, env=environment(**times, OARLOCK_KUBE_API_QPS="0"))
 
 
 def _first_line(running: Running, beginning: str) -> str:
