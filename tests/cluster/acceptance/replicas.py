@@ -64,7 +64,7 @@ def status(kubectl: Kubectl, kind: Kind, name: str = "web") -> dict[str, Any]:
 
 
 def condition_of(kubectl: Kubectl, kind: str, name: str = "web") -> Obj:
-    """The ReplicaSet's condition of that kind; empty where it has none, or its status speaks of an earlier generation."""
+    """The ReplicaSet's condition of that kind; empty where a status of the present generation has none."""
     conditions: list[Obj] = status(kubectl, RS, name).get("conditions") or []
     return next((each for each in conditions if each["type"] == kind), {})
 

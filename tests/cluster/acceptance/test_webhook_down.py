@@ -1,4 +1,4 @@
-"""An admission webhook of pods that cannot be called and must not be left out: no pod can be made, and all else goes on.
+"""An admission webhook of pods that cannot be called and must not be left out: none can be made, all else goes on.
 
 The embedded server calls no webhooks: a fault of it answers in the same words.
 """
