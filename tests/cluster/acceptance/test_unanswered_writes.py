@@ -123,6 +123,7 @@ def test_a_create_that_is_never_answered(kubectl: Kubectl, between: Middleman, a
             pods = ready(kubectl, RS, 4, limit_s=D_S + 10)
             assert only(rule) not in names(pods)
             assert rule.met[only(rule)] <= 6
+            assert condition_of(kubectl, "ReplicaFailure")["message"] == SAID, "as long as the name is passed over"
         scale(kubectl, 0)
         until(lambda: counts(kubectl) == 0 and not pods_of(kubectl), 3, "nothing")
         until(lambda: not kubectl.items("pods"), 10, "nothing at all")
