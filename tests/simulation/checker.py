@@ -121,7 +121,11 @@ class Checker:
         self.world.views[holder] = view_of(batch, self.world.clock_ms())
         for claim in batch.claims:
             count_open(claim, self.world)
-            if claim.owner is not None and claim.record is not None and any(not d.answered for d in claim.record.deletes):
+            if (
+                claim.owner is not None
+                and claim.record is not None
+                and any(not d.answered for d in claim.record.deletes)
+            ):
                 pods = [pod for pod in map(decode_pod, (child.blob for child in claim.children)) if is_active(pod)]
                 if len(pods) <= decode_replicaset(claim.owner.blob).replicas:
                     self.world.count("obsolete deletes")

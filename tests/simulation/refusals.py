@@ -64,9 +64,7 @@ class Refusals:
         return {
             place.where
             for place in self.known
-            if place[:2] == (owner, verb)
-            and (refusal := self.refusal(place)) is not None
-            and refusal.kind == "500"
+            if place[:2] == (owner, verb) and (refusal := self.refusal(place)) is not None and refusal.kind == "500"
         }
 
     def _drawn(self, place: Place) -> Refusal | None:
