@@ -36,7 +36,10 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
             state.append(queue, key)
             added += 1
         if turn.verdict is Verdict.RETRY or open_writes.at_once:
-            delay: int | None = max(state.back_off_ms(queue, key, now), turn.delay_ms or 0)
+            pause_ms = state.back_off_ms(queue, key, now)
+            if open_writes.at_once:
+                pause_ms = min(pause_ms, OPEN_AGAIN_MS)
+            delay: int | None = max(pause_ms, turn.delay_ms or 0)
         else:
             q.failures.pop(key, None)
             delay = turn.delay_ms
@@ -80,6 +83,9 @@ def _settle(state: EpochState, turn: Finish, now: int) -> bool:
             if resource not in state.watermark or newer(rv, state.watermark[resource]):
                 state.unread.setdefault(resource, set()).add((len(rv), rv, f"{turn.queue}:{key}"))
     return settled
+
+
+OPEN_AGAIN_MS = 10_000
 
 
 class _OpenWrites(NamedTuple):

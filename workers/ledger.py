@@ -108,7 +108,7 @@ class Ledger:
         return all_seen
 
     def announced(self, entries: Iterable[Entry]) -> None:
-        """They are in the record from now on: what was to become of earlier entries of the same names would befall them."""
+        """They are in the record now: what was to become of earlier entries of their names is not to befall them."""
         fields = {entry.field for entry in entries}
         self.open |= {entry.field for entry in entries if entry.verb not in NOTES}
         self.changes = [each for each in self.changes if each.name not in fields]

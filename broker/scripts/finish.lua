@@ -89,6 +89,9 @@ local function settle(plan)
   return settled -- a mark whose record is lost stays until somebody acted on a live list
 end
 
+-- The time in which a write may land begins with the claim after it, so that claim does not wait for the back-off of many failures.
+local OPEN_AGAIN_MS = 10000
+
 -- Of a record: whether a write is open whose time has not begun or is over; ms until the first time ends; whether anything is open at all.
 local function open_writes(record)
   local expect = redis.call('HGETALL', record)
@@ -128,6 +131,7 @@ for turn, plan in ipairs(plans) do
     local delay, failures = plan.delay, 0
     if plan.verdict == 'retry' or at_once then
       delay, failures = back_off_ms(queue, key, now)
+      if at_once then delay = math.min(delay, OPEN_AGAIN_MS) end
       delay = math.max(delay, plan.delay or 0)
     elseif plan.failed then
       redis.call('HDEL', base .. queue .. ':failures', key)

@@ -343,6 +343,17 @@ def test_a_rest_is_announced_with_the_delete_and_never_pending(case: Case) -> No
     assert (again.record.rests, again.record.unanswered) == ({"pods/b": "uid=u7"}, 0)
 
 
+def test_the_claim_after_a_send_does_not_wait_for_many_failures(case: Case) -> None:
+    """The time in which it may land begins with that claim; without it nothing ever ends it."""
+    one = begun(case)
+    for _ in range(20):
+        finish(case, one, Verdict.RETRY)
+        one = retried(case, "w1")
+    record(case, one, Entry("delete", "pods/a", "u", "5"))
+    finish(case, one, Verdict.RETRY)
+    assert case.worker.due() == (0, 10_000)
+
+
 @pytest.mark.parametrize(
     ("verdict", "delay_ms", "again_ms", "due_ms"),
     [

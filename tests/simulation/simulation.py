@@ -343,7 +343,7 @@ class Simulation:
         if self._weights.refuses:
             self._progress()
         self.refusals.lifted = True
-        self._calm_until(lambda: self._settled(), "I10: never at rest")
+        self._calm_until(self._settled, "I10: never at rest")
 
     def _progress(self) -> None:
         """Whatever is refused for ever, the rest of each owner comes to where its owner wants it, and soon."""
