@@ -32,8 +32,6 @@ def count_open(claim: Claim, world: Traffic) -> None:
         world.count("looks after D")
     if record.passed:
         world.count("passed over")
-    if record.rests:
-        world.count("rested")
 
 
 @dataclass

@@ -15,7 +15,7 @@ from controllers.history.model import HASH_LABEL, ControllerRevision
 from controllers.model import Pod, controller_of
 from tests.simulation.checker import Violation, count_open, view_of
 from tests.simulation.daemon_docs import Doc, fits
-from tests.simulation.daemon_failures import Failures
+from tests.simulation.daemon_failures import Failures, Rests
 from tests.simulation.daemon_world import FINISHED, Change, DaemonWorld
 from workers.steps import Write
 
@@ -54,6 +54,7 @@ class DaemonChecker:
     ours: set[str] = field(default_factory=set)
     planted: set[str] = field(default_factory=set)
     was_ready: set[str] = field(default_factory=set)
+    rests: Rests = field(init=False)
     names: set[tuple[str, str, str]] = field(default_factory=set)
     """Verb, target and UID of every write announced in this epoch."""
     pods_at: dict[str, int] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class DaemonChecker:
     _bore: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.failures = Failures(self.world)
+        self.failures, self.rests = Failures(self.world), Rests(self.world)
 
     # -- what happens in the cluster
 
@@ -82,6 +83,8 @@ class DaemonChecker:
         bears = f"{ref.uid if ref else ''} {pod.labels.get(HASH_LABEL, '')}"
         if self._bore.get(pod.uid) != bears:
             self._bore[pod.uid], self.pods_at[pod.uid] = bears, rv
+        if gone:
+            self.rests.gone(pod)
         watched = self.sets.get(ref.uid) if ref is not None else None
         if watched is None or not pod.target_node or ref is None:
             return
@@ -124,6 +127,8 @@ class DaemonChecker:
         ref = controller_of(obj)
         assert ref is not None
         self.ours.add(obj.uid)
+        if self.rolls:
+            self.rests.borne(obj)
         watched = self.sets.get(ref.uid)
         limit = 2 if watched is not None and watched.surged else 1
         mine = [pod.name for pod in self._on(ref.uid, obj.target_node) if pod.uid in self.ours]
@@ -149,7 +154,9 @@ class DaemonChecker:
             raise Violation(f"I8: {obj.name}, which is nobody's, was deleted")
         if isinstance(obj, ControllerRevision):
             self._revision_deleted(obj, ref.uid, self.world.landing.since("pods"))
-        elif self.rolls and ref.uid in self.sets:
+            return
+        self.rests.deleted(obj)
+        if self.rolls and ref.uid in self.sets:
             watched, seen = self.sets[ref.uid], self.world.landing.since("nodes", "daemonsets")
             if obj.target_node not in watched.misfits and watched.unfit.get(obj.target_node, -1) < seen:
                 self._pod_deleted(obj, ref.uid, watched, seen)
@@ -233,6 +240,7 @@ class DaemonChecker:
         """Nothing that was announced before counts any more."""
         self.names.clear()
         self.failures.new_epoch()
+        self.rests.new_epoch()
 
     def watermark_is(self, epoch: int, resource: str, mark: int) -> None:
         """It never goes back inside an epoch."""

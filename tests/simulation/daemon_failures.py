@@ -1,4 +1,6 @@
-"""Failed pods of a node are deleted at growing intervals, whoever deletes them and whoever dies meanwhile."""
+"""Failed pods of a node are deleted at growing intervals, and their names rest, whoever deletes them and whoever dies
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from tests.simulation.checker import Violation
 from tests.simulation.daemon_world import DaemonWorld
 
 FIRST_MS, MOST_MS = 1_000, 900_000
+REST_MS = 2_500
 
 
 class Decided(NamedTuple):
@@ -70,3 +73,39 @@ class Failures:
         revisions = [stored.obj for stored in self._world.tables["controllerrevisions"].values()]
         hashes = {each.hash for each in revisions if owner is not None and each.digest == owner.template_digest}
         return pod.labels.get(HASH_LABEL) in hashes
+
+
+class Rests:
+    """The name of a failed pod that we deleted is not borne again at once, within an epoch.
+
+    Of creates only those count whose turn was begun after the delete: an earlier one may land whenever it likes.
+    """
+
+    def __init__(self, world: DaemonWorld) -> None:
+        self._world = world
+        self._deleted: dict[str, int] = {}
+        self._gone: dict[str, tuple[int, int]] = {}
+
+    def deleted(self, pod: Pod) -> None:
+        """A pod is being deleted by us."""
+        if pod.phase == "Failed" and not pod.deleting_ms:
+            self._deleted[pod.uid] = self._world.clock_ms()
+
+    def gone(self, pod: Pod) -> None:
+        """A pod has gone, by whomever."""
+        if pod.uid in self._deleted:
+            self._gone[pod.name] = self._deleted.pop(pod.uid), self._world.clock_ms()
+
+    def borne(self, pod: Pod) -> None:
+        """One of ours was created."""
+        deleted_ms, gone_ms = self._gone.pop(pod.name, (0, 0))
+        if not gone_ms or self._world.landing.at_ms <= deleted_ms:
+            return
+        self._world.count("borne after a rest")
+        if self._world.clock_ms() - gone_ms < REST_MS:
+            raise Violation(f"rest: {pod.name} is borne again {self._world.clock_ms() - gone_ms} ms after it went")
+
+    def new_epoch(self) -> None:
+        """What was kept in the record is lost."""
+        self._deleted.clear()
+        self._gone.clear()

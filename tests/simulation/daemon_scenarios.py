@@ -70,7 +70,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "the server errs": {"weights": replace(ROUGH, habits=CHANGES, faulty=0.3, poor=0.4)},
     "creates are refused": {
-        "weights": replace(ROUGH, habits=REFUSED, refuses={"create": 0.4}, nodes=0, kubelet=60, **FASTER),
+        "weights": replace(ROUGH, habits=REFUSED, refuses={"create": 0.6}, nodes=0, kubelet=60, **FASTER),
         "nodes": 5,
     },
     "deletes are refused": {
@@ -94,3 +94,27 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "two fleets": {"weights": replace(ROUGH, habits=CHANGES, nodes=2), "second": True},
 }
 """By what they are about; ``second`` puts another fleet beside the first."""
+
+OPPORTUNITIES: dict[str, tuple[str, ...]] = {
+    "usual": ("precondition refused", "status conflicts"),
+    "rolling": ("available pods deleted",),
+    "surging": ("borne after a rest",),
+    "strategies change": ("available pods deleted",),
+    "nodes come and go": ("turns at once",),
+    "history": ("already exists",),
+    "pods fail": ("failed again", "borne after a rest"),
+    "made again": ("already exists",),
+    "workers die": ("killed with a write under way", "late commits", "looks after D"),
+    "ingestors stumble": ("old lists",),
+    "redis is lost": ("redis losses", "lists needed"),
+    "pods hang, redis is lost": ("redis losses",),
+    "writes come late": ("late commits",),
+    "the server errs": ("fault 429", "fault 500", "fault 500 late", "fault 409", "faulty looks"),
+    "creates are refused": ("creates refused for ever", "looks after D", "passed over"),
+    "deletes are refused": ("deletes refused for ever", "looks after D"),
+    "anything is refused": ("creates refused for ever", "deletes refused"),
+    "anything is refused, surging": ("creates refused", "deletes refused", "looks after D"),
+    "no assumptions": ("redis losses", "late commits"),
+    "two fleets": ("already exists",),
+}
+"""What each is for, and has to bring about."""

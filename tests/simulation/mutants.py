@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import __future__
+
+import inspect
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -14,16 +19,27 @@ from tests.simulation.simulation import Weights
 
 @dataclass(frozen=True)
 class Mutant:
-    """``script``: texts to replace in the Lua files, for a real Redis. ``patch``: changes Python, for the twin."""
+    """``script``: texts to replace in the Lua files, for a real Redis. ``code``: texts to replace in functions, and
+    ``patch``: other changes of Python, for the twin.
+    """
 
     script: tuple[tuple[str, str, str], ...] = ()
+    code: tuple[tuple[Any, str, str], ...] = ()
     patch: Callable[[pytest.MonkeyPatch], None] | None = None
     weights: Weights | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def change_scripts(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the scripts say what the mutant wants. Fails where the text it replaces is not there any more."""
+def take_out(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the product be what the mutant wants. Fails where a text that it replaces is not there any more."""
+    _change_scripts(mutant, monkeypatch)
+    for function, old, new in mutant.code:
+        _change_code(function, old, new, monkeypatch)
+    if mutant.patch is not None:
+        mutant.patch(monkeypatch)
+
+
+def _change_scripts(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     real = script_texts.source
 
     def source(script: str) -> str:
@@ -35,3 +51,13 @@ def change_scripts(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
         return text
 
     monkeypatch.setattr(script_texts, "source", source)
+
+
+def _change_code(function: FunctionType, old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever calls the function, by whatever name, runs the changed text."""
+    text = textwrap.dedent(inspect.getsource(function))
+    assert old in text, f"{function.__qualname__} no longer says {old!r}"
+    made: dict[str, Any] = dict(function.__globals__)
+    flags = __future__.annotations.compiler_flag
+    exec(compile(text.replace(old, new), function.__code__.co_filename, "exec", flags, dont_inherit=True), made)
+    monkeypatch.setattr(function, "__code__", made[function.__name__].__code__)

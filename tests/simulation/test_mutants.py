@@ -1,30 +1,37 @@
 """Each mechanism of the protocol, taken out in turn, must be missed: some seed has to break an invariant.
 
-A mechanism whose absence no run notices is either not needed or not tested.
+A mechanism whose absence no run notices is either not needed or not tested. Some parts of the rule for open writes are
+beyond these runs, as it takes two coincidences within one D to need them; the model in ``tests/model`` takes each of
+them out and finds the history that misses it:
+
+- a delete is forgotten only after D and a look, and a refusal of one that was sent before does not end it (two victims
+  in a row, with the first one unchanged and its request under way all the time);
+- a reservation that ends with the bearer's event, or by time without a look; a create that ends without one (a cache
+  that is behind by more than D);
+- D begins anew with each send (a send that is under way longer than the rest of an older one's D).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
-from broker import memory_cache
-from broker.values import Change, Claim, Record
+from broker import memory_cache, memory_claim
+from broker.values import Change, Claim
 from controllers import replicaset
 from controllers.slots import Slots
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
-from tests.simulation.mutants import Mutant, change_scripts
+from tests.simulation.mutants import Mutant, take_out
 from tests.simulation.redis_rig import RedisRig
 from tests.simulation.simulation import Simulation, Weights
+from tests.simulation.test_simulation import REFUSING
 from tests.simulation.world import World
-from workers import settling, turn
+from workers import open_writes, turn
 from workers.ledger import Ledger
-from workers.steps import Read, Step
 
 ROUGH = Weights(kill=4, freeze=4, lose_answer=6, ingestor=4, supervise=10, kubelet=12)
 """A bit of everything."""
@@ -45,46 +52,20 @@ LAGGING = replace(TURNOVER, land=14, ingest=5, kill=1, keeps_dead_writes=0.0)
 """The cache is far behind."""
 RELEASING = Weights(deeds=("relabel",), user=6, kubelet=4, kill=0, freeze=0, lose_answer=0, ingestor=0)
 """Pods are let go and taken, and nothing else happens that would wake their owners."""
+NO_NAMES = replace(REFUSING, refuses={"create": 0.5}, wishes=(1, 2, 4))
+"""Creates are answered with 500."""
+NO_ENDS = replace(
+    REFUSING,
+    **{"refuses": {"delete": 0.8}, "refuses_most": 6, "wishes": (2, 4, 6), "deeds": ("scale",), "user": 8, "kubelet": 4},
+)
+"""Deletes are, and what is wanted changes."""
+NEITHER = replace(REFUSING, refuses={"create": 0.4, "delete": 0.6}, wishes=(1, 2, 5), user=6, faulty=0.1)
 LISTING = replace(ROUGH, ingestor=12, ingest=30)
 LOSSES = replace(TURNOVER, redis=1, supervise=20, pace_ms=(0, 1, 20, 100, 400), deeds=("delete", "fail"))
 NO_ASSUMPTIONS: dict[str, Any] = {"strict": True, "residue_ms": 600_000, "drain": False}
 """Strict owners: writes land whenever they like, Redis is lost without a drain."""
 SEEDS_MAX = 3000
 STEPS = 400
-
-
-def _not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def settle(
-        owner: Any, record: Record, pods: Any, controller: Any, revision: str, ledger: Ledger
-    ) -> Generator[Step, Any, None]:
-        yield from ()
-
-    monkeypatch.setattr(settling, "settle", settle)
-
-
-def _lookup_instead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settle by reading: what is not there is taken for never created, and its name for free."""
-
-    def settle(
-        owner: Any, record: Record, pods: Any, controller: Any, revision: str, ledger: Ledger
-    ) -> Generator[Step, Any, None]:
-        names = tuple(target.partition("/")[2] for target in record.pending_creates)
-        answers = (yield Read("pods", owner.namespace, names)) if names else []
-        for target, answer in zip(record.pending_creates, answers, strict=True):
-            ledger.changes += [Change.drop(f"create {target}"), Change.drop(f"hold {target}")]
-            ledger.need("pods", answer.resource_version if answer.ok else "")
-        ledger.changes += [Change.drop(each.field) for each in record.deletes if not each.answered]
-
-    monkeypatch.setattr(settling, "settle", settle)
-
-
-def _held_names_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = replicaset._standard_refill
-
-    def refill(snapshot: Any, *rest: Any) -> Any:
-        return real(msgspec.structs.replace(snapshot, held=frozenset()), *rest)
-
-    monkeypatch.setattr(replicaset, "_standard_refill", refill)
 
 
 def _any_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +96,8 @@ def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_cache, "wake_readers", lambda state, resource, rv: 0)
 
 
+NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
+
 MUTANTS: dict[str, Mutant] = {
     "record takes any nonce": Mutant((("record", "nonce_of(lock) ~= nonce", "false"),)),
     "finish takes any nonce": Mutant((("finish", "nonce_of(locks[i]) == plan.nonce", "true"),)),
@@ -130,9 +113,40 @@ MUTANTS: dict[str, Mutant] = {
     "a change during a turn is forgotten": Mutant(
         (("lib/queue", "':state', key, 'running+')", "':state', key, 'running')"),)
     ),
-    "unanswered writes are not written again": Mutant(patch=_not_written_again),
-    "unanswered writes are settled by looking": Mutant(patch=_lookup_instead, weights=TURNOVER),
-    "held names are ignored": Mutant(patch=_held_names_ignored, weights=TURNOVER),
+    "new creates do not count with what may come": Mutant(
+        code=((replicaset._names, "- occupied - len(maybe_new)", "- occupied"),), weights=NO_NAMES
+    ),
+    "creates are sent again though too many may come": Mutant(
+        code=((replicaset._names, "if room < 0:\n        return []", "room = max(0, room)"),), weights=NO_NAMES
+    ),
+    "new deletes do not count with what may go": Mutant(
+        code=((replicaset._surplus, "surplus -= len(claimed) - len(staying)", "pass"),), weights=NEITHER
+    ),
+    "obsolete deletes are sent again": Mutant(
+        code=((replicaset._surplus, "if surplus < 0:\n            return (), False, ()", "surplus = max(0, surplus)"),),
+        weights=NO_ENDS,
+    ),
+    "what is open stops everything": Mutant(
+        code=((turn._snapshot, "satisfied, blocked = ", f"satisfied, blocked = {NOTHING_OPEN} and "),), weights=NEITHER
+    ),
+    "a name that is borne is not open": Mutant(
+        code=((replicaset._names, "creates - counted if", "creates - counted - {pod.name for pod in snapshot.pods} if"),),
+        weights=TURNOVER,
+    ),
+    "reserved names do not count": Mutant(
+        code=((open_writes._Known.told, "[*self._creates, *self._reserved]", "self._creates"),), weights=TURNOVER
+    ),
+    "a reservation ends with the answer": Mutant(
+        code=((Ledger.settle, "self._close(write)", "self.changes.append(Change.drop(f'reserved {write.target}'))"),),
+        weights=TURNOVER,
+    ),
+    "creates are settled before D": Mutant(
+        code=((open_writes._Known.look, "in self._creates.items() if opened.over", "in self._creates.items()"),),
+        weights=TURNOVER,
+    ),
+    "names are not reserved": Mutant(
+        code=((memory_claim._timed_record, 'name.startswith("create ")', "False"),), weights=TURNOVER
+    ),
     "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=GRAVES),
     "own writes need not be read": Mutant(patch=_needs_ignored, weights=LAGGING),
     "names are drawn": Mutant(patch=_any_name, weights=LOSSES, options=NO_ASSUMPTIONS),
@@ -149,9 +163,7 @@ MUTANTS: dict[str, Mutant] = {
 def test_is_missed(name: str, redis_rig: RedisRig, memory_rig: MemoryRig, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant = MUTANTS[name]
     rig = redis_rig if mutant.script else memory_rig
-    change_scripts(mutant, monkeypatch)
-    if mutant.patch is not None:
-        mutant.patch(monkeypatch)
+    take_out(mutant, monkeypatch)
     for seed in range(SEEDS_MAX):
         try:
             _run(rig, mutant, seed, mark=name)
