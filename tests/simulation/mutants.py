@@ -1,7 +1,6 @@
 """A mechanism of the protocol, taken out."""
 
 from __future__ import annotations
-
 import __future__
 
 import inspect

@@ -75,6 +75,13 @@ FAILING = replace(
     habits=replace(FAILS, deeds=("delete",), fails=0.7),
     **{"nodes": 0, "user": 0, "kubelet": 60, "kill": 6, "supervise": 14, "pace_ms": QUICK, "freeze": 0},
 )
+FAILING_ON = replace(
+    FAILING,
+    habits=replace(FAILS, deeds=("delete",), fails=1.0),
+    **{"pace_ms": (0, 5, 20, 50, 100), "ingest": 90, "kubelet": 80, "kill": 10, "aimed": "delete"},
+    **{"faulty": 0.0, "poor": 0.0, "lose_answer": 0},
+)
+"""Until their back-off is longer than the rest of a name."""
 
 
 def _surges_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +211,9 @@ MUTANTS: dict[str, Mutant] = {
         weights=replace(ROUGH, habits=NODES, nodes=6),
     ),
     "the relay does not look at pods": Mutant(patch=_relay_without_pods, weights=CALM_PODS),
-    "back-offs are told at the end": Mutant(patch=_back_off_told_at_the_end, weights=FAILING),
+    "back-offs are told at the end": Mutant(
+        patch=_back_off_told_at_the_end, weights=FAILING_ON, options={"steps": 3000, "nodes": 2}
+    ),
     "duplicates go before their pods are told": Mutant(
         patch=_pods_keep_their_labels, weights=replace(ROUGH, habits=HISTORY, nodes=0)
     ),

@@ -71,7 +71,13 @@ def test_opportunities(memory_rig: MemoryRig) -> None:
     wanted += ("status conflicts", "old lists", "redis losses", "grants cut", "faulty looks", "available pods deleted")
     wanted += ("turns at once",)
     wanted += ("fault 429", "fault 500", "fault 500 late", "fault 409", "failed again")
-    wanted += ("creates refused for ever", "deletes refused for ever", "looks after D", "passed over", "borne after a rest")
+    wanted += (
+        "creates refused for ever",
+        "deletes refused for ever",
+        "looks after D",
+        "passed over",
+        "borne after a rest",
+    )
     assert not [each for each in wanted if not seen[each]], seen
 
 

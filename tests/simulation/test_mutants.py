@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from broker import memory_cache, memory_claim
-from broker.values import Change, Claim
+from broker.values import Claim
 from controllers import replicaset
 from controllers.slots import Slots
 from tests.simulation.checker import Violation
@@ -56,7 +56,14 @@ NO_NAMES = replace(REFUSING, refuses={"create": 0.5}, wishes=(1, 2, 4))
 """Creates are answered with 500."""
 NO_ENDS = replace(
     REFUSING,
-    **{"refuses": {"delete": 0.8}, "refuses_most": 6, "wishes": (2, 4, 6), "deeds": ("scale",), "user": 8, "kubelet": 4},
+    **{
+        "refuses": {"delete": 0.8},
+        "refuses_most": 6,
+        "wishes": (2, 4, 6),
+        "deeds": ("scale",),
+        "user": 8,
+        "kubelet": 4,
+    },
 )
 """Deletes are, and what is wanted changes."""
 NEITHER = replace(REFUSING, refuses={"create": 0.4, "delete": 0.6}, wishes=(1, 2, 5), user=6, faulty=0.1)
@@ -130,7 +137,9 @@ MUTANTS: dict[str, Mutant] = {
         code=((turn._snapshot, "satisfied, blocked = ", f"satisfied, blocked = {NOTHING_OPEN} and "),), weights=NEITHER
     ),
     "a name that is borne is not open": Mutant(
-        code=((replicaset._names, "creates - counted if", "creates - counted - {pod.name for pod in snapshot.pods} if"),),
+        code=(
+            (replicaset._names, "creates - counted if", "creates - counted - {pod.name for pod in snapshot.pods} if"),
+        ),
         weights=TURNOVER,
     ),
     "reserved names do not count": Mutant(

@@ -33,7 +33,9 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "redis is lost": {"weights": Weights(redis=1, supervise=12, ingest=20)},
     "names are refused": {"weights": replace(REFUSING, refuses={"create": 0.5})},
     "names are refused to strict owners": {"strict": True, "weights": replace(REFUSING, refuses={"create": 0.5})},
-    "deletes are refused": {"weights": replace(REFUSING, refuses={"delete": 0.6}, refuses_most=4, wishes=(5, 10), user=4)},
+    "deletes are refused": {
+        "weights": replace(REFUSING, refuses={"delete": 0.6}, refuses_most=4, wishes=(5, 10), user=4)
+    },
     "anything is refused": {"weights": replace(REFUSING, refuses={"create": 0.4, "delete": 0.4}, faulty=0.1)},
     "anything is refused to strict owners": {
         "strict": True,
@@ -92,7 +94,13 @@ def test_opportunities(memory_rig: MemoryRig) -> None:
         seen += campaign(memory_rig, scenario, range(FIRST_SEED, FIRST_SEED + 30), 400)
     wanted = ("already exists", "late commits", "killed with a write under way", "unanswered", "precondition refused")
     wanted += ("status conflicts", "too late to send", "old lists", "redis losses", "turns at once")
-    wanted += ("creates refused for ever", "deletes refused for ever", "obsolete deletes", "looks after D", "passed over")
+    wanted += (
+        "creates refused for ever",
+        "deletes refused for ever",
+        "obsolete deletes",
+        "looks after D",
+        "passed over",
+    )
     assert not [each for each in wanted if not seen[each]], seen
 
 
