@@ -119,13 +119,10 @@ class Checker:
         self.world.views[holder] = view_of(batch, self.world.clock_ms())
         for claim in batch.claims:
             count_open(claim, self.world)
-            if (
-                claim.owner is not None
-                and claim.record is not None
-                and any(not d.answered for d in claim.record.deletes)
-            ):
-                pods = [pod for pod in map(decode_pod, (child.blob for child in claim.children)) if is_active(pod)]
-                if len(pods) <= decode_replicaset(claim.owner.blob).replicas:
+            deletes = claim.record.deletes if claim.record is not None else ()
+            if claim.owner is not None and any(not each.answered for each in deletes):
+                active = sum(is_active(decode_pod(child.blob)) for child in claim.children)
+                if active <= decode_replicaset(claim.owner.blob).replicas:
                     self.world.count("obsolete deletes")
 
     def announced(self, claim: Claim, entries: Sequence[Entry]) -> None:
