@@ -24,6 +24,7 @@ from controllers.registry import Controller
 from controllers.slow_start import SlowStart
 from workers.ledger import Ledger
 from workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
+from workers.versions import newer
 
 Acting = Generator[Step, Any, None]
 
@@ -215,14 +216,18 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container
         return
     looks: list[Answer] = yield Read("pods", conflicts[0].namespace, tuple(write.name for write in conflicts))
     for write, look in zip(conflicts, looks, strict=True):
-        match outcome.of_delete_conflict(look, write.uid):
-            case Outcome.GONE:
-                ledger.answered_delete(write)
-            case Outcome.CHANGED if (pod := pod_of(look)) is not None and pod.deleting_ms:
-                ledger.answered_delete(write)
-            case Outcome.CHANGED if pod is not None:
-                ledger.settle(write)  # not deleted for certain: rank again once the change has been read
-                ledger.need("pods", look.resource_version)
-                ledger.retry = True
-            case _:
-                ledger.retry = True
+        _sort_conflict(write, look, write.uid in again, ledger)
+
+
+def _sort_conflict(write: Write, look: Answer, again: bool, ledger: Ledger) -> None:
+    """A delete met a conflict; the look was made after it. A 409 may come from an admission, too: then the pod is as it
+    was, and of two requests the earlier one may still take effect.
+    """
+    result, pod = outcome.of_delete_conflict(look, write.uid), pod_of(look)
+    if result is Outcome.GONE or (result is Outcome.CHANGED and pod is not None and pod.deleting_ms):
+        ledger.answered_delete(write)
+        return
+    ledger.retry = True
+    if result is Outcome.CHANGED and pod is not None and (not again or newer(look.resource_version, write.rv)):
+        ledger.settle(write)  # not deleted for certain: rank again once the change has been read
+        ledger.need("pods", look.resource_version)

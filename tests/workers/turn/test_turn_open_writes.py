@@ -112,6 +112,7 @@ def test_a_create_fails_again(answer: str, why: str, wait: str, changes: str) ->
             "read pods 0 -> ours@20\nretry: drop delete 0; need pods 20",
             id="changed since: neither of the two requests can take effect",
         ),
+        pytest.param("conflict", "read pods 0 -> ours@7\nretry", id="unchanged: refused by others, the first may land"),
         pytest.param("conflict", "read pods 0 -> lost\nretry", id="conflict, but why"),
         pytest.param("late", "retry", id="too late: says nothing of the first"),
     ],
