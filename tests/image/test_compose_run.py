@@ -99,16 +99,17 @@ def test_its_services_do_the_job(fleet: Fleet, project: Path, network: Network) 
         line.split()[0] for line in network.hosts.read_text().splitlines() if line.endswith(" cluster")
     )
     path = f"{api}:6443/apis/apps/v1/namespaces/default/replicasets"
+    ask = ("curl", "-sf", "-H", "Host: cluster:6443")  # it answers to its name
     body = json.dumps(REPLICASET)
-    network.run("curl", "-sf", "-H", "Content-Type: application/json", "-d", body, path)
-    fleet.wait("5 pods are ready", lambda: _ready(network, f"{path}/web") == 5)
+    network.run(*ask, "-H", "Content-Type: application/json", "-d", body, path)
+    fleet.wait("5 pods are ready", lambda: _ready(network, *ask, f"{path}/web") == 5)
     for name in ("worker-1", "worker-2", "ingestor-1", "ingestor-2"):
         container = fleet.running.pop(name)
         assert container.stop() == 0, container.said()
 
 
-def _ready(network: Network, path: str) -> int:
-    status = json.loads(network.run("curl", "-sf", path)).get("status", {})
+def _ready(network: Network, *ask: str) -> int:
+    status = json.loads(network.run(*ask)).get("status", {})
     return int(status.get("readyReplicas", 0))
 
 

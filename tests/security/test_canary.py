@@ -96,13 +96,13 @@ class Told:
         self.up.stop()
 
     def everything(self) -> dict[str, str]:
-        """All logs, all of RQ's keys, all of ours but the cached objects, which hold the templates."""
+        """All logs, all of RQ's keys, all of ours but the cached objects and their templates."""
         found = {name: path.read_text(errors="replace") for name, path in self.logs.items()}
         found |= {path.name: path.read_text(errors="replace") for path in self.up.state.logs.glob("*")}
         found["up's stderr"] = self.up.err.read_text()
         client = self.up.redis()
         for name in client.scan_iter("*", count=1_000):
-            if b":cache:" not in name:
+            if b":cache:" not in name and b":apart:" not in name:
                 found[name.decode()] = (client.dump(name) or b"").decode("latin-1") + str(_value(client, name))
         return found
 

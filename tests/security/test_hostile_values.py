@@ -74,6 +74,7 @@ EXPECTED: dict[str, Expected] = {
     "generation": Expected(EPOCH, EPOCH, BLIND, EPOCH),
     "cache:<resource>:<generation>": NO_LONGER_OURS,
     "index:<resource>:<generation>:<entry>": SHOWS_BY_TYPE,
+    "apart:<resource>:<generation>": SHOWS_BY_TYPE,
     "changes:<resource>:<generation>": SHOWS_BY_TYPE,
     "changes_at:<resource>:<generation>": SHOWS_BY_TYPE,
     "staging:<resource>": ALL_HARMLESS,

@@ -57,10 +57,13 @@ def put(fleet: Fleet, value: bytes) -> None:
     fleet.broker.add("replicaset", [KEY])
 
 
-def with_image(value: bytes, image: bytes) -> bytes:
-    changed = value.replace(b'"image":"i"', b'"image":"%b"' % image)
-    assert changed != value
-    return changed
+def tampered(value: bytes) -> bytes:
+    """With other content: another digest of a template."""
+    head, entries, wakes, blob = value.split(b"\n", 3)
+    at = blob.index(b"\xc4\x14") + 2  # bytes of twenty
+    changed = blob[:at] + bytes(20) + blob[at + 20 :]
+    assert changed != blob
+    return b"\n".join([head, entries, wakes, changed])
 
 
 def unsealed(value: bytes) -> bytes:
@@ -83,7 +86,7 @@ def test_an_owner_of_ones_choice_is_refused_again_and_again_and_the_real_one_goe
     fleet: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
     real = value_of(fleet)
-    put(fleet, with_image(real, b"evil"))
+    put(fleet, tampered(real))
     fleet.run(5_000)
     assert fleet.leaves == []
     assert len(fleet.pods) == 3

@@ -51,9 +51,20 @@ class Following:
 
     def catch_up(self) -> None:
         """Wait until everything that has happened so far has been heard of."""
-        (pod, *_) = self._kubectl.items("pods")
-        name, mark = pod["metadata"]["name"], f"{time.time_ns()}"
-        self._kubectl.run("annotate", "pod", name, f"example.com/mark={mark}", "--overwrite")
+        mark = f"{time.time_ns()}"
+
+        def marked() -> bool:
+            """One pod is; in the middle of a rollout it may have gone since it was listed."""
+            name = self._kubectl.items("pods")[0]["metadata"]["name"]
+            words = ("annotate", "pod", name, f"example.com/mark={mark}", "--overwrite")
+            return (
+                subprocess.run(
+                    self._kubectl.command(*words), env=self._kubectl.environment, capture_output=True, check=False
+                ).returncode
+                == 0
+            )
+
+        until(marked, 15, "a pod is marked")
 
         def heard() -> bool:
             assert self.process.poll() is None, "the watch has ended"

@@ -170,7 +170,7 @@ def test_a_second_signal_stops_in_the_middle_of_a_turn_and_the_keys_go_back_unbl
     time.sleep(1.1)  # RQ takes a second signal within a second for the same one
     assert worker.poll() is None
     worker.send_signal(signal.SIGTERM)
-    worker.wait(5)
+    worker.wait(10)
     until(lambda: rig.state("default/held-1") == "queued")
     assert rig.locks() == {}
     assert not rig.admin.exists(rig.broker.keys.crashes(QUEUE))
