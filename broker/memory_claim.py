@@ -133,6 +133,7 @@ def _timed_record(state: EpochState, queue: str, key: str, hold_ms: int, now: in
     tick = now if state.tick is None else state.tick
     jumped = not 0 <= now - tick <= CLOCK_JUMP_MS or (state.no_reclaim_until and now < state.no_reclaim_until + hold_ms)
     until = f"until_ms={now + hold_ms}"
+    anew: dict[str, str] = {}
     for name, value in list(record.fields.items()):
         if not is_open(name, value):
             continue
@@ -141,11 +142,12 @@ def _timed_record(state: EpochState, queue: str, key: str, hold_ms: int, now: in
             record.fields[name] = f"{head}over"
         elif until_ms is not None and until_ms > now + hold_ms:
             record.fields[name] = head + until
-        elif until_ms is None and not value.endswith("over"):
+        elif until_ms is None and not f" {value}".endswith(" over"):
             record.fields[name] = until if name.startswith("reserved ") else f"{value} {until}"
             if name.startswith("create "):
                 hint = "".join(f"{word} " for word in value.split() if word.startswith("node="))
-                record.fields["reserved" + name.removeprefix("create")] = hint + until
+                anew["reserved" + name.removeprefix("create")] = hint + until
+    record.fields |= anew  # last: the name was sent again, so what an earlier time came to is void
     state.keep_record(queue, key, 0, now)
     return Record.parse([text for pair in record.fields.items() for text in pair])
 

@@ -86,6 +86,7 @@ def _settle(state: EpochState, turn: Finish, now: int) -> bool:
 
 
 OPEN_AGAIN_MS = 10_000
+WAIT_MAX_MS = 60_000
 
 
 class _OpenWrites(NamedTuple):
@@ -104,5 +105,5 @@ def _open_writes(state: EpochState, queue: str, key: str, now: int) -> _OpenWrit
         del state.queue(queue).records[key]
     times = [timed(value)[1] for name, value in record.fields.items() if is_open(name, value)]
     first = min((until_ms for until_ms in times if until_ms is not None), default=None)
-    wait_ms = None if first is None else first - now if first > now else CLOCK_JUMP_MS
+    wait_ms = None if first is None else min(first - now, WAIT_MAX_MS) if first > now else CLOCK_JUMP_MS
     return _OpenWrites(None in times, wait_ms)

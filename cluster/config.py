@@ -31,6 +31,12 @@ class ClusterConfig:
     proxy: str = ""
     source: str = ""
 
+    @property
+    def address(self) -> str:
+        """The server without the path of its URL, which may hold a token: to be told to people."""
+        scheme, _, rest = self.server.partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}"
+
 
 def load(
     kubeconfig: str | Path | None = None,

@@ -77,7 +77,7 @@ class _Known:
         self._creates = {_pod_name(target): opened for target, opened in record.creates.items() if _pod_name(target)}
         self._reserved = {_pod_name(target): over for target, over in record.reserved.items() if _pod_name(target)}
         self._deletes = {each.uid: each for each in record.deletes if not each.answered and _pod_name(each.target)}
-        self._passed = {_pod_name(target): until_ms for target, until_ms in record.passed.items()}
+        self._passed = {_pod_name(target): until_ms for target, until_ms in record.passed.items() if _pod_name(target)}
         self._read = True
 
     def leave_out_strange(self, owner: Claimer) -> None:
@@ -86,6 +86,7 @@ class _Known:
         fields = [field for verb, target in record.pending_others for field in (verb, f"{verb} {target}")]
         fields += [f"create {target}" for target in record.creates if not _pod_name(target)]
         fields += [f"reserved {target}" for target in record.reserved if not _pod_name(target)]
+        fields += [f"passed {target}" for target in record.passed if not _pod_name(target)]
         fields += [each.field for each in record.deletes if not each.answered and not _pod_name(each.target)]
         for field in fields:
             ledger.changes.append(Change.drop(field))
@@ -113,7 +114,7 @@ class _Known:
     def look(self, owner: Claimer) -> Generator[Step, Any, None]:
         """Settle what D has passed for: nothing of it is under way any more."""
         names = {name for name, opened in self._creates.items() if opened.over}
-        names |= {name for name, over in self._reserved.items() if over}
+        names |= {name for name, over in self._reserved.items() if over and name not in self._creates}
         deletes = [each for each in self._deletes.values() if each.open.over]
         wanted = sorted(names.union(_pod_name(each.target) for each in deletes))
         if not wanted:
@@ -157,7 +158,7 @@ class _Known:
         now_ms, ledger = self._claim.now_ms, self._ledger
         for name, until_ms in list(self._passed.items()):
             if now_ms < until_ms <= now_ms + PASSED_MS:
-                ledger.due_in(until_ms - now_ms)
+                ledger.again_in(until_ms - now_ms)
             else:
                 del self._passed[name]
                 self._drop(f"passed pods/{name}")
@@ -214,7 +215,7 @@ def _quiet(sent: Mapping[str, Open], now_ms: int, ledger: Ledger) -> list[str]:
         pause_ms = opened.sent_ms + PAUSES_MS[opened.tries - 1] - now_ms
         if 0 < pause_ms <= PAUSES_MS[-1]:
             quiet.append(name)
-            ledger.due_in(pause_ms)
+            ledger.again_in(pause_ms)
     return quiet
 
 
@@ -229,7 +230,7 @@ def _resting(record: Record, pods: Sequence[Pod], now_ms: int, ledger: Ledger) -
             ledger.changes.append(Change.set(f"rest {target}", f"until_ms={until}"))
         if text.startswith("uid=") and uid in present:
             names.append(target.partition("/")[2])
-        elif until.isdigit() and now_ms < int(until) <= now_ms + REST_MS:
+        elif until.isascii() and until.isdigit() and len(until) < 18 and now_ms < int(until) <= now_ms + REST_MS:
             names.append(target.partition("/")[2])
             ledger.due_in(int(until) - now_ms)
         else:
@@ -238,4 +239,5 @@ def _resting(record: Record, pods: Sequence[Pod], now_ms: int, ledger: Ledger) -
 
 
 def _pod_name(target: str) -> str:
-    return target.removeprefix("pods/") if target.startswith("pods/") else ""
+    resource, _, name = target.partition("/")
+    return name if resource == "pods" and "/" not in name else ""

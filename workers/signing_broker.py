@@ -15,6 +15,7 @@ from broker.protocol import Broker
 from broker.redis_broker import RedisBroker
 from broker.values import Batch, Borne, Cached, Claim, Delta, Entry, Event, Idle, Ingested, LoadSpec, Page, PageMark
 from controllers.codec import names_template
+from controllers.registry import RESOURCES
 from workers.clock import Clock
 from workers.settings import Settings
 from workers.signing import Sealer, load_keyring
@@ -211,7 +212,7 @@ class SealedBroker:
         remembered.forget_some()
         if not fault and key_in(resource, owner.blob) != key:
             fault = "it is another object's: it was moved here"
-        if not fault and owner.apart and not names_template(owner.blob, owner.apart):
+        if not fault and RESOURCES[resource].apart is not None and not names_template(owner.blob, owner.apart):
             fault = "the template beside it is another's"
         if fault:
             return fault

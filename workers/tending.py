@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from broker.epoch import Seen
 from broker.redis_broker import RedisBroker
-from broker.values import BrokerBusy, BrokerFull, BrokerUnreachable
+from broker.values import BrokerFull, BrokerUnreachable
 from workers.clock import Clock
 from workers.log_line import line
 from workers.seat import TEND_TIMEOUT_S, open_client
@@ -55,6 +55,7 @@ class Tender:
         self._broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
         self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
         self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0
+        self._broke_ms = -RETRY_MS
         self._unreleased: dict[str, str] = {}
         self._trouble = ""
         self.timer_socket: socket.socket | None = None
@@ -120,8 +121,10 @@ class Tender:
                 self._due()
         except REFUSALS as error:
             self._deafen()
-            if isinstance(error, BrokerBusy):  # the next wait would be refused at once, too
-                self._listen_at_ms = self._clock.mono_ms() + RETRY_MS
+            now_ms = self._clock.mono_ms()
+            if now_ms - self._broke_ms < RETRY_MS:  # refused again at once: so would be the next
+                self._listen_at_ms = now_ms + RETRY_MS
+            self._broke_ms = now_ms
             self._ill(error)
 
     def release(self, holder: str, blamed: str = "") -> list[str]:

@@ -173,7 +173,7 @@ end
 
 -- What was sent before this claim lands until now + hold, or never. A later send is announced anew, and its entry then has no time again.
 local function timed(key, expect, record)
-  local sets = {}
+  local sets, anew = {}, {}
   local function set(field, value) sets[#sets + 1], sets[#sets + 2] = field, value end
   for f = 1, #expect, 2 do
     local field, value = expect[f], expect[f + 1]
@@ -182,14 +182,15 @@ local function timed(key, expect, record)
       local head, until_ms = string.match(value, '^(.-)until_ms=(%d+)$')
       if until_ms and tonumber(until_ms) <= now and times_end() then set(field, head .. 'over')
       elseif until_ms and tonumber(until_ms) > now + hold_ms then set(field, head .. 'until_ms=' .. number(now + hold_ms))
-      elseif not until_ms and not string.find(value, 'over$') then
+      elseif not until_ms and not string.find(' ' .. value, ' over$') then -- a word: names of nodes may end so
         set(field, (reserved and '' or value .. ' ') .. 'until_ms=' .. number(now + hold_ms))
         local name = string.match(field, '^create (.+)$') -- the name stays reserved, also when the entry gets its answer
         local node = string.match(value, ' (node=%S+)')
-        if name then set('reserved ' .. name, (node and node .. ' ' or '') .. 'until_ms=' .. number(now + hold_ms)) end
+        if name then anew['reserved ' .. name] = (node and node .. ' ' or '') .. 'until_ms=' .. number(now + hold_ms) end
       end
     end
   end
+  for field, value in pairs(anew) do set(field, value) end -- last: the name was sent again, so what an earlier time came to is void
   for at = 1, #sets, 4000 do redis.call('HSET', record, unpack(sets, at, math.min(at + 3999, #sets))) end
   keep_record(queue, key, 0)
   return #sets > 0 and redis.call('HGETALL', record) or expect

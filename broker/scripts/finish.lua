@@ -91,6 +91,8 @@ end
 
 -- The time in which a write may land begins with the claim after it, so that claim does not wait for the back-off of many failures.
 local OPEN_AGAIN_MS = 10000
+-- A time that was given before the clock went back is brought down by the next claim: so that has to come.
+local WAIT_MAX_MS = 60000
 
 -- Of a record: whether a write is open whose time has not begun or is over; ms until the first time ends; whether anything is open at all.
 local function open_writes(record)
@@ -105,7 +107,7 @@ local function open_writes(record)
     if field ~= 'owner' then only_owner = false end
   end
   if #expect > 0 and only_owner then redis.call('DEL', record) end
-  local wait_ms = first and (first > now and first - now or CLOCK_JUMP_MS) -- one that did not end in time ends when time is steady
+  local wait_ms = first and (first > now and math.min(first - now, WAIT_MAX_MS) or CLOCK_JUMP_MS) -- one that did not end in time ends when time is steady
   return at_once, wait_ms, at_once or first ~= nil
 end
 

@@ -37,7 +37,9 @@ class Identity:
             scheme = "bearer"
             given, slash, path = path.removeprefix(IN_PATH).partition("/")
             path = slash + path
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), self._token.encode()):
+        if scheme.lower() != "bearer" or not hmac.compare_digest(
+            given.encode(errors="surrogateescape"), self._token.encode()
+        ):
             raise unauthorized()
         return ADMIN, path or "/"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from pathlib import Path
 
 import yaml
@@ -11,14 +12,17 @@ import yaml
 from cluster.embedded.identity import IN_PATH
 
 _NAME = "oarlock"
+_OF_A_PATH = re.compile(r"[\w.~=+-]+", re.ASCII)
 
 
 def write_kubeconfig(path: Path, url: str, *, token: str | None = None, ca_file: Path | None = None) -> None:
     """Write a kubeconfig with one cluster, user and context at `path`, in one step and for the owner only.
 
-    `ca_file`: the certificate to trust, copied into the file. Without TLS the token stands in the server's URL, too.
+    `ca_file`: the certificate to trust, copied into the file. Without TLS the token stands in the server's URL, too,
+    if a path can hold it.
     """
-    cluster = {"server": f"{url}{IN_PATH}{token}" if token and url.startswith("http:") else url}
+    in_path = token and url.startswith("http:") and _OF_A_PATH.fullmatch(token)
+    cluster = {"server": f"{url}{IN_PATH}{token}" if in_path else url}
     if ca_file is not None:
         cluster["certificate-authority-data"] = base64.b64encode(ca_file.read_bytes()).decode()
     config = {

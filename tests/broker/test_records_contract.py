@@ -277,6 +277,41 @@ def test_a_write_that_is_sent_again_may_land_as_long_again(case: Case) -> None:
     assert fields(case)["create pods/a"].endswith(until)
 
 
+@pytest.mark.parametrize("node", ["dover", "over", "n1"])
+def test_no_name_of_a_node_is_taken_for_the_word_over(case: Case, node: str) -> None:
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a", hint=f"node={node}"))
+    again = claimed_again(case, one)
+    assert again.record is not None
+    assert again.record.reserved == {"pods/a": False}
+    assert fields(case)["create pods/a"].endswith(f" until_ms={case.now_ms() + HOLD_MS}")
+
+
+def test_a_name_that_is_sent_again_late_stays_reserved_as_long_again(case: Case) -> None:
+    """Its earlier time ends with the very claim that gives it the new one."""
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    again = claimed_again(case, one)
+    case.advance(HOLD_MS - 1)
+    record(case, again, Entry("create", "pods/a"))
+    case.advance(1)
+    case.worker.register("w3", "s", [QUEUE])
+    third = claimed_again(case, again, "w3")
+    assert third.record is not None
+    assert (third.record.creates["pods/a"].over, third.record.reserved) == (False, {"pods/a": False})
+
+
+def test_a_clock_that_goes_back_keeps_no_key_waiting(case: Case) -> None:
+    """The time was given an hour ahead of what the clock says now: the claim that cuts it comes within a minute."""
+    one = begun(case)
+    record(case, one, Entry("create", "pods/a"))
+    again = claimed_again(case, one)
+    ahead = f"until_ms={case.now_ms() + 3_600_000}"
+    changes = (Change.drop("create pods/a"), Change.set("reserved pods/a", ahead))
+    finish(case, again, Verdict.OK, None, *changes)
+    assert case.worker.due() == (0, 60_000)
+
+
 def test_another_pod_of_the_same_name_is_another_delete(case: Case) -> None:
     one = begun(case)
     record(case, one, Entry("delete", "pods/b", "u", "5"))

@@ -129,7 +129,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "01cd7ce41c76d9c5b98b86161740370302e14dee108b199d484af580a454e9f0",
+    4: "0793cf5432bc59a7a4dc89f0182d7dd1b355a04962320c1fb92f3e8f69498f1e",
 }
 """SHA-256 of the released texts of all scripts, by the protocol they speak."""
 

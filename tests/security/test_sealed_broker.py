@@ -46,7 +46,8 @@ class World:
         self.broker = SealedBroker(self.plain, Sealer(RING, SCOPE), self.refusals)
         self.owner, self.pods = rs(pods), [pod(f"web-{n}") for n in range(pods)]
         self.nonces = iter(range(1_000_000))
-        owner = Event(KEY, "2", self.owner.uid, codec.encode(self.owner), (), (f"{QUEUE}:{KEY}",))
+        blob, apart = codec.encode_apart(self.owner), codec.template_apart(self.owner)
+        owner = Event(KEY, "2", self.owner.uid, blob, (), (f"{QUEUE}:{KEY}",), apart=apart)
         for resource, events in (
             ("replicasets", [owner]),
             ("pods", [self.event(each, 3) for each in self.pods]),
@@ -71,7 +72,7 @@ class World:
     def looks_for(self, words: str) -> Stored:
         """The owner, with words about where its orphans are to be looked for. They are under no seal."""
         stored = self.stored("replicasets")
-        stored[KEY] = replace(stored[KEY], entries=words)
+        stored[KEY] = replace(stored[KEY], entries=f"{words} apart={stored[KEY].apart}")
         return stored[KEY]
 
     def ask_again(self, queue: str = QUEUE) -> None:
@@ -123,6 +124,12 @@ def _template_beside(world: World) -> None:
     assert parts[name] != template
 
 
+def _no_template(world: World) -> None:
+    """The word that names it is under no seal."""
+    stored = world.stored("replicasets")
+    stored[KEY] = replace(stored[KEY], entries="")
+
+
 def _own_key(world: World) -> None:
     stored = world.stored("replicasets")
     owner, mine = stored[KEY], Sealer((Key("0b0b", bytes(range(1, 33))),), SCOPE)
@@ -144,7 +151,12 @@ def _moved_owner(world: World) -> None:
 def _put_back(world: World) -> None:
     before = world.stored("replicasets")[KEY]
     assert world.claim().refusal == ""
-    world.broker.ingest("replicasets", "10", "12", [Event(KEY, "12", world.owner.uid, codec.encode(rs(1)))])
+    world.broker.ingest(
+        "replicasets",
+        "10",
+        "12",
+        [Event(KEY, "12", world.owner.uid, codec.encode_apart(rs(1)), apart=codec.template_apart(rs(1)))],
+    )
     assert world.claim().refusal == ""
     world.stored("replicasets")[KEY] = before
 
@@ -169,6 +181,7 @@ def _of_another_resource(world: World) -> None:
 TAMPERED: dict[str, tuple[Tamper, str]] = {
     "a template of one's choice": (_template, "replicasets: its seal with key 0a0a is not that of its content"),
     "a template beside the owner": (_template_beside, "replicasets: the template beside it is another's"),
+    "an owner without its template": (_no_template, "replicasets: the template beside it is another's"),
     "sealed with a key of one's own": (_own_key, "replicasets: it is sealed with key '0b0b', which is not in our"),
     "written by an ingestor that does not sign": (_stripped, "replicasets: it has no seal"),
     "another owner under this key": (_moved_owner, "replicasets: it is another object's: it was moved here"),

@@ -99,8 +99,8 @@ class Nodes:
 
     def _told(self, answer: Answer) -> str:
         if answer.code <= 0:
-            return f"no API server answers at {self._config.server} ({answer.message}); is it running?"
-        return f"the API server at {self._config.server} refuses: {answer.message}"
+            return f"no API server answers at {self._config.address} ({answer.message}); is it running?"
+        return f"the API server at {self._config.address} refuses: {answer.message}"
 
     async def create(self, node: Obj) -> Written:
         name = node["metadata"]["name"]

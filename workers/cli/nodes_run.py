@@ -129,7 +129,7 @@ async def _run(config: ClusterConfig, settings: NodeSettings, removing: bool) ->
         simulator.start()
         try:
             if await _ready(api, names, settings, stopping):
-                click.echo(f"ready: {_told(names)} at {config.server}; Ctrl-C ends")
+                click.echo(f"ready: {_told(names)} at {config.address}; Ctrl-C ends")
                 await stopping.wait()
         finally:
             await simulator.stop()
@@ -142,9 +142,9 @@ async def _reach(client: Client, config: ClusterConfig) -> None:
     """Raises InputProblem where nobody answers, or nobody who lets us in."""
     answer = await client.probe()
     if answer.code <= 0:
-        raise InputProblem(f"no API server answers at {config.server} ({answer.message}); is it running?")
+        raise InputProblem(f"no API server answers at {config.address} ({answer.message}); is it running?")
     if not answer.ok:
-        raise InputProblem(f"the API server at {config.server} refuses: {answer.message}")
+        raise InputProblem(f"the API server at {config.address} refuses: {answer.message}")
 
 
 async def _ready(api: RemotePodApi, names: list[str], settings: NodeSettings, stopping: asyncio.Event) -> bool:
