@@ -64,7 +64,7 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledg
 
 
 def _hint(plan: Plan, name: str) -> str:
-    """For people who read the record."""
+    """The node that the create, and later the name that it reserves, is for."""
     node = plan.nodes.get(name)
     return f"node={node}" if node else ""
 

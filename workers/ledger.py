@@ -24,12 +24,11 @@ class Ledger:
 
     ``error``: why creating or deleting failed, for the status; the first one counts. ``retry``: again with back-off
     though nothing failed. ``followed``: another turn is sure to come soon, as the events of what was created ask for
-    it, or the rest is still to be done. ``again_ms``: again after so long, the earliest counts; after a failure
-    the back-off does. ``due_ms``: the same
-    for what time alone will change, which is not put off by failures of something else. ``attempted``: a create or
-    delete was sent, so that without an ``error`` all that was sent went well. ``age_ratios``: of the pods that were
-    ranked and are to go, for the metric. ``open``: fields of the record that have no answer. ``said``: the last answer
-    to one of these, which proved nothing.
+    it, or the rest is still to be done. ``again_ms``: again after so long, the earliest counts; after a failure the
+    back-off does. ``due_ms``: the same for what time alone will change, which no failure puts off. ``attempted``: a
+    create or delete was sent, so that without an ``error`` all that was sent went well. ``age_ratios``: of the pods
+    that were ranked and are to go, for the metric. ``open``: fields of the record that have no answer.
+    ``said``: the last answer to one of these, which proved nothing.
     """
 
     def __init__(self, claim: Claim) -> None:
