@@ -22,8 +22,8 @@ from benchmarks.processes import CpuMeter, rss_kb
 from benchmarks.report import Unfit, median, say
 from benchmarks.tree import Tree
 from benchmarks.watching import until_settled
-from cluster.resources import REPLICASETS
-from controllers import wire
+from oarlock.cluster.resources import REPLICASETS
+from oarlock.controllers import wire
 
 ROLES = ("api", "redis", "ingestor", "worker", "supervisor")
 PODS_PER_NODE = 1_000

@@ -20,8 +20,8 @@ from benchmarks.phase import ROLES, Phase
 from benchmarks.report import Unfit, median, say
 from benchmarks.tree import Tree, daemonset
 from benchmarks.watching import until_settled
-from cluster.resources import DAEMONSETS
-from controllers.daemonset.wire import daemonset_from_json
+from oarlock.cluster.resources import DAEMONSETS
+from oarlock.controllers.daemonset.wire import daemonset_from_json
 
 NAME, QUEUE = "agent", "daemonset"
 PHASES = ("create", "update")

@@ -24,8 +24,8 @@ from benchmarks import report
 from benchmarks.converge import creations
 from benchmarks.report import Unfit, percentile, say
 from benchmarks.tree import NAMESPACE, Tree
-from broker.values import Record
-from workers.up.takeover import Monitor
+from oarlock.broker.values import Record
+from oarlock.workers.up.takeover import Monitor
 
 _QUEUE = "replicaset"
 _LOCK = re.compile(r"holder=(\S+) nonce=(\S+)")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import redis
 
-from broker.death_signal import command_dying_with_this_process
-from broker.redis_broker import RedisBroker
-from controllers.registry import CONTROLLERS
+from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.controllers.registry import CONTROLLERS
 
 QUEUE = "replicaset"
 assert QUEUE in CONTROLLERS
@@ -44,7 +44,7 @@ class FleetPeer:
     def __enter__(self) -> FleetPeer:
         kubeconfig = self._directory / "kubeconfig"
         kubeconfig.write_text(json.dumps(_NOWHERE))
-        command = [sys.executable, "-m", "workers.cli", "worker", "--workers", "1"]
+        command = [sys.executable, "-m", "oarlock.workers.cli", "worker", "--workers", "1"]
         self._process = subprocess.Popen(
             command_dying_with_this_process([*command, "--state-dir", str(self._directory)]),
             env={**os.environ, "OARLOCK_REDIS_URL": self._url, "OARLOCK_KUBECONFIG": str(kubeconfig)},

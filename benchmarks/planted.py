@@ -12,13 +12,13 @@ from typing import Any
 
 import redis
 
-from broker import epoch
-from broker.redis_broker import RedisBroker
-from broker.values import Event
-from controllers.registry import PODS, REPLICASETS
-from controllers.slots import slots_of
-from workers.known_owners import KnownOwners
-from workers.projection import Projector
+from oarlock.broker import epoch
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Event
+from oarlock.controllers.registry import PODS, REPLICASETS
+from oarlock.controllers.slots import slots_of
+from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.projection import Projector
 
 EPOCH = 1
 NAMESPACE = "shop"

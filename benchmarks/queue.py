@@ -21,9 +21,9 @@ from benchmarks import planted, report, round_trips, rq_peer
 from benchmarks.fleet_peer import QUEUE, FleetPeer
 from benchmarks.processes import cpu_ns
 from benchmarks.report import Unfit, median, say, spread
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_broker import RedisBroker
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_broker import RedisBroker
 
 POLL_S = 0.004
 LIMIT_S = 120.0

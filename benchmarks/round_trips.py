@@ -21,9 +21,9 @@ from redis.exceptions import RedisError
 from benchmarks.phase import await_rest
 from benchmarks.report import Unfit, median, say
 from benchmarks.tree import NAMESPACE, Tree, daemonset
-from broker import script_texts
-from broker.redis_broker import RedisBroker
-from cluster.resources import DAEMONSETS, NODES
+from oarlock.broker import script_texts
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.cluster.resources import DAEMONSETS, NODES
 
 _NAME = "counted"
 _LABEL = "bench.oarlock.io/counted"

@@ -14,19 +14,19 @@ from typing import Any
 import orjson
 
 from benchmarks.report import Unfit
-from broker import epoch
-from broker.connection import connect
-from broker.keys import Keys
-from cluster import config
-from cluster.answer import Answer
-from cluster.client import Client
-from cluster.listing import Page
-from cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
-from controllers import wire
-from controllers.registry import QUEUES
-from workers.cli.underneath import Underneath
-from workers.io_loop import IoLoop
-from workers.up.state_dir import PREFIX, StateDir
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.keys import Keys
+from oarlock.cluster import config
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client
+from oarlock.cluster.listing import Page
+from oarlock.cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
+from oarlock.controllers import wire
+from oarlock.controllers.registry import QUEUES
+from oarlock.workers.cli.underneath import Underneath
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.up.state_dir import PREFIX, StateDir
 
 NAMESPACE = "bench"
 IN_FLIGHT = 50

@@ -26,7 +26,7 @@ from benchmarks.versus_kcm_goals import GOALS, cost, speed
 from benchmarks.versus_kcm_place import Place, Seen, await_true
 from benchmarks.versus_kcm_server import NOTHING_AROUND, Around, ServerMeter
 from benchmarks.versus_kcm_sides import DEFAULTS, OPEN, Fleet, Side, Upstream, peak_kb
-from cluster.resources import DAEMONSETS, REPLICASETS, Resource
+from oarlock.cluster.resources import DAEMONSETS, REPLICASETS, Resource
 
 SCENARIOS = ("large", "many", "daemonset", "idle", "limited", "failover")
 REST_S = 0.5

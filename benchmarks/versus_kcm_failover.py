@@ -9,10 +9,10 @@ from benchmarks.report import Unfit, say
 from benchmarks.tree import replicaset
 from benchmarks.versus_kcm_place import Place, Seen, await_true
 from benchmarks.versus_kcm_sides import OPEN, Fleet, Upstream
-from broker import epoch
-from broker.keys import Keys
-from cluster.resources import REPLICASETS
-from workers.up.takeover import kill_busy_worker
+from oarlock.broker import epoch
+from oarlock.broker.keys import Keys
+from oarlock.cluster.resources import REPLICASETS
+from oarlock.workers.up.takeover import kill_busy_worker
 
 PODS = 300
 STAND_BY_S = 3.0

@@ -21,12 +21,12 @@ import orjson
 
 from benchmarks.report import Unfit
 from benchmarks.watching import follow
-from cluster import config
-from cluster.answer import Answer
-from cluster.client import Client
-from cluster.listing import Page
-from cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
-from workers.io_loop import IoLoop
+from oarlock.cluster import config
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client
+from oarlock.cluster.listing import Page
+from oarlock.cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
+from oarlock.workers.io_loop import IoLoop
 
 ROOT = Path(__file__).parents[1]
 IN_FLIGHT = 50
@@ -101,7 +101,7 @@ class Place:
     def run_nodes(self, count: int) -> None:
         """Simulated nodes that neither schedule nor report again: the pods stay pending on both sides alike."""
         flags = ["--count", str(count), "--no-schedule", "--heartbeat-s", "0"]
-        nodes = self.run_beside([sys.executable, "-m", "workers.cli", "nodes", "run", *flags], "nodes", {})
+        nodes = self.run_beside([sys.executable, "-m", "oarlock.workers.cli", "nodes", "run", *flags], "nodes", {})
         await_true(lambda: self._untainted() == count, "the nodes", 90.0, 0.5)
         nodes.kill()
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import redis
 
 from benchmarks.versus_kcm_place import Place, await_true, descendants
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
 
 OPEN = (5_000, 10_000)
 """Requests a second and burst that limit nobody here."""
@@ -93,7 +93,7 @@ class Fleet:
         self.state.mkdir(exist_ok=True)
         qps, burst = self._limit
         env = {"OARLOCK_KUBE_API_QPS": "0" if self._limit == OPEN else str(qps), "OARLOCK_KUBE_API_BURST": str(burst)}
-        oarlock = [sys.executable, "-m", "workers.cli"]
+        oarlock = [sys.executable, "-m", "oarlock.workers.cli"]
         for _ in range(self._ingestors):
             ingest = [*oarlock, "ingest", "--embedded", "--redis", self._redis.url("ingestor")]
             self._running.append(("ingestor", self._place.run_beside(ingest, "ingestor", env)))

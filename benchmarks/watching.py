@@ -9,10 +9,10 @@ from contextlib import aclosing
 
 from benchmarks.report import Unfit
 from benchmarks.tree import Tree
-from cluster.client import Client
-from cluster.frames import WatchEvent
-from cluster.resources import Resource
-from cluster.watch import Broken, Deaf, WatchError
+from oarlock.cluster.client import Client
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.resources import Resource
+from oarlock.cluster.watch import Broken, Deaf, WatchError
 
 LIFE_S = 3600.0
 """Asked for, so that a watch seldom ends while something is timed. The server may end it all the same."""

@@ -11,10 +11,10 @@ from typing import Any
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from broker import keys
-from broker.finding import Guides, Place
-from broker.redis_url import RedisUrl
-from broker.tls import TlsFiles
+from oarlock.broker import keys
+from oarlock.broker.finding import Guides, Place
+from oarlock.broker.redis_url import RedisUrl
+from oarlock.broker.tls import TlsFiles
 
 
 def slot_of(shard: str) -> int:

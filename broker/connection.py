@@ -18,12 +18,21 @@ from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
-from broker.cluster_slot import SlotFinder
-from broker.finding import Finder
-from broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
-from broker.sentinel import SentinelFinder
-from broker.server_connection import Encrypted, EncryptedFound, Found, Local, Plain, PlainFound, RunGuard, greeting
-from broker.tls import NO_FILES, TlsFiles
+from oarlock.broker.cluster_slot import SlotFinder
+from oarlock.broker.finding import Finder
+from oarlock.broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
+from oarlock.broker.sentinel import SentinelFinder
+from oarlock.broker.server_connection import (
+    Encrypted,
+    EncryptedFound,
+    Found,
+    Local,
+    Plain,
+    PlainFound,
+    RunGuard,
+    greeting,
+)
+from oarlock.broker.tls import NO_FILES, TlsFiles
 
 __all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "pool_of"]
 

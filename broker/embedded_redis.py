@@ -19,9 +19,9 @@ from urllib.parse import quote
 import redis
 from redis.exceptions import RedisError, ResponseError
 
-from broker import acl, redis_binary
-from broker.connection import connect
-from broker.death_signal import command_dying_with_this_process
+from oarlock.broker import acl, redis_binary
+from oarlock.broker.connection import connect
+from oarlock.broker.death_signal import command_dying_with_this_process
 
 START_LIMIT_S = 15.0
 STOP_LIMIT_S = 3.0

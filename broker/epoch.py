@@ -13,8 +13,8 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError, ResponseError, WatchError
 
-from broker import keys, refusals, script_texts, server_facts
-from broker.values import BrokerUnreachable, EpochOver
+from oarlock.broker import keys, refusals, script_texts, server_facts
+from oarlock.broker.values import BrokerUnreachable, EpochOver
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from broker import keys
-from broker.values import BrokerUnreachable, Cached, Record
+from oarlock.broker import keys
+from oarlock.broker.values import BrokerUnreachable, Cached, Record
 
 
 @dataclass(frozen=True, slots=True)

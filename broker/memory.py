@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from broker import memory_cache, memory_claim, memory_finish
-from broker.memory_claim import Limits
-from broker.memory_state import (
+from oarlock.broker import memory_cache, memory_claim, memory_finish
+from oarlock.broker.memory_claim import Limits
+from oarlock.broker.memory_state import (
     CAP_PAGE,
     CLOCK_JUMP_MS,
     PARKED_MAX_MS,
@@ -22,7 +22,7 @@ from broker.memory_state import (
     ExpectHash,
     split,
 )
-from broker.values import (
+from oarlock.broker.values import (
     NOTES,
     Batch,
     Borne,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker import memory_changes
-from broker.memory_state import EpochState, Job, Stored, newer, split
-from broker.values import Cached, Event, Ingested, Page, PageMark
+from oarlock.broker import memory_changes
+from oarlock.broker.memory_state import EpochState, Job, Stored, newer, split
+from oarlock.broker.values import Cached, Event, Ingested, Page, PageMark
 
 LOCK_MAX_MS = 60_000
 

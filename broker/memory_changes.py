@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.memory_state import ChangeLog, EpochState, Stored
-from broker.values import Delta
+from oarlock.broker.memory_state import ChangeLog, EpochState, Stored
+from oarlock.broker.values import Delta
 
 MIRROR = "mirror"
 """Index entry of an object that is kept in memory by those who read it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from broker.memory_state import CLOCK_JUMP_MS, RECORD_TTL_MS, EpochState, ExpectHash, is_open, newer, timed
-from broker.values import Finish, Verdict
+from oarlock.broker.memory_state import CLOCK_JUMP_MS, RECORD_TTL_MS, EpochState, ExpectHash, is_open, newer, timed
+from oarlock.broker.values import Finish, Verdict
 
 
 def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from broker.values import BACK_OFF, NOTES, Cached
+from oarlock.broker.values import BACK_OFF, NOTES, Cached
 
 RECORD_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000

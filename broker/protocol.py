@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from broker.values import Batch, Borne, Cached, Claim, Entry, Event, Finish, Idle, Ingested, LoadSpec, Page, PageMark
+from oarlock.broker.values import (
+    Batch,
+    Borne,
+    Cached,
+    Claim,
+    Entry,
+    Event,
+    Finish,
+    Idle,
+    Ingested,
+    LoadSpec,
+    Page,
+    PageMark,
+)
 
 
 class Broker(Protocol):

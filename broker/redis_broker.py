@@ -14,8 +14,8 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from broker import keys, refusals, script_texts
-from broker.values import (
+from oarlock.broker import keys, refusals, script_texts
+from oarlock.broker.values import (
     NO_OTHERS,
     Batch,
     Borne,

@@ -8,7 +8,7 @@ from redis.exceptions import AskError, NoScriptError, OutOfMemoryError, ReadOnly
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver
+from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver
 
 _NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
 """The server takes nothing, or no writes, for a while: cut off from the others, or out of disk."""

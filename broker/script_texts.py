@@ -11,7 +11,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from broker.keys import PROTOCOL
+from oarlock.broker.keys import PROTOCOL
 
 NAMES = (
     *("add", "add_after", "claim", "record", "finish", "release", "reclaim", "renew", "due", "forget", "register"),
@@ -21,7 +21,7 @@ NAMES = (
 REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)"
 """The clock of released scripts. Tests may stamp a clock of their own; a test asserts that this is the default."""
 
-_FOLDER = files("broker") / "scripts"
+_FOLDER = files("oarlock.broker") / "scripts"
 _NEEDS = re.compile(r"^-- needs: (.+)$", re.MULTILINE)
 
 

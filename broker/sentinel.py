@@ -12,9 +12,9 @@ from typing import Any
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
-from broker.finding import Guides, Place
-from broker.redis_url import RedisUrl
-from broker.tls import TlsFiles
+from oarlock.broker.finding import Guides, Place
+from oarlock.broker.redis_url import RedisUrl
+from oarlock.broker.tls import TlsFiles
 
 
 class SentinelFinder:

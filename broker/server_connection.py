@@ -10,9 +10,9 @@ from redis.connection import AbstractConnection, Connection, SSLConnection, Unix
 from redis.exceptions import AskError, MasterDownError, ReadOnlyError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from broker import server_facts
-from broker.finding import Finder
-from broker.values import EpochOver
+from oarlock.broker import server_facts
+from oarlock.broker.finding import Finder
+from oarlock.broker.values import EpochOver
 
 WRONG_SERVER = (AskError, TryAgainError, ReadOnlyError, MasterDownError)
 """MOVED is an ASK to redis-py. Whoever answers so is, or is about to be, no longer the master of our keys."""

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 import orjson
 
-from cluster.resources import Resource
-from cluster.shallow import shallow
+from oarlock.cluster.resources import Resource
+from oarlock.cluster.shallow import shallow
 
 _T = TypeVar("_T")
 

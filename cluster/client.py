@@ -12,17 +12,17 @@ from typing import Any
 
 import orjson
 
-from cluster.answer import Answer, proven
-from cluster.config import ClusterConfig
-from cluster.forbidden import OnForbidden, log_missing
-from cluster.frames import WatchEvent
-from cluster.lease import LeaseCell
-from cluster.listing import PAGE_LIMIT, Page, list_pages
-from cluster.observer import RequestObserver, Unobserved
-from cluster.resources import Resource
-from cluster.throttle import Limiter, Unlimited
-from cluster.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
-from cluster.watch import IDLE_S, watch, watch_batches
+from oarlock.cluster.answer import Answer, proven
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.forbidden import OnForbidden, log_missing
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.lease import LeaseCell
+from oarlock.cluster.listing import PAGE_LIMIT, Page, list_pages
+from oarlock.cluster.observer import RequestObserver, Unobserved
+from oarlock.cluster.resources import Resource
+from oarlock.cluster.throttle import Limiter, Unlimited
+from oarlock.cluster.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
+from oarlock.cluster.watch import IDLE_S, watch, watch_batches
 
 _OF_THE_KIND = ("", "status")
 """What answers with the object itself; other subresources have kinds of their own, such as Scale."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from cluster.errors import ConfigError
+from oarlock.cluster.errors import ConfigError
 
 REREAD_S = 60.0  # upstream: client-go/transport/token_source.go re-reads a token file each minute
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import msgspec
 import orjson
 
-from cluster.timestamps import seconds_text
+from oarlock.cluster.timestamps import seconds_text
 
 CACHE_MAX = 4096
 SIMILAR_MAX = 10  # the tenth message that differs only in its text is combined with those to come

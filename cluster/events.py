@@ -12,11 +12,11 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from cluster.answer import Answer
-from cluster.client import Client, PatchType
-from cluster.event_correlator import Correlator, Note, Sending
-from cluster.outcome import delay_s
-from cluster.resources import EVENTS
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.event_correlator import Correlator, Note, Sending
+from oarlock.cluster.outcome import delay_s
+from oarlock.cluster.resources import EVENTS
 
 QUEUE_MAX = 10_000
 TRIES_MAX = 12

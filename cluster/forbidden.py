@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cluster.answer import Answer
+from oarlock.cluster.answer import Answer
 
 _REFUSED = re.compile(
     r'User "(?P<user>.*?)" cannot (?P<verb>[a-z]+) '

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from cluster.answer import Status
-from cluster.shallow import shallow
+from oarlock.cluster.answer import Status
+from oarlock.cluster.shallow import shallow
 
 LINE_BYTES_MAX = 64 << 20  # etcd refuses objects above 1.5 MB; a longer line is not a watch event
 

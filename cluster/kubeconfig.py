@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from cluster.credentials import read_file
-from cluster.errors import ConfigError
+from oarlock.cluster.credentials import read_file
+from oarlock.cluster.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from cluster.answer import Answer
-from cluster.outcome import THROTTLED_MAX_S, delay_s
-from cluster.resources import Resource
-from cluster.shallow import shallow
-from cluster.throttle import Limiter
-from cluster.transport import Transport
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.outcome import THROTTLED_MAX_S, delay_s
+from oarlock.cluster.resources import Resource
+from oarlock.cluster.shallow import shallow
+from oarlock.cluster.throttle import Limiter
+from oarlock.cluster.transport import Transport
 
 PAGE_LIMIT = 500
 PAGE_TIMEOUT_S = 60.0  # a page of a large cluster takes longer than T_req; a read may

@@ -35,7 +35,7 @@ apimachinery/pkg/api/errors, NewInternalError). What a webhook says itself comes
 
 from enum import StrEnum
 
-from cluster.answer import NOT_SENT, Answer, Status
+from oarlock.cluster.answer import NOT_SENT, Answer, Status
 
 NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
 GENERATED_NAME_OPERATION = "POST"

@@ -10,9 +10,9 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from controllers.flavour import Flavour
-from controllers.model import LabelSelector, OwnerRef
-from controllers.rfc3339 import rfc3339
+from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.model import LabelSelector, OwnerRef
+from oarlock.controllers.rfc3339 import rfc3339
 
 
 class Claimable(Protocol):

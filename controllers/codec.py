@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import msgspec
 
-from controllers.daemonset.model import DaemonSet
-from controllers.history.model import ControllerRevision
-from controllers.model import Pod, ReplicaSet
-from controllers.scheduling.model import Node
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.history.model import ControllerRevision
+from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.scheduling.model import Node
 
 _T = TypeVar("_T")
 _Owner = TypeVar("_Owner", ReplicaSet, DaemonSet)

@@ -7,9 +7,9 @@ or whose name it might choose. Both sides are functions of one object alone: not
 comes after an orphan or changes its selector, and no order of events can come between them.
 """
 
-from controllers.daemonset.names import SUFFIX_CHARS as DAEMON_SUFFIX_CHARS
-from controllers.model import LabelSelector
-from controllers.slots import ALPHABET, SUFFIX_CHARS
+from oarlock.controllers.daemonset.names import SUFFIX_CHARS as DAEMON_SUFFIX_CHARS
+from oarlock.controllers.model import LabelSelector
+from oarlock.controllers.slots import ALPHABET, SUFFIX_CHARS
 
 ANY, ALWAYS = "?", "+"
 """How a word about where to look begins: of all ANY the one that brings the fewest will do; ALWAYS comes on top."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from controllers.model import LabelSelector
+from oarlock.controllers.model import LabelSelector
 
 
 class Owner(Protocol):

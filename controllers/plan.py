@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from controllers.events import Event
-from controllers.history.model import ControllerRevision
-from controllers.model import Pod, ReplicaSet
-from controllers.scheduling.model import Node
+from oarlock.controllers.events import Event
+from oarlock.controllers.history.model import ControllerRevision
+from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.scheduling.model import Node
 
 
 class Unanswered(msgspec.Struct, frozen=True):

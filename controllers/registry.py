@@ -8,26 +8,26 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from controllers import codec, replicaset, slots, wire
-from controllers import status as replica_status
-from controllers.availability import look_again_ms
-from controllers.daemonset import bodies as daemon_bodies
-from controllers.daemonset import decide as daemon_decide
-from controllers.daemonset import names
-from controllers.daemonset import plan as daemon_plan
-from controllers.daemonset import status as daemon_status
-from controllers.daemonset.model import DaemonSet
-from controllers.daemonset.node_changes import daemonsets_concerned
-from controllers.daemonset.wire import daemonset_from_json
-from controllers.flavour import DAEMONSET, REPLICASET, REPLICATIONCONTROLLER, Flavour
-from controllers.history.model import ControllerRevision
-from controllers.history.wire import revision_from_json
-from controllers.model import Pod, ReplicaSet
-from controllers.owner_table import OwnerTable
-from controllers.pod_template import pod_bodies
-from controllers.routing import Routes, route_node, route_owner, route_pod, route_revision
-from controllers.scheduling.model import Node
-from controllers.scheduling.wire import node_from_json
+from oarlock.controllers import codec, replicaset, slots, wire
+from oarlock.controllers import status as replica_status
+from oarlock.controllers.availability import look_again_ms
+from oarlock.controllers.daemonset import bodies as daemon_bodies
+from oarlock.controllers.daemonset import decide as daemon_decide
+from oarlock.controllers.daemonset import names
+from oarlock.controllers.daemonset import plan as daemon_plan
+from oarlock.controllers.daemonset import status as daemon_status
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.daemonset.node_changes import daemonsets_concerned
+from oarlock.controllers.daemonset.wire import daemonset_from_json
+from oarlock.controllers.flavour import DAEMONSET, REPLICASET, REPLICATIONCONTROLLER, Flavour
+from oarlock.controllers.history.model import ControllerRevision
+from oarlock.controllers.history.wire import revision_from_json
+from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.owner_table import OwnerTable
+from oarlock.controllers.pod_template import pod_bodies
+from oarlock.controllers.routing import Routes, route_node, route_owner, route_pod, route_revision
+from oarlock.controllers.scheduling.model import Node
+from oarlock.controllers.scheduling.wire import node_from_json
 
 T = TypeVar("T")
 

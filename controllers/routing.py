@@ -12,10 +12,10 @@ from typing import Protocol
 
 import msgspec
 
-from controllers.model import LabelSelector, Owned, Pod, controller_of
-from controllers.orphans import places_by_label, places_by_name, where_to_look
-from controllers.owner_table import OwnerTable
-from controllers.scheduling.model import Node
+from oarlock.controllers.model import LabelSelector, Owned, Pod, controller_of
+from oarlock.controllers.orphans import places_by_label, places_by_name, where_to_look
+from oarlock.controllers.owner_table import OwnerTable
+from oarlock.controllers.scheduling.model import Node
 
 WakeKey = tuple[str, str]  # queue, and key in it
 MIRROR_ENTRY = "mirror"

@@ -6,11 +6,11 @@ raises WireError when the bytes are not such an object. As in Go's decoding, nul
 
 import msgspec
 
-from controllers import deletion_cost
-from controllers.model import LabelSelector, Pod, ReplicaSet, ReplicaSetStatus
-from controllers.scheduling.wire import pinned_node
-from controllers.selector import label_selector
-from controllers.wire_parts import (
+from oarlock.controllers import deletion_cost
+from oarlock.controllers.model import LabelSelector, Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.scheduling.wire import pinned_node
+from oarlock.controllers.selector import label_selector
+from oarlock.controllers.wire_parts import (
     STRICT_ANNOTATION,
     Meta,
     Selector,

@@ -8,9 +8,9 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from controllers import deletion_cost
-from controllers.model import Condition, LabelSelector, OwnerRef
-from controllers.selector import Requirement, label_selector
+from oarlock.controllers import deletion_cost
+from oarlock.controllers.model import Condition, LabelSelector, OwnerRef
+from oarlock.controllers.selector import Requirement, label_selector
 
 STRICT_ANNOTATION = "oarlock.io/strict"
 TEMPLATE_GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TypeVar
 
-from broker.values import Batch, Claim, Finish
-from workers.engine import Engine
+from oarlock.broker.values import Batch, Claim, Finish
+from oarlock.workers.engine import Engine
 
 T = TypeVar("T")
 

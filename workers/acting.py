@@ -10,21 +10,21 @@ from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from broker.values import BACK_OFF, REST, Borne, Change, Entry
-from cluster import outcome
-from cluster.answer import Answer
-from cluster.outcome import Outcome
-from controllers import events, wire
-from controllers.claim import Claimer
-from controllers.codec import decode_pod
-from controllers.model import Pod, controller_of
-from controllers.plan import Plan
-from controllers.pod_template import TemplateError
-from controllers.registry import Controller
-from controllers.slow_start import SlowStart
-from workers.ledger import Ledger
-from workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
-from workers.versions import newer
+from oarlock.broker.values import BACK_OFF, REST, Borne, Change, Entry
+from oarlock.cluster import outcome
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.outcome import Outcome
+from oarlock.controllers import events, wire
+from oarlock.controllers.claim import Claimer
+from oarlock.controllers.codec import decode_pod
+from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.plan import Plan
+from oarlock.controllers.pod_template import TemplateError
+from oarlock.controllers.registry import Controller
+from oarlock.controllers.slow_start import SlowStart
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
+from oarlock.workers.versions import newer
 
 Acting = Generator[Step, Any, None]
 

@@ -13,23 +13,23 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Protocol
 
-from cluster import resources
-from cluster.answer import Answer
-from cluster.client import Client, PatchType
-from cluster.config import ClusterConfig
-from cluster.event_correlator import Note, ObjectRef
-from cluster.events import EventRecorder
-from cluster.forbidden import OnForbidden, log_missing
-from cluster.listing import list_all
-from cluster.observer import RequestObserver
-from cluster.resources import Resource
-from cluster.throttle import limiter
-from controllers.claim import Claimer
-from controllers.events import Event
-from controllers.flavour import Flavour
-from workers.io_loop import IoLoop
-from workers.settings import Settings
-from workers.steps import Grant, Listed, Write
+from oarlock.cluster import resources
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.event_correlator import Note, ObjectRef
+from oarlock.cluster.events import EventRecorder
+from oarlock.cluster.forbidden import OnForbidden, log_missing
+from oarlock.cluster.listing import list_all
+from oarlock.cluster.observer import RequestObserver
+from oarlock.cluster.resources import Resource
+from oarlock.cluster.throttle import limiter
+from oarlock.controllers.claim import Claimer
+from oarlock.controllers.events import Event
+from oarlock.controllers.flavour import Flavour
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import Grant, Listed, Write
 
 RESOURCES: dict[str, Resource] = {
     each.plural: each

@@ -8,17 +8,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from cluster.client import Client
-from cluster.frames import WatchEvent
-from cluster.listing import ListError, Page
-from cluster.resources import Resource as ClusterResource
-from cluster.watch import IDLE_S, Broken, Deaf, Expired
-from controllers.registry import Resource
-from workers.channel import Channel
-from workers.clock import Clock
-from workers.io_loop import IoLoop
-from workers.log_line import line
-from workers.source import End, Ending
+from oarlock.cluster.client import Client
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.listing import ListError, Page
+from oarlock.cluster.resources import Resource as ClusterResource
+from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
+from oarlock.controllers.registry import Resource
+from oarlock.workers.channel import Channel
+from oarlock.workers.clock import Clock
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.log_line import line
+from oarlock.workers.source import End, Ending
 
 EVENTS_MAX = 1_000
 """Watch events that may wait for the main thread: about 2 MB of pods."""

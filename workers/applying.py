@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from broker.values import Event, Ingested
-from cluster.frames import WatchEvent
-from workers.known_owners import KnownOwners, OrphanBroker
-from workers.projection import EventBatch, Projector
-from workers.source import Stream
-from workers.versions import latest, newer
+from oarlock.broker.values import Event, Ingested
+from oarlock.cluster.frames import WatchEvent
+from oarlock.workers.known_owners import KnownOwners, OrphanBroker
+from oarlock.workers.projection import EventBatch, Projector
+from oarlock.workers.source import Stream
+from oarlock.workers.versions import latest, newer
 
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from broker.values import Cached
-from controllers.codec import decode_pod
-from controllers.registry import RELAYS, RESOURCES
+from oarlock.broker.values import Cached
+from oarlock.controllers.codec import decode_pod
+from oarlock.controllers.registry import RELAYS, RESOURCES
 
 T = TypeVar("T")
 

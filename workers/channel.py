@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from workers.source import End
+from oarlock.workers.source import End
 
 T = TypeVar("T")
 

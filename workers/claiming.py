@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from cluster.answer import Answer
-from controllers import claim as claims
-from controllers.claim import Claimable, Claimer
-from controllers.plan import Plan
-from controllers.registry import Controller
-from workers.ledger import Ledger
-from workers.live_owner import look_at
-from workers.steps import Send, Step, Write
+from oarlock.cluster.answer import Answer
+from oarlock.controllers import claim as claims
+from oarlock.controllers.claim import Claimable, Claimer
+from oarlock.controllers.plan import Plan
+from oarlock.controllers.registry import Controller
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.live_owner import look_at
+from oarlock.workers.steps import Send, Step, Write
 
 
 def claim_pods(snapshot: Any, plan: Plan, controller: Controller, ledger: Ledger) -> Generator[Step, Any, Any]:

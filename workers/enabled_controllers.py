@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controllers.registry import CONTROLLERS, RELAYS
-from workers.settings import BadSetting, Settings
+from oarlock.controllers.registry import CONTROLLERS, RELAYS
+from oarlock.workers.settings import BadSetting, Settings
 
 _SUFFIX = "-controller"
 CONCURRENT: Mapping[str, str] = {

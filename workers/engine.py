@@ -10,24 +10,24 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from broker.protocol import Broker
-from broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict, Watermark
-from cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
-from controllers.status import reports_terminating
-from workers.acting import TOO_LATE
-from workers.api import TurnApi
-from workers.clock import Clock
-from workers.ledger import Ledger
-from workers.mirror import Mirror
-from workers.paging import every
-from workers.relaying import relay
-from workers.running_turn import RunningTurn
-from workers.settings import Settings
-from workers.signing_refusals import TurnRefused
-from workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, View, Wake
-from workers.turn import turn
-from workers.write_window import WriteWindow
+from oarlock.broker.protocol import Broker
+from oarlock.broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict, Watermark
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
+from oarlock.controllers.status import reports_terminating
+from oarlock.workers.acting import TOO_LATE
+from oarlock.workers.api import TurnApi
+from oarlock.workers.clock import Clock
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.mirror import Mirror
+from oarlock.workers.paging import every
+from oarlock.workers.relaying import relay
+from oarlock.workers.running_turn import RunningTurn
+from oarlock.workers.settings import Settings
+from oarlock.workers.signing_refusals import TurnRefused
+from oarlock.workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, View, Wake
+from oarlock.workers.turn import turn
+from oarlock.workers.write_window import WriteWindow
 
 WINDOW = 4
 """Bulk writes that turns have under way together, over those that are on the wire: 256, as one of them has at most."""

@@ -6,14 +6,14 @@ import logging
 
 from redis.exceptions import RedisError
 
-from broker import epoch
-from broker.connection import connect
-from broker.epoch import Seen
-from broker.redis_broker import RedisBroker
-from broker.values import BrokerUnreachable, EpochOver
-from workers.log_line import line
-from workers.seat import TEND_TIMEOUT_S, open_client
-from workers.settings import Settings
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.epoch import Seen
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.workers.log_line import line
+from oarlock.workers.seat import TEND_TIMEOUT_S, open_client
+from oarlock.workers.settings import Settings
 
 log = logging.getLogger("oarlock.fleet")
 

@@ -13,9 +13,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from cluster.answer import Answer
-from cluster.lease import HeldLease, LeaseCell, LeaseSpec, Swap
-from workers.io_loop import IoLoop
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.lease import HeldLease, LeaseCell, LeaseSpec, Swap
+from oarlock.workers.io_loop import IoLoop
 
 LEASE_NAME = "oarlock"
 """Of shard 0, and so of a fleet that is not divided."""

@@ -19,38 +19,38 @@ import redis
 from redis.exceptions import AuthenticationError, RedisError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from broker import fitness, patch_levels, server_facts
-from broker.connection import BadRedisUrl, RunGuard, connect
-from broker.redis_url import parse
-from cluster import config
-from cluster.client import Client
-from cluster.errors import ConfigError
-from controllers.registry import PODS, RESOURCES, Resource
-from workers.api_source import ApiSource
-from workers.bell import Bell
-from workers.clock import Clock, SystemClock
-from workers.collecting import collect_rarely
-from workers.enabled_controllers import enabled_queues, kinds_of
-from workers.feed import Feed
-from workers.fleet_lease import ApiLease, lease_name
-from workers.hands_off import HandsOff
-from workers.ingestor import Ingestor
-from workers.io_loop import IoLoop
-from workers.known_owners import KnownOwners
-from workers.log_line import in_every_line, line
-from workers.metrics.ingest_thread import IngestMetrics
-from workers.metrics.request_counts import RequestCounts
-from workers.mint import EpochKeeper, FleetRefused
-from workers.redis_side import RedisSide
-from workers.rights import INGESTOR, MissingRights
-from workers.rivals import Rivals
-from workers.settings import Settings
-from workers.shard_layout import Layout
-from workers.shard_processes import run_each
-from workers.shard_source import Ours, ShardSource
-from workers.shards import names
-from workers.signing_broker import sealing
-from workers.source import Source
+from oarlock.broker import fitness, patch_levels, server_facts
+from oarlock.broker.connection import BadRedisUrl, RunGuard, connect
+from oarlock.broker.redis_url import parse
+from oarlock.cluster import config
+from oarlock.cluster.client import Client
+from oarlock.cluster.errors import ConfigError
+from oarlock.controllers.registry import PODS, RESOURCES, Resource
+from oarlock.workers.api_source import ApiSource
+from oarlock.workers.bell import Bell
+from oarlock.workers.clock import Clock, SystemClock
+from oarlock.workers.collecting import collect_rarely
+from oarlock.workers.enabled_controllers import enabled_queues, kinds_of
+from oarlock.workers.feed import Feed
+from oarlock.workers.fleet_lease import ApiLease, lease_name
+from oarlock.workers.hands_off import HandsOff
+from oarlock.workers.ingestor import Ingestor
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.log_line import in_every_line, line
+from oarlock.workers.metrics.ingest_thread import IngestMetrics
+from oarlock.workers.metrics.request_counts import RequestCounts
+from oarlock.workers.mint import EpochKeeper, FleetRefused
+from oarlock.workers.redis_side import RedisSide
+from oarlock.workers.rights import INGESTOR, MissingRights
+from oarlock.workers.rivals import Rivals
+from oarlock.workers.settings import Settings
+from oarlock.workers.shard_layout import Layout
+from oarlock.workers.shard_processes import run_each
+from oarlock.workers.shard_source import Ours, ShardSource
+from oarlock.workers.shards import names
+from oarlock.workers.signing_broker import sealing
+from oarlock.workers.source import Source
 
 RESIGN_S = 0.3
 CLOSE_S = 0.5

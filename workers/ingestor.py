@@ -10,17 +10,17 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from broker.protocol import Broker
-from broker.values import BrokerFull, BrokerUnreachable, EpochOver
-from controllers.registry import RESOURCES
-from workers.feed import Feed
-from workers.fleet_lease import OPEN
-from workers.hands_off import HandsOff
-from workers.known_owners import KnownOwners
-from workers.log_line import line
-from workers.mint import EpochKeeper
-from workers.relist import ApiWentBack
-from workers.signing_refusals import ObjectRefused
+from oarlock.broker.protocol import Broker
+from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.feed import Feed
+from oarlock.workers.fleet_lease import OPEN
+from oarlock.workers.hands_off import HandsOff
+from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.log_line import line
+from oarlock.workers.mint import EpochKeeper
+from oarlock.workers.relist import ApiWentBack
+from oarlock.workers.signing_refusals import ObjectRefused
 
 DEAF_MS = 75_000
 """As long as a watch may be silent before it is replaced."""

@@ -13,10 +13,10 @@ import redis
 from redis.exceptions import ResponseError
 from rq.utils import as_text
 
-from broker import refusals
-from workers.job import DATA_BYTES_MAX, KeyJob, NotAKey, key_of, shard_of_job
-from workers.log_line import line
-from workers.rq_queue import KeyQueue
+from oarlock.broker import refusals
+from oarlock.workers.job import DATA_BYTES_MAX, KeyJob, NotAKey, key_of, shard_of_job
+from oarlock.workers.log_line import line
+from oarlock.workers.rq_queue import KeyQueue
 
 log = logging.getLogger("oarlock.worker")
 

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 
 import redis
 
-from broker.redis_broker import RedisBroker
-from broker.values import EpochOver
-from workers.clock import Clock
-from workers.epoch_search import EpochSearch
-from workers.log_line import line
-from workers.rq_graves import Graves
-from workers.seat import TEND_TIMEOUT_S, Seat, new_supervisor_name, open_client
-from workers.settings import Settings
-from workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
-from workers.turn_slots import TurnSlots
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import EpochOver
+from oarlock.workers.clock import Clock
+from oarlock.workers.epoch_search import EpochSearch
+from oarlock.workers.log_line import line
+from oarlock.workers.rq_graves import Graves
+from oarlock.workers.seat import TEND_TIMEOUT_S, Seat, new_supervisor_name, open_client
+from oarlock.workers.settings import Settings
+from oarlock.workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
+from oarlock.workers.turn_slots import TurnSlots
 
 log = logging.getLogger("oarlock.fleet")
 

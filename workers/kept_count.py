@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cluster.answer import Answer
-from controllers.model import ReplicaSetStatus
-from controllers.terminating import is_kept, says_nothing_else
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.model import ReplicaSetStatus
+from oarlock.controllers.terminating import is_kept, says_nothing_else
 
 
 class KeptCount:

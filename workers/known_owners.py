@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from controllers.model import LabelSelector
-from controllers.orphans import orphan_entry
-from controllers.owner_table import Owner, OwnerTable
-from controllers.registry import Resource
-from workers.paging import PageBroker, every
-from workers.signing_refusals import decoded
+from oarlock.controllers.model import LabelSelector
+from oarlock.controllers.orphans import orphan_entry
+from oarlock.controllers.owner_table import Owner, OwnerTable
+from oarlock.controllers.registry import Resource
+from oarlock.workers.paging import PageBroker, every
+from oarlock.workers.signing_refusals import decoded
 
 EVERY_OWNER = "all"
 """Index entry that every owner has in the cache, so that a new ingestor can read them all at one moment."""

@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cluster.lease import HeldLease, LeaseError, Swap
-from workers.fleet_lease import FleetLease, LeaseStore, Swapped
+from oarlock.cluster.lease import HeldLease, LeaseError, Swap
+from oarlock.workers.fleet_lease import FleetLease, LeaseStore, Swapped
 
 
 class News(StrEnum):

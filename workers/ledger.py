@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.values import NOTES, Change, Claim, Entry, Finish, RecordedDelete, Verdict
-from cluster import outcome
-from cluster.answer import Answer
-from cluster.outcome import Outcome
-from controllers.events import Event
-from workers.steps import TurnFailed, Write
+from oarlock.broker.values import NOTES, Change, Claim, Entry, Finish, RecordedDelete, Verdict
+from oarlock.cluster import outcome
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.outcome import Outcome
+from oarlock.controllers.events import Event
+from oarlock.workers.steps import TurnFailed, Write
 
 SAID_MAX = 300
 """Characters kept of an answer."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
-from cluster.answer import Answer
-from controllers import claim as claims
-from controllers.claim import Claimer
-from controllers.registry import RESOURCES, Controller
-from controllers.wire import WireError
-from workers.steps import Read, Step
+from oarlock.cluster.answer import Answer
+from oarlock.controllers import claim as claims
+from oarlock.controllers.claim import Claimer
+from oarlock.controllers.registry import RESOURCES, Controller
+from oarlock.controllers.wire import WireError
+from oarlock.workers.steps import Read, Step
 
 
 class LiveOwner(NamedTuple):

@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
-from broker.values import Cached, Change, Claim
-from controllers import wire
-from controllers.codec import decode_pod, decode_replicaset
-from controllers.model import Pod, controller_of
-from controllers.orphans import selected_entries
-from controllers.plan import Plan, Snapshot
-from controllers.registry import Controller
-from controllers.routing import owner_entry
-from workers.ledger import Ledger
-from workers.steps import Listed, ListLive, Look, Step, TurnContext
+from oarlock.broker.values import Cached, Change, Claim
+from oarlock.controllers import wire
+from oarlock.controllers.codec import decode_pod, decode_replicaset
+from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.orphans import selected_entries
+from oarlock.controllers.plan import Plan, Snapshot
+from oarlock.controllers.registry import Controller
+from oarlock.controllers.routing import owner_entry
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.steps import Listed, ListLive, Look, Step, TurnContext
 
 Versions = Mapping[str, str]
 """uid -> resourceVersion of the pods a decision was made on."""

@@ -9,19 +9,19 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from broker.epoch import Seen
-from broker.keys import PROTOCOL
-from broker.protocol import Broker
-from workers.clock import Clock
-from workers.fleet_lease import DRAIN, HELD, OPEN, FleetLease, LeaseStore, Swapped
-from workers.lease_watch import Heard, LeaseWatch, News
-from workers.log_line import line
-from workers.minting import Minting, Stage
-from workers.next_step import Me, Move, Step, View, next_step
-from workers.redis_side import RedisSide
-from workers.settings import Settings
-from workers.shard_layout import Layout
-from workers.shards import SHARDS_MAX
+from oarlock.broker.epoch import Seen
+from oarlock.broker.keys import PROTOCOL
+from oarlock.broker.protocol import Broker
+from oarlock.workers.clock import Clock
+from oarlock.workers.fleet_lease import DRAIN, HELD, OPEN, FleetLease, LeaseStore, Swapped
+from oarlock.workers.lease_watch import Heard, LeaseWatch, News
+from oarlock.workers.log_line import line
+from oarlock.workers.minting import Minting, Stage
+from oarlock.workers.next_step import Me, Move, Step, View, next_step
+from oarlock.workers.redis_side import RedisSide
+from oarlock.workers.settings import Settings
+from oarlock.workers.shard_layout import Layout
+from oarlock.workers.shards import SHARDS_MAX
 
 LOOK_EVERY_MS = 1_000
 LOOK_DRAINING_MS = 250

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Sequence
 from enum import StrEnum
 
-from broker.epoch import Seen, is_later
-from broker.protocol import Broker
-from broker.values import BrokerUnreachable
-from workers.clock import Clock
-from workers.fleet_lease import FleetLease
-from workers.log_line import line
-from workers.redis_side import RedisSide
-from workers.shards import names
+from oarlock.broker.epoch import Seen, is_later
+from oarlock.broker.protocol import Broker
+from oarlock.broker.values import BrokerUnreachable
+from oarlock.workers.clock import Clock
+from oarlock.workers.fleet_lease import FleetLease
+from oarlock.workers.log_line import line
+from oarlock.workers.redis_side import RedisSide
+from oarlock.workers.shards import names
 
 LOOK_EVERY_MS = 250
 

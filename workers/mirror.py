@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from broker.values import Delta
-from controllers.registry import Resource
+from oarlock.broker.values import Delta
+from oarlock.controllers.registry import Resource
 
 
 class Mirror:

@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from broker.epoch import Seen, is_later
-from workers.fleet_lease import OPEN, FleetLease
+from oarlock.broker.epoch import Seen, is_later
+from oarlock.workers.fleet_lease import OPEN, FleetLease
 
 
 class Move(StrEnum):

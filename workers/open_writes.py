@@ -20,16 +20,16 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from broker.values import Change, Claim, Open, Record, RecordedDelete
-from cluster.answer import Answer
-from controllers import wire
-from controllers.claim import Claimer
-from controllers.model import Pod
-from controllers.plan import NOTHING_UNANSWERED, Unanswered
-from workers.acting import pod_of
-from workers.ledger import PASSED_MAX, Ledger
-from workers.steps import ListLive, Read, Step
-from workers.versions import newer
+from oarlock.broker.values import Change, Claim, Open, Record, RecordedDelete
+from oarlock.cluster.answer import Answer
+from oarlock.controllers import wire
+from oarlock.controllers.claim import Claimer
+from oarlock.controllers.model import Pod
+from oarlock.controllers.plan import NOTHING_UNANSWERED, Unanswered
+from oarlock.workers.acting import pod_of
+from oarlock.workers.ledger import PASSED_MAX, Ledger
+from oarlock.workers.steps import ListLive, Read, Step
+from oarlock.workers.versions import newer
 
 PAUSES_MS = (0, 500, 1_000, 2_000, 4_000)
 """Between a send without an answer and the next one. After the last there is silence until a look settles it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from broker.values import Cached, Page, PageMark
+from oarlock.broker.values import Cached, Page, PageMark
 
 
 class PageBroker(Protocol):

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from broker.values import Event
-from cluster.frames import WatchEvent
-from controllers.registry import Resource
-from controllers.routing import WakeKey
-from controllers.wire import WireError
-from workers.known_owners import EVERY_OWNER, KnownOwners
-from workers.log_line import discreet, line
-from workers.rivals import Rivals
-from workers.versions import newer
+from oarlock.broker.values import Event
+from oarlock.cluster.frames import WatchEvent
+from oarlock.controllers.registry import Resource
+from oarlock.controllers.routing import WakeKey
+from oarlock.controllers.wire import WireError
+from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.log_line import discreet, line
+from oarlock.workers.rivals import Rivals
+from oarlock.workers.versions import newer
 
 log = logging.getLogger("oarlock.ingest")
 

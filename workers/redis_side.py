@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 import redis
 from redis.exceptions import RedisError
 
-from broker import epoch, refusals, script_texts
-from broker.connection import RunGuard
-from broker.epoch import Seen
-from broker.protocol import Broker
-from broker.redis_broker import RedisBroker
-from broker.values import BrokerUnreachable, EpochOver
-from workers.log_line import line
+from oarlock.broker import epoch, refusals, script_texts
+from oarlock.broker.connection import RunGuard
+from oarlock.broker.epoch import Seen
+from oarlock.broker.protocol import Broker
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.workers.log_line import line
 
 log = logging.getLogger("oarlock.ingest")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from broker.values import Cached, Claim
-from controllers.codec import decode_pod
-from controllers.registry import RESOURCES, Relay
-from workers import blob_memo
-from workers.known_owners import EVERY_OWNER
-from workers.ledger import Ledger
-from workers.steps import Look, Turn, Wake
+from oarlock.broker.values import Cached, Claim
+from oarlock.controllers.codec import decode_pod
+from oarlock.controllers.registry import RESOURCES, Relay
+from oarlock.workers import blob_memo
+from oarlock.workers.known_owners import EVERY_OWNER
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.steps import Look, Turn, Wake
 
 
 def relay(claim: Claim, via: Relay, ledger: Ledger) -> Turn:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from broker.values import Event, Ingested
-from cluster.listing import Page
-from workers.projection import Projector
-from workers.source import Ending, Stream
-from workers.versions import newer
+from oarlock.broker.values import Event, Ingested
+from oarlock.cluster.listing import Page
+from oarlock.workers.projection import Projector
+from oarlock.workers.source import Ending, Stream
+from oarlock.workers.versions import newer
 
 STAGING_LOCK_MS = 5_000
 """A stager that died holds up the others for so long. A living one renews it while it waits for a page."""

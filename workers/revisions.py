@@ -12,26 +12,26 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from broker.values import Cached, Claim
-from cluster import outcome
-from cluster.answer import Answer
-from cluster.outcome import Outcome
-from controllers import claim as claims
-from controllers.codec import decode_revision
-from controllers.daemonset.status import collision_patch
-from controllers.history import bodies
-from controllers.history.decide import History, HistoryOwner, decide_history, hash_of, mislabelled
-from controllers.history.model import HASH_LABEL, ControllerRevision
-from controllers.history.naming import revision_hash, revision_name
-from controllers.history.wire import revision_from_json
-from controllers.model import Pod, controller_of
-from controllers.registry import Controller
-from controllers.wire import WireError
-from workers import claiming
-from workers.acting import TOO_LATE
-from workers.ledger import Ledger
-from workers.live_owner import LiveOwner, look_at
-from workers.steps import Grant, Read, Reserve, Send, Step, Write
+from oarlock.broker.values import Cached, Claim
+from oarlock.cluster import outcome
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.outcome import Outcome
+from oarlock.controllers import claim as claims
+from oarlock.controllers.codec import decode_revision
+from oarlock.controllers.daemonset.status import collision_patch
+from oarlock.controllers.history import bodies
+from oarlock.controllers.history.decide import History, HistoryOwner, decide_history, hash_of, mislabelled
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.history.naming import revision_hash, revision_name
+from oarlock.controllers.history.wire import revision_from_json
+from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.registry import Controller
+from oarlock.controllers.wire import WireError
+from oarlock.workers import claiming
+from oarlock.workers.acting import TOO_LATE
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.live_owner import LiveOwner, look_at
+from oarlock.workers.steps import Grant, Read, Reserve, Send, Step, Write
 
 RESOURCE, KIND = "controllerrevisions", "ControllerRevision"
 RELABELS_MAX = 250  # in one turn: as many pods as it may create or delete

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-from cluster.forbidden import Permission
-from controllers.registry import CONTROLLERS, RESOURCES, Controller
-from workers.log_line import line
+from oarlock.cluster.forbidden import Permission
+from oarlock.controllers.registry import CONTROLLERS, RESOURCES, Controller
+from oarlock.workers.log_line import line
 
 ROLES = "helm/oarlock/rbac"
 SURE_AFTER_MS = 2_000

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from controllers.model import Pod, controller_of
-from controllers.registry import CONTROLLERS, QUEUE_OF_KIND
+from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND
 
 RECENT_MS = 10_000
 """Of a pod that is listed: as long as whoever hands over waits between the two."""

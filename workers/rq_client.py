@@ -12,9 +12,9 @@ from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 from rq.connections import get_connection_kwargs
 
-from broker.connection import pool_of
-from broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
-from workers.settings import Settings
+from oarlock.broker.connection import pool_of
+from oarlock.broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
+from oarlock.workers.settings import Settings
 
 _MANNERS: dict[str, Any] = {
     "protocol": 2,

@@ -15,8 +15,8 @@ from rq.registry import FailedJobRegistry
 from rq.suspension import WORKERS_SUSPENDED
 from rq.utils import now, utcformat
 
-from workers.inlet import READ_AT_ONCE
-from workers.rq_queue import KeyQueue
+from oarlock.workers.inlet import READ_AT_ONCE
+from oarlock.workers.rq_queue import KeyQueue
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""A queue of keys as RQ's tools see it: `rq info --queue-class workers.rq_queue.KeyQueue`.
+"""A queue of keys as RQ's tools see it: `rq info --queue-class oarlock.workers.rq_queue.KeyQueue`.
 
 The keys themselves are in a stream of the broker. The list RQ keeps at ``rq:queue:<name>`` stays what it is for RQ's
 own tools, and serves as an inlet: `rq requeue` pushes job ids there (see ``workers.inlet``).
@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 from rq.queue import Queue
 
-from broker import keys
-from broker.connection import connect
-from workers.job import KeyJob, MsgpackSerializer
-from workers.settings import Settings
-from workers.shards import names
+from oarlock.broker import keys
+from oarlock.broker.connection import connect
+from oarlock.workers.job import KeyJob, MsgpackSerializer
+from oarlock.workers.settings import Settings
+from oarlock.workers.shards import names
 
 
 class KeyQueue(Queue):  # type: ignore[misc]

@@ -19,22 +19,22 @@ from redis.exceptions import RedisError, ResponseError
 from rq.utils import ensure_job_list, now, utcformat
 from rq.worker import SimpleWorker, WorkerStatus
 
-from broker.redis_broker import RedisBroker
-from broker.values import BrokerFull, BrokerUnreachable
-from controllers.registry import QUEUES
-from workers.clock import Clock, SystemClock
-from workers.failed_turns import FailedTurns
-from workers.inlet import Inlet
-from workers.job import KeyJob, MsgpackSerializer, job_id
-from workers.log_line import discreet, line
-from workers.long_turns import Current, LongTurns
-from workers.rq_client import with_manners
-from workers.rq_pulse import Pulse
-from workers.rq_queue import KeyQueue
-from workers.rq_upkeep import clean_up, enter_again
-from workers.settings import BadSetting, Settings
-from workers.steps import TurnFailed
-from workers.turn_limit import TurnLimit
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import BrokerFull, BrokerUnreachable
+from oarlock.controllers.registry import QUEUES
+from oarlock.workers.clock import Clock, SystemClock
+from oarlock.workers.failed_turns import FailedTurns
+from oarlock.workers.inlet import Inlet
+from oarlock.workers.job import KeyJob, MsgpackSerializer, job_id
+from oarlock.workers.log_line import discreet, line
+from oarlock.workers.long_turns import Current, LongTurns
+from oarlock.workers.rq_client import with_manners
+from oarlock.workers.rq_pulse import Pulse
+from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.rq_upkeep import clean_up, enter_again
+from oarlock.workers.settings import BadSetting, Settings
+from oarlock.workers.steps import TurnFailed
+from oarlock.workers.turn_limit import TurnLimit
 
 log = logging.getLogger("oarlock.worker")
 

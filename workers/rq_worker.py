@@ -1,4 +1,4 @@
-"""A genuine RQ worker whose jobs are keys: `rq worker --worker-class workers.rq_worker.FleetWorker replicaset`.
+"""A genuine RQ worker whose jobs are keys: `rq worker --worker-class oarlock.workers.rq_worker.FleetWorker replicaset`.
 
 RQ's loop, signals, registration, suspension, remote commands, death penalty, exception handlers and failed-job registry
 are RQ's own (see ``workers.rq_shell``). Replaced are the two steps in the middle: a dequeue claims a batch of keys
@@ -16,20 +16,20 @@ from rq.defaults import DEFAULT_LOGGING_DATE_FORMAT, DEFAULT_LOGGING_FORMAT
 from rq.exceptions import StopRequested
 from rq.worker import DequeueStrategy, WorkerStatus
 
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, Idle
-from workers.collecting import collect_rarely
-from workers.exit_code import ExitCode
-from workers.keeper import Kept, take_seat
-from workers.log_line import line
-from workers.long_turns import Current
-from workers.metrics.request_counts import RequestCounts
-from workers.metrics.turn_counts import TurnCounts
-from workers.rq_queue import KeyQueue
-from workers.rq_shell import RqShell
-from workers.seat import Seat, open_broker
-from workers.turn_engine import EngineFactory, TurnEngine, open_engine
-from workers.turn_runner import Ended, TurnRunner
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, Idle
+from oarlock.workers.collecting import collect_rarely
+from oarlock.workers.exit_code import ExitCode
+from oarlock.workers.keeper import Kept, take_seat
+from oarlock.workers.log_line import line
+from oarlock.workers.long_turns import Current
+from oarlock.workers.metrics.request_counts import RequestCounts
+from oarlock.workers.metrics.turn_counts import TurnCounts
+from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.rq_shell import RqShell
+from oarlock.workers.seat import Seat, open_broker
+from oarlock.workers.turn_engine import EngineFactory, TurnEngine, open_engine
+from oarlock.workers.turn_runner import Ended, TurnRunner
 
 log = logging.getLogger("oarlock.worker")
 

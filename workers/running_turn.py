@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from broker.values import Claim, Finish, Verdict
-from cluster.listing import ListError
-from workers.ledger import Ledger
-from workers.signing_refusals import ObjectRefused, TurnRefused
-from workers.steps import Step, Turn
+from oarlock.broker.values import Claim, Finish, Verdict
+from oarlock.cluster.listing import ListError
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.signing_refusals import ObjectRefused, TurnRefused
+from oarlock.workers.steps import Step, Turn
 
 
 class Carrier(Protocol):

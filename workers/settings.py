@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from broker.tls import TlsFiles
-from workers import shards
-from workers.shards import SHARDS_MAX
+from oarlock.broker.tls import TlsFiles
+from oarlock.workers import shards
+from oarlock.workers.shards import SHARDS_MAX
 
 
 @dataclass(frozen=True, slots=True)

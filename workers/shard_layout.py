@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from cluster.lease import HeldLease, LeaseError
-from workers.fleet_lease import FleetLease, LeaseStore
+from oarlock.cluster.lease import HeldLease, LeaseError
+from oarlock.workers.fleet_lease import FleetLease, LeaseStore
 
 SEEK_MS = 300
 """Until the next look while something waits for its answer."""

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from workers.children import back_off_ms, fork_process
-from workers.log_line import line
+from oarlock.workers.children import back_off_ms, fork_process
+from oarlock.workers.log_line import line
 
 log = logging.getLogger("oarlock.shards")
 

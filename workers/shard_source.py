@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cluster.frames import WatchEvent
-from cluster.listing import Page
-from workers.shards import shard_of
-from workers.source import End, Source, Stream
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.listing import Page
+from oarlock.workers.shards import shard_of
+from oarlock.workers.source import End, Source, Stream
 
 PROGRESS_EVERY_MS = 250
 """A bookmark that tells of foreign events alone costs a call to Redis, as a batch of our own does."""

@@ -17,8 +17,8 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
-from broker.values import Cached
-from cluster.errors import ConfigError
+from oarlock.broker.values import Cached
+from oarlock.cluster.errors import ConfigError
 
 KEY_BYTES_MIN = 32
 KEYS_MAX = 4

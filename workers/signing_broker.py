@@ -11,16 +11,29 @@ from dataclasses import replace
 
 import msgspec
 
-from broker.protocol import Broker
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, Borne, Cached, Claim, Delta, Entry, Event, Idle, Ingested, LoadSpec, Page, PageMark
-from controllers.codec import names_template
-from controllers.registry import RESOURCES
-from workers.clock import Clock
-from workers.settings import Settings
-from workers.signing import Sealer, load_keyring
-from workers.signing_refusals import ObjectRefused, Refusals
-from workers.versions import newer
+from oarlock.broker.protocol import Broker
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import (
+    Batch,
+    Borne,
+    Cached,
+    Claim,
+    Delta,
+    Entry,
+    Event,
+    Idle,
+    Ingested,
+    LoadSpec,
+    Page,
+    PageMark,
+)
+from oarlock.controllers.codec import names_template
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.clock import Clock
+from oarlock.workers.settings import Settings
+from oarlock.workers.signing import Sealer, load_keyring
+from oarlock.workers.signing_refusals import ObjectRefused, Refusals
+from oarlock.workers.versions import newer
 
 REMEMBERED_MAX = 4_096
 """Objects of a resource found good; one takes up about 0.5 kB. It is the most that a worker's memory grows by."""

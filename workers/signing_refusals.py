@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
-from broker.values import Cached, Finish
-from controllers.registry import Resource
-from workers.log_line import line
-from workers.steps import TurnFailed
+from oarlock.broker.values import Cached, Finish
+from oarlock.controllers.registry import Resource
+from oarlock.workers.log_line import line
+from oarlock.workers.steps import TurnFailed
 
 SAY_EVERY_MS = 10_000
 MEND = "see docs/signing.md; a new epoch writes every object anew"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
-from cluster.frames import WatchEvent
-from cluster.listing import Page
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.listing import Page
 
 T_co = TypeVar("T_co", covariant=True)
 

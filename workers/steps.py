@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from broker.values import Entry, Finish
-from controllers.scheduling.model import Node
-from workers.kept_count import KeptCount
-from workers.late_status import LateStatus
+from oarlock.broker.values import Entry, Finish
+from oarlock.controllers.scheduling.model import Node
+from oarlock.workers.kept_count import KeptCount
+from oarlock.workers.late_status import LateStatus
 
 
 class Announce(NamedTuple):

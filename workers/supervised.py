@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from cluster.errors import ConfigError
-from workers.children import RunChild
-from workers.exit_code import ExitCode
-from workers.log_line import line
-from workers.rq_client import open_rq_client
-from workers.rq_worker import FleetWorker
-from workers.seat import Seat
-from workers.settings import Settings
+from oarlock.cluster.errors import ConfigError
+from oarlock.workers.children import RunChild
+from oarlock.workers.exit_code import ExitCode
+from oarlock.workers.log_line import line
+from oarlock.workers.rq_client import open_rq_client
+from oarlock.workers.rq_worker import FleetWorker
+from oarlock.workers.seat import Seat
+from oarlock.workers.settings import Settings
 
 log = logging.getLogger("oarlock.fleet")
 

@@ -13,14 +13,14 @@ from typing import Protocol
 
 from redis.exceptions import RedisError
 
-from broker.epoch import Seen
-from broker.redis_broker import RedisBroker
-from broker.values import BrokerFull, BrokerUnreachable
-from workers.clock import Clock
-from workers.log_line import line
-from workers.seat import TEND_TIMEOUT_S, open_client
-from workers.settings import Settings
-from workers.timer_wait import TimerWait
+from oarlock.broker.epoch import Seen
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import BrokerFull, BrokerUnreachable
+from oarlock.workers.clock import Clock
+from oarlock.workers.log_line import line
+from oarlock.workers.seat import TEND_TIMEOUT_S, open_client
+from oarlock.workers.settings import Settings
+from oarlock.workers.timer_wait import TimerWait
 
 log = logging.getLogger("oarlock.fleet")
 

@@ -12,8 +12,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from broker import refusals
-from broker.values import BrokerUnreachable
+from oarlock.broker import refusals
+from oarlock.broker.values import BrokerUnreachable
 
 BLOCK_S = 30
 """A wait is renewed so often, so that a connection that died quietly is noticed."""

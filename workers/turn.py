@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from broker.values import BACK_OFF, Change, Claim, Verdict
-from cluster import outcome
-from cluster.outcome import Outcome
-from controllers.codec import with_template
-from controllers.model import Pod
-from controllers.plan import Plan, Surroundings
-from controllers.registry import RESOURCES, Controller
-from controllers.scheduling.model import Node
-from workers import acting, blob_memo, claiming, looking, open_writes, revisions
-from workers.ledger import Ledger
-from workers.open_writes import OpenWrites
-from workers.steps import Send, Step, Turn, TurnContext, View, Write
+from oarlock.broker.values import BACK_OFF, Change, Claim, Verdict
+from oarlock.cluster import outcome
+from oarlock.cluster.outcome import Outcome
+from oarlock.controllers.codec import with_template
+from oarlock.controllers.model import Pod
+from oarlock.controllers.plan import Plan, Surroundings
+from oarlock.controllers.registry import RESOURCES, Controller
+from oarlock.controllers.scheduling.model import Node
+from oarlock.workers import acting, blob_memo, claiming, looking, open_writes, revisions
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.open_writes import OpenWrites
+from oarlock.workers.steps import Send, Step, Turn, TurnContext, View, Write
 
 _NONE: frozenset[str] = frozenset()
 _NO_BACK_OFFS: Mapping[str, str] = {}

@@ -7,10 +7,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Protocol
 
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, Claim, Finish, Idle
-from cluster.observer import RequestObserver
-from workers.settings import Settings
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, Claim, Finish, Idle
+from oarlock.cluster.observer import RequestObserver
+from oarlock.workers.settings import Settings
 
 
 class TurnUnderWay(Protocol):
@@ -61,12 +61,12 @@ def open_engine(
     settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: RequestObserver
 ) -> TurnEngine:
     """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
-    from cluster import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
-    from workers.api import KubeApi  # noqa: PLC0415
-    from workers.clock import SystemClock  # noqa: PLC0415
-    from workers.engine import Engine  # noqa: PLC0415
-    from workers.rights import MissingRights, worker_roles  # noqa: PLC0415
-    from workers.signing_broker import sealing  # noqa: PLC0415
+    from oarlock.cluster import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
+    from oarlock.workers.api import KubeApi  # noqa: PLC0415
+    from oarlock.workers.clock import SystemClock  # noqa: PLC0415
+    from oarlock.workers.engine import Engine  # noqa: PLC0415
+    from oarlock.workers.rights import MissingRights, worker_roles  # noqa: PLC0415
+    from oarlock.workers.signing_broker import sealing  # noqa: PLC0415
 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
     clock = SystemClock()

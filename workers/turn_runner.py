@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
-from broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
-from workers.clock import Clock
-from workers.enabled_controllers import is_bounded
-from workers.log_line import line
-from workers.long_turns import Current, LongTurns
-from workers.metrics.turn_counts import TurnCounts
-from workers.settings import Settings
-from workers.steps import TurnFailed
-from workers.turn_engine import TurnEngine
-from workers.turn_slots import TurnSlot
-from workers.waiting_turns import UnderWay, WaitingTurns
+from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
+from oarlock.workers.clock import Clock
+from oarlock.workers.enabled_controllers import is_bounded
+from oarlock.workers.log_line import line
+from oarlock.workers.long_turns import Current, LongTurns
+from oarlock.workers.metrics.turn_counts import TurnCounts
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import TurnFailed
+from oarlock.workers.turn_engine import TurnEngine
+from oarlock.workers.turn_slots import TurnSlot
+from oarlock.workers.waiting_turns import UnderWay, WaitingTurns
 
 log = logging.getLogger("oarlock.worker")
 

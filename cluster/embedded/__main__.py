@@ -19,17 +19,17 @@ from pathlib import Path
 import orjson
 import uvloop
 
-from cluster.embedded.errors import ApiError
-from cluster.embedded.faults import fault_from
-from cluster.embedded.kubeconfig import write_kubeconfig
-from cluster.embedded.nodes import NodeSettings
-from cluster.embedded.nodes.images import UNPULLABLE, compiled
-from cluster.embedded.server import CannotListen, EmbeddedCluster, Settings
-from cluster.embedded.watch import Pace
+from oarlock.cluster.embedded.errors import ApiError
+from oarlock.cluster.embedded.faults import fault_from
+from oarlock.cluster.embedded.kubeconfig import write_kubeconfig
+from oarlock.cluster.embedded.nodes import NodeSettings
+from oarlock.cluster.embedded.nodes.images import UNPULLABLE, compiled
+from oarlock.cluster.embedded.server import CannotListen, EmbeddedCluster, Settings
+from oarlock.cluster.embedded.watch import Pace
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m cluster.embedded", description="The embedded API server.")
+    parser = argparse.ArgumentParser(prog="python -m oarlock.cluster.embedded", description="The embedded API server.")
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (loopback by default)")
     add("--port", type=int, default=0, help="0: any free port")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster.embedded.errors import forbidden, not_found
-from cluster.embedded.kinds import Kind
-from cluster.embedded.store import Store
+from oarlock.cluster.embedded.errors import forbidden, not_found
+from oarlock.cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.store import Store
 
 Obj = dict[str, Any]
 CreateCheck = Callable[[Store, Kind, Obj], None]

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Final
 
 import orjson
 
-from cluster.embedded.paths import Target
-from cluster.embedded.timestamps import rfc3339_micro
+from oarlock.cluster.embedded.paths import Target
+from oarlock.cluster.embedded.timestamps import rfc3339_micro
 
 COMMITTED: Final = "oarlock.io/committed"
 ANSWER: Final = "oarlock.io/answer"

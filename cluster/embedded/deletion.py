@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster.embedded.errors import ApiError, FieldError, bad_request, conflict, invalid
-from cluster.embedded.kinds import Cascade, Kind
-from cluster.embedded.timestamps import rfc3339, unix_seconds
+from oarlock.cluster.embedded.errors import ApiError, FieldError, bad_request, conflict, invalid
+from oarlock.cluster.embedded.kinds import Cascade, Kind
+from oarlock.cluster.embedded.timestamps import rfc3339, unix_seconds
 
 Obj = dict[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.kinds import Kind
 
 GIT_VERSION: Final = "v1.32.0+oarlock"
 JSON: Final = "application/json"

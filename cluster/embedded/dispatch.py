@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded import subresources
-from cluster.embedded.errors import bad_request, method_not_allowed, unsupported_media_type
-from cluster.embedded.negotiation import APPLY_PATCH, decode_body, decode_json, media_type_of
-from cluster.embedded.paths import Target
-from cluster.embedded.rest import Outcome, Params, Rest, delete_options
-from cluster.embedded.tables import View
-from cluster.embedded.watch import is_true
+from oarlock.cluster.embedded import subresources
+from oarlock.cluster.embedded.errors import bad_request, method_not_allowed, unsupported_media_type
+from oarlock.cluster.embedded.negotiation import APPLY_PATCH, decode_body, decode_json, media_type_of
+from oarlock.cluster.embedded.paths import Target
+from oarlock.cluster.embedded.rest import Outcome, Params, Rest, delete_options
+from oarlock.cluster.embedded.tables import View
+from oarlock.cluster.embedded.watch import is_true
 
 _VERBS: Final[Mapping[str, tuple[str, str]]] = {  # method -> verb on an object, verb on a collection
     "GET": ("get", "list"),

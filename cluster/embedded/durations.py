@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.embedded.timestamps import unix_seconds
+from oarlock.cluster.embedded.timestamps import unix_seconds
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 365 * 86_400
 

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 from typing import Final
 
-from cluster.embedded.store import Store
-from cluster.embedded.timestamps import unix_seconds
+from oarlock.cluster.embedded.store import Store
+from oarlock.cluster.embedded.timestamps import unix_seconds
 
 TTL_S: Final = 3600.0
 _EVERY_S: Final = 60.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from cluster.embedded.errors import ApiError, bad_request
-from cluster.embedded.faults import Action, Fault, Faults, fault_from
-from cluster.embedded.negotiation import decode_json
-from cluster.embedded.store import Store
+from oarlock.cluster.embedded.errors import ApiError, bad_request
+from oarlock.cluster.embedded.faults import Action, Fault, Faults, fault_from
+from oarlock.cluster.embedded.negotiation import decode_json
+from oarlock.cluster.embedded.store import Store
 
 
 class FaultDesk:

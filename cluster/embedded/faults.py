@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from cluster.embedded.errors import bad_request
+from oarlock.cluster.embedded.errors import bad_request
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 WEBHOOK_DOWN: Final = (

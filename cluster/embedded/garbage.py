@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, Final
 
-from cluster.embedded.deletion import FOREGROUND, ORPHAN, DeleteOptions
-from cluster.embedded.kinds import kind_of_reference
-from cluster.embedded.store import Event, Key, Store
-from cluster.embedded.worklist import Worklist
+from oarlock.cluster.embedded.deletion import FOREGROUND, ORPHAN, DeleteOptions
+from oarlock.cluster.embedded.kinds import kind_of_reference
+from oarlock.cluster.embedded.store import Event, Key, Store
+from oarlock.cluster.embedded.worklist import Worklist
 
 Obj = dict[str, Any]
 

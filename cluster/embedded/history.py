@@ -12,7 +12,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cluster.embedded.store import Event
+    from oarlock.cluster.embedded.store import Event
 
 
 class Log:

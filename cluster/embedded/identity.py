@@ -7,7 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
-from cluster.embedded.errors import unauthorized
+from oarlock.cluster.embedded.errors import unauthorized
 
 ANONYMOUS: Final = "system:anonymous"
 ADMIN: Final = "admin"  # whoever holds the token, of which there is one

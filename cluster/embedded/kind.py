@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from cluster.embedded.columns import Printer
-from cluster.embedded.printers import NAME_AND_AGE
+from oarlock.cluster.embedded.columns import Printer
+from oarlock.cluster.embedded.printers import NAME_AND_AGE
 
 Obj = dict[str, Any]
 

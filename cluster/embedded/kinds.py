@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cluster.embedded.kind import Cascade, Kind
-from cluster.embedded.printers import PRINTERS
-from cluster.embedded.selectable import (
+from oarlock.cluster.embedded.kind import Cascade, Kind
+from oarlock.cluster.embedded.printers import PRINTERS
+from oarlock.cluster.embedded.selectable import (
     event_fields,
     namespace_fields,
     node_fields,
@@ -19,7 +19,7 @@ from cluster.embedded.selectable import (
     replica_fields,
     secret_fields,
 )
-from cluster.embedded.storedkinds import STORED_KINDS
+from oarlock.cluster.embedded.storedkinds import STORED_KINDS
 
 __all__ = ["KINDS", "Cascade", "Kind", "kind_of_reference"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from cluster.embedded.identity import IN_PATH
+from oarlock.cluster.embedded.identity import IN_PATH
 
 _NAME = "oarlock"
 _OF_A_PATH = re.compile(r"[\w.~=+-]+", re.ASCII)

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded.errors import ApiError, FieldError, bad_request, expired, invalid
-from cluster.embedded.kinds import Kind
-from cluster.embedded.selectors import Selector
-from cluster.embedded.snapshots import Snapshots
-from cluster.embedded.store import Listing, Store, Stored
+from oarlock.cluster.embedded.errors import ApiError, FieldError, bad_request, expired, invalid
+from oarlock.cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.selectors import Selector
+from oarlock.cluster.embedded.snapshots import Snapshots
+from oarlock.cluster.embedded.store import Listing, Store, Stored
 
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"  # noqa: S105 - a format's name, not a secret
 _CURRENT: Final = -1  # in a token: go on with the present state

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster.embedded.deletion import DeleteOptions
-from cluster.embedded.store import Event, Key, Store
-from cluster.embedded.worklist import Worklist
+from oarlock.cluster.embedded.deletion import DeleteOptions
+from oarlock.cluster.embedded.store import Event, Key, Store
+from oarlock.cluster.embedded.worklist import Worklist
 
 Obj = dict[str, Any]
 

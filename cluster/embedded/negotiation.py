@@ -8,11 +8,11 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from cluster.embedded.errors import bad_request, not_acceptable, unsupported_media_type
-from cluster.embedded.kinds import Kind
-from cluster.embedded.protobuf import decode as decode_protobuf
-from cluster.embedded.shapes import check_shape
-from cluster.embedded.tables import Shape
+from oarlock.cluster.embedded.errors import bad_request, not_acceptable, unsupported_media_type
+from oarlock.cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.protobuf import decode as decode_protobuf
+from oarlock.cluster.embedded.shapes import check_shape
+from oarlock.cluster.embedded.tables import Shape
 
 Obj = dict[str, Any]
 

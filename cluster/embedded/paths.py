@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded.durations import age, since
+from oarlock.cluster.embedded.durations import age, since
 
 Obj = dict[str, Any]
 Cell = str | int

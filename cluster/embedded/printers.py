@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded.columns import NONE, UNKNOWN, Cell, Printer, columns, name_of
-from cluster.embedded.durations import age, since
-from cluster.embedded.labeltext import labels_text
-from cluster.embedded.podsummary import pod_row
-from cluster.embedded.storedprinters import STORED_PRINTERS
-from cluster.embedded.workloadprinters import WORKLOAD_PRINTERS
+from oarlock.cluster.embedded.columns import NONE, UNKNOWN, Cell, Printer, columns, name_of
+from oarlock.cluster.embedded.durations import age, since
+from oarlock.cluster.embedded.labeltext import labels_text
+from oarlock.cluster.embedded.podsummary import pod_row
+from oarlock.cluster.embedded.storedprinters import STORED_PRINTERS
+from oarlock.cluster.embedded.workloadprinters import WORKLOAD_PRINTERS
 
 Obj = dict[str, Any]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster.embedded.errors import bad_request, unsupported_media_type
-from cluster.embedded.timestamps import rfc3339
+from oarlock.cluster.embedded.errors import bad_request, unsupported_media_type
+from oarlock.cluster.embedded.timestamps import rfc3339
 
 Obj = dict[str, Any]
 _MAGIC: Final = b"k8s\x00"

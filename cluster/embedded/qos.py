@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.embedded.quantities import parse_quantity
+from oarlock.cluster.embedded.quantities import parse_quantity
 
 Obj = dict[str, Any]
 

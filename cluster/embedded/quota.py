@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
-from cluster.embedded.errors import forbidden, qualified
-from cluster.embedded.kinds import Kind
-from cluster.embedded.quantities import parse_quantity
-from cluster.embedded.store import Event, Store
-from cluster.embedded.worklist import Worklist
+from oarlock.cluster.embedded.errors import forbidden, qualified
+from oarlock.cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.quantities import parse_quantity
+from oarlock.cluster.embedded.store import Event, Store
+from oarlock.cluster.embedded.worklist import Worklist
 
 Obj = dict[str, Any]
 

@@ -15,9 +15,9 @@ import msgspec
 import orjson
 from aiohttp import web
 
-from cluster.embedded import discovery, dispatch
-from cluster.embedded.audit import ANSWER, COMMITTED, AuditLog, Call
-from cluster.embedded.errors import (
+from oarlock.cluster.embedded import discovery, dispatch
+from oarlock.cluster.embedded.audit import ANSWER, COMMITTED, AuditLog, Call
+from oarlock.cluster.embedded.errors import (
     ApiError,
     internal_error,
     misdirected,
@@ -26,15 +26,15 @@ from cluster.embedded.errors import (
     timed_out,
     too_many_requests,
 )
-from cluster.embedded.faultdesk import FaultDesk
-from cluster.embedded.faults import WEBHOOK_DOWN, Chosen, Fault, Faults
-from cluster.embedded.hosts import Hosts
-from cluster.embedded.identity import Identity, without_token
-from cluster.embedded.negotiation import PROTOBUF, media_type_of, shape_of
-from cluster.embedded.paths import Paths, Target
-from cluster.embedded.rest import Outcome, Rest
-from cluster.embedded.tables import View, view_of
-from cluster.embedded.watch import DEFAULT_LASTS_S, Pace, Watch, watch_request
+from oarlock.cluster.embedded.faultdesk import FaultDesk
+from oarlock.cluster.embedded.faults import WEBHOOK_DOWN, Chosen, Fault, Faults
+from oarlock.cluster.embedded.hosts import Hosts
+from oarlock.cluster.embedded.identity import Identity, without_token
+from oarlock.cluster.embedded.negotiation import PROTOBUF, media_type_of, shape_of
+from oarlock.cluster.embedded.paths import Paths, Target
+from oarlock.cluster.embedded.rest import Outcome, Rest
+from oarlock.cluster.embedded.tables import View, view_of
+from oarlock.cluster.embedded.watch import DEFAULT_LASTS_S, Pace, Watch, watch_request
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from cluster.embedded import defaulting, patches, validation
-from cluster.embedded.admission import Admission
-from cluster.embedded.deletion import DeleteOptions, options_from
-from cluster.embedded.errors import (
+from oarlock.cluster.embedded import defaulting, patches, validation
+from oarlock.cluster.embedded.admission import Admission
+from oarlock.cluster.embedded.deletion import DeleteOptions, options_from
+from oarlock.cluster.embedded.errors import (
     OBJECT_MODIFIED,
     ApiError,
     FieldError,
@@ -25,16 +25,16 @@ from cluster.embedded.errors import (
     invalid,
     method_not_allowed,
 )
-from cluster.embedded.kinds import Kind
-from cluster.embedded.listing import Page, list_page
-from cluster.embedded.negotiation import check_types
-from cluster.embedded.paths import Target
-from cluster.embedded.selectors import Selector, selector_for
-from cluster.embedded.snapshots import Snapshots
-from cluster.embedded.store import Store, Stored
-from cluster.embedded.strategies import after_defaults, for_create, for_update
-from cluster.embedded.tables import AS_IS, View, many, one
-from cluster.embedded.validation.metadata import IMMUTABLE
+from oarlock.cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.listing import Page, list_page
+from oarlock.cluster.embedded.negotiation import check_types
+from oarlock.cluster.embedded.paths import Target
+from oarlock.cluster.embedded.selectors import Selector, selector_for
+from oarlock.cluster.embedded.snapshots import Snapshots
+from oarlock.cluster.embedded.store import Store, Stored
+from oarlock.cluster.embedded.strategies import after_defaults, for_create, for_update
+from oarlock.cluster.embedded.tables import AS_IS, View, many, one
+from oarlock.cluster.embedded.validation.metadata import IMMUTABLE
 
 Obj = dict[str, Any]
 Params = Mapping[str, str]

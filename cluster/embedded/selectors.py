@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from cluster.embedded.errors import bad_request, quoted
-from cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.errors import bad_request, quoted
+from oarlock.cluster.embedded.kinds import Kind
 
 Obj = dict[str, Any]
 Labels = dict[str, str]

@@ -14,22 +14,22 @@ from typing import Any, Final, Protocol
 
 from aiohttp import web
 
-from cluster.embedded.admission import Admission
-from cluster.embedded.audit import AuditLog
-from cluster.embedded.errors import bad_request
-from cluster.embedded.expiry import EventExpiry
-from cluster.embedded.faults import Fault, Faults
-from cluster.embedded.garbage import GarbageCollector
-from cluster.embedded.hosts import Hosts
-from cluster.embedded.identity import Identity
-from cluster.embedded.namespaces import NamespaceCollector
-from cluster.embedded.negotiation import decode_json
-from cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
-from cluster.embedded.quota import Quotas
-from cluster.embedded.requests import Requests
-from cluster.embedded.rest import Rest
-from cluster.embedded.store import Store
-from cluster.embedded.watch import Pace
+from oarlock.cluster.embedded.admission import Admission
+from oarlock.cluster.embedded.audit import AuditLog
+from oarlock.cluster.embedded.errors import bad_request
+from oarlock.cluster.embedded.expiry import EventExpiry
+from oarlock.cluster.embedded.faults import Fault, Faults
+from oarlock.cluster.embedded.garbage import GarbageCollector
+from oarlock.cluster.embedded.hosts import Hosts
+from oarlock.cluster.embedded.identity import Identity
+from oarlock.cluster.embedded.namespaces import NamespaceCollector
+from oarlock.cluster.embedded.negotiation import decode_json
+from oarlock.cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
+from oarlock.cluster.embedded.quota import Quotas
+from oarlock.cluster.embedded.requests import Requests
+from oarlock.cluster.embedded.rest import Rest
+from oarlock.cluster.embedded.store import Store
+from oarlock.cluster.embedded.watch import Pace
 
 FIRST_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 _BODY_BYTES_MAX: Final = 3 * 1024 * 1024  # upstream's limit of a request

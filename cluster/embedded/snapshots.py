@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cluster.embedded.store import Listing
+from oarlock.cluster.embedded.store import Listing
 
 KEPT_MAX: Final = 8  # lists at a time; another one works its state out anew for every page
 

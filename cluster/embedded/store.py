@@ -22,14 +22,14 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from cluster.embedded import deletion
-from cluster.embedded.deletion import DeleteOptions
-from cluster.embedded.errors import OBJECT_MODIFIED, already_exists, conflict, not_found
-from cluster.embedded.history import Log
-from cluster.embedded.kinds import KINDS, Kind
-from cluster.embedded.naming import Naming
-from cluster.embedded.ownerindex import Key, OwnerIndex
-from cluster.embedded.timestamps import rfc3339
+from oarlock.cluster.embedded import deletion
+from oarlock.cluster.embedded.deletion import DeleteOptions
+from oarlock.cluster.embedded.errors import OBJECT_MODIFIED, already_exists, conflict, not_found
+from oarlock.cluster.embedded.history import Log
+from oarlock.cluster.embedded.kinds import KINDS, Kind
+from oarlock.cluster.embedded.naming import Naming
+from oarlock.cluster.embedded.ownerindex import Key, OwnerIndex
+from oarlock.cluster.embedded.timestamps import rfc3339
 
 __all__ = ["Event", "Key", "Listing", "Store", "Stored"]
 

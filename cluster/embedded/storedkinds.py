@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from cluster.embedded.kind import Cascade, Kind
-from cluster.embedded.printers import PRINTERS
+from oarlock.cluster.embedded.kind import Cascade, Kind
+from oarlock.cluster.embedded.printers import PRINTERS
 
 _STATUS: Final = frozenset({"status"})
 _RBAC: Final = "rbac.authorization.k8s.io"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded.columns import NONE, Cell, Printer, columns, name_of
-from cluster.embedded.durations import age
-from cluster.embedded.labeltext import selector_text
+from oarlock.cluster.embedded.columns import NONE, Cell, Printer, columns, name_of
+from oarlock.cluster.embedded.durations import age
+from oarlock.cluster.embedded.labeltext import selector_text
 
 Obj = dict[str, Any]
 _ABSENT: Final = "N/A"

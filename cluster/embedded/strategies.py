@@ -11,9 +11,9 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded import templategeneration
-from cluster.embedded.kinds import Kind
-from cluster.embedded.qos import qos_class
+from oarlock.cluster.embedded import templategeneration
+from oarlock.cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.qos import qos_class
 
 Obj = dict[str, Any]
 

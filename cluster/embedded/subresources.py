@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded import patches, validation
-from cluster.embedded.errors import ApiError, FieldError, bad_request, conflict, invalid, not_found
-from cluster.embedded.labeltext import labels_text, selector_text
-from cluster.embedded.negotiation import check_types
-from cluster.embedded.paths import Target
-from cluster.embedded.rest import Outcome, Params, Rest, is_dry_run, success
-from cluster.embedded.shapes import check_shape
-from cluster.embedded.timestamps import rfc3339
+from oarlock.cluster.embedded import patches, validation
+from oarlock.cluster.embedded.errors import ApiError, FieldError, bad_request, conflict, invalid, not_found
+from oarlock.cluster.embedded.labeltext import labels_text, selector_text
+from oarlock.cluster.embedded.negotiation import check_types
+from oarlock.cluster.embedded.paths import Target
+from oarlock.cluster.embedded.rest import Outcome, Params, Rest, is_dry_run, success
+from oarlock.cluster.embedded.shapes import check_shape
+from oarlock.cluster.embedded.timestamps import rfc3339
 
 Obj = dict[str, Any]
 

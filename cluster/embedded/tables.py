@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded.errors import bad_request, quoted
-from cluster.embedded.kinds import Kind
-from cluster.embedded.store import Stored
+from oarlock.cluster.embedded.errors import bad_request, quoted
+from oarlock.cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.store import Stored
 
 Obj = dict[str, Any]
 

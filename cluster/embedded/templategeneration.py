@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded.errors import bad_request, quoted
+from oarlock.cluster.embedded.errors import bad_request, quoted
 
 Obj = dict[str, Any]
 

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded.errors import ApiError, FieldError, bad_request, expired, invalid
-from cluster.embedded.kinds import Kind
-from cluster.embedded.listing import parse_rv
-from cluster.embedded.paths import Target
-from cluster.embedded.rest import selector_of
-from cluster.embedded.selectors import Selector
-from cluster.embedded.store import Event, Store, Stored
-from cluster.embedded.tables import Shape, View, bookmark, one
+from oarlock.cluster.embedded.errors import ApiError, FieldError, bad_request, expired, invalid
+from oarlock.cluster.embedded.kinds import Kind
+from oarlock.cluster.embedded.listing import parse_rv
+from oarlock.cluster.embedded.paths import Target
+from oarlock.cluster.embedded.rest import selector_of
+from oarlock.cluster.embedded.selectors import Selector
+from oarlock.cluster.embedded.store import Event, Store, Stored
+from oarlock.cluster.embedded.tables import Shape, View, bookmark, one
 
 Write = Callable[[bytes], Awaitable[None]]
 

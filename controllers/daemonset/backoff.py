@@ -6,8 +6,8 @@ client-go `util/flowcontrol/backoff.go` with the numbers of `cmd/kube-controller
 owner is looked at again after the whole delay, here after what is left of it.
 """
 
-from controllers.daemonset.model import DaemonSet
-from controllers.daemonset.plan import BackOff
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.daemonset.plan import BackOff
 
 FIRST_DELAY_MS = 1_000
 DELAY_MAX_MS = 900_000

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from controllers.daemonset.model import DaemonSet
-from controllers.daemonset.updated import GENERATION_LABEL
-from controllers.flavour import DAEMONSET, Flavour
-from controllers.history.model import HASH_LABEL
-from controllers.pod_template import PodBodies, TemplateError, controller_ref_of
-from controllers.scheduling.default_tolerations import tolerations_json
-from controllers.slots import name_prefix
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.daemonset.updated import GENERATION_LABEL
+from oarlock.controllers.flavour import DAEMONSET, Flavour
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.pod_template import PodBodies, TemplateError, controller_ref_of
+from oarlock.controllers.scheduling.default_tolerations import tolerations_json
+from oarlock.controllers.slots import name_prefix
 
 _Object = dict[str, msgspec.Raw]
 

@@ -8,23 +8,23 @@ from collections.abc import Container, Iterable, Mapping
 
 import msgspec
 
-from controllers.claim import claim
-from controllers.daemonset.backoff import is_over
-from controllers.daemonset.events import SELECTING_ALL
-from controllers.daemonset.limits import pods_per_node
-from controllers.daemonset.manage import CONFIRMED_AGAIN_MS, Doomed, manage
-from controllers.daemonset.model import ROLLING_UPDATE
-from controllers.daemonset.names import Names, Taken, choose, expected_on
-from controllers.daemonset.plan import DaemonSnapshot
-from controllers.daemonset.podmap import PodMap, pod_map
-from controllers.daemonset.rolling import Rolling, rolling
-from controllers.daemonset.status import counts, look_again_ms
-from controllers.flavour import DAEMONSET, Flavour
-from controllers.history.cleanup import prunable
-from controllers.history.model import HASH_LABEL, ControllerRevision
-from controllers.model import Pod
-from controllers.plan import Plan
-from controllers.scheduling.eligibility import eligibility_of
+from oarlock.controllers.claim import claim
+from oarlock.controllers.daemonset.backoff import is_over
+from oarlock.controllers.daemonset.events import SELECTING_ALL
+from oarlock.controllers.daemonset.limits import pods_per_node
+from oarlock.controllers.daemonset.manage import CONFIRMED_AGAIN_MS, Doomed, manage
+from oarlock.controllers.daemonset.model import ROLLING_UPDATE
+from oarlock.controllers.daemonset.names import Names, Taken, choose, expected_on
+from oarlock.controllers.daemonset.plan import DaemonSnapshot
+from oarlock.controllers.daemonset.podmap import PodMap, pod_map
+from oarlock.controllers.daemonset.rolling import Rolling, rolling
+from oarlock.controllers.daemonset.status import counts, look_again_ms
+from oarlock.controllers.flavour import DAEMONSET, Flavour
+from oarlock.controllers.history.cleanup import prunable
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.model import Pod
+from oarlock.controllers.plan import Plan
+from oarlock.controllers.scheduling.eligibility import eligibility_of
 
 
 def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) -> Plan:

@@ -7,7 +7,7 @@ AllowsSurge), `pkg/controller/daemon/update.go` (updatedDesiredNodeCounts).
 
 import re
 
-from controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
+from oarlock.controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
 
 _PERCENTAGE = re.compile(r"([+-]?[0-9]+)%", re.ASCII)
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from controllers.model import LabelSelector, OwnerRef
-from controllers.scheduling.model import Placement
+from oarlock.controllers.model import LabelSelector, OwnerRef
+from oarlock.controllers.scheduling.model import Placement
 
 ROLLING_UPDATE, ON_DELETE = "RollingUpdate", "OnDelete"
 REVISION_HISTORY_LIMIT_DEFAULT = 10

@@ -18,11 +18,11 @@ from hashlib import sha256
 from itertools import count as count_up
 from itertools import islice
 
-from controllers.daemonset.podmap import PodMap
-from controllers.model import FINISHED_PHASES, Pod
-from controllers.plan import Unanswered
-from controllers.podstate import is_active
-from controllers.slots import ALPHABET, name_prefix
+from oarlock.controllers.daemonset.podmap import PodMap
+from oarlock.controllers.model import FINISHED_PHASES, Pod
+from oarlock.controllers.plan import Unanswered
+from oarlock.controllers.podstate import is_active
+from oarlock.controllers.slots import ALPHABET, name_prefix
 
 NAME_CHARS_MAX = 63
 SUFFIX_CHARS = 8

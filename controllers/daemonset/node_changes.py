@@ -6,11 +6,11 @@ the DaemonSets with pods on it are told, so that their status does not wait for 
 
 from collections.abc import Sequence
 
-from controllers.daemonset.model import DaemonSet
-from controllers.model import Pod, controller_of
-from controllers.scheduling.concern import concerned
-from controllers.scheduling.eligibility import eligibility_of
-from controllers.scheduling.model import Node
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.scheduling.concern import concerned
+from oarlock.controllers.scheduling.eligibility import eligibility_of
+from oarlock.controllers.scheduling.model import Node
 
 KIND = "DaemonSet"
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from controllers.daemonset.model import DaemonSet
-from controllers.history.model import ControllerRevision
-from controllers.model import Pod
-from controllers.plan import NOTHING_UNANSWERED, Surroundings, Unanswered
-from controllers.scheduling.model import Node
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.history.model import ControllerRevision
+from oarlock.controllers.model import Pod
+from oarlock.controllers.plan import NOTHING_UNANSWERED, Surroundings, Unanswered
+from oarlock.controllers.scheduling.model import Node
 
 
 class BackOff(msgspec.Struct, frozen=True):

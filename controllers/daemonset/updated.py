@@ -3,8 +3,8 @@
 Upstream: `pkg/controller/daemon/util/daemonset_util.go` (IsPodUpdated).
 """
 
-from controllers.history.model import HASH_LABEL
-from controllers.model import Pod
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.model import Pod
 
 GENERATION_LABEL = "pod-template-generation"
 

@@ -2,11 +2,25 @@
 
 import msgspec
 
-from controllers.daemonset.model import REVISION_HISTORY_LIMIT_DEFAULT, ROLLING_UPDATE, DaemonSet, DaemonSetStatus
-from controllers.history.digest import template_digest
-from controllers.int64 import parse_int64
-from controllers.scheduling.wire import placement_from_template
-from controllers.wire_parts import Meta, Selector, WireError, decoded, ms_of, owner_refs, selector_of, template_of
+from oarlock.controllers.daemonset.model import (
+    REVISION_HISTORY_LIMIT_DEFAULT,
+    ROLLING_UPDATE,
+    DaemonSet,
+    DaemonSetStatus,
+)
+from oarlock.controllers.history.digest import template_digest
+from oarlock.controllers.int64 import parse_int64
+from oarlock.controllers.scheduling.wire import placement_from_template
+from oarlock.controllers.wire_parts import (
+    Meta,
+    Selector,
+    WireError,
+    decoded,
+    ms_of,
+    owner_refs,
+    selector_of,
+    template_of,
+)
 
 
 class _RollingUpdate(msgspec.Struct, rename="camel"):

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from controllers.flavour import Flavour
-from controllers.history.decide import HistoryOwner
-from controllers.history.digest import revision_data
-from controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.history.decide import HistoryOwner
+from oarlock.controllers.history.digest import revision_data
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 
 
 class _Meta(msgspec.Struct):

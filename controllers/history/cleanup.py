@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from controllers.history.model import ControllerRevision
+from oarlock.controllers.history.model import ControllerRevision
 
 
 def prunable(

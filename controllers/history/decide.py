@@ -11,10 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-from controllers.claim import Claimer, claim
-from controllers.history.model import HASH_LABEL, ControllerRevision
-from controllers.history.naming import revision_hash
-from controllers.model import Pod
+from oarlock.controllers.claim import Claimer, claim
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.history.naming import revision_hash
+from oarlock.controllers.model import Pod
 
 Revisions = tuple[ControllerRevision, ...]
 

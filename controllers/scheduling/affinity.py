@@ -6,8 +6,8 @@ Upstream: `staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/n
 
 from collections.abc import Mapping
 
-from controllers.scheduling.model import NodeTerm, Placement
-from controllers.scheduling.node_term import Check, MalformedTerm, checks_of
+from oarlock.controllers.scheduling.model import NodeTerm, Placement
+from oarlock.controllers.scheduling.node_term import Check, MalformedTerm, checks_of
 
 
 class NodeFilter:

@@ -3,8 +3,8 @@
 Upstream: `pkg/controller/daemon/daemon_controller.go` (syncNodeUpdate).
 """
 
-from controllers.scheduling.eligibility import Eligibility
-from controllers.scheduling.model import Node
+from oarlock.controllers.scheduling.eligibility import Eligibility
+from oarlock.controllers.scheduling.model import Node
 
 
 def concerned(node: Node, daemonset_status_misscheduled: int, eligibility: Eligibility, scheduled: bool) -> bool:

@@ -6,8 +6,8 @@ Upstream: `pkg/controller/daemon/util/daemonset_util.go` (AddOrUpdateDaemonPodTo
 
 import msgspec
 
-from controllers.scheduling.model import Placement, Toleration
-from controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE
+from oarlock.controllers.scheduling.model import Placement, Toleration
+from oarlock.controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE
 
 _ALWAYS = tuple(
     Toleration(f"node.kubernetes.io/{condition}", "Exists", "", effect)

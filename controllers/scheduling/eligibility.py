@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import msgspec
 
-from controllers.scheduling.affinity import NodeFilter
-from controllers.scheduling.default_tolerations import tolerations_for_pods
-from controllers.scheduling.model import Node, Placement, Taint
-from controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+from oarlock.controllers.scheduling.affinity import NodeFilter
+from oarlock.controllers.scheduling.default_tolerations import tolerations_for_pods
+from oarlock.controllers.scheduling.model import Node, Placement, Taint
+from oarlock.controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 RUN, STAY, NEITHER = (True, True), (False, True), (False, False)
 """(create here if absent, let an existing pod be): the three answers there are. Who may run may stay."""

@@ -4,7 +4,7 @@ Upstream: `staging/src/k8s.io/api/core/v1/toleration.go` (ToleratesTaint). The o
 that is off (TaintTolerationComparisonOperators): they cover nothing, as any unknown operator does.
 """
 
-from controllers.scheduling.model import Taint, Toleration
+from oarlock.controllers.scheduling.model import Taint, Toleration
 
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 """The effects that count. PreferNoSchedule is a wish addressed to the scheduler."""

@@ -18,7 +18,7 @@ from benchmarks.versus_kcm import Run, Shape
 from benchmarks.versus_kcm_goals import GOALS, cost, speed
 from benchmarks.versus_kcm_server import Around, requests_told
 from benchmarks.versus_kcm_sides import OPEN, Upstream
-from cluster.resources import DAEMONSETS, REPLICASETS
+from oarlock.cluster.resources import DAEMONSETS, REPLICASETS
 
 LARGE = Shape("one", REPLICASETS, 1, 4)
 

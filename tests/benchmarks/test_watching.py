@@ -14,11 +14,11 @@ import pytest
 from benchmarks.report import Unfit
 from benchmarks.versus_kcm_place import Seen
 from benchmarks.watching import until_settled
-from cluster.answer import Answer
-from cluster.frames import WatchEvent
-from cluster.resources import PODS, REPLICASETS, Resource
-from cluster.watch import Broken, Deaf, Expired
-from workers.io_loop import IoLoop
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.resources import PODS, REPLICASETS, Resource
+from oarlock.cluster.watch import Broken, Deaf, Expired
+from oarlock.workers.io_loop import IoLoop
 
 Life = tuple[list[WatchEvent], Exception | None]
 """What a watch tells, and how it ends; None: the server closes it in order."""

@@ -8,13 +8,13 @@ import broker_state
 import redis
 from broker_state import State
 
-from broker import epoch, keys, script_texts
-from broker.connection import RunGuard, connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.memory import MemoryBroker, MemoryStore
-from broker.protocol import Broker
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, Claim, Event, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker import epoch, keys, script_texts
+from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.protocol import Broker
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, Claim, Event, Finish, Idle, LoadSpec, Verdict
 
 TEST_CLOCK = "return tonumber(redis.call('GET', 'oarlock:test-clock'))"
 START_MS = 1_800_000_000_000

@@ -11,9 +11,9 @@ from typing import Any
 
 import redis
 
-from broker import keys
-from broker.memory import MemoryStore
-from broker.memory_state import is_open
+from oarlock.broker import keys
+from oarlock.broker.memory import MemoryStore
+from oarlock.broker.memory_state import is_open
 
 State = dict[str, Any]
 

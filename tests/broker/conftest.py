@@ -9,8 +9,8 @@ import pytest
 from broker_cases import Case, MemoryCase, RedisCase, clients_of, fake_case
 from broker_servers import REAL, Serve
 
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_binary import ServerBinary
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_binary import ServerBinary
 
 
 @pytest.fixture(scope="session")

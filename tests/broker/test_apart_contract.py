@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from broker_cases import QUEUE, Case, RedisCase, claim, claim_one, finish, opened
 
-from broker.values import DataDamaged, Event, Verdict
+from oarlock.broker.values import DataDamaged, Event, Verdict
 
 OWNERS = "replicasets"
 BIG, SMALL = ("b19", b"B" * 4_000), ("51a11", b"s")

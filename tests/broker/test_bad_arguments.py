@@ -10,8 +10,8 @@ import pytest
 from broker_cases import QUEUE, TEST_CLOCK, RedisCase, claim, opened
 from redis.exceptions import InvalidResponse, ResponseError
 
-from broker import script_texts
-from broker.values import Entry, Event
+from oarlock.broker import script_texts
+from oarlock.broker.values import Entry, Event
 
 NONCE, HOLDER = "the-nonce", "w1"
 SPEC = f"{QUEUE} replicasets pods/owner/uid replicasets/orphan/wanted pods/node/name pods/first-pods:0/mirror"

@@ -8,8 +8,8 @@ import pytest
 from broker_cases import LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, state_of
 from redis.exceptions import ResponseError
 
-from broker import keys
-from broker.values import BrokerFull, Claim, ClaimLost, DataDamaged, Entry, Event, Verdict
+from oarlock.broker import keys
+from oarlock.broker.values import BrokerFull, Claim, ClaimLost, DataDamaged, Entry, Event, Verdict
 
 pytestmark = pytest.mark.real
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from broker_cases import QUEUE, Case, claim, claim_one, finish, opened, state_of
 
-from broker.values import Cached, Change, Event, Ingested, Verdict
+from oarlock.broker.values import Cached, Change, Event, Ingested, Verdict
 
 PODS = "pods"
 

@@ -17,11 +17,11 @@ import pytest
 from broker_servers import server_binaries
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from broker import acl, epoch, fitness, redis_binary, script_texts
-from broker.connection import connect
-from broker.death_signal import command_dying_with_this_process, dying_with_this_process
-from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
-from broker.redis_url import parse
+from oarlock.broker import acl, epoch, fitness, redis_binary, script_texts
+from oarlock.broker.connection import connect
+from oarlock.broker.death_signal import command_dying_with_this_process, dying_with_this_process
+from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.broker.redis_url import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 binaries = pytest.mark.parametrize("binary", server_binaries(), ids=str)

@@ -10,12 +10,12 @@ from broker_cases import LEASE_MS, QUEUE, SPECS, Case, MemoryCase, RedisCase, cl
 from redis.connection import Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from broker import epoch, keys
-from broker.connection import BadRedisUrl, RunGuard, connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.protocol import Broker
-from broker.redis_broker import RedisBroker
-from broker.values import BrokerUnreachable, Claim, ClaimLost, Entry, EpochOver, Event, Finish, Verdict
+from oarlock.broker import epoch, keys
+from oarlock.broker.connection import BadRedisUrl, RunGuard, connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.protocol import Broker
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import BrokerUnreachable, Claim, ClaimLost, Entry, EpochOver, Event, Finish, Verdict
 
 STEPS: dict[str, Callable[[Broker], object]] = {
     "add": lambda broker: broker.add(QUEUE, ["ns/a"]),

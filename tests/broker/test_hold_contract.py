@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker_cases import QUEUE, Case, claim_reply, opened
 
-from broker.values import Batch, Idle
+from oarlock.broker.values import Batch, Idle
 
 
 def test_while_there_is_a_hold_no_turn_begins(case: Case) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from broker_cases import HOLD_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
 
-from broker.inspect import Inspector, KeyLine, LockView
-from broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Open, Verdict
+from oarlock.broker.inspect import Inspector, KeyLine, LockView
+from oarlock.broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Open, Verdict
 
 pytestmark = pytest.mark.real
 
@@ -184,7 +184,7 @@ def test_a_look_at_nothing(real: RedisCase) -> None:
 
 
 def test_a_look_at_a_server_that_is_gone(real: RedisCase) -> None:
-    from broker.connection import connect
+    from oarlock.broker.connection import connect
 
     with pytest.raises(BrokerUnreachable):
         Inspector(connect("redis://127.0.0.1:1", timeout_s=0.5), 1).queues()

@@ -14,9 +14,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from broker.connection import RunGuard, connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.values import EpochOver
+from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.values import EpochOver
 
 COUNT = "return redis.call('INCR', KEYS[1])"
 SLOW = """

@@ -3,8 +3,8 @@
 from dataclasses import fields
 from pathlib import Path
 
-from broker import keys
-from broker.values import Record
+from oarlock.broker import keys
+from oarlock.broker.values import Record
 
 PAGE = Path(__file__).parents[2] / "docs" / "redis-keys.md"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
 
-from broker import keys
-from broker.values import Batch, Cached, DataDamaged, Delta, Event, LoadSpec
+from oarlock.broker import keys
+from oarlock.broker.values import Batch, Cached, DataDamaged, Delta, Event, LoadSpec
 
 NODES = "nodes"
 

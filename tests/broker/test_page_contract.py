@@ -8,7 +8,7 @@ import secrets
 import pytest
 from broker_cases import Case, opened
 
-from broker.values import Event, Page, PageMark
+from oarlock.broker.values import Event, Page, PageMark
 
 PODS = "pods"
 ENTRY = ("owner=u1",)

@@ -23,8 +23,8 @@ from broker_cases import (
     state_of,
 )
 
-from broker import keys
-from broker.values import Batch, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker import keys
+from oarlock.broker.values import Batch, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
 
 OTHER = "daemonset"
 

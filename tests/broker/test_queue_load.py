@@ -11,11 +11,11 @@ import redis
 from broker_cases import HOLD_MS, QUEUE, SPECS, RedisCase, clients_of
 from broker_servers import server_binaries
 
-from broker import epoch, keys
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, Finish, Idle, Verdict
+from oarlock.broker import epoch, keys
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, Finish, Idle, Verdict
 
 pytestmark = pytest.mark.real
 

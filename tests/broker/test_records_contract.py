@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from broker_cases import HOLD_MS, LEASE_MS, QUEUE, Case, claim, claim_one, claim_reply, finish, opened, state_of
 
-from broker.values import (
+from oarlock.broker.values import (
     Batch,
     Borne,
     Cached,

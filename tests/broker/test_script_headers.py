@@ -10,9 +10,9 @@ import lua_reading
 import pytest
 from broker_servers import server_binaries
 
-from broker import epoch, keys, redis_binary, script_texts
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
+from oarlock.broker import epoch, keys, redis_binary, script_texts
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
 
 every_script = pytest.mark.parametrize("name", script_texts.NAMES)
 PARTS = ("prelude", "cache", "changes", "queue", "locks", "reads")

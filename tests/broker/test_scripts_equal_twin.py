@@ -27,9 +27,21 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from broker.protocol import Broker
-from broker.redis_binary import ServerBinary
-from broker.values import Batch, Change, Claim, ClaimLost, Delta, Entry, EpochOver, Event, Finish, LoadSpec, Verdict
+from oarlock.broker.protocol import Broker
+from oarlock.broker.redis_binary import ServerBinary
+from oarlock.broker.values import (
+    Batch,
+    Change,
+    Claim,
+    ClaimLost,
+    Delta,
+    Entry,
+    EpochOver,
+    Event,
+    Finish,
+    LoadSpec,
+    Verdict,
+)
 
 QUEUES = ("replicaset", "daemonset")
 KEYS = ("ns/a", "ns/b", "other/c", "d")

@@ -11,12 +11,12 @@ from broker_cases import QUEUE, SPECS, TEST_CLOCK
 from broker_servers import REAL, Serve
 from redis.exceptions import NoPermissionError
 
-from broker import epoch, keys, script_texts
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.inspect import Inspector
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, BrokerUnreachable, Claim, Entry, Event, Finish, Verdict
+from oarlock.broker import epoch, keys, script_texts
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.inspect import Inspector
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, BrokerUnreachable, Claim, Entry, Event, Finish, Verdict
 
 USER, PASSWORD = "of-shard-one", "one"
 EPOCH = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.values import BACK_OFF, Cached, Entry, LoadSpec, Open, Record, RecordedDelete
+from oarlock.broker.values import BACK_OFF, Cached, Entry, LoadSpec, Open, Record, RecordedDelete
 
 VALUES = [
     b"5 uid-1\nowner=u node=n1 mirror\nq:ns/a q:ns/b\nblob",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from broker_cases import QUEUE, Case, claim_one, finish, opened
 
-from broker.values import Event
+from oarlock.broker.values import Event
 
 OWNERS = "replicasets"
 KEY = "ns/web"

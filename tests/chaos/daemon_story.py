@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from oarlock.workers.chaos.evidence import Claimed, Unlocked
+from oarlock.workers.chaos.sightings import (
+    DAEMONS,
+    NODE_QUEUE,
+    DaemonSetSeen,
+    NodeSeen,
+    PodSeen,
+    RevisionSeen,
+    TaintSeen,
+)
 from tests.chaos.story import Story
-from workers.chaos.evidence import Claimed, Unlocked
-from workers.chaos.sightings import DAEMONS, NODE_QUEUE, DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen, TaintSeen
 
 TASK = f"{DAEMONS}:shop/web"
 NODES = ("n1", "n2", "n3", "n4")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.chaos.sightings import NODE_QUEUE, QUEUE_OF_KIND
+from oarlock.workers.chaos.sightings import NODE_QUEUE, QUEUE_OF_KIND
 
 SETTINGS = {"OARLOCK_LEASE_MS": "2000", "OARLOCK_RENEW_EVERY_MS": "600", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}
 
@@ -21,7 +21,18 @@ SETTINGS = {"OARLOCK_LEASE_MS": "2000", "OARLOCK_RENEW_EVERY_MS": "600", "OARLOC
 @pytest.mark.xdist_group("chaos")
 def test_fifteen_faults(tmp_path: Path) -> None:
     root = tmp_path / "evidence"
-    command = [sys.executable, "-m", "workers.cli", "chaos", "--duration", "20", "--faults", "15", "--seed", "11"]
+    command = [
+        sys.executable,
+        "-m",
+        "oarlock.workers.cli",
+        "chaos",
+        "--duration",
+        "20",
+        "--faults",
+        "15",
+        "--seed",
+        "11",
+    ]
     done = subprocess.run(
         [*command, "--state-dir", str(root), "--workers", "4"],
         env={**os.environ, **SETTINGS},
@@ -52,7 +63,18 @@ def test_fifteen_faults(tmp_path: Path) -> None:
 @pytest.mark.xdist_group("chaos")
 def test_one_sort_of_fault_alone(tmp_path: Path) -> None:
     root = tmp_path / "evidence"
-    command = [sys.executable, "-m", "workers.cli", "chaos", "--only", "redis-cut", "--duration", "16", "--seed", "11"]
+    command = [
+        sys.executable,
+        "-m",
+        "oarlock.workers.cli",
+        "chaos",
+        "--only",
+        "redis-cut",
+        "--duration",
+        "16",
+        "--seed",
+        "11",
+    ]
     done = subprocess.run(
         [*command, "--faults", "1", "--state-dir", str(root), "--workers", "4", "-o", "json"],
         env={**os.environ, **SETTINGS},

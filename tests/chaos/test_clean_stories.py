@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from oarlock.workers.chaos.evidence import Attached, Dirty, Lost, Minted, Opened, Refused, Renewed
 from tests.chaos.story import TASK, Story, kinds
-from workers.chaos.evidence import Attached, Dirty, Lost, Minted, Opened, Refused, Renewed
 
 
 def test_fill_scale_and_shrink() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from oarlock.workers.chaos.sightings import PodSeen
 from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
-from workers.chaos.sightings import PodSeen
 
 
 def test_one_pod_more_than_was_wanted() -> None:

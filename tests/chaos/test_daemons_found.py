@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from oarlock.workers.chaos.evidence import Claimed, Dirty
+from oarlock.workers.chaos.sightings import NODE_QUEUE, NodeSeen, TaintSeen
 from tests.chaos.daemon_story import TASK, DaemonStory
 from tests.chaos.story import DRAIN_S, kinds
-from workers.chaos.evidence import Claimed, Dirty
-from workers.chaos.sightings import NODE_QUEUE, NodeSeen, TaintSeen
 
 SURGING = {"limit": "0", "surge": "1"}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from oarlock.workers.chaos.checker import Findings
 from tests.chaos.story import DRAIN_S, Story, kinds
-from workers.chaos.checker import Findings
 
 ABC = ("web-a", "web-b", "web-c")
 

@@ -11,17 +11,24 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_binary import ServerBinary, find
-from workers.chaos import redis_program
-from workers.chaos.episodes import EPISODES, fitting, planned
-from workers.chaos.monitor import Clock
-from workers.chaos.network import API, REDIS
-from workers.chaos.proxy import MODES
-from workers.chaos.redis_program import CUT_FILE, ClockFile, NoClock, find_library, program_with_clock, program_with_log
-from workers.chaos.schedule import Timing
-from workers.cli.chaos import chaos
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_binary import ServerBinary, find
+from oarlock.workers.chaos import redis_program
+from oarlock.workers.chaos.episodes import EPISODES, fitting, planned
+from oarlock.workers.chaos.monitor import Clock
+from oarlock.workers.chaos.network import API, REDIS
+from oarlock.workers.chaos.proxy import MODES
+from oarlock.workers.chaos.redis_program import (
+    CUT_FILE,
+    ClockFile,
+    NoClock,
+    find_library,
+    program_with_clock,
+    program_with_log,
+)
+from oarlock.workers.chaos.schedule import Timing
+from oarlock.workers.cli.chaos import chaos
 
 TIMING = Timing(drain_s=7.0, lease_s=3.0)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.story import TASK, Story, kinds
-from workers.chaos.evidence import (
+from oarlock.workers.chaos.evidence import (
     Attached,
     Blow,
     Claimed,
@@ -21,6 +20,7 @@ from workers.chaos.evidence import (
     Unlocked,
     Watermark,
 )
+from tests.chaos.story import TASK, Story, kinds
 
 
 def overtaken() -> tuple[Story, str]:

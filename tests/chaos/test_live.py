@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from oarlock.workers.chaos.live import Live
 from tests.chaos.daemon_story import TASK, DaemonStory
 from tests.chaos.story import Story
-from workers.chaos.live import Live
 
 
 def live(story: Story) -> Live:

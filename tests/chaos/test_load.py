@@ -11,18 +11,18 @@ from pathlib import Path
 import orjson
 import pytest
 
-from cluster import resources
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from cluster.embedded.server import EmbeddedCluster, Settings
-from workers.chaos import daemon_load, node_load
-from workers.chaos.daemon_load import DaemonLoad
-from workers.chaos.hand import Hand
-from workers.chaos.journal import Journal
-from workers.chaos.live import Live
-from workers.chaos.node_load import NodeLoad
-from workers.chaos.plans import AWAY, DAEMON_PLANS, FAIL, HOLD, NODES, OURS, REJECT, DaemonRole
-from workers.chaos.sightings import NodeSeen
+from oarlock.cluster import resources
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.embedded.server import EmbeddedCluster, Settings
+from oarlock.workers.chaos import daemon_load, node_load
+from oarlock.workers.chaos.daemon_load import DaemonLoad
+from oarlock.workers.chaos.hand import Hand
+from oarlock.workers.chaos.journal import Journal
+from oarlock.workers.chaos.live import Live
+from oarlock.workers.chaos.node_load import NodeLoad
+from oarlock.workers.chaos.plans import AWAY, DAEMON_PLANS, FAIL, HOLD, NODES, OURS, REJECT, DaemonRole
+from oarlock.workers.chaos.sightings import NodeSeen
 
 
 class Quick(random.Random):

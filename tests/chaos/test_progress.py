@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from oarlock.workers.chaos.checker import Findings
+from oarlock.workers.chaos.evidence import Blow, Lost
 from tests.chaos.daemon_story import DaemonStory
 from tests.chaos.story import DRAIN_S, Story, kinds
-from workers.chaos.checker import Findings
-from workers.chaos.evidence import Blow, Lost
 
 LIMIT_S = 8.0
 NAMED = "fail500BeforeCommit by name"

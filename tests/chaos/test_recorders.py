@@ -10,18 +10,18 @@ import aiohttp
 import orjson
 import pytest
 
-from cluster import resources
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from cluster.embedded.server import EmbeddedCluster, Settings
-from workers.chaos.audit_log import read_requests
-from workers.chaos.journal import Journal
-from workers.chaos.live import Live
-from workers.chaos.objects import VERSION
-from workers.chaos.placing import place as place_of
-from workers.chaos.plans import DAEMON_PLANS, OURS, PLANS, ZONE, Plan, Role, body, daemon_body, node_body
-from workers.chaos.saved import _history
-from workers.chaos.sightings import DaemonSetSeen, NamespaceSeen, NodeSeen, OwnerSeen, PodSeen, RevisionSeen
+from oarlock.cluster import resources
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.embedded.server import EmbeddedCluster, Settings
+from oarlock.workers.chaos.audit_log import read_requests
+from oarlock.workers.chaos.journal import Journal
+from oarlock.workers.chaos.live import Live
+from oarlock.workers.chaos.objects import VERSION
+from oarlock.workers.chaos.placing import place as place_of
+from oarlock.workers.chaos.plans import DAEMON_PLANS, OURS, PLANS, ZONE, Plan, Role, body, daemon_body, node_body
+from oarlock.workers.chaos.saved import _history
+from oarlock.workers.chaos.sightings import DaemonSetSeen, NamespaceSeen, NodeSeen, OwnerSeen, PodSeen, RevisionSeen
 
 WORKER = {"User-Agent": "oarlock/0.1 (worker)"}
 PODS = "/api/v1/namespaces/default/pods"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.redis_binary import installed
-from workers.chaos.redis_pair import Pair
+from oarlock.broker.redis_binary import installed
+from oarlock.workers.chaos.redis_pair import Pair
 
 pytestmark = [
     pytest.mark.real,

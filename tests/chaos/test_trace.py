@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from broker import epoch, script_texts
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_broker import RedisBroker
-from broker.values import Change, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
-from workers.chaos.evidence import (
+from oarlock.broker import epoch, script_texts
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Change, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
+from oarlock.workers.chaos.evidence import (
     Attached,
     Claimed,
     Dirty,
@@ -32,11 +32,11 @@ from workers.chaos.evidence import (
     Unlocked,
     Watermark,
 )
-from workers.chaos.fences import Fences
-from workers.chaos.monitor import END, Filter, MonitorRecorder
-from workers.chaos.prey import Prey
-from workers.chaos.sightings import DAEMONS, NODE_QUEUE
-from workers.chaos.trace import read_trace
+from oarlock.workers.chaos.fences import Fences
+from oarlock.workers.chaos.monitor import END, Filter, MonitorRecorder
+from oarlock.workers.chaos.prey import Prey
+from oarlock.workers.chaos.sightings import DAEMONS, NODE_QUEUE
+from oarlock.workers.chaos.trace import read_trace
 
 SPEC = LoadSpec("replicaset", "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "wanted")))
 TASK = "replicaset:shop/web"

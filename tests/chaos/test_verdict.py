@@ -12,15 +12,15 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from oarlock.workers.chaos.checker import KINDS, Findings, check
+from oarlock.workers.chaos.evidence import End, Violation
+from oarlock.workers.chaos.recovery import percentile
+from oarlock.workers.chaos.saved import NoEvidence, read_saved, write_notes
+from oarlock.workers.chaos.timeline import timeline
+from oarlock.workers.chaos.verdict import PLURALS, Run, Verdict, least
+from oarlock.workers.cli.chaos import chaos
 from tests.chaos.daemon_story import DaemonStory
 from tests.chaos.story import TASK, Story
-from workers.chaos.checker import KINDS, Findings, check
-from workers.chaos.evidence import End, Violation
-from workers.chaos.recovery import percentile
-from workers.chaos.saved import NoEvidence, read_saved, write_notes
-from workers.chaos.timeline import timeline
-from workers.chaos.verdict import PLURALS, Run, Verdict, least
-from workers.cli.chaos import chaos
 
 PLENTY = 1_000_000
 

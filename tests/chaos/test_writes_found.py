@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from oarlock.workers.chaos.evidence import CUT, Blow, Claimed, Lost, Request, Watermark
 from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
-from workers.chaos.evidence import CUT, Blow, Claimed, Lost, Request, Watermark
 
 
 def test_a_create_that_no_record_named() -> None:
@@ -169,6 +169,6 @@ def test_a_change_of_just_now_may_still_be_claimed() -> None:
     story = Story(1).fill("web-a").wait(4.0)
     evidence = story.becomes("web-a", labels="x=y").wait(-4.5).evidence()
     assert evidence.facts.ended_s - story.history[-1].at_s < 1.5
-    from workers.chaos.checker import check
+    from oarlock.workers.chaos.checker import check
 
     assert kinds(check(evidence)) == []

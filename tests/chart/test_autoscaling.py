@@ -11,12 +11,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from chart.engine import CHART, NEEDED, ci_values, merged, render
-from controllers.registry import QUEUES
-from workers.metrics.families import FAMILIES, Scope
-from workers.metrics.fleet_reader import FleetFigures, QueueFigures
-from workers.metrics.fleet_samples import put_look
-from workers.metrics.latest import Look
-from workers.metrics.samples import Samples
+from oarlock.controllers.registry import QUEUES
+from oarlock.workers.metrics.families import FAMILIES, Scope
+from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
+from oarlock.workers.metrics.fleet_samples import put_look
+from oarlock.workers.metrics.latest import Look
+from oarlock.workers.metrics.samples import Samples
 
 KEDA = {"worker": {"processes": 2, "autoscaling": {"mode": "keda"}}}
 

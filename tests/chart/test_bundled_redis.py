@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from broker import redis_binary
-from broker.acl import USERS, acl_file
-from broker.death_signal import command_dying_with_this_process
 from chart.engine import CHART, NEEDED, ROOT, Obj, ci_values, merged, render
+from oarlock.broker import redis_binary
+from oarlock.broker.acl import USERS, acl_file
+from oarlock.broker.death_signal import command_dying_with_this_process
 
 PASSWORDS = {user: f"{user}-0123456789abcdef" for user in USERS}
 START_LIMIT_S = 30.0

@@ -14,12 +14,12 @@ from typing import Any
 import click
 import pytest
 
-from broker.redis_url import Kind, parse
 from chart.engine import CHART, CI_VALUES, NEEDED, Rendered, ci_values, merged, render
-from workers.cli import cli
-from workers.enabled_controllers import enabled_queues
-from workers.metrics.bind_address import listen
-from workers.settings import Settings
+from oarlock.broker.redis_url import Kind, parse
+from oarlock.workers.cli import cli
+from oarlock.workers.enabled_controllers import enabled_queues
+from oarlock.workers.metrics.bind_address import listen
+from oarlock.workers.settings import Settings
 
 BY_NAME = pytest.mark.parametrize("path", CI_VALUES, ids=lambda path: path.name.removesuffix("-values.yaml"))
 ROLES = {"ingestor": "ingest", "worker": "worker"}

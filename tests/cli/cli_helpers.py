@@ -6,9 +6,9 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from broker.values import Event
-from controllers.registry import Resource
-from workers.cli import cli
+from oarlock.broker.values import Event
+from oarlock.controllers.registry import Resource
+from oarlock.workers.cli import cli
 
 REPLICASET = """\
 apiVersion: apps/v1

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from cli_helpers import REPLICASET
 
-from controllers.registry import QUEUE_OF_KIND
-from workers.up.checks import check
-from workers.up.documents import parse, read_all
-from workers.up.mends import SPEC_FIELDS
+from oarlock.controllers.registry import QUEUE_OF_KIND
+from oarlock.workers.up.checks import check
+from oarlock.workers.up.documents import parse, read_all
+from oarlock.workers.up.mends import SPEC_FIELDS
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT.parent / "shared" / "manifests"

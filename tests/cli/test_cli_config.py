@@ -7,11 +7,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from workers.cli import cli
-from workers.cli.ingest import ingest
-from workers.cli.setting_options import SETTINGS, flag
-from workers.cli.worker import worker
-from workers.settings import Settings
+from oarlock.workers.cli import cli
+from oarlock.workers.cli.ingest import ingest
+from oarlock.workers.cli.setting_options import SETTINGS, flag
+from oarlock.workers.cli.worker import worker
+from oarlock.workers.settings import Settings
 
 
 def rows(*arguments: str, **environment: str) -> dict[str, dict[str, str]]:

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from broker.inspect import KeyView, RecordView
-from controllers.daemonset.model import DaemonSet, DaemonSetStatus
-from controllers.history.model import HASH_LABEL, ControllerRevision
-from controllers.model import OwnerRef, Pod
-from controllers.scheduling.model import Node, Placement, Taint
-from workers.cli.daemon_sentences import Daemons, NodeSubject
-from workers.cli.sentences import Fleet, explain
+from oarlock.broker.inspect import KeyView, RecordView
+from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.model import OwnerRef, Pod
+from oarlock.controllers.scheduling.model import Node, Placement, Taint
+from oarlock.workers.cli.daemon_sentences import Daemons, NodeSubject
+from oarlock.workers.cli.sentences import Fleet, explain
 
 NOW_MS = 1_000_000
 OURS = OwnerRef("apps/v1", "DaemonSet", "agent", "u", True)

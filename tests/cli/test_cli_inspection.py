@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from cli_helpers import call, problems, stored
 
-from broker import epoch
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.keys import Keys
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, Entry, Finish, Verdict
-from controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
-from controllers.registry import CONTROLLERS, QUEUES, RESOURCES
-from workers.engine import load_spec
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.keys import Keys
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, Entry, Finish, Verdict
+from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.registry import CONTROLLERS, QUEUES, RESOURCES
+from oarlock.workers.engine import load_spec
 
 QUEUE = "replicaset"
 WEB = ReplicaSet("default", "web", "uid-web", 1, 3, None, b'{"spec":{}}', {"app": "web"}, created_ms=1)
@@ -319,7 +319,7 @@ def test_a_user_who_may_not(planted: EmbeddedRedis) -> None:
 
 
 def test_a_state_dir_instead_of_a_url(planted: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers.up.state_dir import StateDir
+    from oarlock.workers.up.state_dir import StateDir
 
     StateDir(tmp_path).write_redis_url(planted.url("metrics"))
     monkeypatch.setattr(StateDir, "owner_pid", lambda self: 1)

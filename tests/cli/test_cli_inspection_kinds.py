@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from cli_helpers import call, problems, stored
 
-from broker import epoch
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_broker import RedisBroker
-from broker.values import BACK_OFF, Batch, Entry
-from controllers.daemonset.model import DaemonSet, DaemonSetStatus
-from controllers.history.model import HASH_LABEL, ControllerRevision
-from controllers.model import OwnerRef, Pod, ReplicaSet
-from controllers.registry import CONTROLLERS, NODE_QUEUE, RESOURCES
-from controllers.scheduling.model import Node, Placement, Taint
-from workers.engine import load_spec
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import BACK_OFF, Batch, Entry
+from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet
+from oarlock.controllers.registry import CONTROLLERS, NODE_QUEUE, RESOURCES
+from oarlock.controllers.scheduling.model import Node, Placement, Taint
+from oarlock.workers.engine import load_spec
 
 QUEUE = "daemonset"
 REF = OwnerRef("apps/v1", "DaemonSet", "agent", "uid-ds", True)

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from cli_helpers import call, problems
 
-from cluster.embedded.kubeconfig import write_kubeconfig
+from oarlock.cluster.embedded.kubeconfig import write_kubeconfig
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 30.0
@@ -40,7 +40,7 @@ def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture(scope="module")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with process("cluster.embedded", "--state-dir", str(tmp_path_factory.mktemp("api"))) as server:
+    with process("oarlock.cluster.embedded", "--state-dir", str(tmp_path_factory.mktemp("api"))) as server:
         assert server.stdout is not None
         yield Path(json.loads(server.stdout.readline())["kubeconfig"])
 
@@ -48,7 +48,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @contextmanager
 def nodes_run(kubeconfig: Path, *arguments: str) -> Iterator[str]:
     """What it says once it is ready."""
-    with process("workers.cli", "nodes", "run", "--kubeconfig", str(kubeconfig), *arguments) as running:
+    with process("oarlock.workers.cli", "nodes", "run", "--kubeconfig", str(kubeconfig), *arguments) as running:
         assert running.stdout is not None
         yield running.stdout.readline()
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from broker.inspect import KeyView, RecordView
-from controllers.model import ReplicaSet, ReplicaSetStatus
-from workers.cli.record_entries import EntryView, entries_of, said_of, state_told
-from workers.cli.record_sentences import record_sentences
-from workers.cli.sentences import Fleet, Owner, explain
-from workers.cli.tables import listed
+from oarlock.broker.inspect import KeyView, RecordView
+from oarlock.controllers.model import ReplicaSet, ReplicaSetStatus
+from oarlock.workers.cli.record_entries import EntryView, entries_of, said_of, state_told
+from oarlock.workers.cli.record_sentences import record_sentences
+from oarlock.workers.cli.sentences import Fleet, Owner, explain
+from oarlock.workers.cli.tables import listed
 
 NOW_MS, WALL_MS = 1_800_000_000_000, 1_700_000_000_000
 SENT_ONCE = f"pending since_ms={NOW_MS - 1_200} sent_ms={NOW_MS - 1_200} tries=1"

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from cli_helpers import call
 
-from broker import epoch
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_broker import RedisBroker
-from broker.values import Event
-from workers.cli import options, view
-from workers.cli.problems import InputProblem
-from workers.shards import shard_of
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Event
+from oarlock.workers.cli import options, view
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.shards import shard_of
 
 QUEUE = "replicaset"
 KEYS = {shard_of(f"team-{i}", 3): f"team-{i}/web" for i in range(9)}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from workers.up import state_dir
-from workers.up.state_dir import Process, StateDir, StateDirUnusable, is_alive
+from oarlock.workers.up import state_dir
+from oarlock.workers.up.state_dir import Process, StateDir, StateDirUnusable, is_alive
 
 
 def elsewhere(code: str) -> str:
@@ -21,9 +21,8 @@ def elsewhere(code: str) -> str:
 
 def test_one_owner_at_a_time(tmp_path: Path) -> None:
     state = StateDir.take(tmp_path / "s")
-    look = (
-        f"from pathlib import Path; from workers.up.state_dir import StateDir; s = StateDir(Path({str(state.root)!r}));"
-    )
+    look = "from pathlib import Path; from oarlock.workers.up.state_dir import StateDir; "
+    look += f"s = StateDir(Path({str(state.root)!r}));"
     assert elsewhere(look + "print(s.owner_pid())") == str(os.getpid())
     told = elsewhere(look + "\ntry: StateDir.take(s.root)\nexcept Exception as error: print(error)")
     assert f"an `oarlock up` runs here already (pid {os.getpid()}); stop it with: oarlock down" in told

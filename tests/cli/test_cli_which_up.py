@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from cli_helpers import call, problems
 
-from broker import epoch
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from workers.up import state_dir
-from workers.up.state_dir import PREFIX, StateDir
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.workers.up import state_dir
+from oarlock.workers.up.state_dir import PREFIX, StateDir
 
 RUNNING = """
 import sys

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from controllers.daemonset.model import DaemonSet, DaemonSetStatus
-from controllers.daemonset.names import name as daemon_name
-from controllers.daemonset.plan import DaemonSnapshot
-from controllers.history.model import HASH_LABEL, ControllerRevision
-from controllers.model import OwnerRef, Pod, label_selector
-from controllers.plan import Plan
-from controllers.scheduling.model import Node, Placement
+from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
+from oarlock.controllers.daemonset.names import name as daemon_name
+from oarlock.controllers.daemonset.plan import DaemonSnapshot
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.model import OwnerRef, Pod, label_selector
+from oarlock.controllers.plan import Plan
+from oarlock.controllers.scheduling.model import Node, Placement
 
 from .builders import NOW_MS, H, S
 

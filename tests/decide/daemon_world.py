@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable
 from random import Random
 
-from controllers.daemonset.decide import decide
-from controllers.daemonset.model import DaemonSet
-from controllers.daemonset.plan import DaemonSnapshot
-from controllers.history.model import HASH_LABEL
-from controllers.model import Pod
-from controllers.plan import Plan, Unanswered
-from controllers.scheduling.model import Node, Taint
+from oarlock.controllers.daemonset.decide import decide
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.daemonset.plan import DaemonSnapshot
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.model import Pod
+from oarlock.controllers.plan import Plan, Unanswered
+from oarlock.controllers.scheduling.model import Node, Taint
 
 from .builders import NOW_MS, S, with_fields
 from .daemon_builders import NEW, OLD, dpod, numbered

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from itertools import count as count_up
 from typing import Any
 
-from controllers.availability import is_available
-from controllers.daemonset.decide import decide
-from controllers.daemonset.plan import DaemonSnapshot
-from controllers.history.model import HASH_LABEL
-from controllers.model import Pod
-from controllers.plan import Plan
-from controllers.scheduling.model import Node, Taint
+from oarlock.controllers.availability import is_available
+from oarlock.controllers.daemonset.decide import decide
+from oarlock.controllers.daemonset.plan import DaemonSnapshot
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.model import Pod
+from oarlock.controllers.plan import Plan
+from oarlock.controllers.scheduling.model import Node, Taint
 
 from .builders import NOW_MS, H, S, with_fields
 from .daemon_builders import AGENT, NEW, OLD, dpod, ds, node

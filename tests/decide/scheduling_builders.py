@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controllers.scheduling.model import Node, NodeRequirement, NodeTerm, Placement, Taint, Toleration
+from oarlock.controllers.scheduling.model import Node, NodeRequirement, NodeTerm, Placement, Taint, Toleration
 
 LABELS = {"os": "linux", "zone": "a", "cores": "8", "empty": ""}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controllers.availability import available_in_ms, is_available, look_again_ms, next_available_ms
-from controllers.model import ReplicaSetStatus
+from oarlock.controllers.availability import available_in_ms, is_available, look_again_ms, next_available_ms
+from oarlock.controllers.model import ReplicaSetStatus
 
 from .builders import NOW_MS, S, pod, rs
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from controllers.claim import (
+from oarlock.controllers.claim import (
     Done,
     adopt_patch,
     adopted,
@@ -14,8 +14,8 @@ from controllers.claim import (
     release_patch,
     released,
 )
-from controllers.flavour import REPLICASET, Flavour
-from controllers.model import InvalidSelector, Requirement, label_selector
+from oarlock.controllers.flavour import REPLICASET, Flavour
+from oarlock.controllers.model import InvalidSelector, Requirement, label_selector
 
 from .builders import NOW_MS, OTHER_UID, OURS, THEIRS, UID, pod, rs, with_fields
 

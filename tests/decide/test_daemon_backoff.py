@@ -2,8 +2,14 @@
 
 import pytest
 
-from controllers.daemonset.backoff import DELAY_MAX_MS, FIRST_DELAY_MS, FORGOTTEN_AFTER_MS, next_entry, waiting_ms
-from controllers.daemonset.plan import BackOff
+from oarlock.controllers.daemonset.backoff import (
+    DELAY_MAX_MS,
+    FIRST_DELAY_MS,
+    FORGOTTEN_AFTER_MS,
+    next_entry,
+    waiting_ms,
+)
+from oarlock.controllers.daemonset.plan import BackOff
 
 from .builders import NOW_MS, H
 

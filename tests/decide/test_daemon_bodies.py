@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from controllers.daemonset.bodies import pod_bodies
-from controllers.daemonset.wire import daemonset_from_json
-from controllers.flavour import DAEMONSET
-from controllers.model import controller_of
-from controllers.pod_template import TemplateError
-from controllers.scheduling.wire import placement_from_template
-from controllers.wire import pod_from_json
+from oarlock.controllers.daemonset.bodies import pod_bodies
+from oarlock.controllers.daemonset.wire import daemonset_from_json
+from oarlock.controllers.flavour import DAEMONSET
+from oarlock.controllers.model import controller_of
+from oarlock.controllers.pod_template import TemplateError
+from oarlock.controllers.scheduling.wire import placement_from_template
+from oarlock.controllers.wire import pod_from_json
 
 from .daemon_builders import DS_OURS, DS_UID, NEW, ds
 

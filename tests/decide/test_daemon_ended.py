@@ -2,9 +2,9 @@
 
 import pytest
 
-from controllers.daemonset.decide import decide
-from controllers.daemonset.plan import BackOff
-from controllers.events import NORMAL, WARNING
+from oarlock.controllers.daemonset.decide import decide
+from oarlock.controllers.daemonset.plan import BackOff
+from oarlock.controllers.events import NORMAL, WARNING
 
 from .builders import NOW_MS, S
 from .daemon_builders import (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controllers.daemonset.limits import max_surge, max_unavailable, surges
-from controllers.daemonset.model import ON_DELETE, ROLLING_UPDATE
-from controllers.daemonset.updated import is_updated
+from oarlock.controllers.daemonset.limits import max_surge, max_unavailable, surges
+from oarlock.controllers.daemonset.model import ON_DELETE, ROLLING_UPDATE
+from oarlock.controllers.daemonset.updated import is_updated
 
 from .builders import pod
 from .daemon_builders import ds

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from controllers.daemonset.decide import decide
-from controllers.daemonset.manage import CONFIRMED_AGAIN_MS
-from controllers.scheduling.model import Placement, Taint, Toleration
-from controllers.scheduling.wire import node_from_json
+from oarlock.controllers.daemonset.decide import decide
+from oarlock.controllers.daemonset.manage import CONFIRMED_AGAIN_MS
+from oarlock.controllers.scheduling.model import Placement, Taint, Toleration
+from oarlock.controllers.scheduling.wire import node_from_json
 
 from .builders import NOW_MS, with_fields
 from .daemon_builders import (

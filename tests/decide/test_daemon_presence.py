@@ -3,8 +3,8 @@ are explained in deviations.md."""
 
 import pytest
 
-from controllers.daemonset.decide import decide
-from controllers.scheduling.model import NodeRequirement, NodeTerm, Placement
+from oarlock.controllers.daemonset.decide import decide
+from oarlock.controllers.scheduling.model import NodeRequirement, NodeTerm, Placement
 
 from .builders import NOW_MS, S
 from .daemon_builders import (

@@ -6,10 +6,10 @@ T t being deleted, f failed, p unassigned; `!` the node should not run one any m
 
 import pytest
 
-from controllers.daemonset.model import ON_DELETE
-from controllers.daemonset.plan import DaemonSnapshot
-from controllers.daemonset.rolling import Rolling, rolling
-from controllers.daemonset.updated import GENERATION_LABEL
+from oarlock.controllers.daemonset.model import ON_DELETE
+from oarlock.controllers.daemonset.plan import DaemonSnapshot
+from oarlock.controllers.daemonset.rolling import Rolling, rolling
+from oarlock.controllers.daemonset.updated import GENERATION_LABEL
 
 from .builders import NOW_MS, with_fields
 from .daemon_builders import NEW, ds

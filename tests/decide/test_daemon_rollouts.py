@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.daemonset.limits import max_surge, max_unavailable, surges
-from controllers.daemonset.model import ON_DELETE
-from controllers.daemonset.plan import DaemonSnapshot
-from controllers.daemonset.rolling import rolling
-from controllers.history.model import HASH_LABEL
+from oarlock.controllers.daemonset.limits import max_surge, max_unavailable, surges
+from oarlock.controllers.daemonset.model import ON_DELETE
+from oarlock.controllers.daemonset.plan import DaemonSnapshot
+from oarlock.controllers.daemonset.rolling import rolling
+from oarlock.controllers.history.model import HASH_LABEL
 
 from .builders import NOW_MS, S
 from .daemon_builders import NEW, OLD, ds

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from controllers.daemonset.decide import decide
-from controllers.daemonset.model import DaemonSetStatus
-from controllers.daemonset.plan import DaemonSnapshot
-from controllers.daemonset.status import collision_patch, counts, look_again_ms, status, status_patch
-from controllers.plan import Plan
+from oarlock.controllers.daemonset.decide import decide
+from oarlock.controllers.daemonset.model import DaemonSetStatus
+from oarlock.controllers.daemonset.plan import DaemonSnapshot
+from oarlock.controllers.daemonset.status import collision_patch, counts, look_again_ms, status, status_patch
+from oarlock.controllers.plan import Plan
 
 from .builders import NOW_MS, S, with_fields
 from .daemon_builders import DS_UID, NEW, dpod, ds

@@ -2,10 +2,10 @@
 
 import pytest
 
-from controllers.daemonset.decide import decide
-from controllers.daemonset.plan import BackOff
-from controllers.history.model import HASH_LABEL
-from controllers.plan import Unanswered
+from oarlock.controllers.daemonset.decide import decide
+from oarlock.controllers.daemonset.plan import BackOff
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.plan import Unanswered
 
 from .builders import NOW_MS, S, with_fields
 from .daemon_builders import (

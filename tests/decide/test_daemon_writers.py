@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from controllers.daemonset import decide as deciding
-from controllers.daemonset import names
-from controllers.history.model import HASH_LABEL
-from controllers.plan import Unanswered
+from oarlock.controllers.daemonset import decide as deciding
+from oarlock.controllers.daemonset import names
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.plan import Unanswered
 
 from .daemon_builders import ds, surging
 from .daemon_world import World

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.deletion_cost import parse
+from oarlock.controllers.deletion_cost import parse
 
 
 @pytest.mark.parametrize(

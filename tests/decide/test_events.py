@@ -2,9 +2,9 @@
 
 import pytest
 
-from controllers import events
-from controllers.events import Event
-from controllers.flavour import REPLICASET
+from oarlock.controllers import events
+from oarlock.controllers.events import Event
+from oarlock.controllers.flavour import REPLICASET
 
 
 @pytest.mark.parametrize(

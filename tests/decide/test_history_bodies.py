@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from controllers.daemonset.model import DaemonSet
-from controllers.flavour import Flavour
-from controllers.history.bodies import (
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.history.bodies import (
     annotations_of,
     label_revision_patch,
     relabel_pod_patch,
     renumber_patch,
     revision_body,
 )
-from controllers.history.model import HASH_LABEL
-from controllers.history.wire import revision_from_json
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.history.wire import revision_from_json
 
 from .builders import UID
 from .history_builders import daemons, hash_for, revision, template

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.history.cleanup import prunable
-from controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.history.cleanup import prunable
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 
 from .builders import WEB, with_fields
 from .history_builders import revision

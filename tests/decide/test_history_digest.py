@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.history.digest import data_digest, revision_data, template_digest
+from oarlock.controllers.history.digest import data_digest, revision_data, template_digest
 
 BASE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 

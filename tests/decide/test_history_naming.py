@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.history.naming import fnv32a, revision_hash, revision_name
-from controllers.selector import label_selector
+from oarlock.controllers.history.naming import fnv32a, revision_hash, revision_name
+from oarlock.controllers.selector import label_selector
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import secrets
 
 import pytest
 
-from controllers import replicaset
-from controllers.daemonset import decide as daemon_decide
-from controllers.daemonset import names
-from controllers.model import Requirement, label_selector
-from controllers.orphans import places_by_label, places_by_name, selected_entries, where_to_look
-from controllers.plan import Snapshot, Unanswered
-from controllers.slots import base_of, slots_of
+from oarlock.controllers import replicaset
+from oarlock.controllers.daemonset import decide as daemon_decide
+from oarlock.controllers.daemonset import names
+from oarlock.controllers.model import Requirement, label_selector
+from oarlock.controllers.orphans import places_by_label, places_by_name, selected_entries, where_to_look
+from oarlock.controllers.plan import Snapshot, Unanswered
+from oarlock.controllers.slots import base_of, slots_of
 
 from .builders import NOW_MS, pod, rs, slot_names, with_fields
 from .daemon_builders import dpod, ds, node, slot, snap

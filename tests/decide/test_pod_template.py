@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from controllers.flavour import REPLICASET
-from controllers.model import OwnerRef
-from controllers.pod_template import PodBodies, TemplateError, check_controller_ref, pod_bodies
-from controllers.wire import pod_from_json, replicaset_from_json
+from oarlock.controllers.flavour import REPLICASET
+from oarlock.controllers.model import OwnerRef
+from oarlock.controllers.pod_template import PodBodies, TemplateError, check_controller_ref, pod_bodies
+from oarlock.controllers.wire import pod_from_json, replicaset_from_json
 
 from .builders import OURS, UID, rs, with_fields
 from .test_claim import REPLICATIONCONTROLLER

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from controllers.codec import CodecError, with_template
-from controllers.owner_table import OwnerTable
-from controllers.plan import Snapshot
-from controllers.registry import CONTROLLERS, QUEUE_OF_KIND, RESOURCES
+from oarlock.controllers.codec import CodecError, with_template
+from oarlock.controllers.owner_table import OwnerTable
+from oarlock.controllers.plan import Snapshot
+from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, RESOURCES
 
 from .builders import NOW_MS, UID, pod, pods, rs
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from controllers.flavour import BURST, REPLICASET
-from controllers.model import Requirement, label_selector
-from controllers.plan import Plan, Snapshot, Unanswered
-from controllers.replicaset import decide
+from oarlock.controllers.flavour import BURST, REPLICASET
+from oarlock.controllers.model import Requirement, label_selector
+from oarlock.controllers.plan import Plan, Snapshot, Unanswered
+from oarlock.controllers.replicaset import decide
 
 from .builders import (
     NOW_MS,

@@ -5,9 +5,9 @@ Numbers are those of the upstream unit cases (`pkg/controller/daemon/daemon_cont
 
 import pytest
 
-from controllers.scheduling.affinity import NodeFilter
-from controllers.scheduling.model import NodeTerm, Placement
-from controllers.scheduling.node_term import MalformedTerm, checks_of
+from oarlock.controllers.scheduling.affinity import NodeFilter
+from oarlock.controllers.scheduling.model import NodeTerm, Placement
+from oarlock.controllers.scheduling.node_term import MalformedTerm, checks_of
 
 from .scheduling_builders import LABELS, fields_term, labels_term, req
 

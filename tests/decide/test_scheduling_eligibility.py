@@ -5,10 +5,10 @@ Numbers are those of the upstream unit cases (`pkg/controller/daemon/daemon_cont
 
 import pytest
 
-from controllers.scheduling.concern import concerned
-from controllers.scheduling.eligibility import NEITHER, RUN, STAY, Eligibility, eligibility_of
-from controllers.scheduling.model import Placement, Toleration
-from controllers.scheduling.wire import node_from_json
+from oarlock.controllers.scheduling.concern import concerned
+from oarlock.controllers.scheduling.eligibility import NEITHER, RUN, STAY, Eligibility, eligibility_of
+from oarlock.controllers.scheduling.model import Placement, Toleration
+from oarlock.controllers.scheduling.wire import node_from_json
 
 from .scheduling_builders import fields_term, labels_term, node, req, tolerating
 from .test_wire import dumped

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from controllers.scheduling.default_tolerations import tolerations_for_pods, tolerations_json
-from controllers.scheduling.model import Placement, Toleration
-from controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE, tolerates, untolerated
+from oarlock.controllers.scheduling.default_tolerations import tolerations_for_pods, tolerations_json
+from oarlock.controllers.scheduling.model import Placement, Toleration
+from oarlock.controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE, tolerates, untolerated
 
 from .scheduling_builders import taint, tolerating
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.selector import InvalidSelector, LabelSelector, Requirement, label_selector
+from oarlock.controllers.selector import InvalidSelector, LabelSelector, Requirement, label_selector
 
 LABELS = {"app": "web", "tier": "front"}
 

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from manifest_nodes import EXPECTED, MANIFESTS
 
-from controllers.codec import decode_daemonset, decode_replicaset, encode
-from controllers.daemonset.wire import daemonset_from_json
-from controllers.model import LabelSelector
-from controllers.scheduling.eligibility import eligibility_of
-from controllers.scheduling.model import Node
-from controllers.wire import replicationcontroller_from_json
+from oarlock.controllers.codec import decode_daemonset, decode_replicaset, encode
+from oarlock.controllers.daemonset.wire import daemonset_from_json
+from oarlock.controllers.model import LabelSelector
+from oarlock.controllers.scheduling.eligibility import eligibility_of
+from oarlock.controllers.scheduling.model import Node
+from oarlock.controllers.wire import replicationcontroller_from_json
 
 from .scheduling_builders import taint
 

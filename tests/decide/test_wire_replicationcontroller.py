@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from controllers.codec import decode_replicaset, encode
-from controllers.model import Condition, LabelSelector, ReplicaSetStatus
-from controllers.wire import WireError, replicaset_from_json, replicationcontroller_from_json
+from oarlock.controllers.codec import decode_replicaset, encode
+from oarlock.controllers.model import Condition, LabelSelector, ReplicaSetStatus
+from oarlock.controllers.wire import WireError, replicaset_from_json, replicationcontroller_from_json
 
 from .test_wire import AT, AT_MS, META, REPLICASET, TEMPLATE, changed, dumped
 

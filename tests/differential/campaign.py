@@ -18,8 +18,6 @@ from typing import Any
 import uvloop
 from realserver.programs import version_of
 
-from cluster import config
-from cluster.client import Client
 from differential import report
 from differential.generate import scenario
 from differential.hands import Hands
@@ -28,6 +26,8 @@ from differential.rules import Rules
 from differential.scene import Scenes
 from differential.sides import SIDES, Side, SideName
 from differential.step import Step
+from oarlock.cluster import config
+from oarlock.cluster.client import Client
 
 TELL_EVERY_S = 10.0
 REQUEST_TIMEOUT_S = 60.0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from cluster.resources import CONTROLLERREVISIONS, EVENTS, NAMESPACES, NODES, PODS
 from differential import manifests
 from differential.hands_nodes import NodeHands
 from differential.hands_owners import OwnerHands
 from differential.hands_pods import PodHands
 from differential.scene import QUOTAS
 from differential.step import Step
+from oarlock.cluster.resources import CONTROLLERREVISIONS, EVENTS, NAMESPACES, NODES, PODS
 
 
 class Hands(OwnerHands, PodHands, NodeHands):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.client import PatchType
-from cluster.resources import CONTROLLERREVISIONS
 from differential import manifests
 from differential.reading import HASH
 from differential.writing import Obj, Writer
+from oarlock.cluster.client import PatchType
+from oarlock.cluster.resources import CONTROLLERREVISIONS
 
 
 class OwnerHands(Writer):

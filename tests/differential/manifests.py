@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.resources import DAEMONSETS, REPLICASETS, REPLICATIONCONTROLLERS, Resource
 from differential.scene import SCENARIO
+from oarlock.cluster.resources import DAEMONSETS, REPLICASETS, REPLICATIONCONTROLLERS, Resource
 
 Obj = dict[str, Any]
 RESOURCES: dict[str, Resource] = {each.kind: each for each in (REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)}

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from cluster.client import Client
-from cluster.embedded.nodes.reflector import Reflector
-from cluster.event_correlator import COMBINED_PREFIX
-from cluster.resources import (
+from oarlock.cluster.client import Client
+from oarlock.cluster.embedded.nodes.reflector import Reflector
+from oarlock.cluster.event_correlator import COMBINED_PREFIX
+from oarlock.cluster.resources import (
     CONTROLLERREVISIONS,
     DAEMONSETS,
     EVENTS,

@@ -9,13 +9,13 @@ from typing import Any
 
 import orjson
 
-from cluster.answer import Answer
-from cluster.client import Client, PatchType
-from cluster.resources import NAMESPACES, PODS, Resource
 from differential import manifests
 from differential.reading import is_active, is_owned, is_ready
 from differential.scene import Scenes
 from differential.step import StepRefused
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.resources import NAMESPACES, PODS, Resource
 
 Obj = dict[str, Any]
 SEEN_WITHIN_S = 180.0

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from e2e_helpers import ROOT, all_gone, environment, oarlock, until
 
-from workers.up.state_dir import PREFIX, StateDir
+from oarlock.workers.up.state_dir import PREFIX, StateDir
 
 pytestmark = pytest.mark.xdist_group("run")
 
@@ -112,7 +112,7 @@ def test_interrupted_it_takes_all_with_it(number: signal.Signals, tmp_path: Path
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "workers.cli", "run", "--no-chaos", "-f", str(path)],
+        [sys.executable, "-m", "oarlock.workers.cli", "run", "--no-chaos", "-f", str(path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,

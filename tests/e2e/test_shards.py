@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from e2e_helpers import RunningUp, until
 from rq.worker import SimpleWorker
 
-from broker import epoch, keys
-from broker.inspect import Inspector
-from workers.cli import cli
-from workers.rq_queue import KeyQueue
-from workers.shards import names, shard_of
-from workers.up.state_dir import Process
+from oarlock.broker import epoch, keys
+from oarlock.broker.inspect import Inspector
+from oarlock.workers.cli import cli
+from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.shards import names, shard_of
+from oarlock.workers.up.state_dir import Process
 
 pytestmark = pytest.mark.xdist_group("up")
 

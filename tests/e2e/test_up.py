@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
 
-from workers.up.state_dir import PREFIX, Process, is_alive
+from oarlock.workers.up.state_dir import PREFIX, Process, is_alive
 
 pytestmark = pytest.mark.xdist_group("up")
 
@@ -89,14 +89,16 @@ def test_processes_and_status_agree(up: RunningUp) -> None:
     assert all(each["alive"] for each in facts["processes"])
     for each in up.processes():
         words = Path(f"/proc/{each.pid}/cmdline").read_bytes().decode()
-        mark = {"redis": "redis-server", "api": "cluster.embedded", "ingestor": "ingest"}.get(each.role, "worker")
+        mark = {"redis": "redis-server", "api": "oarlock.cluster.embedded", "ingestor": "ingest"}.get(
+            each.role, "worker"
+        )
         assert mark in words, each
     assert oarlock("status", "--state-dir", str(up.state.root)).stdout.startswith("ready, epoch 1 OPEN")
 
 
 def test_rq_info_shows_the_workers_and_the_queue(up: RunningUp) -> None:
     command = [str(Path(sys.executable).with_name("rq")), "info", "-u", up.state.read_redis_url()]
-    command += ["--queue-class", "workers.rq_queue.KeyQueue"]
+    command += ["--queue-class", "oarlock.workers.rq_queue.KeyQueue"]
     env = environment(PYTHONPATH=str(ROOT))
 
     def shown() -> str:
@@ -167,10 +169,10 @@ def test_redis_comes_back_on_its_port_and_the_work_goes_on(up: RunningUp, tmp_pa
 def apply(up: RunningUp, path: Path) -> None:
     import asyncio
 
-    from cluster import config
-    from workers.up.applying import apply as apply_items
-    from workers.up.checks import check
-    from workers.up.documents import read_all
+    from oarlock.cluster import config
+    from oarlock.workers.up.applying import apply as apply_items
+    from oarlock.workers.up.checks import check
+    from oarlock.workers.up.documents import read_all
 
     items = check(read_all([str(path)])[0]).items
     asyncio.run(apply_items(config.load(up.state.kubeconfig), items))
@@ -212,7 +214,7 @@ def test_when_the_api_server_ends_all_ends(tmp_path: Path) -> None:
 
 
 def test_control_c_ends_it_and_a_temporary_directory_goes(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "workers.cli", "up", "--workers", "1", "--ingestors", "1"]
+    command = [sys.executable, "-m", "oarlock.workers.cli", "up", "--workers", "1", "--ingestors", "1"]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -13,7 +13,7 @@ from containers import Container
 from image_parts import ROOT, Image
 from packaging.requirements import Requirement
 
-from workers.cli import COMMANDS
+from oarlock.workers.cli import COMMANDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -53,8 +53,9 @@ def test_every_command_is_there(image: Image) -> None:
     """One container for all of them: each loads all that it imports, from an environment nobody may write to."""
     names = " ".join(COMMANDS)
     each = f"for name in {names}; do oarlock $name --help >/dev/null || {{ echo broken: $name; exit 1; }}; done"
-    script = (
-        f"{each}; python -m cluster.embedded --help >/dev/null; rq --version; touch /opt/oarlock/x && exit 3; id -u"
+    script = f"{each}; "
+    script += (
+        "python -m oarlock.cluster.embedded --help >/dev/null; rq --version; touch /opt/oarlock/x && exit 3; id -u"
     )
     container = Container(
         [*image.final.entrypoint[:-1], "sh", "-c", script],

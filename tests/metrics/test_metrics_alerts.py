@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_server import ALERTS, DASHBOARD, ROOT, need
 
-from workers.metrics.families import FAMILIES
+from oarlock.workers.metrics.families import FAMILIES
 
 SHARD = 'shard="0"'
 BUILD = 'oarlock_build_info{job="oarlock", instance="w:1"}'

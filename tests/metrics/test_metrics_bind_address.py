@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from e2e_helpers import oarlock
 
-from broker.embedded_redis import EmbeddedRedis
-from workers.metrics import bind_address
-from workers.metrics.bind_address import FD_VARIABLE, BadBindAddress, given, listen, url
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.workers.metrics import bind_address
+from oarlock.workers.metrics.bind_address import FD_VARIABLE, BadBindAddress, given, listen, url
 
 KUBECONFIG = """\
 {apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],

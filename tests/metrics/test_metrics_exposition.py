@@ -10,23 +10,23 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from broker.values import Batch, Claim, Finish, Verdict
-from controllers.registry import QUEUES, RESOURCES
-from workers.clock import ManualClock
-from workers.feed import FeedState
-from workers.ingestor import FeedStatus, Status
-from workers.metrics import ingestor_view, reference, supervisor_view
-from workers.metrics.endpoints import Endpoints
-from workers.metrics.families import FAMILIES, INGESTOR, SAID, WORKER, Family
-from workers.metrics.fleet_reader import FleetFigures, QueueFigures
-from workers.metrics.http_server import Request, Response
-from workers.metrics.ingestor_view import IngestorView
-from workers.metrics.latest import Look
-from workers.metrics.request_counts import RequestCounts
-from workers.metrics.supervision import Supervision
-from workers.metrics.supervisor_view import SupervisorView
-from workers.metrics.table import Row, Table, own_row
-from workers.metrics.turn_counts import TurnCounts
+from oarlock.broker.values import Batch, Claim, Finish, Verdict
+from oarlock.controllers.registry import QUEUES, RESOURCES
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.feed import FeedState
+from oarlock.workers.ingestor import FeedStatus, Status
+from oarlock.workers.metrics import ingestor_view, reference, supervisor_view
+from oarlock.workers.metrics.endpoints import Endpoints
+from oarlock.workers.metrics.families import FAMILIES, INGESTOR, SAID, WORKER, Family
+from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
+from oarlock.workers.metrics.http_server import Request, Response
+from oarlock.workers.metrics.ingestor_view import IngestorView
+from oarlock.workers.metrics.latest import Look
+from oarlock.workers.metrics.request_counts import RequestCounts
+from oarlock.workers.metrics.supervision import Supervision
+from oarlock.workers.metrics.supervisor_view import SupervisorView
+from oarlock.workers.metrics.table import Row, Table, own_row
+from oarlock.workers.metrics.turn_counts import TurnCounts
 
 DOCS = Path(reference.__file__).resolve().parents[2] / "docs"
 HOST = "api.example:6443"
@@ -239,7 +239,9 @@ def test_help_says_how_figures_of_several_processes_are_put_together() -> None:
 
 def test_the_page_has_the_table_that_is_served() -> None:
     page = (DOCS / "metrics.md").read_text()
-    assert page.partition(reference.MARK)[2] == reference.text(), "make it anew: python -m workers.metrics.reference"
+    assert page.partition(reference.MARK)[2] == reference.text(), (
+        "make it anew: python -m oarlock.workers.metrics.reference"
+    )
 
 
 def test_the_page_tells_the_checks_and_their_limits() -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from broker import epoch, keys
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, BrokerUnreachable, Event, Finish, LoadSpec, Verdict
-from workers.metrics.fleet_reader import FleetReader
-from workers.metrics.latest import FRESH_S, Latest
+from oarlock.broker import epoch, keys
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, BrokerUnreachable, Event, Finish, LoadSpec, Verdict
+from oarlock.workers.metrics.fleet_reader import FleetReader
+from oarlock.workers.metrics.latest import FRESH_S, Latest
 
 QUEUE = "replicaset"
 SPEC = LoadSpec(QUEUE, "replicasets")

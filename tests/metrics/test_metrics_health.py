@@ -6,18 +6,18 @@ from collections.abc import Mapping
 
 import pytest
 
-from workers.clock import ManualClock
-from workers.feed import FeedState
-from workers.ingestor import DEAF_MS, FeedStatus, Status
-from workers.metrics import ingestor_view, supervisor_view
-from workers.metrics.endpoints import epoch_open, redis_answers
-from workers.metrics.fleet_reader import FleetFigures
-from workers.metrics.health import Check, Endpoint
-from workers.metrics.ingestor_view import IngestorView
-from workers.metrics.latest import Look
-from workers.metrics.supervision import Supervision
-from workers.metrics.supervisor_view import SupervisorView
-from workers.metrics.table import Table, own_row
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.feed import FeedState
+from oarlock.workers.ingestor import DEAF_MS, FeedStatus, Status
+from oarlock.workers.metrics import ingestor_view, supervisor_view
+from oarlock.workers.metrics.endpoints import epoch_open, redis_answers
+from oarlock.workers.metrics.fleet_reader import FleetFigures
+from oarlock.workers.metrics.health import Check, Endpoint
+from oarlock.workers.metrics.ingestor_view import IngestorView
+from oarlock.workers.metrics.latest import Look
+from oarlock.workers.metrics.supervision import Supervision
+from oarlock.workers.metrics.supervisor_view import SupervisorView
+from oarlock.workers.metrics.table import Table, own_row
 
 SILENT = Look(None, 1.0)
 

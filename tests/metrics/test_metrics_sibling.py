@@ -8,10 +8,10 @@ import socket
 
 import pytest
 
-from workers.metrics import sibling
-from workers.metrics.sibling import AGAIN_MS, Sibling
-from workers.metrics.table import Table
-from workers.settings import Settings
+from oarlock.workers.metrics import sibling
+from oarlock.workers.metrics.sibling import AGAIN_MS, Sibling
+from oarlock.workers.metrics.table import Table
+from oarlock.workers.settings import Settings
 
 
 def test_where_no_process_can_be_forked_it_is_tried_again(

@@ -11,16 +11,16 @@ from bisect import bisect_left
 
 import pytest
 
-from broker.death_signal import die_with_parent
-from broker.values import Batch, Change, Claim, Finish, Verdict
-from workers.exit_code import ExitCode
-from workers.metrics import layout, turn_counts
-from workers.metrics.count_samples import rebucket
-from workers.metrics.layout import CLAIM_WAIT_S, CODES, LAYOUT, OUTCOMES, WAIT_S, WORK_S, Histogram, code_at
-from workers.metrics.request_counts import RequestCounts
-from workers.metrics.supervision import Supervision
-from workers.metrics.table import Row, Table, own_row
-from workers.metrics.turn_counts import TurnCounts
+from oarlock.broker.death_signal import die_with_parent
+from oarlock.broker.values import Batch, Change, Claim, Finish, Verdict
+from oarlock.workers.exit_code import ExitCode
+from oarlock.workers.metrics import layout, turn_counts
+from oarlock.workers.metrics.count_samples import rebucket
+from oarlock.workers.metrics.layout import CLAIM_WAIT_S, CODES, LAYOUT, OUTCOMES, WAIT_S, WORK_S, Histogram, code_at
+from oarlock.workers.metrics.request_counts import RequestCounts
+from oarlock.workers.metrics.supervision import Supervision
+from oarlock.workers.metrics.table import Row, Table, own_row
+from oarlock.workers.metrics.turn_counts import TurnCounts
 
 QUEUE = "replicaset"
 

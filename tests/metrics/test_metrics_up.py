@@ -19,10 +19,10 @@ from e2e_helpers import ROOT, RunningUp, until
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_server import ALERTS, DASHBOARD, Prometheus
 
-from broker import epoch
-from broker.connection import connect
-from broker.redis_broker import RedisBroker
-from workers.metrics.families import FAMILIES, INGESTOR, WORKER
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.workers.metrics.families import FAMILIES, INGESTOR, WORKER
 
 MAY_LACK = {"rest_client_rate_limiter_duration_seconds", "workqueue_adds_total"}
 """An ingestor has no rate limit of its own; Redis before 7 does not count what enters a stream."""

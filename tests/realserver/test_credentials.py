@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from cluster.answer import Answer
-from cluster.client import Client
-from cluster.config import ClusterConfig, in_cluster, load
-from cluster.credentials import REREAD_S, Auth, FileCredentials
-from cluster.resources import NODES, PODS
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig, in_cluster, load
+from oarlock.cluster.credentials import REREAD_S, Auth, FileCredentials
+from oarlock.cluster.resources import NODES, PODS
 from realserver.accounts import NAMESPACE, install, kubeconfig, kubectl, token
 from realserver.server import RealServer
 

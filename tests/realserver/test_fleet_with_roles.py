@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.embedded_redis import EmbeddedRedis
 from realserver.accounts import apply, install, kubeconfig, kubectl, lines, may, role, token, without
 from realserver.processes import Running
 from realserver.server import RealServer
@@ -63,7 +63,7 @@ def until(happened: Callable[[], Any], what: str, limit_s: float = 160.0) -> Any
 
 def start(folder: Path, name: str, arguments: list[str]) -> Running:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("OARLOCK_")}
-    command = [sys.executable, "-m", "workers.cli", *arguments]
+    command = [sys.executable, "-m", "oarlock.workers.cli", *arguments]
     log = folder / f"{name}.log"
     return Running(command, log, cwd=ROOT, env={**environment, "OARLOCK_KUBE_API_QPS": "0"})
 

@@ -13,20 +13,20 @@ from typing import Any
 import orjson
 import pytest
 
-from cluster.client import Client
-from cluster.config import load
-from cluster.event_correlator import Note, ObjectRef
-from cluster.events import EventRecorder
-from cluster.forbidden import Permission
-from cluster.lease import LeaseError, LeaseSpec
-from cluster.listing import ListError, list_all
-from cluster.resources import CONTROLLERREVISIONS, PODS
-from cluster.watch import Broken
-from controllers.registry import CONTROLLERS
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import load
+from oarlock.cluster.event_correlator import Note, ObjectRef
+from oarlock.cluster.events import EventRecorder
+from oarlock.cluster.forbidden import Permission
+from oarlock.cluster.lease import LeaseError, LeaseSpec
+from oarlock.cluster.listing import ListError, list_all
+from oarlock.cluster.resources import CONTROLLERREVISIONS, PODS
+from oarlock.cluster.watch import Broken
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.api import RESOURCES
+from oarlock.workers.rights import GRANTS, SURE_AFTER_MS, MissingRights
 from realserver.accounts import apply, bind, kubectl, role, without
 from realserver.server import RealServer, User
-from workers.api import RESOURCES
-from workers.rights import GRANTS, SURE_AFTER_MS, MissingRights
 
 pytestmark = [
     pytest.mark.kubectl,

@@ -14,10 +14,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from cluster.client import Client
-from cluster.config import load
-from cluster.outcome import Outcome, of_create
-from cluster.resources import PODS
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import load
+from oarlock.cluster.outcome import Outcome, of_create
+from oarlock.cluster.resources import PODS
 from realserver.server import RealServer, User
 
 pytestmark = [

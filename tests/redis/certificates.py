@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.tls import TlsFiles
+from oarlock.broker.tls import TlsFiles
 
 
 class Certificates:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import redis
 
-from broker import acl, redis_binary
-from broker.death_signal import command_dying_with_this_process
+from oarlock.broker import acl, redis_binary
+from oarlock.broker.death_signal import command_dying_with_this_process
 
 PASSWORDS = {user: f"{user}-word" for user in ("ingestor", "worker", "metrics", "admin", "replica", "sentinel")}
 

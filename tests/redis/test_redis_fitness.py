@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 from real_servers import RealServer
 
-from broker import fitness, redis_binary, server_facts
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_url import BadRedisUrl, parse
-from workers.cli import cli
+from oarlock.broker import fitness, redis_binary, server_facts
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_url import BadRedisUrl, parse
+from oarlock.workers.cli import cli
 
 RUN = "ab" * 20
 
@@ -118,8 +118,8 @@ def test_commands_refuse_it_with_exit_code_2(server: RealServer, tmp_path: Path,
 
 
 def test_rq_keys_do_not_fit_into_a_cluster() -> None:
-    from workers.rq_client import open_rq_client
-    from workers.settings import Settings
+    from oarlock.workers.rq_client import open_rq_client
+    from oarlock.workers.settings import Settings
 
     settings = Settings(redis_url="redis+cluster://u:secret@h:1/")
     with pytest.raises(BadRedisUrl, match="name another Redis for them with --rq-redis") as caught:

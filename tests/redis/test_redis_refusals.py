@@ -22,11 +22,11 @@ from redis.exceptions import (
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from broker import epoch, refusals
-from broker.connection import connect
-from broker.redis_broker import RedisBroker
-from broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, LoadSpec
-from workers.timer_wait import TimerWait
+from oarlock.broker import epoch, refusals
+from oarlock.broker.connection import connect
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, LoadSpec
+from oarlock.workers.timer_wait import TimerWait
 
 BUSY = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 OVER: list[Exception] = [

@@ -12,11 +12,11 @@ from click.testing import CliRunner, Result
 from real_servers import PASSWORDS, RealServer, free_port, started
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from broker.connection import BadRedisUrl, connect
-from broker.tls import TlsFiles
-from workers.cli import cli
-from workers.rq_client import open_rq_client
-from workers.settings import Settings
+from oarlock.broker.connection import BadRedisUrl, connect
+from oarlock.broker.tls import TlsFiles
+from oarlock.workers.cli import cli
+from oarlock.workers.rq_client import open_rq_client
+from oarlock.workers.settings import Settings
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ from click.testing import CliRunner, Result
 from real_servers import RealServer, started, until
 from redis.exceptions import NoPermissionError
 
-from broker import acl, epoch, fitness
-from broker.connection import connect
-from broker.inspect import Inspector
-from broker.redis_broker import RedisBroker
-from broker.redis_url import parse
-from broker.values import Event
-from workers.cli import cli
+from oarlock.broker import acl, epoch, fitness
+from oarlock.broker.connection import connect
+from oarlock.broker.inspect import Inspector
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.redis_url import parse
+from oarlock.broker.values import Event
+from oarlock.workers.cli import cli
 
 ALL = ("ingestor", "worker", "metrics", "replica", "sentinel")
 FORBIDDEN: dict[tuple[object, ...], tuple[str, ...]] = {

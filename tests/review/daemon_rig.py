@@ -6,21 +6,21 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from broker.memory import MemoryBroker, MemoryStore
-from broker.values import Batch, Finish
-from cluster.answer import Answer
-from controllers.history.model import HASH_LABEL
-from controllers.model import Pod
+from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.values import Batch, Finish
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.model import Pod
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.engine import Engine
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import Grant, TurnFailed, Write
 from tests.review.quiet_api import QuietApi
 from tests.simulation import daemon_docs
 from tests.simulation.daemon_docs import Doc
 from tests.simulation.daemon_world import DaemonWorld
 from tests.simulation.watching import WatchingIngestor
 from tests.turns import arrived, through
-from workers.clock import ManualClock
-from workers.engine import Engine
-from workers.settings import Settings
-from workers.steps import Grant, TurnFailed, Write
 
 QUEUE, NODE_QUEUE = "daemonset", "daemonset-node-updates"
 RESOURCES = ("pods", "nodes", "daemonsets", "controllerrevisions")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import Future
 
-from cluster.answer import Answer
-from controllers.events import Event
-from controllers.flavour import Flavour
-from controllers.model import ReplicaSet
-from workers.steps import Grant, Listed, Write
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.events import Event
+from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.model import ReplicaSet
+from oarlock.workers.steps import Grant, Listed, Write
 
 
 class QuietApi:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controllers.daemonset.manage import CONFIRMED_AGAIN_MS
+from oarlock.controllers.daemonset.manage import CONFIRMED_AGAIN_MS
 from tests.review.daemon_rig import SETTINGS, DaemonRig
 from tests.simulation.daemon_docs import Doc
 

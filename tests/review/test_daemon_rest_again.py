@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from broker.memory_state import ExpectHash
+from oarlock.broker.memory_state import ExpectHash
+from oarlock.workers.open_writes import REST_MS
 from tests.review.daemon_rig import QUEUE, DaemonRig
-from workers.open_writes import REST_MS
 
 
 def test_a_mark_left_behind_does_not_take_the_next_one_along() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.values import Batch, Entry
+from oarlock.broker.values import Batch, Entry
 from tests.review.daemon_rig import DaemonRig
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import orjson
 
-from cluster.answer import Answer
+from oarlock.cluster.answer import Answer
+from oarlock.workers.open_writes import REST_MS
+from oarlock.workers.steps import Write
 from tests.review.daemon_rig import QUEUE, DaemonRig
 from tests.simulation.traffic import refusal
-from workers.open_writes import REST_MS
-from workers.steps import Write
 
 
 def refusing(on: str) -> Callable[[Write], Answer | None]:

@@ -6,18 +6,18 @@ from concurrent.futures import Future
 
 import orjson
 
-from broker.memory import MemoryBroker, MemoryStore
-from broker.values import Batch, Claim, Event, Finish
-from cluster.answer import NO_ANSWER, Answer
-from controllers import codec
-from controllers.routing import owner_entry
+from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.values import Batch, Claim, Event, Finish
+from oarlock.cluster.answer import NO_ANSWER, Answer
+from oarlock.controllers import codec
+from oarlock.controllers.routing import owner_entry
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.engine import Engine
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import TurnFailed, Write
 from tests.decide.builders import UID, pod, rs
 from tests.review.quiet_api import QuietApi
 from tests.turns import arrived, through
-from workers.clock import ManualClock
-from workers.engine import Engine
-from workers.settings import Settings
-from workers.steps import TurnFailed, Write
 
 SETTINGS = Settings()
 TASK = "replicaset:default/web"

@@ -6,18 +6,18 @@ from concurrent.futures import Future
 
 import pytest
 
-from broker.memory import MemoryBroker, MemoryStore
-from broker.values import Batch, Claim, ClaimLost, Entry, Event
-from cluster.answer import NO_ANSWER, Answer
-from controllers import codec
-from controllers.slots import name
+from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.values import Batch, Claim, ClaimLost, Entry, Event
+from oarlock.cluster.answer import NO_ANSWER, Answer
+from oarlock.controllers import codec
+from oarlock.controllers.slots import name
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.engine import Engine
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import TurnFailed, Write
 from tests.decide.builders import rs
 from tests.review.quiet_api import QuietApi
 from tests.turns import arrived, through
-from workers.clock import ManualClock
-from workers.engine import Engine
-from workers.settings import Settings
-from workers.steps import TurnFailed, Write
 
 SETTINGS = Settings()
 QUEUE = "replicaset"

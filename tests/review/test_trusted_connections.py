@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.connection import RunGuard, connect
-from broker.embedded_redis import EmbeddedRedis
-from workers.redis_side import RedisSide
+from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.workers.redis_side import RedisSide
 
 pytestmark = pytest.mark.real
 

@@ -16,28 +16,28 @@ from ingest_rig import TEST_CLOCK, Process, Rig, Server, Side
 from rq.exceptions import StopRequested
 from rq.worker import WorkerStatus
 
-from broker import epoch
-from broker.embedded_redis import EmbeddedRedis
-from broker.epoch import Seen
-from broker.protocol import Broker
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, BrokerUnreachable, EpochOver
-from cluster.answer import Answer
-from controllers.slots import index_of
+from oarlock.broker import epoch
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.epoch import Seen
+from oarlock.broker.protocol import Broker
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, BrokerUnreachable, EpochOver
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.slots import index_of
+from oarlock.workers.engine import Engine
+from oarlock.workers.exit_code import ExitCode
+from oarlock.workers.metrics.turn_counts import TurnCounts
+from oarlock.workers.rq_worker import FleetWorker
+from oarlock.workers.seat import Seat
+from oarlock.workers.settings import Settings
+from oarlock.workers.signing import Key, Sealer
+from oarlock.workers.signing_broker import SealedBroker
+from oarlock.workers.signing_refusals import Refusals
+from oarlock.workers.steps import Listed, Write
+from oarlock.workers.tending import REFUSALS, Tender
+from oarlock.workers.turn_slots import TurnSlots
 from tests.review.quiet_api import QuietApi
 from tests.turns import arrived
-from workers.engine import Engine
-from workers.exit_code import ExitCode
-from workers.metrics.turn_counts import TurnCounts
-from workers.rq_worker import FleetWorker
-from workers.seat import Seat
-from workers.settings import Settings
-from workers.signing import Key, Sealer
-from workers.signing_broker import SealedBroker
-from workers.signing_refusals import Refusals
-from workers.steps import Listed, Write
-from workers.tending import REFUSALS, Tender
-from workers.turn_slots import TurnSlots
 
 QUEUE, KEY, UID = "replicaset", "default/web", "uid-web"
 SETTINGS = Settings(lease_ms=1_500, renew_every_ms=400, request_timeout_ms=200)

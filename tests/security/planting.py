@@ -7,8 +7,8 @@ from typing import Any
 
 import redis
 
-from broker import keys
-from broker.keys import KeySpec
+from oarlock.broker import keys
+from oarlock.broker.keys import KeySpec
 
 HUGE = 1_000_000
 BINARY = b"\xff\xfe\x00 \n="

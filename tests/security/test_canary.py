@@ -18,11 +18,11 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from e2e_helpers import ROOT, RunningUp, environment, oarlock, until
 
-from broker import epoch, keys
-from broker.redis_broker import RedisBroker
-from broker.values import Cached
-from controllers import codec
-from workers.log_line import discreet
+from oarlock.broker import epoch, keys
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Cached
+from oarlock.controllers import codec
+from oarlock.workers.log_line import discreet
 
 CANARY = "CANARYWORD"
 KEY = base64.b64encode(bytes(range(50, 82))).decode()
@@ -73,7 +73,7 @@ class Told:
             command = [
                 sys.executable,
                 "-m",
-                "workers.cli",
+                "oarlock.workers.cli",
                 *words,
                 "-vv",
                 "--kubeconfig",

@@ -19,9 +19,9 @@ import planting
 import pytest
 from mini_fleet import KEY, QUEUE, UID, Fleet
 
-from broker import keys
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_binary import NoRedisBinary
+from oarlock.broker import keys
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_binary import NoRedisBinary
 
 pytestmark = pytest.mark.real
 

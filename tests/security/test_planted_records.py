@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.values import Record
+from oarlock.broker.values import Record
 from tests.decide.builders import UID, WEB_SLOTS, pods, rs
 from tests.workers.turn.turn_script import claimed, plays
 

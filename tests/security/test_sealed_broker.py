@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from broker.memory import MemoryBroker, MemoryStore
-from broker.memory_state import Stored
-from broker.values import Batch, Cached, Claim, Entry, Event, LoadSpec
-from controllers import codec
-from controllers.history.model import ControllerRevision
-from controllers.model import Pod, ReplicaSet
-from controllers.registry import CONTROLLERS, RESOURCES
-from controllers.scheduling.model import Node
+from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.memory_state import Stored
+from oarlock.broker.values import Batch, Cached, Claim, Entry, Event, LoadSpec
+from oarlock.controllers import codec
+from oarlock.controllers.history.model import ControllerRevision
+from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.registry import CONTROLLERS, RESOURCES
+from oarlock.controllers.scheduling.model import Node
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.engine import Engine, load_spec
+from oarlock.workers.settings import Settings
+from oarlock.workers.signing import Key, Sealer
+from oarlock.workers.signing_broker import REMEMBERED_MAX, SealedBroker, key_in
+from oarlock.workers.signing_refusals import SAY_EVERY_MS, ObjectRefused, Refusals, TurnRefused, decoded
 from tests.decide.builders import THEIRS, pod, rs
 from tests.review.quiet_api import QuietApi
 from tests.turns import through
-from workers.clock import ManualClock
-from workers.engine import Engine, load_spec
-from workers.settings import Settings
-from workers.signing import Key, Sealer
-from workers.signing_broker import REMEMBERED_MAX, SealedBroker, key_in
-from workers.signing_refusals import SAY_EVERY_MS, ObjectRefused, Refusals, TurnRefused, decoded
 
 RING = (Key("0a0a", bytes(range(32))),)
 SCOPE = "oarlock oarlock:1:{0}:"
@@ -374,7 +374,7 @@ def test_somebody_else_s_pod_in_the_index_counts_for_nothing(world: World) -> No
     assert claim.refusal == ""
     assert claim.owner is not None
     owner: ReplicaSet = codec.decode_replicaset(claim.owner.blob)
-    from controllers.claim import claim as sorted_out
+    from oarlock.controllers.claim import claim as sorted_out
 
     claims = sorted_out(owner, [codec.decode_pod(each.blob) for each in claim.children])
     assert {each.name for each in claims.claimed} == {each.name for each in world.pods}

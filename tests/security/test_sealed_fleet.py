@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from mini_fleet import KEY, Fleet
 
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_binary import NoRedisBinary
-from broker.values import Cached
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_binary import NoRedisBinary
+from oarlock.broker.values import Cached
 
 pytestmark = pytest.mark.real
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from e2e_helpers import oarlock
 
-from broker.values import Cached
-from workers.signing import KEYS_MAX, BadKeyFile, Keyring, Sealer, load_keyring
+from oarlock.broker.values import Cached
+from oarlock.workers.signing import KEYS_MAX, BadKeyFile, Keyring, Sealer, load_keyring
 
 SECRET = bytes(range(7, 39))
 OTHER = bytes(range(100, 164))

@@ -14,23 +14,23 @@ from typing import Any, NamedTuple
 import orjson
 from greenlet import getcurrent, greenlet
 
-from broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle
-from cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from controllers import codec
-from controllers.events import Event as OwnerEvent
-from controllers.flavour import Flavour
-from controllers.model import ReplicaSet
-from controllers.owner_table import OwnerTable
-from controllers.registry import RESOURCES
+from oarlock.broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.controllers import codec
+from oarlock.controllers.events import Event as OwnerEvent
+from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.model import ReplicaSet
+from oarlock.controllers.owner_table import OwnerTable
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.acting import TOO_LATE
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.engine import Engine
+from oarlock.workers.running_turn import RunningTurn
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import Grant, Listed, TurnFailed, Write
 from tests.simulation.traffic import Flight
 from tests.simulation.world import NAMESPACE, World, as_json
 from tests.turns import arrived
-from workers.acting import TOO_LATE
-from workers.clock import ManualClock
-from workers.engine import Engine
-from workers.running_turn import RunningTurn
-from workers.settings import Settings
-from workers.steps import Grant, Listed, TurnFailed, Write
 
 
 class Killed(BaseException):

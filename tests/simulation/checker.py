@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from broker.values import Batch, Claim, Entry
-from controllers.codec import decode_pod, decode_replicaset
-from controllers.model import Pod, controller_of
+from oarlock.broker.values import Batch, Claim, Entry
+from oarlock.controllers.codec import decode_pod, decode_replicaset
+from oarlock.controllers.model import Pod, controller_of
+from oarlock.workers.steps import Write
 from tests.simulation.traffic import Traffic, View
 from tests.simulation.world import NAMESPACE, World, is_active
-from workers.steps import Write
 
 
 class Violation(AssertionError):

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker.values import Batch, Claim, Entry
-from controllers.daemonset.model import DaemonSet
-from controllers.history.model import HASH_LABEL, ControllerRevision
-from controllers.model import Pod, controller_of
+from oarlock.broker.values import Batch, Claim, Entry
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.model import Pod, controller_of
+from oarlock.workers.steps import Write
 from tests.simulation.checker import Violation, count_open, view_of
 from tests.simulation.daemon_docs import Doc, fits
 from tests.simulation.daemon_failures import Failures, Rests
 from tests.simulation.daemon_world import FINISHED, Change, DaemonWorld
-from workers.steps import Write
 
 
 @dataclass

@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from controllers.history.model import HASH_LABEL
-from controllers.model import Pod, controller_of
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.model import Pod, controller_of
 from tests.simulation.daemon_checker import share, unavailable
 from tests.simulation.daemon_cluster import Cluster
 from tests.simulation.daemon_docs import Doc

@@ -13,11 +13,12 @@ from typing import Any
 
 import orjson
 
-from cluster.answer import NO_ANSWER, Answer
-from cluster.listing import ListError
-from cluster.resources import PODS
-from controllers.model import controller_of
-from controllers.registry import RESOURCES
+from oarlock.cluster.answer import NO_ANSWER, Answer
+from oarlock.cluster.listing import ListError
+from oarlock.cluster.resources import PODS
+from oarlock.controllers.model import controller_of
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.steps import Grant, Listed, Write
 from tests.simulation import daemon_rest
 from tests.simulation.actors import SimApi, Worker, give_way
 from tests.simulation.checker import Violation
@@ -30,7 +31,6 @@ from tests.simulation.traffic import refusal
 from tests.simulation.watching import WatchingIngestor
 from tests.simulation.world import NAMESPACE
 from tests.turns import arrived
-from workers.steps import Grant, Listed, Write
 
 
 @dataclass(frozen=True)

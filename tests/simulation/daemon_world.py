@@ -12,13 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
-from cluster.answer import Answer
-from controllers.model import Pod, controller_of
-from controllers.registry import RESOURCES
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.steps import Write
 from tests.simulation.daemon_docs import Doc, rfc3339
 from tests.simulation.traffic import Traffic, accepted, refusal
 from tests.simulation.world import NAMESPACE
-from workers.steps import Write
 
 FINISHED = ("Succeeded", "Failed")
 

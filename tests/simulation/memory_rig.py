@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.memory import MemoryBroker, MemoryStore
 
 
 class SimMemoryBroker(MemoryBroker):

@@ -10,9 +10,9 @@ from typing import Any
 
 import redis
 
-from broker import epoch
-from broker.connection import connect
-from broker.redis_broker import RedisBroker
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.redis_broker import RedisBroker
 
 CLOCK_KEY = "oarlock:test-clock"
 TEST_CLOCK = f"return tonumber(redis.call('GET', '{CLOCK_KEY}'))"

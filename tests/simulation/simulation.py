@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import Write
 from tests.simulation.actors import Ingestor, Worker
 from tests.simulation.checker import Checker, Violation
 from tests.simulation.progress import STAGES, stalled
 from tests.simulation.refusals import Place, Refusals
 from tests.simulation.traffic import Flight
 from tests.simulation.world import World, is_active
-from workers.clock import ManualClock
-from workers.settings import Settings
-from workers.steps import Write
 
 QUIET_MS = 2_500
 """How fast time passes at the end, while only a delayed key is left. A longer step would look like a jump."""

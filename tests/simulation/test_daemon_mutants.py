@@ -13,10 +13,14 @@ from typing import Any
 
 import pytest
 
-from broker.values import BACK_OFF, Change, Claim, Delta
-from controllers.daemonset import decide as deciding
-from controllers.daemonset import names
-from controllers.registry import RELAYS
+from oarlock.broker.values import BACK_OFF, Change, Claim, Delta
+from oarlock.controllers.daemonset import decide as deciding
+from oarlock.controllers.daemonset import names
+from oarlock.controllers.registry import RELAYS
+from oarlock.workers import acting, open_writes, revisions, turn
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.mirror import Mirror
+from oarlock.workers.steps import Write
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_cluster import Habits
 from tests.simulation.daemon_scenarios import CHANGES, FAILS, HISTORY, NODES, ROUGH, SCENARIOS, SURGES
@@ -25,10 +29,6 @@ from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutants import Mutant, take_out
 from tests.simulation.redis_rig import RedisRig
 from tests.simulation.test_mutants import NOTHING_OPEN
-from workers import acting, open_writes, revisions, turn
-from workers.ledger import Ledger
-from workers.mirror import Mirror
-from workers.steps import Write
 
 SEEDS_MAX = 1500
 STEPS = 1500
@@ -111,7 +111,7 @@ def _nothing_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(claim: Claim, *args: Any) -> Any:
         return real(claim._replace(needs=""), *args)
 
-    monkeypatch.setattr("workers.engine.turn", careless)
+    monkeypatch.setattr("oarlock.workers.engine.turn", careless)
     monkeypatch.setattr(Ledger, "deletes_seen", lambda self, deletes, present: True)
 
 

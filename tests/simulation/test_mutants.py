@@ -19,10 +19,12 @@ from typing import Any
 
 import pytest
 
-from broker import memory_cache, memory_claim
-from broker.values import Claim
-from controllers import replicaset
-from controllers.slots import Slots
+from oarlock.broker import memory_cache, memory_claim
+from oarlock.broker.values import Claim
+from oarlock.controllers import replicaset
+from oarlock.controllers.slots import Slots
+from oarlock.workers import open_writes, turn
+from oarlock.workers.ledger import Ledger
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutants import Mutant, take_out
@@ -30,8 +32,6 @@ from tests.simulation.redis_rig import RedisRig
 from tests.simulation.simulation import Simulation, Weights
 from tests.simulation.test_simulation import REFUSING
 from tests.simulation.world import World
-from workers import open_writes, turn
-from workers.ledger import Ledger
 
 ROUGH = Weights(kill=4, freeze=4, lose_answer=6, ingestor=4, supervise=10, kubelet=12)
 """A bit of everything."""
@@ -96,7 +96,7 @@ def _needs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(claim: Claim, *args: Any) -> Any:
         return real(claim._replace(needs=""), *args)
 
-    monkeypatch.setattr("workers.engine.turn", careless)
+    monkeypatch.setattr("oarlock.workers.engine.turn", careless)
 
 
 def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import orjson
 
-from cluster.answer import Answer
-from workers.steps import Write
+from oarlock.cluster.answer import Answer
+from oarlock.workers.steps import Write
 
 
 class View(NamedTuple):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cluster.frames import WatchEvent
-from controllers.registry import RESOURCES
+from oarlock.cluster.frames import WatchEvent
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.applying import Applied, Applier
+from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.paging import Pages
+from oarlock.workers.projection import Projector
 from tests.simulation.daemon_world import DaemonWorld
-from workers.applying import Applied, Applier
-from workers.known_owners import EVERY_OWNER, KnownOwners
-from workers.paging import Pages
-from workers.projection import Projector
 
 _ADOPTABLE = tuple(resource for resource in RESOURCES.values() if resource.adoptable)
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import msgspec
 import orjson
 
-from cluster.answer import Answer
-from controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, controller_of, label_selector
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, controller_of, label_selector
+from oarlock.workers.steps import Write
 from tests.simulation.traffic import Traffic, accepted, refusal
-from workers.steps import Write
 
 NAMESPACE = "default"
 TEMPLATE = b'{"metadata":{"labels":{"app":"%s"}},"spec":{"containers":[{"name":"c","image":"i"}]}}'

@@ -13,29 +13,29 @@ from typing import Any
 import orjson
 import pytest
 
-from cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from cluster.embedded.faults import Action, Fault
-from cluster.embedded.server import EmbeddedCluster
-from cluster.embedded.server import Settings as ServerSettings
-from cluster.errors import ConfigError
-from cluster.listing import ListError
-from cluster.outcome import Outcome, of_change, of_create, of_delete
-from cluster.resources import PODS, REPLICASETS, Resource
-from cluster.tls import TlsOptions
-from controllers import claim as claims
-from controllers import events, wire
-from controllers.flavour import REPLICASET
-from controllers.model import Condition, ReplicaSet, ReplicaSetStatus, controller_of
-from controllers.registry import CONTROLLERS
-from controllers.slots import slots_of
-from workers.acting import TOO_LATE
-from workers.api import KubeApi
-from workers.clock import SystemClock
-from workers.io_loop import IoLoop
-from workers.settings import Settings
-from workers.steps import Grant, Write
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.embedded.faults import Action, Fault
+from oarlock.cluster.embedded.server import EmbeddedCluster
+from oarlock.cluster.embedded.server import Settings as ServerSettings
+from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.listing import ListError
+from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
+from oarlock.cluster.resources import PODS, REPLICASETS, Resource
+from oarlock.cluster.tls import TlsOptions
+from oarlock.controllers import claim as claims
+from oarlock.controllers import events, wire
+from oarlock.controllers.flavour import REPLICASET
+from oarlock.controllers.model import Condition, ReplicaSet, ReplicaSetStatus, controller_of
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.controllers.slots import slots_of
+from oarlock.workers.acting import TOO_LATE
+from oarlock.workers.api import KubeApi
+from oarlock.workers.clock import SystemClock
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import Grant, Write
 
 CONTROLLER = CONTROLLERS["replicaset"]
 WEB: dict[str, Any] = {

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from cluster.embedded.faults import Action, Fault
-from cluster.embedded.server import EmbeddedCluster
-from cluster.embedded.server import Settings as ServerSettings
-from cluster.forbidden import Permission
-from cluster.resources import DAEMONSETS, PODS
-from cluster.watch import Broken
-from controllers.registry import QUEUES
-from workers.api import KubeApi
-from workers.rights import GRANTS, INGESTOR, ROLES, SAID_AGAIN_MS, SURE_AFTER_MS, MissingRights, worker_roles
-from workers.settings import Settings
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.embedded.faults import Action, Fault
+from oarlock.cluster.embedded.server import EmbeddedCluster
+from oarlock.cluster.embedded.server import Settings as ServerSettings
+from oarlock.cluster.forbidden import Permission
+from oarlock.cluster.resources import DAEMONSETS, PODS
+from oarlock.cluster.watch import Broken
+from oarlock.controllers.registry import QUEUES
+from oarlock.workers.api import KubeApi
+from oarlock.workers.rights import GRANTS, INGESTOR, ROLES, SAID_AGAIN_MS, SURE_AFTER_MS, MissingRights, worker_roles
+from oarlock.workers.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / ROLES
 CREATE_PODS = Permission("create", "", "pods", "ns", "me")

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import msgspec
 
-from workers.chaos.evidence import Request
-from workers.chaos.sightings import QUEUE_OF_KIND
+from oarlock.workers.chaos.evidence import Request
+from oarlock.workers.chaos.sightings import QUEUE_OF_KIND
 
 WORKER_AGENT = "(worker)"
 """Stands in the user agent of the requests that turns send."""

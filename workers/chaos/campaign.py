@@ -14,28 +14,26 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from broker.redis_binary import NoRedisBinary
-from cluster import config
-from workers.chaos.api_faults import PHASES, ApiFaults
-from workers.chaos.evidence import Blow, Facts
-from workers.chaos.faults import Faults
-from workers.chaos.journal import Journal
-from workers.chaos.live import Live
-from workers.chaos.load import Load
-from workers.chaos.monitor import END, MonitorRecorder, NoRecorder
-from workers.chaos.options import SETTLE_LIMIT_S, Options
-from workers.chaos.prey import Prey
-from workers.chaos.redis_pair import PairFailed
-from workers.chaos.redis_program import (
-    NoClock,
-)
-from workers.chaos.rig import Rig, RigFailed
-from workers.chaos.roster import Roster
-from workers.chaos.saved import JOURNAL, SCHEDULE, write_notes
-from workers.chaos.second_fleet import SecondFleet
-from workers.chaos.stage import Stage
-from workers.chaos.strikes import Strikes
-from workers.chaos.verdict import Run
+from oarlock.broker.redis_binary import NoRedisBinary
+from oarlock.cluster import config
+from oarlock.workers.chaos.api_faults import PHASES, ApiFaults
+from oarlock.workers.chaos.evidence import Blow, Facts
+from oarlock.workers.chaos.faults import Faults
+from oarlock.workers.chaos.journal import Journal
+from oarlock.workers.chaos.live import Live
+from oarlock.workers.chaos.load import Load
+from oarlock.workers.chaos.monitor import END, MonitorRecorder, NoRecorder
+from oarlock.workers.chaos.options import SETTLE_LIMIT_S, Options
+from oarlock.workers.chaos.prey import Prey
+from oarlock.workers.chaos.redis_pair import PairFailed
+from oarlock.workers.chaos.redis_program import NoClock
+from oarlock.workers.chaos.rig import Rig, RigFailed
+from oarlock.workers.chaos.roster import Roster
+from oarlock.workers.chaos.saved import JOURNAL, SCHEDULE, write_notes
+from oarlock.workers.chaos.second_fleet import SecondFleet
+from oarlock.workers.chaos.stage import Stage
+from oarlock.workers.chaos.strikes import Strikes
+from oarlock.workers.chaos.verdict import Run
 
 QUIET_S = 2.5
 """How long nothing may change at the end, before it is taken for the end."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from workers.chaos.sightings import (
+from oarlock.workers.chaos.sightings import (
     NODE_QUEUE,
     QUEUE_OF_KIND,
     DaemonSetSeen,

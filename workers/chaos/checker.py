@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from workers.chaos.daemons import DaemonSets
-from workers.chaos.evidence import Blow, End, Facts, Request, Step, Violation
-from workers.chaos.fences import Fences
-from workers.chaos.keys import Keys
-from workers.chaos.owners import Owners
-from workers.chaos.progress import Progress
-from workers.chaos.recovery import Recovery
-from workers.chaos.sightings import DAEMONS, NODE_QUEUE, QUEUE_OF_KIND, Seen
-from workers.chaos.writes import Writes
+from oarlock.workers.chaos.daemons import DaemonSets
+from oarlock.workers.chaos.evidence import Blow, End, Facts, Request, Step, Violation
+from oarlock.workers.chaos.fences import Fences
+from oarlock.workers.chaos.keys import Keys
+from oarlock.workers.chaos.owners import Owners
+from oarlock.workers.chaos.progress import Progress
+from oarlock.workers.chaos.recovery import Recovery
+from oarlock.workers.chaos.sightings import DAEMONS, NODE_QUEUE, QUEUE_OF_KIND, Seen
+from oarlock.workers.chaos.writes import Writes
 
 KINDS = (
     "over_creation",

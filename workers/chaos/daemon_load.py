@@ -6,11 +6,11 @@ import asyncio
 import random
 from typing import Any
 
-from cluster import resources
-from workers.chaos.hand import Hand
-from workers.chaos.objects import VERSION
-from workers.chaos.plans import DAEMON_PLANS, FAIL, NEVER_READY, DaemonPlan, DaemonRole, daemon_body
-from workers.chaos.sightings import DaemonSetSeen
+from oarlock.cluster import resources
+from oarlock.workers.chaos.hand import Hand
+from oarlock.workers.chaos.objects import VERSION
+from oarlock.workers.chaos.plans import DAEMON_PLANS, FAIL, NEVER_READY, DaemonPlan, DaemonRole, daemon_body
+from oarlock.workers.chaos.sightings import DaemonSetSeen
 
 BROKEN_S = (1.0, 4.0)
 """How long a broken template stays."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workers.chaos.placing import Place
-from workers.chaos.sightings import DaemonSetSeen, PodSeen
+from oarlock.workers.chaos.placing import Place
+from oarlock.workers.chaos.sightings import DaemonSetSeen, PodSeen
 
 
 class Read(NamedTuple):

@@ -33,14 +33,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workers.chaos.daemon_state import Daemons, Read, Rule
-from workers.chaos.daemons_at_rest import Converged
-from workers.chaos.evidence import Facts, Violation
-from workers.chaos.fences import View
-from workers.chaos.owners import delete_at
-from workers.chaos.placing import NOWHERE, limit_of, place
-from workers.chaos.sightings import DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen, Seen
-from workers.chaos.writes import Commit
+from oarlock.workers.chaos.daemon_state import Daemons, Read, Rule
+from oarlock.workers.chaos.daemons_at_rest import Converged
+from oarlock.workers.chaos.evidence import Facts, Violation
+from oarlock.workers.chaos.fences import View
+from oarlock.workers.chaos.owners import delete_at
+from oarlock.workers.chaos.placing import NOWHERE, limit_of, place
+from oarlock.workers.chaos.sightings import DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen, Seen
+from oarlock.workers.chaos.writes import Commit
 
 
 @dataclass

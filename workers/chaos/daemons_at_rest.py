@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from workers.chaos.placing import Place
-from workers.chaos.sightings import DaemonSetSeen, PodSeen, RevisionSeen
+from oarlock.workers.chaos.placing import Place
+from oarlock.workers.chaos.sightings import DaemonSetSeen, PodSeen, RevisionSeen
 
 
 class Converged:

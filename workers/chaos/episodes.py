@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from workers.chaos.network import API, REDIS
-from workers.chaos.schedule import WARM_UP_S, Planned, Timing
+from oarlock.workers.chaos.network import API, REDIS
+from oarlock.workers.chaos.schedule import WARM_UP_S, Planned, Timing
 
 CALM_S = 4.0
 """Between two episodes, beside what the fleet needs to come back."""

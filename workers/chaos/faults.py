@@ -9,10 +9,10 @@ import signal
 import time
 from collections.abc import Collection, Sequence
 
-from workers.chaos.evidence import Blow
-from workers.chaos.prey import Prey
-from workers.chaos.rig import Rig, Target
-from workers.chaos.schedule import Planned
+from oarlock.workers.chaos.evidence import Blow
+from oarlock.workers.chaos.prey import Prey
+from oarlock.workers.chaos.rig import Rig, Target
+from oarlock.workers.chaos.schedule import Planned
 
 HUNT_S = 1.5
 """How long a moment is waited for at which some worker has writes in flight."""

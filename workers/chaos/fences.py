@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from workers.chaos.evidence import (
+from oarlock.workers.chaos.evidence import (
     CUT,
     Attached,
     Claimed,

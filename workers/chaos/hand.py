@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-from cluster import resources
-from cluster.client import Client, PatchType
-from cluster.resources import Resource
-from workers.chaos.live import Live
-from workers.chaos.sightings import PodSeen
+from oarlock.cluster import resources
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.resources import Resource
+from oarlock.workers.chaos.live import Live
+from oarlock.workers.chaos.sightings import PodSeen
 
 GONE_LIMIT_S = 15.0
 

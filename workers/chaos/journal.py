@@ -14,8 +14,8 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
-from workers.chaos.objects import PATHS, Meta, Object, seen
-from workers.chaos.sightings import Seen
+from oarlock.workers.chaos.objects import PATHS, Meta, Object, seen
+from oarlock.workers.chaos.sightings import Seen
 
 SILENCE_S = 30.0
 """The embedded server sends bookmarks every ten seconds."""

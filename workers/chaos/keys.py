@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workers.chaos.changes import Change, changes_of
-from workers.chaos.evidence import Facts, Violation
-from workers.chaos.fences import View
-from workers.chaos.sightings import Seen
+from oarlock.workers.chaos.changes import Change, changes_of
+from oarlock.workers.chaos.evidence import Facts, Violation
+from oarlock.workers.chaos.fences import View
+from oarlock.workers.chaos.sightings import Seen
 
 QUIET_S = 1.5
 """A change this young at the end of the run need not have been claimed."""

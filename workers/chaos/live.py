@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TypeVar
 
-from workers.chaos.daemons_at_rest import Converged
-from workers.chaos.placing import place
-from workers.chaos.sightings import DaemonSetSeen, NamespaceSeen, NodeSeen, OwnerSeen, PodSeen, RevisionSeen, Seen
+from oarlock.workers.chaos.daemons_at_rest import Converged
+from oarlock.workers.chaos.placing import place
+from oarlock.workers.chaos.sightings import (
+    DaemonSetSeen,
+    NamespaceSeen,
+    NodeSeen,
+    OwnerSeen,
+    PodSeen,
+    RevisionSeen,
+    Seen,
+)
 
 T = TypeVar("T", OwnerSeen, DaemonSetSeen, NodeSeen)
 

@@ -13,15 +13,15 @@ import random
 
 import orjson
 
-from cluster import resources
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from workers.chaos.daemon_load import DaemonLoad
-from workers.chaos.hand import Hand
-from workers.chaos.live import Live
-from workers.chaos.node_load import NodeLoad
-from workers.chaos.plans import FAIL, PLANS, Plan, Role, body
-from workers.chaos.sightings import OwnerSeen, PodSeen
+from oarlock.cluster import resources
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.workers.chaos.daemon_load import DaemonLoad
+from oarlock.workers.chaos.hand import Hand
+from oarlock.workers.chaos.live import Live
+from oarlock.workers.chaos.node_load import NodeLoad
+from oarlock.workers.chaos.plans import FAIL, PLANS, Plan, Role, body
+from oarlock.workers.chaos.sightings import OwnerSeen, PodSeen
 
 
 class Load:

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from broker import keys, script_texts
-from workers.chaos.evidence import CUT
+from oarlock.broker import keys, script_texts
+from oarlock.workers.chaos.evidence import CUT
 
 RETRY_S = 0.01
 CHUNK_BYTES = 1 << 20

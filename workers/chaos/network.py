@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from broker.death_signal import command_dying_with_this_process
+from oarlock.broker.death_signal import command_dying_with_this_process
 
 REDIS, API = "redis", "api"
 ANSWER_S = 10.0
@@ -28,7 +28,7 @@ class Wire:
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *command_dying_with_this_process(
-                    [sys.executable, "-m", "workers.chaos.proxy", target, str(self._seed)]
+                    [sys.executable, "-m", "oarlock.workers.chaos.proxy", target, str(self._seed)]
                 ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -9,10 +9,10 @@ import asyncio
 import random
 from typing import Any
 
-from cluster import resources
-from workers.chaos.hand import Hand
-from workers.chaos.plans import AWAY, HOLD, NODES, REJECT, ZONE, node_body
-from workers.chaos.sightings import NodeSeen
+from oarlock.cluster import resources
+from oarlock.workers.chaos.hand import Hand
+from oarlock.workers.chaos.plans import AWAY, HOLD, NODES, REJECT, ZONE, node_body
+from oarlock.workers.chaos.sightings import NodeSeen
 
 NAMES = tuple(f"chaos-node-{index}" for index in range(NODES))
 ZONES = ("a", "b")

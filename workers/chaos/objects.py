@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from workers.chaos.sightings import (
+from oarlock.workers.chaos.sightings import (
     DAEMONS,
     QUEUE_OF_KIND,
     DaemonSetSeen,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workers.chaos.episodes import EPISODES, Episode, Needs, planned
-from workers.chaos.schedule import Planned, Timing, schedule
-from workers.settings import Settings
+from oarlock.workers.chaos.episodes import EPISODES, Episode, Needs, planned
+from oarlock.workers.chaos.schedule import Planned, Timing, schedule
+from oarlock.workers.settings import Settings
 
 SETTLE_LIMIT_S = 30.0
 """After the faults; so long everything may take to come to rest."""

@@ -23,10 +23,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workers.chaos.changes import RESOURCE_OF_QUEUE
-from workers.chaos.evidence import Facts, Request, Violation
-from workers.chaos.sightings import DaemonSetSeen, OwnerSeen, PodSeen, Seen
-from workers.chaos.writes import Commit
+from oarlock.workers.chaos.changes import RESOURCE_OF_QUEUE
+from oarlock.workers.chaos.evidence import Facts, Request, Violation
+from oarlock.workers.chaos.sightings import DaemonSetSeen, OwnerSeen, PodSeen, Seen
+from oarlock.workers.chaos.writes import Commit
 
 REVISIONS_OF_A_DELETE = 3
 """A delete marks the object and may then remove it: it is known by its last revision, and acts at its first."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from workers.chaos.sightings import DaemonSetSeen, NodeSeen, TaintSeen, Tolerance
+from oarlock.workers.chaos.sightings import DaemonSetSeen, NodeSeen, TaintSeen, Tolerance
 
 _OWN = "node.kubernetes.io/"
 ADDED = (

@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from cluster import resources
-from cluster.resources import Resource
-from workers.chaos.objects import STRICT, VERSION
-from workers.chaos.sightings import QUEUE_OF_KIND
+from oarlock.cluster import resources
+from oarlock.cluster.resources import Resource
+from oarlock.workers.chaos.objects import STRICT, VERSION
+from oarlock.workers.chaos.sightings import QUEUE_OF_KIND
 
 READY_AFTER = "oarlock.io/sim-ready-after-ms"
 FAIL = "oarlock.io/sim-fail"

@@ -11,9 +11,9 @@ from typing import NamedTuple, cast
 import redis
 from redis.exceptions import RedisError
 
-from broker import keys
-from broker.connection import connect
-from workers.chaos.sightings import NODE_QUEUE, QUEUE_OF_KIND
+from oarlock.broker import keys
+from oarlock.broker.connection import connect
+from oarlock.workers.chaos.sightings import NODE_QUEUE, QUEUE_OF_KIND
 
 QUEUES = (*QUEUE_OF_KIND.values(), NODE_QUEUE)
 _HOLDER = re.compile(rb"holder=(\S+)")

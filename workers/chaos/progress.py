@@ -21,11 +21,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workers.chaos.evidence import Blow, Facts, Request, Violation
-from workers.chaos.owners import delete_at
-from workers.chaos.placing import place
-from workers.chaos.sightings import DaemonSetSeen, NodeSeen, OwnerSeen, PodSeen, Seen
-from workers.chaos.writes import Commit
+from oarlock.workers.chaos.evidence import Blow, Facts, Request, Violation
+from oarlock.workers.chaos.owners import delete_at
+from oarlock.workers.chaos.placing import place
+from oarlock.workers.chaos.sightings import DaemonSetSeen, NodeSeen, OwnerSeen, PodSeen, Seen
+from oarlock.workers.chaos.writes import Commit
 
 BY_NAME = "by name"
 """Ends the audit log's word for such a fault."""

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from workers.chaos.evidence import Blow
-from workers.chaos.fences import Fences, Hold
+from oarlock.workers.chaos.evidence import Blow
+from oarlock.workers.chaos.fences import Fences, Hold
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:

@@ -16,9 +16,9 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from broker import acl, redis_binary
-from broker.connection import connect
-from broker.death_signal import command_dying_with_this_process
+from oarlock.broker import acl, redis_binary
+from oarlock.broker.connection import connect
+from oarlock.broker.death_signal import command_dying_with_this_process
 
 NAME = "chaos"
 DOWN_AFTER_MS = 800

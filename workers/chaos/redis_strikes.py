@@ -13,14 +13,14 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from broker.connection import connect
-from workers.chaos.evidence import Blow
-from workers.chaos.faults import Faults
-from workers.chaos.prey import Prey
-from workers.chaos.redis_program import CUT_FILE
-from workers.chaos.schedule import Planned
-from workers.chaos.stage import Stage
-from workers.chaos.two_hosts import TwoHosts
+from oarlock.broker.connection import connect
+from oarlock.workers.chaos.evidence import Blow
+from oarlock.workers.chaos.faults import Faults
+from oarlock.workers.chaos.prey import Prey
+from oarlock.workers.chaos.redis_program import CUT_FILE
+from oarlock.workers.chaos.schedule import Planned
+from oarlock.workers.chaos.stage import Stage
+from oarlock.workers.chaos.two_hosts import TwoHosts
 
 SLOW_STOPS_S, SLOW_RUNS_S = (0.05, 0.4), 0.02
 FULL_LOOK_S = 0.1

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.death_signal import command_dying_with_this_process
-from workers.chaos.network import Network
-from workers.up.state_dir import StateDir
+from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.workers.chaos.network import Network
+from oarlock.workers.up.state_dir import StateDir
 
 UP_LIMIT_S = 60.0
 STOP_LIMIT_S = 30.0
@@ -157,7 +157,7 @@ class Rig:
     async def _run(
         self, arguments: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
     ) -> asyncio.subprocess.Process:
-        return await self._spawn([sys.executable, "-m", "workers.cli", *arguments], log, signum, extra)
+        return await self._spawn([sys.executable, "-m", "oarlock.workers.cli", *arguments], log, signum, extra)
 
     async def _spawn(
         self, command: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None

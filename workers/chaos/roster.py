@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from workers.chaos.evidence import End
-from workers.chaos.rig import Rig, Target
+from oarlock.workers.chaos.evidence import End
+from oarlock.workers.chaos.rig import Rig, Target
 
 ROLES = ("redis", "supervisor", "ingestor")
 """Workers end for many a good reason; of the API server `oarlock up` itself takes notice."""

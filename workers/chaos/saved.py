@@ -19,13 +19,21 @@ from typing import Any, get_args
 
 import msgspec
 
-from workers.chaos.audit_log import read_requests
-from workers.chaos.checker import Evidence
-from workers.chaos.evidence import Blow, End, Facts
-from workers.chaos.objects import PATHS
-from workers.chaos.sightings import DaemonSetSeen, NamespaceSeen, NodeSeen, OwnerSeen, PodSeen, RevisionSeen, Seen
-from workers.chaos.trace import read_trace
-from workers.chaos.verdict import Run
+from oarlock.workers.chaos.audit_log import read_requests
+from oarlock.workers.chaos.checker import Evidence
+from oarlock.workers.chaos.evidence import Blow, End, Facts
+from oarlock.workers.chaos.objects import PATHS
+from oarlock.workers.chaos.sightings import (
+    DaemonSetSeen,
+    NamespaceSeen,
+    NodeSeen,
+    OwnerSeen,
+    PodSeen,
+    RevisionSeen,
+    Seen,
+)
+from oarlock.workers.chaos.trace import read_trace
+from oarlock.workers.chaos.verdict import Run
 
 MONITOR, JOURNAL, CAMPAIGN, SCHEDULE, VERDICT = (
     "monitor.log",

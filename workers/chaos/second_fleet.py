@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from broker.death_signal import command_dying_with_this_process
-from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
-from broker.redis_binary import NoRedisBinary
-from workers.chaos.evidence import Facts
-from workers.settings import Settings
+from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.broker.redis_binary import NoRedisBinary
+from oarlock.workers.chaos.evidence import Facts
+from oarlock.workers.settings import Settings
 
 LEASE_NAMESPACE = "default"
 WORKERS = 2
@@ -73,7 +73,7 @@ class SecondFleet:
     async def _run(self, command: str, arguments: list[str], environment: Mapping[str, str]) -> None:
         with (self._root / f"{command}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *command_dying_with_this_process([sys.executable, "-m", "workers.cli", command, *arguments]),
+                *command_dying_with_this_process([sys.executable, "-m", "oarlock.workers.cli", command, *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker import redis_binary
-from workers.chaos.episodes import Needs
-from workers.chaos.monitor import Clock, MonitorRecorder, NoRecorder
-from workers.chaos.network import Network
-from workers.chaos.options import Options
-from workers.chaos.redis_program import ClockFile, find_library, path_with, program_with_clock, program_with_log
-from workers.chaos.rig import Rig
-from workers.chaos.saved import MONITOR
-from workers.chaos.two_hosts import TwoHosts
+from oarlock.broker import redis_binary
+from oarlock.workers.chaos.episodes import Needs
+from oarlock.workers.chaos.monitor import Clock, MonitorRecorder, NoRecorder
+from oarlock.workers.chaos.network import Network
+from oarlock.workers.chaos.options import Options
+from oarlock.workers.chaos.redis_program import ClockFile, find_library, path_with, program_with_clock, program_with_log
+from oarlock.workers.chaos.rig import Rig
+from oarlock.workers.chaos.saved import MONITOR
+from oarlock.workers.chaos.two_hosts import TwoHosts
 
 
 class Stage:

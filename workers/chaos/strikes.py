@@ -9,14 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
-from workers.chaos.api_faults import ApiFaults
-from workers.chaos.episodes import EPISODES
-from workers.chaos.evidence import Blow
-from workers.chaos.faults import Faults
-from workers.chaos.prey import Prey
-from workers.chaos.redis_strikes import RedisStrikes
-from workers.chaos.schedule import Planned
-from workers.chaos.stage import Stage
+from oarlock.workers.chaos.api_faults import ApiFaults
+from oarlock.workers.chaos.episodes import EPISODES
+from oarlock.workers.chaos.evidence import Blow
+from oarlock.workers.chaos.faults import Faults
+from oarlock.workers.chaos.prey import Prey
+from oarlock.workers.chaos.redis_strikes import RedisStrikes
+from oarlock.workers.chaos.schedule import Planned
+from oarlock.workers.chaos.stage import Stage
 
 
 class Strikes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from workers.chaos.changes import RESOURCE_OF_QUEUE
-from workers.chaos.checker import Evidence
-from workers.chaos.evidence import Attached, Lost, Minted, Opened, Violation, Watermark
-from workers.chaos.sightings import (
+from oarlock.workers.chaos.changes import RESOURCE_OF_QUEUE
+from oarlock.workers.chaos.checker import Evidence
+from oarlock.workers.chaos.evidence import Attached, Lost, Minted, Opened, Violation, Watermark
+from oarlock.workers.chaos.sightings import (
     DAEMONS,
     DaemonSetSeen,
     NamespaceSeen,

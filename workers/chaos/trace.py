@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from workers.chaos.evidence import (
+from oarlock.workers.chaos.evidence import (
     Attached,
     Claimed,
     Dirty,
@@ -27,7 +27,7 @@ from workers.chaos.evidence import (
     Unlocked,
     Watermark,
 )
-from workers.chaos.monitor import UNKNOWN
+from oarlock.workers.chaos.monitor import UNKNOWN
 
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|.)")

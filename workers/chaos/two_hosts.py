@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from workers.chaos.network import Wire
-from workers.chaos.redis_pair import Pair, PairFailed, Server
-from workers.chaos.rig import AGAIN_S, STOP_LIMIT_S, UP_LIMIT_S, Rig, RigFailed, Target, descends_from
+from oarlock.workers.chaos.network import Wire
+from oarlock.workers.chaos.redis_pair import Pair, PairFailed, Server
+from oarlock.workers.chaos.rig import AGAIN_S, STOP_LIMIT_S, UP_LIMIT_S, Rig, RigFailed, Target, descends_from
 
 READY_MS, TERMINATE_MS, PODS_PER_NODE = 500, 300, 1_000
 """As `oarlock up` has them."""
@@ -69,7 +69,7 @@ class TwoHosts(Rig):
         words = ["--state-dir", str(self.state.root), "--audit-log", str(self.state.audit_log), "--admin"]
         words += ["--nodes", str(self._nodes), "--pods-per-node", str(PODS_PER_NODE), "--ready-file", str(ready)]
         words += ["--terminate-ms", str(TERMINATE_MS), "--ready-ms", str(READY_MS), "--ready-jitter-ms", str(READY_MS)]
-        command = [sys.executable, "-m", "cluster.embedded", *words]
+        command = [sys.executable, "-m", "oarlock.cluster.embedded", *words]
         self._api = await self._spawn(command, self._root / "api.log", signal.SIGTERM)
         while not ready.exists():
             self.check()

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.table import Table
 
-from workers.chaos.checker import KINDS, Findings
-from workers.chaos.recovery import percentile
+from oarlock.workers.chaos.checker import KINDS, Findings
+from oarlock.workers.chaos.recovery import percentile
 
 PLURALS = {
     "over_creation": "over_creations",

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workers.chaos.evidence import Blow, Request, Violation
-from workers.chaos.fences import Entry, Fences, Hold
+from oarlock.workers.chaos.evidence import Blow, Request, Violation
+from oarlock.workers.chaos.fences import Entry, Fences, Hold
 
 CUT_NOTICED_S = 2.0
 """So much later at most a kill is noticed by the recorder."""

@@ -5,27 +5,30 @@ A new command is a module with a click command and a line in ``COMMANDS``.
 
 from __future__ import annotations
 
-from workers.cli.group import LazyGroup
+from oarlock.workers.cli.group import LazyGroup
 
 COMMANDS = {
-    "run": ("workers.cli.run:run", "Start everything, do the main job on examples/, show it surviving a kill, end."),
-    "up": ("workers.cli.up:up", "Start everything and stay: Redis, API server, nodes, ingestors, workers."),
-    "status": ("workers.cli.status:status", "What of an `oarlock up` is running."),
-    "down": ("workers.cli.down:down", "Stop an `oarlock up` and wait until all of it is gone."),
-    "worker": ("workers.cli.worker:worker", "Run supervised workers against a Redis and a cluster."),
-    "ingest": ("workers.cli.ingest:ingest", "Run an ingestor: watches the cluster, feeds cache and queues."),
-    "config": ("workers.cli.config:config", "Every setting, what is in force, and where it came from."),
-    "queue": ("workers.cli.queue:queue", "Keys queued, in work, delayed and parked, per controller."),
-    "locks": ("workers.cli.locks:locks", "Who works on which key, since when and until when."),
-    "expectations": ("workers.cli.expectations:expectations", "Writes announced and not yet seen, per key."),
-    "get": ("workers.cli.get:get", "Objects as the fleet's cache has them."),
-    "explain": ("workers.cli.explain:explain", "Why has nothing happened to default/web?"),
-    "nodes": ("workers.cli.nodes:nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
-    "requeue": ("workers.cli.requeue:requeue", "Have a key looked at again, now."),
-    "resume": ("workers.cli.resume:resume", "End a hold: let the fleet work again."),
-    "epoch": ("workers.cli.epoch:epoch", "The life of the Redis data: epoch, phase, how far the cache is."),
-    "acl": ("workers.cli.acl:acl", "Write the ACL file of the fleet's Redis from its users' passwords."),
-    "chaos": ("workers.cli.chaos:chaos", "A seeded campaign of faults with a verdict."),
+    "run": (
+        "oarlock.workers.cli.run:run",
+        "Start everything, do the main job on examples/, show it surviving a kill, end.",
+    ),
+    "up": ("oarlock.workers.cli.up:up", "Start everything and stay: Redis, API server, nodes, ingestors, workers."),
+    "status": ("oarlock.workers.cli.status:status", "What of an `oarlock up` is running."),
+    "down": ("oarlock.workers.cli.down:down", "Stop an `oarlock up` and wait until all of it is gone."),
+    "worker": ("oarlock.workers.cli.worker:worker", "Run supervised workers against a Redis and a cluster."),
+    "ingest": ("oarlock.workers.cli.ingest:ingest", "Run an ingestor: watches the cluster, feeds cache and queues."),
+    "config": ("oarlock.workers.cli.config:config", "Every setting, what is in force, and where it came from."),
+    "queue": ("oarlock.workers.cli.queue:queue", "Keys queued, in work, delayed and parked, per controller."),
+    "locks": ("oarlock.workers.cli.locks:locks", "Who works on which key, since when and until when."),
+    "expectations": ("oarlock.workers.cli.expectations:expectations", "Writes announced and not yet seen, per key."),
+    "get": ("oarlock.workers.cli.get:get", "Objects as the fleet's cache has them."),
+    "explain": ("oarlock.workers.cli.explain:explain", "Why has nothing happened to default/web?"),
+    "nodes": ("oarlock.workers.cli.nodes:nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
+    "requeue": ("oarlock.workers.cli.requeue:requeue", "Have a key looked at again, now."),
+    "resume": ("oarlock.workers.cli.resume:resume", "End a hold: let the fleet work again."),
+    "epoch": ("oarlock.workers.cli.epoch:epoch", "The life of the Redis data: epoch, phase, how far the cache is."),
+    "acl": ("oarlock.workers.cli.acl:acl", "Write the ACL file of the fleet's Redis from its users' passwords."),
+    "chaos": ("oarlock.workers.cli.chaos:chaos", "A seeded campaign of faults with a verdict."),
 }
 """name -> ("module:attribute", its line in the list of commands)"""
 

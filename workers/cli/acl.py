@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from broker.acl import SERVERS, USERS, acl_file
-from workers.cli.problems import InputProblem
+from oarlock.broker.acl import SERVERS, USERS, acl_file
+from oarlock.workers.cli.problems import InputProblem
 
 LEAST_LENGTH = 16
 """A password is stored as one SHA-256: what is short, or a word, is found from it."""

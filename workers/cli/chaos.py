@@ -13,17 +13,17 @@ from pathlib import Path
 
 import click
 
-from workers.chaos.campaign import Campaign, CampaignFailed
-from workers.chaos.checker import Evidence, check
-from workers.chaos.episodes import EPISODES, fitting
-from workers.chaos.options import SHORTER, Options
-from workers.chaos.saved import VERDICT, NoEvidence, read_saved
-from workers.chaos.schedule import WARM_UP_S, Timing
-from workers.chaos.timeline import clock, timeline
-from workers.chaos.verdict import Verdict
-from workers.cli.problems import InputProblem, NotDone, say
-from workers.cli.tables import console
-from workers.settings import BadSetting, Settings
+from oarlock.workers.chaos.campaign import Campaign, CampaignFailed
+from oarlock.workers.chaos.checker import Evidence, check
+from oarlock.workers.chaos.episodes import EPISODES, fitting
+from oarlock.workers.chaos.options import SHORTER, Options
+from oarlock.workers.chaos.saved import VERDICT, NoEvidence, read_saved
+from oarlock.workers.chaos.schedule import WARM_UP_S, Timing
+from oarlock.workers.chaos.timeline import clock, timeline
+from oarlock.workers.chaos.verdict import Verdict
+from oarlock.workers.cli.problems import InputProblem, NotDone, say
+from oarlock.workers.cli.tables import console
+from oarlock.workers.settings import BadSetting, Settings
 
 DURATION_S, DURATION_LEAST_S, SECONDS_A_FAULT = 120.0, 20.0, 0.8
 ONLY_S = 60.0

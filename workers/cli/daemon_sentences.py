@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from controllers.daemonset.backoff import waiting_ms
-from controllers.daemonset.limits import max_surge, max_unavailable
-from controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
-from controllers.daemonset.plan import BackOff
-from controllers.daemonset.podmap import PodMap, pod_map
-from controllers.daemonset.updated import is_updated
-from controllers.history.model import ControllerRevision
-from controllers.model import Pod
-from controllers.scheduling.eligibility import eligibility_of
-from controllers.scheduling.model import Node
-from workers.cli.tables import listed, span
+from oarlock.controllers.daemonset.backoff import waiting_ms
+from oarlock.controllers.daemonset.limits import max_surge, max_unavailable
+from oarlock.controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
+from oarlock.controllers.daemonset.plan import BackOff
+from oarlock.controllers.daemonset.podmap import PodMap, pod_map
+from oarlock.controllers.daemonset.updated import is_updated
+from oarlock.controllers.history.model import ControllerRevision
+from oarlock.controllers.model import Pod
+from oarlock.controllers.scheduling.eligibility import eligibility_of
+from oarlock.controllers.scheduling.model import Node
+from oarlock.workers.cli.tables import listed, span
 
 
 @dataclass(frozen=True, slots=True)

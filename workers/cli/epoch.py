@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from workers.cli.tables import show, show_json, span
-from workers.cli.view import View, held_line, looking, view_options
+from oarlock.workers.cli.tables import show, show_json, span
+from oarlock.workers.cli.view import View, held_line, looking, view_options
 
 
 @click.command(epilog="\b\nExample:\n  oarlock epoch -o json | jq -r .phase")

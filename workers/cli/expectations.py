@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
-from broker.inspect import RecordView
-from controllers.registry import QUEUES, resource_of
-from workers.cli.kind_prefix import without_kind
-from workers.cli.options import namespace_option
-from workers.cli.record_entries import EntryView, entries_of, said_of, state_told
-from workers.cli.tables import show, span
-from workers.cli.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
-from workers.shards import has_key
+from oarlock.broker.inspect import RecordView
+from oarlock.controllers.registry import QUEUES, resource_of
+from oarlock.workers.cli.kind_prefix import without_kind
+from oarlock.workers.cli.options import namespace_option
+from oarlock.workers.cli.record_entries import EntryView, entries_of, said_of, state_told
+from oarlock.workers.cli.tables import show, span
+from oarlock.workers.cli.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
+from oarlock.workers.shards import has_key
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock expectations\n  oarlock expectations shop/cart -o json")

@@ -9,18 +9,18 @@ from typing import Any
 
 import click
 
-from controllers.registry import QUEUES, RESOURCES, resource_of
-from workers.cli.get import as_json, decoded
-from workers.cli.kind_prefix import without_kind
-from workers.cli.options import namespace_option
-from workers.cli.problems import InputProblem
-from workers.cli.record_entries import entries_of, said_of
-from workers.cli.sentences import Fleet
-from workers.cli.sentences import explain as explain_key
-from workers.cli.subjects import subject_of
-from workers.cli.tables import show_json
-from workers.cli.view import View, key_of, looking, queue_of_key, view_options
-from workers.shards import has_key
+from oarlock.controllers.registry import QUEUES, RESOURCES, resource_of
+from oarlock.workers.cli.get import as_json, decoded
+from oarlock.workers.cli.kind_prefix import without_kind
+from oarlock.workers.cli.options import namespace_option
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.cli.record_entries import entries_of, said_of
+from oarlock.workers.cli.sentences import Fleet
+from oarlock.workers.cli.sentences import explain as explain_key
+from oarlock.workers.cli.subjects import subject_of
+from oarlock.workers.cli.tables import show_json
+from oarlock.workers.cli.view import View, key_of, looking, queue_of_key, view_options
+from oarlock.workers.shards import has_key
 
 SUSPENDED = "rq:suspended"
 

@@ -10,13 +10,13 @@ from typing import Any
 import click
 import msgspec
 
-from broker.values import Cached
-from controllers.registry import RESOURCES, Resource
-from workers.cli.get_rows import COLUMNS, row
-from workers.cli.options import namespace_option
-from workers.cli.problems import InputProblem, NotDone
-from workers.cli.tables import show, show_json, span
-from workers.cli.view import View, is_namespaced, key_of, looking, view_options
+from oarlock.broker.values import Cached
+from oarlock.controllers.registry import RESOURCES, Resource
+from oarlock.workers.cli.get_rows import COLUMNS, row
+from oarlock.workers.cli.options import namespace_option
+from oarlock.workers.cli.problems import InputProblem, NotDone
+from oarlock.workers.cli.tables import show, show_json, span
+from oarlock.workers.cli.view import View, is_namespaced, key_of, looking, view_options
 
 SHORT = {"po": "pods", "no": "nodes", "rs": "replicasets", "rc": "replicationcontrollers", "ds": "daemonsets"}
 """As kubectl has them."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from broker.values import Cached
-from controllers.daemonset.model import DaemonSet
-from controllers.history.model import ControllerRevision
-from controllers.model import Owned, Pod, ReplicaSet, controller_of
-from controllers.scheduling.model import Node
-from workers.cli.tables import Row, span
+from oarlock.broker.values import Cached
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.history.model import ControllerRevision
+from oarlock.controllers.model import Owned, Pod, ReplicaSet, controller_of
+from oarlock.controllers.scheduling.model import Node
+from oarlock.workers.cli.tables import Row, span
 
 LABELS_MAX = 6
 """Labels of a node that are shown; `-o json` has all."""

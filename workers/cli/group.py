@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from workers.cli.problems import say
+from oarlock.workers.cli.problems import say
 
 
 class LazyGroup(click.Group):

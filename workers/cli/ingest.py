@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import click
 
-from workers.cli import logs
-from workers.cli.metrics_option import metrics_option, open_metrics
-from workers.cli.options import (
+from oarlock.workers.cli import logs
+from oarlock.workers.cli.metrics_option import metrics_option, open_metrics
+from oarlock.workers.cli.options import (
     check_kubeconfig,
     check_signing_keys,
     kubeconfig_option,
@@ -20,8 +20,8 @@ from workers.cli.options import (
     signing_option,
     verbose_option,
 )
-from workers.cli.setting_options import setting_options
-from workers.cli.shard_options import shard_option, shards_option, with_shards
+from oarlock.workers.cli.setting_options import setting_options
+from oarlock.workers.cli.shard_options import shard_option, shards_option, with_shards
 
 
 @click.command(
@@ -57,8 +57,8 @@ def ingest(
     log_format: str,
 ) -> int:
     """Run an ingestor: it lists and watches the cluster, keeps the cache in Redis and queues the keys that changed."""
-    from workers.cli.controller_options import served_queues  # noqa: PLC0415
-    from workers.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
+    from oarlock.workers.cli.controller_options import served_queues  # noqa: PLC0415
+    from oarlock.workers.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
 
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))

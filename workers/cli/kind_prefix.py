@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controllers.registry import RESOURCES
-from workers.cli.get import SHORT
-from workers.cli.problems import InputProblem
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.cli.get import SHORT
+from oarlock.workers.cli.problems import InputProblem
 
 
 def without_kind(text: str, controller: str | None, namespace: str | None) -> tuple[str, str | None]:

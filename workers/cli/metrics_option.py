@@ -6,9 +6,9 @@ import socket
 
 import click
 
-from workers.cli.problems import InputProblem
-from workers.metrics.bind_address import BadBindAddress, given, listen
-from workers.settings import Settings
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.metrics.bind_address import BadBindAddress, given, listen
+from oarlock.workers.settings import Settings
 
 metrics_option = click.option(
     "--metrics-bind-address",

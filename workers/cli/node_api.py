@@ -10,15 +10,15 @@ from typing import Any
 
 import orjson
 
-from cluster.answer import Answer
-from cluster.client import Client, PatchType
-from cluster.config import ClusterConfig
-from cluster.listing import ListError, list_all
-from cluster.resources import NODES, PODS, Resource
-from workers.cli.options import check_kubeconfig
-from workers.cli.problems import InputProblem, NotDone, say
-from workers.cli.which_up import asked, found_up
-from workers.up.state_dir import StateDir
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.listing import ListError, list_all
+from oarlock.cluster.resources import NODES, PODS, Resource
+from oarlock.workers.cli.options import check_kubeconfig
+from oarlock.workers.cli.problems import InputProblem, NotDone, say
+from oarlock.workers.cli.which_up import asked, found_up
+from oarlock.workers.up.state_dir import StateDir
 
 Obj = dict[str, Any]
 

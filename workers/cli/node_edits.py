@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from cluster.timestamps import seconds_text
-from workers.cli.node_api import Nodes, Written, refuse, write_each
-from workers.cli.node_options import connection_options, names_argument, run, selector_option, tell
-from workers.cli.node_text import (
+from oarlock.cluster.timestamps import seconds_text
+from oarlock.workers.cli.node_api import Nodes, Written, refuse, write_each
+from oarlock.workers.cli.node_options import connection_options, names_argument, run, selector_option, tell
+from oarlock.workers.cli.node_text import (
     chosen,
     parse_label_change,
     parse_taint_change,
@@ -20,7 +20,7 @@ from workers.cli.node_text import (
     split_words,
     with_taints,
 )
-from workers.cli.problems import InputProblem
+from oarlock.workers.cli.problems import InputProblem
 
 F = TypeVar("F", bound=Callable[..., Any])
 Obj = dict[str, Any]

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import click
 import uvloop
 
-from workers.cli.node_api import Nodes, Written, cluster_config
-from workers.cli.node_text import as_cells, as_row, told
-from workers.cli.options import output_option, state_dir_option
-from workers.cli.tables import show
+from oarlock.workers.cli.node_api import Nodes, Written, cluster_config
+from oarlock.workers.cli.node_text import as_cells, as_row, told
+from oarlock.workers.cli.options import output_option, state_dir_option
+from oarlock.workers.cli.tables import show
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cluster.embedded import names
-from cluster.embedded.validation.placement import EFFECTS, taint_errors
-from cluster.timestamps import unix_ms
-from workers.cli.problems import InputProblem
-from workers.cli.tables import span
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.validation.placement import EFFECTS, taint_errors
+from oarlock.cluster.timestamps import unix_ms
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.cli.tables import span
 
 Obj = dict[str, Any]
 Labels = Mapping[str, str]

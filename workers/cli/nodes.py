@@ -14,13 +14,22 @@ from typing import Any
 
 import click
 
-from cluster.embedded.nodes.settings import SIMULATED
-from workers.cli.node_api import Nodes, Written, refuse, write_each
-from workers.cli.node_edits import EDITS
-from workers.cli.node_options import connection_options, names_argument, run, selector_option, show_nodes, tell
-from workers.cli.node_text import as_row, check_name, chosen, numbered, parse_label, parse_taint, ready_of, with_taints
-from workers.cli.nodes_run import nodes_run
-from workers.cli.problems import InputProblem, NotDone
+from oarlock.cluster.embedded.nodes.settings import SIMULATED
+from oarlock.workers.cli.node_api import Nodes, Written, refuse, write_each
+from oarlock.workers.cli.node_edits import EDITS
+from oarlock.workers.cli.node_options import connection_options, names_argument, run, selector_option, show_nodes, tell
+from oarlock.workers.cli.node_text import (
+    as_row,
+    check_name,
+    chosen,
+    numbered,
+    parse_label,
+    parse_taint,
+    ready_of,
+    with_taints,
+)
+from oarlock.workers.cli.nodes_run import nodes_run
+from oarlock.workers.cli.problems import InputProblem, NotDone
 
 Obj = dict[str, Any]
 

@@ -11,17 +11,17 @@ from typing import Any, Final
 import click
 import uvloop
 
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from cluster.embedded.nodes import NodeSettings, Simulator
-from cluster.embedded.nodes.lifecycle import readiness, wants_taints
-from cluster.embedded.nodes.remoteapi import CannotRegister, RemotePodApi
-from cluster.resources import NODES
-from workers.cli import logs
-from workers.cli.node_text import check_name
-from workers.cli.options import check_kubeconfig, log_format_option, verbose_option
-from workers.cli.problems import InputProblem, NotDone, say
-from workers.cli.unpullable_option import unpullable_option
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.embedded.nodes import NodeSettings, Simulator
+from oarlock.cluster.embedded.nodes.lifecycle import readiness, wants_taints
+from oarlock.cluster.embedded.nodes.remoteapi import CannotRegister, RemotePodApi
+from oarlock.cluster.resources import NODES
+from oarlock.workers.cli import logs
+from oarlock.workers.cli.node_text import check_name
+from oarlock.workers.cli.options import check_kubeconfig, log_format_option, verbose_option
+from oarlock.workers.cli.problems import InputProblem, NotDone, say
+from oarlock.workers.cli.unpullable_option import unpullable_option
 
 _LOOK_S: Final = 0.05
 _READY_WITHIN_S: Final = 60.0

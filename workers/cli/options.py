@@ -14,18 +14,18 @@ from redis.exceptions import AuthenticationError, InvalidResponse, NoPermissionE
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from broker import fitness
-from broker.connection import BadRedisUrl, connect
-from broker.redis_url import parse, without_password
-from cluster import config
-from cluster.errors import ConfigError
-from workers.cli.problems import InputProblem
-from workers.cli.setting_options import with_flags
-from workers.cli.tls_options import tls_files, tls_options
-from workers.cli.which_up import asked, found_up
-from workers.settings import BadSetting, Settings
-from workers.signing import BadKeyFile, load_keyring
-from workers.up.state_dir import StateDir, StateDirUnusable
+from oarlock.broker import fitness
+from oarlock.broker.connection import BadRedisUrl, connect
+from oarlock.broker.redis_url import parse, without_password
+from oarlock.cluster import config
+from oarlock.cluster.errors import ConfigError
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.cli.setting_options import with_flags
+from oarlock.workers.cli.tls_options import tls_files, tls_options
+from oarlock.workers.cli.which_up import asked, found_up
+from oarlock.workers.settings import BadSetting, Settings
+from oarlock.workers.signing import BadKeyFile, load_keyring
+from oarlock.workers.up.state_dir import StateDir, StateDirUnusable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -234,7 +234,7 @@ def check_signing_keys(settings: Settings) -> None:
 
 def check_rq_url(settings: Settings) -> None:
     """Whether RQ can keep its keys where the settings say. Raises InputProblem."""
-    from workers.rq_client import rq_url  # noqa: PLC0415  # RQ is loaded for the worker only
+    from oarlock.workers.rq_client import rq_url  # noqa: PLC0415  # RQ is loaded for the worker only
 
     try:
         rq_url(settings)

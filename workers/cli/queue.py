@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from workers.cli.options import namespace_option
-from workers.cli.tables import show, span
-from workers.cli.view import controller_option, looking, queues_of, view_options
+from oarlock.workers.cli.options import namespace_option
+from oarlock.workers.cli.tables import show, span
+from oarlock.workers.cli.view import controller_option, looking, queues_of, view_options
 
 
 @click.command(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from broker.inspect import RecordView
-from broker.values import BACK_OFF, REST, Open
-from controllers.daemonset.plan import BackOff
-from workers.cli.tables import span
-from workers.log_line import discreet
+from oarlock.broker.inspect import RecordView
+from oarlock.broker.values import BACK_OFF, REST, Open
+from oarlock.controllers.daemonset.plan import BackOff
+from oarlock.workers.cli.tables import span
+from oarlock.workers.log_line import discreet
 
 _UNTIL = re.compile(r"(?:^| )until_ms=(\d{1,17})$")
 _NODE = re.compile(r"(?:^| )(node=\S+)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from broker.inspect import RecordView
-from workers.cli.record_entries import EntryView, entries_of, rest_told, said_of, time_told, write_told
-from workers.cli.tables import listed
+from oarlock.broker.inspect import RecordView
+from oarlock.workers.cli.record_entries import EntryView, entries_of, rest_told, said_of, time_told, write_told
+from oarlock.workers.cli.tables import listed
 
 
 def record_sentences(record: RecordView) -> list[str]:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from broker.redis_broker import RedisBroker
-from controllers.registry import QUEUES, resource_of
-from workers.cli.kind_prefix import without_kind
-from workers.cli.options import namespace_option, redis_option, state_dir_option
-from workers.cli.problems import InputProblem
-from workers.cli.shard_options import shards_option
-from workers.cli.view import Views, key_of, looking, queue_of_key
-from workers.shards import has_key
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.controllers.registry import QUEUES, resource_of
+from oarlock.workers.cli.kind_prefix import without_kind
+from oarlock.workers.cli.options import namespace_option, redis_option, state_dir_option
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.cli.shard_options import shards_option
+from oarlock.workers.cli.view import Views, key_of, looking, queue_of_key
+from oarlock.workers.shards import has_key
 
 
 @click.command(

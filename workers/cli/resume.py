@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from broker.redis_broker import RedisBroker
-from workers.cli.options import redis_option, state_dir_option
-from workers.cli.shard_options import shards_option
-from workers.cli.view import looking
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.workers.cli.options import redis_option, state_dir_option
+from oarlock.workers.cli.shard_options import shards_option
+from oarlock.workers.cli.view import looking
 
 
 @click.command(epilog="\b\nExample:\n  oarlock resume --redis redis://worker:secret@redis:6379/0")

@@ -10,23 +10,22 @@ from pathlib import Path
 
 import click
 
-import workers
-from controllers.registry import CONTROLLERS, QUEUE_OF_KIND
-from workers.cli.explain import sentences_of
-from workers.cli.options import verbose_option
-from workers.cli.problems import InputProblem, NotDone
-from workers.cli.run_report import judge, report
-from workers.cli.tables import show_json
-from workers.cli.underneath import Underneath, UpEnded
-from workers.cli.up import checked_items, input_options, size_options
-from workers.up.applying import NotApplied
-from workers.up.checks import Item
-from workers.up.demo import Demo, DidNotConverge
-from workers.up.progress import how_far
-from workers.up.state_dir import PREFIX
-from workers.up.summary import Summary
+from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND
+from oarlock.workers.cli.explain import sentences_of
+from oarlock.workers.cli.options import verbose_option
+from oarlock.workers.cli.problems import InputProblem, NotDone
+from oarlock.workers.cli.run_report import judge, report
+from oarlock.workers.cli.tables import show_json
+from oarlock.workers.cli.underneath import Underneath, UpEnded
+from oarlock.workers.cli.up import checked_items, input_options, size_options
+from oarlock.workers.up.applying import NotApplied
+from oarlock.workers.up.checks import Item
+from oarlock.workers.up.demo import Demo, DidNotConverge
+from oarlock.workers.up.progress import how_far
+from oarlock.workers.up.state_dir import PREFIX
+from oarlock.workers.up.summary import Summary
 
-EXAMPLES = Path(workers.__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NODES = 12
 """Enough for a rolling update to take several steps."""
 

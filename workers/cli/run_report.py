@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from controllers.registry import CONTROLLERS
-from workers.cli.problems import NotDone
-from workers.cli.tables import print_table
-from workers.up.summary import Summary
-from workers.up.takeover import Takeover
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.cli.problems import NotDone
+from oarlock.workers.cli.tables import print_table
+from oarlock.workers.up.summary import Summary
+from oarlock.workers.up.takeover import Takeover
 
 
 def judge(summary: Summary) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from broker.inspect import KeyView, ResourceView
-from broker.values import BACK_OFF
-from controllers.model import ReplicaSet
-from workers.cli.record_sentences import record_sentences
-from workers.cli.tables import span
-from workers.log_line import printable
+from oarlock.broker.inspect import KeyView, ResourceView
+from oarlock.broker.values import BACK_OFF
+from oarlock.controllers.model import ReplicaSet
+from oarlock.workers.cli.record_sentences import record_sentences
+from oarlock.workers.cli.tables import span
+from oarlock.workers.log_line import printable
 
 STALE_MS = 75_000
 """A watermark that nobody confirmed for so long says that no ingestor hears the API: one of a resource of which nothing

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from workers.cli.problems import InputProblem
-from workers.settings import BadSetting, Settings
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.settings import BadSetting, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 _META = "oarlock.settings"

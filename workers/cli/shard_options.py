@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import click
 
-from workers.cli.problems import InputProblem
-from workers.shards import SHARDS_MAX
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.shards import SHARDS_MAX
 
 shards_option = click.option(
     "--shards",

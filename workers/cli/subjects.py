@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from broker.inspect import Inspector, KeyView
-from controllers.daemonset.model import DaemonSet
-from controllers.model import FINISHED_PHASES, Owned, ReplicaSet, controller_of
-from controllers.registry import RESOURCES
-from controllers.scheduling.eligibility import eligibility_of
-from controllers.scheduling.model import Node
-from workers.cli.daemon_sentences import Daemons, NodeSubject
-from workers.cli.sentences import Owner, Subject
+from oarlock.broker.inspect import Inspector, KeyView
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.model import FINISHED_PHASES, Owned, ReplicaSet, controller_of
+from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.scheduling.eligibility import eligibility_of
+from oarlock.controllers.scheduling.model import Node
+from oarlock.workers.cli.daemon_sentences import Daemons, NodeSubject
+from oarlock.workers.cli.sentences import Owner, Subject
 
 
 def subject_of(inspector: Inspector, about: KeyView, rv: str, obj: Any) -> Subject:

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
-from broker.tls import TlsFiles
-from workers.cli.problems import InputProblem
-from workers.cli.setting_options import given, with_flags
-from workers.settings import BadSetting, Settings
+from oarlock.broker.tls import TlsFiles
+from oarlock.workers.cli.problems import InputProblem
+from oarlock.workers.cli.setting_options import given, with_flags
+from oarlock.workers.settings import BadSetting, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from broker.death_signal import command_dying_with_this_process
-from workers.cli.problems import NotDone
-from workers.up.state_dir import StateDir
+from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.workers.cli.problems import NotDone
+from oarlock.workers.up.state_dir import StateDir
 
 UP_LIMIT_S = 60.0
 
@@ -32,7 +32,7 @@ class Underneath:
     def __init__(self, root: Path, arguments: Sequence[str]) -> None:
         self.state = StateDir(root.absolute())
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in stop
-        command = [sys.executable, "-m", "workers.cli", "up", "--state-dir", str(root), *arguments]
+        command = [sys.executable, "-m", "oarlock.workers.cli", "up", "--state-dir", str(root), *arguments]
         signal.signal(signal.SIGTERM, _interrupt)
         self._process = subprocess.Popen(
             command_dying_with_this_process(command, signal.SIGTERM),

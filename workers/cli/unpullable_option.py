@@ -6,8 +6,8 @@ import re
 
 import click
 
-from cluster.embedded.nodes.images import UNPULLABLE, compiled
-from workers.cli.problems import InputProblem
+from oarlock.cluster.embedded.nodes.images import UNPULLABLE, compiled
+from oarlock.workers.cli.problems import InputProblem
 
 
 def _pattern(_: click.Context, option: click.Parameter, text: str) -> re.Pattern[str] | None:

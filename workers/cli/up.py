@@ -11,16 +11,16 @@ from typing import Any
 
 import click
 
-from workers.cli import logs
-from workers.cli.options import log_format_option, verbose_option
-from workers.cli.problems import InputProblem, NotDone, say
-from workers.cli.shard_options import check_workers, shards_option
-from workers.cli.unpullable_option import unpullable_option
-from workers.up.checks import Item, check
-from workers.up.documents import read_all
-from workers.up.start import NotStarted, Options, Up
-from workers.up.state_dir import StateDir, StateDirUnusable
-from workers.up.tree import ApiServerEnded, Stopped
+from oarlock.workers.cli import logs
+from oarlock.workers.cli.options import log_format_option, verbose_option
+from oarlock.workers.cli.problems import InputProblem, NotDone, say
+from oarlock.workers.cli.shard_options import check_workers, shards_option
+from oarlock.workers.cli.unpullable_option import unpullable_option
+from oarlock.workers.up.checks import Item, check
+from oarlock.workers.up.documents import read_all
+from oarlock.workers.up.start import NotStarted, Options, Up
+from oarlock.workers.up.state_dir import StateDir, StateDirUnusable
+from oarlock.workers.up.tree import ApiServerEnded, Stopped
 
 _PORT = click.IntRange(0, 65_535)
 
@@ -172,7 +172,7 @@ def _greeting(state: StateDir, running: Up, options: Options, objects: int) -> s
             "In another terminal:",
             f"  export KUBECONFIG={kubeconfig}; kubectl get pods -A -w",
             f'  redis-cli -u "$(cat {redis_url})" --scan',
-            f'  {shards}rq info -u "$(cat {redis_url})" --queue-class workers.rq_queue.KeyQueue',
+            f'  {shards}rq info -u "$(cat {redis_url})" --queue-class oarlock.workers.rq_queue.KeyQueue',
             "  oarlock queue; oarlock locks; oarlock explain NAMESPACE/NAME",
             "  oarlock nodes add --count 100; oarlock nodes taint node-3 maintenance:NoExecute",
             "",

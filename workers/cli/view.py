@@ -12,24 +12,17 @@ import click
 import redis
 from redis.exceptions import NoPermissionError, ResponseError
 
-from broker import epoch
-from broker.epoch import Seen
-from broker.inspect import Inspector
-from broker.values import BrokerUnreachable, EpochOver
-from cluster.resources import NODES
-from controllers.registry import QUEUES, resource_of
-from workers.cli import logs
-from workers.cli.options import (
-    Source,
-    open_redis,
-    output_option,
-    redis_option,
-    redis_source,
-    state_dir_option,
-)
-from workers.cli.problems import InputProblem, say
-from workers.cli.shard_options import shards_option
-from workers.shards import has_key, names, shard_of
+from oarlock.broker import epoch
+from oarlock.broker.epoch import Seen
+from oarlock.broker.inspect import Inspector
+from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.cluster.resources import NODES
+from oarlock.controllers.registry import QUEUES, resource_of
+from oarlock.workers.cli import logs
+from oarlock.workers.cli.options import Source, open_redis, output_option, redis_option, redis_source, state_dir_option
+from oarlock.workers.cli.problems import InputProblem, say
+from oarlock.workers.cli.shard_options import shards_option
+from oarlock.workers.shards import has_key, names, shard_of
 
 verbose_option = click.option(
     "-v",

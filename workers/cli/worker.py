@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from workers.cli import logs
-from workers.cli.metrics_option import metrics_option, open_metrics
-from workers.cli.options import (
+from oarlock.workers.cli import logs
+from oarlock.workers.cli.metrics_option import metrics_option, open_metrics
+from oarlock.workers.cli.options import (
     check_kubeconfig,
     check_rq_url,
     check_signing_keys,
@@ -24,9 +24,9 @@ from workers.cli.options import (
     signing_option,
     verbose_option,
 )
-from workers.cli.setting_options import setting_options
-from workers.cli.shard_options import check_workers, shard_option, shards_option, with_shards
-from workers.process_list import OnChange, Process
+from oarlock.workers.cli.setting_options import setting_options
+from oarlock.workers.cli.shard_options import check_workers, shard_option, shards_option, with_shards
+from oarlock.workers.process_list import OnChange, Process
 
 
 @click.command(
@@ -72,8 +72,8 @@ def worker(
 
     SIGTERM lets each finish its turn; SIGKILL of any of them loses nothing. They show in `rq info`.
     """
-    from workers.cli.controller_options import served_queues  # noqa: PLC0415
-    from workers.fleet import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
+    from oarlock.workers.cli.controller_options import served_queues  # noqa: PLC0415
+    from oarlock.workers.fleet import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
 
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controllers.registry import RESOURCES
-from workers.metrics.layout import (
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.metrics.layout import (
     CLAIM_WAIT_S,
     CODES,
     DEATHS,
@@ -17,7 +17,7 @@ from workers.metrics.layout import (
     Histogram,
     Layout,
 )
-from workers.metrics.samples import Samples
+from oarlock.workers.metrics.samples import Samples
 
 GC_NAMES = {
     "collections": "python_gc_collections_total",

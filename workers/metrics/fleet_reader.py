@@ -13,9 +13,9 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from broker import keys, server_facts
-from broker.values import BrokerUnreachable
-from controllers.registry import QUEUES, RESOURCES
+from oarlock.broker import keys, server_facts
+from oarlock.broker.values import BrokerUnreachable
+from oarlock.controllers.registry import QUEUES, RESOURCES
 
 RECORDS_SAMPLED = 128
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workers.metrics.fleet_reader import FleetFigures
-from workers.metrics.latest import Look
-from workers.metrics.samples import Samples
+from oarlock.workers.metrics.fleet_reader import FleetFigures
+from oarlock.workers.metrics.latest import Look
+from oarlock.workers.metrics.samples import Samples
 
 PHASES = ("OPEN", "DRAIN", "HELD", "NONE")
 

@@ -12,18 +12,18 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from workers.clock import Clock
-from workers.ingestor import Ingestor
-from workers.io_loop import IoLoop
-from workers.log_line import line
-from workers.metrics.bind_address import url
-from workers.metrics.endpoints import Endpoints
-from workers.metrics.http_server import HttpServer
-from workers.metrics.ingestor_view import IngestorView
-from workers.metrics.looking_in import open_latest
-from workers.metrics.server_name import host_label
-from workers.metrics.table import Row, own_row
-from workers.settings import Settings
+from oarlock.workers.clock import Clock
+from oarlock.workers.ingestor import Ingestor
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.log_line import line
+from oarlock.workers.metrics.bind_address import url
+from oarlock.workers.metrics.endpoints import Endpoints
+from oarlock.workers.metrics.http_server import HttpServer
+from oarlock.workers.metrics.ingestor_view import IngestorView
+from oarlock.workers.metrics.looking_in import open_latest
+from oarlock.workers.metrics.server_name import host_label
+from oarlock.workers.metrics.table import Row, own_row
+from oarlock.workers.settings import Settings
 
 POKE_S = 1.0
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from broker.values import BrokerUnreachable, EpochOver
-from workers.metrics.fleet_reader import FleetFigures, FleetReader
+from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.workers.metrics.fleet_reader import FleetFigures, FleetReader
 
 FRESH_S = 1.0
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controllers.registry import CONTROLLERS, QUEUES
+from oarlock.controllers.registry import CONTROLLERS, QUEUES
 
 WORK_S = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """Upstream: staging/src/k8s.io/component-base/metrics/prometheus/workqueue/metrics.go (10 exponential from 10 ns)."""

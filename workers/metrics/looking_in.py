@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from broker.connection import connect
-from workers.metrics.fleet_reader import FleetReader
-from workers.metrics.latest import Latest
-from workers.settings import Settings
+from oarlock.broker.connection import connect
+from oarlock.workers.metrics.fleet_reader import FleetReader
+from oarlock.workers.metrics.latest import Latest
+from oarlock.workers.settings import Settings
 
 TIMEOUT_S = 1.0
 """A scrape waits ten seconds, a probe often one."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from workers.metrics.families import BOTH, OURS, PROCESS, UPSTREAM, Family
-from workers.metrics.layout import AGE_RATIOS, CLAIM_WAIT_S, REQUEST_S, WORK_S
+from oarlock.workers.metrics.families import BOTH, OURS, PROCESS, UPSTREAM, Family
+from oarlock.workers.metrics.layout import AGE_RATIOS, CLAIM_WAIT_S, REQUEST_S, WORK_S
 
-MARK = "<!-- from here on: python -m workers.metrics.reference -->\n"
+MARK = "<!-- from here on: python -m oarlock.workers.metrics.reference -->\n"
 _TITLES = (
     ("As upstream", UPSTREAM),
     ("Of every process", PROCESS),

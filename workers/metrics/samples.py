@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from workers.metrics.families import FAMILIES, Family
+from oarlock.workers.metrics.families import FAMILIES, Family
 
 
 class Samples:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from cluster import config
-from cluster.errors import ConfigError
-from workers.settings import Settings
+from oarlock.cluster import config
+from oarlock.cluster.errors import ConfigError
+from oarlock.workers.settings import Settings
 
 
 def host_label(settings: Settings) -> str:

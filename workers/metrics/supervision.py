@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workers.exit_code import ExitCode
-from workers.metrics.layout import DEATHS
-from workers.metrics.table import Row, Table
+from oarlock.workers.exit_code import ExitCode
+from oarlock.workers.metrics.layout import DEATHS
+from oarlock.workers.metrics.table import Row, Table
 
 
 class Supervision:

@@ -7,9 +7,9 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-from broker.values import Batch, Finish, Verdict
-from workers.metrics.layout import GC_FACTS, OUTCOMES, RANKS, QueueCells
-from workers.metrics.table import Row
+from oarlock.broker.values import Batch, Finish, Verdict
+from oarlock.workers.metrics.layout import GC_FACTS, OUTCOMES, RANKS, QueueCells
+from oarlock.workers.metrics.table import Row
 
 GC_EVERY_S = 1.0
 _DONE, _AGAIN, _FAILED, _GONE, _LOST = range(len(OUTCOMES))

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
-from cluster.answer import Answer
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from cluster.embedded.kinds import KINDS
-from cluster.resources import NAMESPACES, Resource
-from workers.up.checks import Item
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.embedded.kinds import KINDS
+from oarlock.cluster.resources import NAMESPACES, Resource
+from oarlock.workers.up.checks import Item
 
 IN_FLIGHT = 50
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import orjson
 
-from cluster.embedded import defaulting, validation
-from cluster.embedded.errors import ApiError, FieldError
-from cluster.embedded.kinds import KINDS, Kind
-from cluster.embedded.shapes import check_shape
-from cluster.embedded.strategies import for_create
-from controllers.registry import CONTROLLERS
-from workers.up.documents import Document
-from workers.up.mends import mended, of_shape, unknown_fields
+from oarlock.cluster.embedded import defaulting, validation
+from oarlock.cluster.embedded.errors import ApiError, FieldError
+from oarlock.cluster.embedded.kinds import KINDS, Kind
+from oarlock.cluster.embedded.shapes import check_shape
+from oarlock.cluster.embedded.strategies import for_create
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.up.documents import Document
+from oarlock.workers.up.mends import mended, of_shape, unknown_fields
 
 Obj = dict[str, Any]
 

@@ -15,25 +15,25 @@ from typing import Any, TypeVar
 
 import orjson
 
-from broker import epoch
-from broker.connection import connect
-from broker.keys import Keys
-from cluster import config
-from cluster.client import Client
-from controllers.flavour import DAEMONSET
-from controllers.registry import CONTROLLERS, QUEUE_OF_KIND, QUEUES, RESOURCES
-from workers.api_source import cluster_resource
-from workers.io_loop import IoLoop
-from workers.up import rollout
-from workers.up.applying import NotApplied, apply
-from workers.up.checks import Item
-from workers.up.history import History
-from workers.up.progress import Goal, Progress, await_settled
-from workers.up.seen import ROLLING_UPDATE, DaemonsSeen, SetSeen
-from workers.up.state_dir import StateDir
-from workers.up.summary import Rolled, Summary, told
-from workers.up.surplus import duplicate_daemons, most_nodes_down, pods_too_many
-from workers.up.takeover import Takeover, kill_busy_worker
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.keys import Keys
+from oarlock.cluster import config
+from oarlock.cluster.client import Client
+from oarlock.controllers.flavour import DAEMONSET
+from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, QUEUES, RESOURCES
+from oarlock.workers.api_source import cluster_resource
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.up import rollout
+from oarlock.workers.up.applying import NotApplied, apply
+from oarlock.workers.up.checks import Item
+from oarlock.workers.up.history import History
+from oarlock.workers.up.progress import Goal, Progress, await_settled
+from oarlock.workers.up.seen import ROLLING_UPDATE, DaemonsSeen, SetSeen
+from oarlock.workers.up.state_dir import StateDir
+from oarlock.workers.up.summary import Rolled, Summary, told
+from oarlock.workers.up.surplus import duplicate_daemons, most_nodes_down, pods_too_many
+from oarlock.workers.up.takeover import Takeover, kill_busy_worker
 
 BURST_SETS = 3
 BURST_LEAST = 100

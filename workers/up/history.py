@@ -11,13 +11,13 @@ import time
 from contextlib import aclosing
 from typing import Any
 
-from cluster.client import Client
-from cluster.watch import Broken, Deaf, Expired
-from controllers.daemonset.model import DaemonSet
-from controllers.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
-from controllers.registry import CONTROLLERS, RESOURCES, Resource
-from workers.api_source import cluster_resource
-from workers.up.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
+from oarlock.cluster.client import Client
+from oarlock.cluster.watch import Broken, Deaf, Expired
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
+from oarlock.controllers.registry import CONTROLLERS, RESOURCES, Resource
+from oarlock.workers.api_source import cluster_resource
+from oarlock.workers.up.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
 
 AGAIN_S = 0.2
 WATCHED = (RESOURCES["pods"], *(RESOURCES[controller.resource] for controller in CONTROLLERS.values()))

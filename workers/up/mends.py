@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.errors import FieldError
 
 Obj = dict[str, Any]
 

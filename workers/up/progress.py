@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from workers.up.history import History
-from workers.up.seen import DaemonsSeen, OwnerSeen
+from oarlock.workers.up.history import History
+from oarlock.workers.up.seen import DaemonsSeen, OwnerSeen
 
 LINE_EVERY_S = 1.0
 DRAW_EVERY_S = 0.1

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from cluster.answer import Answer
-from cluster.client import Client, PatchType
-from cluster.listing import list_all
-from cluster.resources import CONTROLLERREVISIONS, DAEMONSETS
-from workers.up.applying import NotApplied
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.listing import list_all
+from oarlock.cluster.resources import CONTROLLERREVISIONS, DAEMONSETS
+from oarlock.workers.up.applying import NotApplied
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 Obj = dict[str, Any]

@@ -13,20 +13,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from broker import epoch
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
-from broker.redis_binary import NoRedisBinary
-from broker.values import BrokerUnreachable
-from cluster import config
-from cluster.embedded.nodes.images import UNPULLABLE
-from workers.metrics.bind_address import BACKLOG, FD_VARIABLE, url
-from workers.shards import names, share
-from workers.up.applying import NotApplied, apply
-from workers.up.checks import Item
-from workers.up.child import Child, Program
-from workers.up.state_dir import StateDir
-from workers.up.tree import Tree
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.broker.redis_binary import NoRedisBinary
+from oarlock.broker.values import BrokerUnreachable
+from oarlock.cluster import config
+from oarlock.cluster.embedded.nodes.images import UNPULLABLE
+from oarlock.workers.metrics.bind_address import BACKLOG, FD_VARIABLE, url
+from oarlock.workers.shards import names, share
+from oarlock.workers.up.applying import NotApplied, apply
+from oarlock.workers.up.checks import Item
+from oarlock.workers.up.child import Child, Program
+from oarlock.workers.up.state_dir import StateDir
+from oarlock.workers.up.tree import Tree
 
 API_LIMIT_S = 20.0
 READY_LIMIT_S = 60.0
@@ -163,7 +163,7 @@ class Up:
     def _start_api(self) -> None:
         options, state = self._options, self._state
         command = [
-            *(sys.executable, "-m", "cluster.embedded", "--port", str(options.api_port)),
+            *(sys.executable, "-m", "oarlock.cluster.embedded", "--port", str(options.api_port)),
             *("--nodes", str(options.nodes), "--state-dir", str(state.root), "--audit-log", str(state.audit_log)),
             *("--pods-per-node", str(options.pods_per_node), "--terminate-ms", str(options.terminate_ms)),
             *("--ready-ms", str(options.ready_ms), "--ready-jitter-ms", str(options.ready_ms)),
@@ -247,7 +247,7 @@ class Up:
 def _oarlock(
     role: str, name: str, arguments: Sequence[str], environment: dict[str, str], *, report: bool = False
 ) -> Program:
-    return Program(role, name, [sys.executable, "-m", "workers.cli", *arguments], environment, report)
+    return Program(role, name, [sys.executable, "-m", "oarlock.workers.cli", *arguments], environment, report)
 
 
 def _marks(shards: int) -> list[tuple[str, str]]:

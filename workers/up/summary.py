@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controllers.registry import CONTROLLERS
-from workers.up.takeover import Takeover
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.up.takeover import Takeover
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from workers.up.seen import DaemonsSeen, PodSeen, Seen, SetSeen
+from oarlock.workers.up.seen import DaemonsSeen, PodSeen, Seen, SetSeen
 
 
 def pods_too_many(events: Iterable[Seen]) -> dict[str, int]:

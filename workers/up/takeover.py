@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import redis
 from redis.exceptions import RedisError
 
-from broker.keys import Keys
-from broker.values import Record
+from oarlock.broker.keys import Keys
+from oarlock.broker.values import Record
 
 LOOK_EVERY_S = 0.0005
 _LOCK = re.compile(r"holder=(\S+) nonce=(\S+) since_ms=(\d+)")

@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-from broker.embedded_redis import EmbeddedRedis, RedisNotStarted
-from workers.log_line import line
-from workers.up.child import BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS, Child
-from workers.up.state_dir import Process, StateDir
+from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.workers.log_line import line
+from oarlock.workers.up.child import BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS, Child
+from oarlock.workers.up.state_dir import Process, StateDir
 
 log = logging.getLogger("oarlock.up")
 

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded.defaulting.pod import default_pod
-from cluster.embedded.defaulting.podspec import with_defaults
-from cluster.embedded.defaulting.specmemo import SpecMemo
-from cluster.embedded.shapes import check_shape
+from oarlock.cluster.embedded.defaulting.pod import default_pod
+from oarlock.cluster.embedded.defaulting.podspec import with_defaults
+from oarlock.cluster.embedded.defaulting.specmemo import SpecMemo
+from oarlock.cluster.embedded.shapes import check_shape
 
 __all__ = ["apply", "check_shape", "default_template", "drop_nulls"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded.defaulting.podspec import each, with_defaults
-from cluster.embedded.defaulting.specmemo import SpecMemo
+from oarlock.cluster.embedded.defaulting.podspec import each, with_defaults
+from oarlock.cluster.embedded.defaulting.specmemo import SpecMemo
 
 Obj = dict[str, Any]
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded.defaulting.podspec import default_pod_spec
-from cluster.embedded.identitymemo import IdentityMemo
-from cluster.embedded.placementparts import parted
+from oarlock.cluster.embedded.defaulting.podspec import default_pod_spec
+from oarlock.cluster.embedded.identitymemo import IdentityMemo
+from oarlock.cluster.embedded.placementparts import parted
 
 Obj = dict[str, Any]
 

@@ -3,8 +3,8 @@
 Entry points: `NodeSettings`, `Simulator`, `StorePodApi`.
 """
 
-from cluster.embedded.nodes.podapi import PodApi, StorePodApi
-from cluster.embedded.nodes.settings import NodeSettings
-from cluster.embedded.nodes.simulator import Simulator
+from oarlock.cluster.embedded.nodes.podapi import PodApi, StorePodApi
+from oarlock.cluster.embedded.nodes.settings import NodeSettings
+from oarlock.cluster.embedded.nodes.simulator import Simulator
 
 __all__ = ["NodeSettings", "PodApi", "Simulator", "StorePodApi"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from cluster.embedded.nodes.podapi import PodRef
-from cluster.embedded.nodes.predicates import NO_EXECUTE, evict_after_s
-from cluster.embedded.nodes.scheduler import ref_of
-from cluster.embedded.nodes.timers import Timers
+from oarlock.cluster.embedded.nodes.podapi import PodRef
+from oarlock.cluster.embedded.nodes.predicates import NO_EXECUTE, evict_after_s
+from oarlock.cluster.embedded.nodes.scheduler import ref_of
+from oarlock.cluster.embedded.nodes.timers import Timers
 
 Obj = dict[str, Any]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import zlib
 from typing import Any, Final
 
-from cluster.embedded.nodes.lifecycle import readiness
-from cluster.embedded.nodes.timers import Timers
+from oarlock.cluster.embedded.nodes.lifecycle import readiness
+from oarlock.cluster.embedded.nodes.timers import Timers
 
 Obj = dict[str, Any]
 

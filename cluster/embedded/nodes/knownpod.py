@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from cluster.embedded.nodes.podapi import PodRef
+from oarlock.cluster.embedded.nodes.podapi import PodRef
 
 Obj = dict[str, Any]
 

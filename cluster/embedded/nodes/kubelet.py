@@ -13,14 +13,21 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
-from cluster.embedded.nodes import podstatus
-from cluster.embedded.nodes.addresses import host_ip, pod_ips
-from cluster.embedded.nodes.images import pause_ms, unpullable, waiting
-from cluster.embedded.nodes.knownpod import Actions, Do, KnownPod
-from cluster.embedded.nodes.lifecycle import readiness
-from cluster.embedded.nodes.scheduler import ref_of
-from cluster.embedded.nodes.settings import FAIL, REJECT, NodeSettings, annotation, is_never_ready, ready_after_ms
-from cluster.embedded.nodes.timers import Timers
+from oarlock.cluster.embedded.nodes import podstatus
+from oarlock.cluster.embedded.nodes.addresses import host_ip, pod_ips
+from oarlock.cluster.embedded.nodes.images import pause_ms, unpullable, waiting
+from oarlock.cluster.embedded.nodes.knownpod import Actions, Do, KnownPod
+from oarlock.cluster.embedded.nodes.lifecycle import readiness
+from oarlock.cluster.embedded.nodes.scheduler import ref_of
+from oarlock.cluster.embedded.nodes.settings import (
+    FAIL,
+    REJECT,
+    NodeSettings,
+    annotation,
+    is_never_ready,
+    ready_after_ms,
+)
+from oarlock.cluster.embedded.nodes.timers import Timers
 
 Obj = dict[str, Any]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded.nodes.predicates import NO_EXECUTE, NO_SCHEDULE
+from oarlock.cluster.embedded.nodes.predicates import NO_EXECUTE, NO_SCHEDULE
 
 Obj = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded.discovery import GIT_VERSION
-from cluster.embedded.nodes.lifecycle import readiness
+from oarlock.cluster.embedded.discovery import GIT_VERSION
+from oarlock.cluster.embedded.nodes.lifecycle import readiness
 
 Obj = dict[str, Any]
 

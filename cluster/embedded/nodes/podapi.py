@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
-from cluster.embedded.deletion import NOW, DeleteOptions
-from cluster.embedded.store import Event, Store
-from cluster.embedded.subresources import bound
+from oarlock.cluster.embedded.deletion import NOW, DeleteOptions
+from oarlock.cluster.embedded.store import Event, Store
+from oarlock.cluster.embedded.subresources import bound
 
 Obj = dict[str, Any]
 

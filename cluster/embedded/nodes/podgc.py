@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from cluster.embedded.nodes.knownpod import Actions
-from cluster.embedded.nodes.lifecycle import readiness
-from cluster.embedded.nodes.scheduler import ref_of
+from oarlock.cluster.embedded.nodes.knownpod import Actions
+from oarlock.cluster.embedded.nodes.lifecycle import readiness
+from oarlock.cluster.embedded.nodes.scheduler import ref_of
 
 Obj = dict[str, Any]
 

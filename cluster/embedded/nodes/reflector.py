@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.client import Client
-from cluster.listing import ListError, list_all
-from cluster.resources import Resource
-from cluster.watch import Expired, WatchError
+from oarlock.cluster.client import Client
+from oarlock.cluster.listing import ListError, list_all
+from oarlock.cluster.resources import Resource
+from oarlock.cluster.watch import Expired, WatchError
 
 Obj = dict[str, Any]
 Key = tuple[str, str]

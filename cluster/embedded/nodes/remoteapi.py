@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.answer import Answer
-from cluster.client import Client, PatchType
-from cluster.embedded.nodes.podapi import Change, PodRef, merged_status
-from cluster.embedded.nodes.reflector import Reflector
-from cluster.embedded.nodes.settings import SIMULATED, annotation
-from cluster.resources import NODES, PODS
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.embedded.nodes.podapi import Change, PodRef, merged_status
+from oarlock.cluster.embedded.nodes.reflector import Reflector
+from oarlock.cluster.embedded.nodes.settings import SIMULATED, annotation
+from oarlock.cluster.resources import NODES, PODS
 
 Obj = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]

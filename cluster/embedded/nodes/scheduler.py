@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded.nodes.parked import Parked
-from cluster.embedded.nodes.podapi import PodRef
-from cluster.embedded.nodes.predicates import PREFER_NO_SCHEDULE, pinned_to, untolerated, why_not
-from cluster.embedded.quantities import parse_quantity
-from cluster.embedded.timestamps import rfc3339
+from oarlock.cluster.embedded.nodes.parked import Parked
+from oarlock.cluster.embedded.nodes.podapi import PodRef
+from oarlock.cluster.embedded.nodes.predicates import PREFER_NO_SCHEDULE, pinned_to, untolerated, why_not
+from oarlock.cluster.embedded.quantities import parse_quantity
+from oarlock.cluster.embedded.timestamps import rfc3339
 
 Obj = dict[str, Any]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster.embedded.nodes.images import UNPULLABLE
+from oarlock.cluster.embedded.nodes.images import UNPULLABLE
 
 Obj = dict[str, Any]
 

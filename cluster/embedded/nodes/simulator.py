@@ -21,16 +21,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster.embedded.nodes.evictions import Evictions
-from cluster.embedded.nodes.heartbeats import Heartbeats
-from cluster.embedded.nodes.kubelet import Kubelet
-from cluster.embedded.nodes.lifecycle import tainted, wants_taints
-from cluster.embedded.nodes.nodeobjects import beaten, needs_registering, node_object, registered
-from cluster.embedded.nodes.podapi import Change, PodApi
-from cluster.embedded.nodes.podgc import PodCollector
-from cluster.embedded.nodes.scheduler import Scheduler
-from cluster.embedded.nodes.settings import NodeSettings
-from cluster.embedded.timestamps import rfc3339
+from oarlock.cluster.embedded.nodes.evictions import Evictions
+from oarlock.cluster.embedded.nodes.heartbeats import Heartbeats
+from oarlock.cluster.embedded.nodes.kubelet import Kubelet
+from oarlock.cluster.embedded.nodes.lifecycle import tainted, wants_taints
+from oarlock.cluster.embedded.nodes.nodeobjects import beaten, needs_registering, node_object, registered
+from oarlock.cluster.embedded.nodes.podapi import Change, PodApi
+from oarlock.cluster.embedded.nodes.podgc import PodCollector
+from oarlock.cluster.embedded.nodes.scheduler import Scheduler
+from oarlock.cluster.embedded.nodes.settings import NodeSettings
+from oarlock.cluster.embedded.timestamps import rfc3339
 
 Obj = dict[str, Any]
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cluster.embedded.errors import unsupported_media_type
-from cluster.embedded.patches.jsonpatch import apply_json_patch
-from cluster.embedded.patches.mergepatch import apply_merge_patch
-from cluster.embedded.patches.refusals import does_not_apply, not_a_patch
-from cluster.embedded.patches.schema import schema_of
-from cluster.embedded.patches.strategic import apply_strategic_patch
+from oarlock.cluster.embedded.errors import unsupported_media_type
+from oarlock.cluster.embedded.patches.jsonpatch import apply_json_patch
+from oarlock.cluster.embedded.patches.mergepatch import apply_merge_patch
+from oarlock.cluster.embedded.patches.refusals import does_not_apply, not_a_patch
+from oarlock.cluster.embedded.patches.schema import schema_of
+from oarlock.cluster.embedded.patches.strategic import apply_strategic_patch
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

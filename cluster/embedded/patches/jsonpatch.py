@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cluster.embedded.errors import ApiError
-from cluster.embedded.patches.refusals import does_not_apply, not_a_patch
+from oarlock.cluster.embedded.errors import ApiError
+from oarlock.cluster.embedded.patches.refusals import does_not_apply, not_a_patch
 
 OPERATIONS_MAX = 10_000  # upstream: apiserver/pkg/endpoints/handlers/patch.go, maxJSONPatchOperations
 

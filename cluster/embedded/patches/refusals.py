@@ -6,7 +6,7 @@ not fit the document.
 
 from __future__ import annotations
 
-from cluster.embedded.errors import ApiError, bad_request
+from oarlock.cluster.embedded.errors import ApiError, bad_request
 
 
 def not_a_patch(why: str) -> ApiError:

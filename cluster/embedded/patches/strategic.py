@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cluster.embedded.patches.listorder import in_order, key_of
-from cluster.embedded.patches.refusals import does_not_apply, not_a_patch
-from cluster.embedded.patches.schema import PRIMITIVES, Schema
+from oarlock.cluster.embedded.patches.listorder import in_order, key_of
+from oarlock.cluster.embedded.patches.refusals import does_not_apply, not_a_patch
+from oarlock.cluster.embedded.patches.schema import PRIMITIVES, Schema
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from cluster.embedded.errors import bad_request
-from cluster.embedded.shapes import kinds, pods, workloads
-from cluster.embedded.shapes.stored import STORED_SHAPES
+from oarlock.cluster.embedded.errors import bad_request
+from oarlock.cluster.embedded.shapes import kinds, pods, workloads
+from oarlock.cluster.embedded.shapes.stored import STORED_SHAPES
 
 _SHAPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "Pod": pods.Pod,

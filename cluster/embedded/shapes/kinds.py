@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cluster.embedded.shapes.common import (
+from oarlock.cluster.embedded.shapes.common import (
     Condition,
     Flag,
     Metadata,
@@ -15,7 +15,7 @@ from cluster.embedded.shapes.common import (
     Strings,
     Text,
 )
-from cluster.embedded.shapes.pods import Named
+from oarlock.cluster.embedded.shapes.pods import Named
 
 
 class NamespaceSpec(Shape):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cluster.embedded.shapes.common import (
+from oarlock.cluster.embedded.shapes.common import (
     Condition,
     Flag,
     LabelSelector,

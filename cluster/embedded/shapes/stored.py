@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cluster.embedded.shapes.common import (
+from oarlock.cluster.embedded.shapes.common import (
     Condition,
     Flag,
     Int64,
@@ -17,8 +17,8 @@ from cluster.embedded.shapes.common import (
     Shape,
     Text,
 )
-from cluster.embedded.shapes.pods import Template
-from cluster.embedded.shapes.workloads import UpdateStrategy
+from oarlock.cluster.embedded.shapes.pods import Template
+from oarlock.cluster.embedded.shapes.workloads import UpdateStrategy
 
 
 class Subject(Shape):

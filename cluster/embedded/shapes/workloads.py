@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.embedded.shapes.common import (
+from oarlock.cluster.embedded.shapes.common import (
     Condition,
     Int64,
     IntOrPercent,
@@ -15,7 +15,7 @@ from cluster.embedded.shapes.common import (
     StringMap,
     Text,
 )
-from cluster.embedded.shapes.pods import Template
+from oarlock.cluster.embedded.shapes.pods import Template
 
 
 class ReplicaSetSpec(Shape):

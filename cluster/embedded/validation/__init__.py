@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster.embedded import names
-from cluster.embedded.errors import FieldError
-from cluster.embedded.kinds import KINDS
-from cluster.embedded.validation import controllerrevision, daemonset, otherkinds, pod, stored, workload
-from cluster.embedded.validation.labelselector import selector_errors, selector_matches
-from cluster.embedded.validation.metadata import metadata_errors, metadata_update_errors
-from cluster.embedded.validation.workload import scale_errors
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.kinds import KINDS
+from oarlock.cluster.embedded.validation import controllerrevision, daemonset, otherkinds, pod, stored, workload
+from oarlock.cluster.embedded.validation.labelselector import selector_errors, selector_matches
+from oarlock.cluster.embedded.validation.metadata import metadata_errors, metadata_update_errors
+from oarlock.cluster.embedded.validation.workload import scale_errors
 
 __all__ = ["selector_errors", "selector_matches", "validate_create", "validate_scale", "validate_update"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from cluster.embedded import names
-from cluster.embedded.errors import FieldError
-from cluster.embedded.quantities import parse_quantity
-from cluster.embedded.validation.values import (
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.quantities import parse_quantity
+from oarlock.cluster.embedded.validation.values import (
     PORT_MAX,
     named,
     one_of,

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from cluster.embedded.errors import FieldError
-from cluster.embedded.validation.metadata import IMMUTABLE
-from cluster.embedded.validation.values import not_negative
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.validation.metadata import IMMUTABLE
+from oarlock.cluster.embedded.validation.values import not_negative
 
 Obj = dict[str, Any]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded.errors import FieldError
-from cluster.embedded.validation.intorpercent import int_or_percent_errors, int_or_percent_value
-from cluster.embedded.validation.labelselector import selector_errors, selector_matches
-from cluster.embedded.validation.values import not_negative
-from cluster.embedded.validation.workload import (
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.validation.intorpercent import int_or_percent_errors, int_or_percent_value
+from oarlock.cluster.embedded.validation.labelselector import selector_errors, selector_matches
+from oarlock.cluster.embedded.validation.values import not_negative
+from oarlock.cluster.embedded.validation.workload import (
     MISMATCH,
     always_running_errors,
     selector_immutable_errors,

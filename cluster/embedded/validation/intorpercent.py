@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from cluster.embedded import names
-from cluster.embedded.errors import FieldError
-from cluster.embedded.validation.values import not_negative
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.validation.values import not_negative
 
 _PERCENT_MAX: Final = 100
 _DIGITS_MAX: Final = 18  # more is too much, whatever it is

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded import names
-from cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.errors import FieldError
 
 _SETS: Final = ("In", "NotIn")
 _PRESENCE: Final = ("Exists", "DoesNotExist")

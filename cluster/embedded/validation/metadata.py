@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded import names
-from cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.errors import FieldError
 
 Obj = dict[str, Any]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded.errors import FieldError
-from cluster.embedded.quantities import parse_quantity
-from cluster.embedded.validation.metadata import finalizer_errors
-from cluster.embedded.validation.placement import taint_errors
-from cluster.embedded.validation.values import NOT_NEGATIVE, quantity_errors
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.quantities import parse_quantity
+from oarlock.cluster.embedded.validation.metadata import finalizer_errors
+from oarlock.cluster.embedded.validation.placement import taint_errors
+from oarlock.cluster.embedded.validation.values import NOT_NEGATIVE, quantity_errors
 
 Obj = dict[str, Any]
 

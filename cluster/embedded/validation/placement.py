@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded import names
-from cluster.embedded.errors import FieldError
-from cluster.embedded.validation.labelselector import selector_errors
-from cluster.embedded.validation.metadata import label_errors
-from cluster.embedded.validation.values import named, one_of
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.validation.labelselector import selector_errors
+from oarlock.cluster.embedded.validation.metadata import label_errors
+from oarlock.cluster.embedded.validation.values import named, one_of
 
 Obj = dict[str, Any]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster.embedded.errors import FieldError
-from cluster.embedded.validation import specmemo
-from cluster.embedded.validation.values import INT32_MAX, within
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.validation import specmemo
+from oarlock.cluster.embedded.validation.values import INT32_MAX, within
 
 Obj = dict[str, Any]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded import names
-from cluster.embedded.errors import FieldError
-from cluster.embedded.validation.containers import containers_errors
-from cluster.embedded.validation.placement import affinity_errors, placement_errors
-from cluster.embedded.validation.values import INT32_MAX, named, one_of, optionally_named, unique, within
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.validation.containers import containers_errors
+from oarlock.cluster.embedded.validation.placement import affinity_errors, placement_errors
+from oarlock.cluster.embedded.validation.values import INT32_MAX, named, one_of, optionally_named, unique, within
 
 Obj = dict[str, Any]
 

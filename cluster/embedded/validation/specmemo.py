@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import orjson
 
-from cluster.embedded.errors import FieldError
-from cluster.embedded.identitymemo import IdentityMemo
-from cluster.embedded.placementparts import parted
-from cluster.embedded.validation import podspec
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.identitymemo import IdentityMemo
+from oarlock.cluster.embedded.placementparts import parted
+from oarlock.cluster.embedded.validation import podspec
 
 _CONTENTS_MAX: Final = 512
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.embedded.errors import FieldError
-from cluster.embedded.validation.labelselector import selector_errors
-from cluster.embedded.validation.values import not_negative
-from cluster.embedded.validation.workload import template_errors
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.validation.labelselector import selector_errors
+from oarlock.cluster.embedded.validation.values import not_negative
+from oarlock.cluster.embedded.validation.workload import template_errors
 
 Obj = dict[str, Any]
 

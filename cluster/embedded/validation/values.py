@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from cluster.embedded import names
-from cluster.embedded.errors import FieldError
-from cluster.embedded.quantities import BAD_QUANTITY, parse_quantity
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.quantities import BAD_QUANTITY, parse_quantity
 
 INT32_MAX: Final = 2**31 - 1
 PORT_MAX: Final = 65_535

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cluster.embedded.errors import FieldError
-from cluster.embedded.validation import specmemo
-from cluster.embedded.validation.labelselector import selector_errors, selector_matches
-from cluster.embedded.validation.metadata import IMMUTABLE, annotation_errors, label_errors
-from cluster.embedded.validation.pod import pod_annotation_errors
-from cluster.embedded.validation.values import not_negative
+from oarlock.cluster.embedded.errors import FieldError
+from oarlock.cluster.embedded.validation import specmemo
+from oarlock.cluster.embedded.validation.labelselector import selector_errors, selector_matches
+from oarlock.cluster.embedded.validation.metadata import IMMUTABLE, annotation_errors, label_errors
+from oarlock.cluster.embedded.validation.pod import pod_annotation_errors
+from oarlock.cluster.embedded.validation.values import not_negative
 
 Obj = dict[str, Any]
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from broker.acl import USERS, acl_file
+from oarlock.broker.acl import USERS, acl_file
 
 passwords = {user: os.environ.get(f"{user.upper()}_PASSWORD", "") for user in USERS}
 for user, password in passwords.items():

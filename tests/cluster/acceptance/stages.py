@@ -28,7 +28,7 @@ from realserver.processes import Running
 from realserver.server import RealServer
 from realserver.versions import MAX_SURGE_SINCE
 
-from broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.embedded_redis import EmbeddedRedis
 
 NODES, INGESTORS = 4, 2
 OTHERS = ("namespace", "garbagecollector", "resourcequota")
@@ -147,7 +147,7 @@ def _server(folder: Path) -> Iterator[tuple[Path, RealServer | None]]:
             server.run_controllers(*OTHERS, *(OURS if by_upstream() else ()))
             yield server.kubeconfig, server
     elif which == "embedded":
-        command = [sys.executable, "-m", "cluster.embedded", "--admin", "--state-dir", str(folder / "server")]
+        command = [sys.executable, "-m", "oarlock.cluster.embedded", "--admin", "--state-dir", str(folder / "server")]
         running = _ours(command, folder / "server.log")
         try:
             ready = json.loads(_first_line(running, "{"))
@@ -181,7 +181,7 @@ def run_fleet(
 
 
 def _oarlock(arguments: list[str], log: Path, kubeconfig: Path, times: dict[str, str] = UNHURRIED) -> Running:
-    command = [sys.executable, "-m", "workers.cli", *arguments, "--kubeconfig", str(kubeconfig)]
+    command = [sys.executable, "-m", "oarlock.workers.cli", *arguments, "--kubeconfig", str(kubeconfig)]
     return _ours(command, log, times)
 
 

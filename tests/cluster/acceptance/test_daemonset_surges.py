@@ -19,9 +19,9 @@ from e2e_states import on_own, pods_of, settled
 from following import Following, following
 from stages import Stage, need_surge
 
-from cluster.client import Client, PatchType
-from cluster.config import load
-from cluster.resources import PODS
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.config import load
+from oarlock.cluster.resources import PODS
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]
 

@@ -19,10 +19,10 @@ import orjson
 import uvloop
 from aiohttp import web
 
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from cluster.frames import Lines, decode_event
-from cluster.resources import PODS
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.frames import Lines, decode_event
+from oarlock.cluster.resources import PODS
 
 POD = {
     "apiVersion": "v1",

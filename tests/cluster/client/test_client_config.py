@@ -5,10 +5,10 @@ import base64
 import pytest
 import yaml
 
-from cluster.config import from_kubeconfig, in_cluster, load
-from cluster.credentials import Auth
-from cluster.errors import ConfigError
-from cluster.proxy import proxy_from_environment
+from oarlock.cluster.config import from_kubeconfig, in_cluster, load
+from oarlock.cluster.credentials import Auth
+from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.proxy import proxy_from_environment
 
 CA = b"-----BEGIN CERTIFICATE-----\nnot looked at here\n-----END CERTIFICATE-----\n"
 

@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 from client_helpers import RawServer, config_of, json_response, looped, reply, serving
 
-from cluster.answer import NO_ANSWER, NOT_SENT
-from cluster.http_request import RequestWriter
-from cluster.transport import Transport
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
+from oarlock.cluster.http_request import RequestWriter
+from oarlock.cluster.transport import Transport
 
 WRITES = ["POST", "PUT", "PATCH", "DELETE"]
 

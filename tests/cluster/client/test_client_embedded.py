@@ -7,20 +7,20 @@ import orjson
 import pytest
 from client_helpers import FakeTime, config_of, looped
 
-from cluster.answer import NO_ANSWER
-from cluster.client import Client, PatchType
-from cluster.config import load
-from cluster.embedded.faults import Action, Fault
-from cluster.embedded.kubeconfig import write_kubeconfig
-from cluster.embedded.server import EmbeddedCluster, Settings
-from cluster.embedded.watch import Pace
-from cluster.event_correlator import COMBINED_PREFIX, Note, ObjectRef
-from cluster.events import EventRecorder
-from cluster.lease import LeaseSpec, Swap
-from cluster.listing import list_all
-from cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict
-from cluster.resources import EVENTS, NAMESPACES, NODES, PODS, REPLICASETS
-from cluster.watch import Broken, Expired
+from oarlock.cluster.answer import NO_ANSWER
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.config import load
+from oarlock.cluster.embedded.faults import Action, Fault
+from oarlock.cluster.embedded.kubeconfig import write_kubeconfig
+from oarlock.cluster.embedded.server import EmbeddedCluster, Settings
+from oarlock.cluster.embedded.watch import Pace
+from oarlock.cluster.event_correlator import COMBINED_PREFIX, Note, ObjectRef
+from oarlock.cluster.events import EventRecorder
+from oarlock.cluster.lease import LeaseSpec, Swap
+from oarlock.cluster.listing import list_all
+from oarlock.cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict
+from oarlock.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, REPLICASETS
+from oarlock.cluster.watch import Broken, Expired
 
 
 @asynccontextmanager

@@ -8,10 +8,10 @@ import pytest
 from aiohttp import web
 from client_helpers import config_of, json_response, looped, serving, status_response
 
-from cluster import events
-from cluster.client import Client
-from cluster.event_correlator import COMBINED_PREFIX, Correlator, Note, ObjectRef
-from cluster.events import EventRecorder
+from oarlock.cluster import events
+from oarlock.cluster.client import Client
+from oarlock.cluster.event_correlator import COMBINED_PREFIX, Correlator, Note, ObjectRef
+from oarlock.cluster.events import EventRecorder
 
 SECOND = 10**9
 RS = ObjectRef("apps/v1", "ReplicaSet", "default", "web", "u1", "7")
@@ -111,7 +111,7 @@ def test_what_was_filtered_still_counts():
 
 
 def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr("cluster.event_correlator.CACHE_MAX", 10)
+    monkeypatch.setattr("oarlock.cluster.event_correlator.CACHE_MAX", 10)
     correlator = Correlator()
     for n in range(100):
         correlator.correlate(note(about=ObjectRef("v1", "Pod", "ns", f"p{n}", f"u{n}")), n)

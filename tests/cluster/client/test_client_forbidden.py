@@ -6,12 +6,12 @@ import pytest
 from aiohttp import web
 from client_helpers import config_of, looped, serving
 
-from cluster.answer import Answer
-from cluster.client import Client
-from cluster.forbidden import Permission, missing_permission
-from cluster.listing import ListError
-from cluster.resources import PODS, REPLICASETS
-from cluster.watch import Broken
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.client import Client
+from oarlock.cluster.forbidden import Permission, missing_permission
+from oarlock.cluster.listing import ListError
+from oarlock.cluster.resources import PODS, REPLICASETS
+from oarlock.cluster.watch import Broken
 
 PATH = "/api/v1/namespaces/ns/pods?timeout=4000ms"
 USER = "system:serviceaccount:oarlock:oarlock-worker"

@@ -6,9 +6,17 @@ import math
 import pytest
 from client_helpers import status_json
 
-from cluster.answer import NO_ANSWER, NOT_SENT, Answer, proven
-from cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict, taken_for_certain
-from cluster.resources import PODS
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer, proven
+from oarlock.cluster.outcome import (
+    Outcome,
+    delay_s,
+    of_change,
+    of_create,
+    of_delete,
+    of_delete_conflict,
+    taken_for_certain,
+)
+from oarlock.cluster.resources import PODS
 
 POD = b'{"kind":"Pod","metadata":{"uid":"u1","resourceVersion":"42"},"status":{"phase":"Pending"}}'
 POD_WITH_KIND = b'{"kind":"Pod","apiVersion":"v1","metadata":{"uid":"u1","resourceVersion":"42"}}'

@@ -4,8 +4,8 @@ import asyncio
 
 from client_helpers import RawServer, config_of, looped, reply, tunnelling
 
-from cluster.answer import NO_ANSWER, NOT_SENT
-from cluster.transport import Transport
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
+from oarlock.cluster.transport import Transport
 
 
 @looped

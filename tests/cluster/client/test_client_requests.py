@@ -5,13 +5,13 @@ import pytest
 from aiohttp import web
 from client_helpers import FakeTime, config_of, json_response, looped, serving, status_response
 
-from cluster import resources
-from cluster.answer import NOT_SENT
-from cluster.client import Client, PatchType
-from cluster.lease import LeaseError, LeaseSpec, Swap
-from cluster.resources import LEASES, NODES, PODS, REPLICASETS, Resource
-from cluster.throttle import TokenBucket
-from cluster.timestamps import micro_text, seconds_text, unix_ms
+from oarlock.cluster import resources
+from oarlock.cluster.answer import NOT_SENT
+from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.lease import LeaseError, LeaseSpec, Swap
+from oarlock.cluster.resources import LEASES, NODES, PODS, REPLICASETS, Resource
+from oarlock.cluster.throttle import TokenBucket
+from oarlock.cluster.timestamps import micro_text, seconds_text, unix_ms
 
 
 class Recorder:

@@ -8,14 +8,14 @@ from client_helpers import config_of, looped, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.client import Client
-from cluster.frames import BadFrameError, WatchEvent, decode_event
-from cluster.listing import list_all, list_pages
-from cluster.resources import PODS
-from cluster.shallow import DEPTH_MAX, shallow
-from cluster.throttle import Unlimited
-from cluster.transport import Transport
-from controllers import wire
+from oarlock.cluster.client import Client
+from oarlock.cluster.frames import BadFrameError, WatchEvent, decode_event
+from oarlock.cluster.listing import list_all, list_pages
+from oarlock.cluster.resources import PODS
+from oarlock.cluster.shallow import DEPTH_MAX, shallow
+from oarlock.cluster.throttle import Unlimited
+from oarlock.cluster.transport import Transport
+from oarlock.controllers import wire
 
 SERVER_DEPTH = 9_000
 FIELDS = b'{"f:a":' * SERVER_DEPTH + b"{}" + b"}" * SERVER_DEPTH

@@ -17,10 +17,10 @@ from client_helpers import (
     status_response,
 )
 
-from cluster.client import Client
-from cluster.resources import NODES, PODS
-from cluster.transport import Transport
-from cluster.watch import IDLE_S, OPEN_TRIES, Broken, Deaf, Expired, watch_batches
+from oarlock.cluster.client import Client
+from oarlock.cluster.resources import NODES, PODS
+from oarlock.cluster.transport import Transport
+from oarlock.cluster.watch import IDLE_S, OPEN_TRIES, Broken, Deaf, Expired, watch_batches
 
 
 def line(rv: int, kind: str = "MODIFIED", size: int = 0) -> bytes:

@@ -18,20 +18,20 @@ from typing import Any
 
 import orjson
 
-from cluster.embedded.admission import Admission
-from cluster.embedded.deletion import DeleteOptions
-from cluster.embedded.garbage import GarbageCollector
-from cluster.embedded.kinds import KINDS
-from cluster.embedded.listing import list_page
-from cluster.embedded.patches import MERGE_PATCH
-from cluster.embedded.paths import Target
-from cluster.embedded.quota import Quotas
-from cluster.embedded.rest import Rest
-from cluster.embedded.snapshots import Snapshots
-from cluster.embedded.store import Store
-from cluster.embedded.subresources import bind
-from cluster.embedded.tables import AS_IS, Include, Shape, View
-from cluster.embedded.watch import Pace, Watch, watch_request
+from oarlock.cluster.embedded.admission import Admission
+from oarlock.cluster.embedded.deletion import DeleteOptions
+from oarlock.cluster.embedded.garbage import GarbageCollector
+from oarlock.cluster.embedded.kinds import KINDS
+from oarlock.cluster.embedded.listing import list_page
+from oarlock.cluster.embedded.patches import MERGE_PATCH
+from oarlock.cluster.embedded.paths import Target
+from oarlock.cluster.embedded.quota import Quotas
+from oarlock.cluster.embedded.rest import Rest
+from oarlock.cluster.embedded.snapshots import Snapshots
+from oarlock.cluster.embedded.store import Store
+from oarlock.cluster.embedded.subresources import bind
+from oarlock.cluster.embedded.tables import AS_IS, Include, Shape, View
+from oarlock.cluster.embedded.watch import Pace, Watch, watch_request
 
 Obj = dict[str, Any]
 PODS, NODES = Target(KINDS["Pod"], "default"), Target(KINDS["Node"])

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from cluster.embedded.server import EmbeddedCluster, Settings
-from cluster.embedded.watch import Pace
+from oarlock.cluster.embedded.server import EmbeddedCluster, Settings
+from oarlock.cluster.embedded.watch import Pace
 
 T = TypeVar("T")
 Obj = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cluster.embedded.store import Store
+from oarlock.cluster.embedded.store import Store
 
 Obj = dict[str, Any]
 

@@ -22,10 +22,10 @@ from typing import Any
 import orjson
 import uvloop
 
-from cluster import config
-from cluster.client import Client
-from cluster.listing import list_all
-from cluster.resources import NODES, PODS
+from oarlock.cluster import config
+from oarlock.cluster.client import Client
+from oarlock.cluster.listing import list_all
+from oarlock.cluster.resources import NODES, PODS
 
 ROOT = Path(__file__).resolve().parents[3]
 IN_FLIGHT = 64
@@ -99,7 +99,7 @@ async def count_ready(client: Client, prefix: str, rv: str, pods: int, ready: as
 
 async def measure(args: argparse.Namespace, folder: str) -> dict[str, Any]:
     began_s = time.monotonic()
-    command = [sys.executable, "-m", "cluster.embedded", "--state-dir", folder, "--nodes", str(args.nodes)]
+    command = [sys.executable, "-m", "oarlock.cluster.embedded", "--state-dir", folder, "--nodes", str(args.nodes)]
     server = subprocess.Popen([*command, *args.server], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert server.stdout is not None

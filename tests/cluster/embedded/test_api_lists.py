@@ -10,10 +10,10 @@ import pytest
 from api_harness import PODS, SETS, TABLE, Api, names, pod, quick, replicaset, running, with_params
 from embedded_world import add, store_with
 
-from cluster.embedded.kinds import KINDS
-from cluster.embedded.listing import list_page
-from cluster.embedded.snapshots import KEPT_MAX, Snapshots
-from cluster.embedded.store import Listing
+from oarlock.cluster.embedded.kinds import KINDS
+from oarlock.cluster.embedded.listing import list_page
+from oarlock.cluster.embedded.snapshots import KEPT_MAX, Snapshots
+from oarlock.cluster.embedded.store import Listing
 
 
 def pages(api: Api, between: Any, **params: Any) -> list[Any]:

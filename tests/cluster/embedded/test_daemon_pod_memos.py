@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from api_harness import PODS, Api, pod
 
-from cluster.embedded import defaulting
-from cluster.embedded.defaulting.podspec import default_pod_spec
-from cluster.embedded.defaulting.specmemo import SpecMemo
-from cluster.embedded.validation import specmemo
-from cluster.embedded.validation.podspec import pod_spec_errors
+from oarlock.cluster.embedded import defaulting
+from oarlock.cluster.embedded.defaulting.podspec import default_pod_spec
+from oarlock.cluster.embedded.defaulting.specmemo import SpecMemo
+from oarlock.cluster.embedded.validation import specmemo
+from oarlock.cluster.embedded.validation.podspec import pod_spec_errors
 
 Obj = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cluster.embedded import defaulting
-from cluster.embedded.defaulting.podspec import default_pod_spec, image_pull_policy
+from oarlock.cluster.embedded import defaulting
+from oarlock.cluster.embedded.defaulting.podspec import default_pod_spec, image_pull_policy
 
 Obj = dict[str, Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from embedded_world import add, names, no_failed_looks, ref, store_with
 
-from cluster.embedded.deletion import NOW, DeleteOptions
-from cluster.embedded.garbage import GarbageCollector
-from cluster.embedded.store import Store
+from oarlock.cluster.embedded.deletion import NOW, DeleteOptions
+from oarlock.cluster.embedded.garbage import GarbageCollector
+from oarlock.cluster.embedded.store import Store
 
 Obj = dict[str, Any]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from embedded_world import add, names, no_failed_looks, store_with
 
-from cluster.embedded.deletion import NOW
-from cluster.embedded.namespaces import NamespaceCollector
-from cluster.embedded.store import Store
+from oarlock.cluster.embedded.deletion import NOW
+from oarlock.cluster.embedded.namespaces import NamespaceCollector
+from oarlock.cluster.embedded.store import Store
 
 HOLD = {"finalizers": ["example.com/hold"]}
 

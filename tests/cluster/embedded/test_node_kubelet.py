@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from cluster.embedded.nodes.evictions import Evictions
-from cluster.embedded.nodes.knownpod import Actions
-from cluster.embedded.nodes.kubelet import Kubelet
-from cluster.embedded.nodes.settings import NodeSettings
-from cluster.embedded.nodes.timers import Timers
+from oarlock.cluster.embedded.nodes.evictions import Evictions
+from oarlock.cluster.embedded.nodes.knownpod import Actions
+from oarlock.cluster.embedded.nodes.kubelet import Kubelet
+from oarlock.cluster.embedded.nodes.settings import NodeSettings
+from oarlock.cluster.embedded.nodes.timers import Timers
 
 Obj = dict[str, Any]
 

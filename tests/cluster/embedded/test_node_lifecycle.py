@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cluster.embedded.nodes.heartbeats import TICK_MS, Heartbeats
-from cluster.embedded.nodes.lifecycle import tainted, wants_taints
-from cluster.embedded.nodes.nodeobjects import beaten, needs_registering, node_object, registered
+from oarlock.cluster.embedded.nodes.heartbeats import TICK_MS, Heartbeats
+from oarlock.cluster.embedded.nodes.lifecycle import tainted, wants_taints
+from oarlock.cluster.embedded.nodes.nodeobjects import beaten, needs_registering, node_object, registered
 
 Obj = dict[str, Any]
 

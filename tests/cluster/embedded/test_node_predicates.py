@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cluster.embedded.nodes.predicates import (
+from oarlock.cluster.embedded.nodes.predicates import (
     CORDONED,
     MISMATCH,
     TAINTED,

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from api_harness import PODS, STRATEGIC, WAIT_S, Api, pod, quick, running
 
-from cluster.client import Client
-from cluster.config import ClusterConfig
-from cluster.embedded.faults import fault_from
-from cluster.embedded.nodes import NodeSettings, Simulator
-from cluster.embedded.nodes.remoteapi import CannotRegister, RemotePodApi
-from cluster.embedded.nodes.settings import SIMULATED
+from oarlock.cluster.client import Client
+from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.embedded.faults import fault_from
+from oarlock.cluster.embedded.nodes import NodeSettings, Simulator
+from oarlock.cluster.embedded.nodes.remoteapi import CannotRegister, RemotePodApi
+from oarlock.cluster.embedded.nodes.settings import SIMULATED
 
 Obj = dict[str, Any]
 NODES = "/api/v1/nodes"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from embedded_world import add, names, store_with
 
-from cluster.embedded import deletion
-from cluster.embedded.deletion import DeleteOptions
-from cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
-from cluster.embedded.nodes.podapi import PodRef, merged_status
-from cluster.embedded.store import Store
+from oarlock.cluster.embedded import deletion
+from oarlock.cluster.embedded.deletion import DeleteOptions
+from oarlock.cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
+from oarlock.cluster.embedded.nodes.podapi import PodRef, merged_status
+from oarlock.cluster.embedded.store import Store
 
 Obj = dict[str, Any]
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from cluster.embedded.quantities import parse_quantity
+from oarlock.cluster.embedded.quantities import parse_quantity
 
 
 @pytest.mark.parametrize(

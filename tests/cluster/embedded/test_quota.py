@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from embedded_world import add, no_failed_looks, store_with
 
-from cluster.embedded.errors import ApiError
-from cluster.embedded.kinds import KINDS
-from cluster.embedded.quota import Quotas
-from cluster.embedded.store import Store
+from oarlock.cluster.embedded.errors import ApiError
+from oarlock.cluster.embedded.kinds import KINDS
+from oarlock.cluster.embedded.quota import Quotas
+from oarlock.cluster.embedded.store import Store
 
 Obj = dict[str, Any]
 

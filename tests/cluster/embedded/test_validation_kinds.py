@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from cluster.embedded import defaulting
-from cluster.embedded.errors import ApiError
-from cluster.embedded.shapes import check_shape
-from cluster.embedded.validation import validate_create, validate_scale, validate_update
+from oarlock.cluster.embedded import defaulting
+from oarlock.cluster.embedded.errors import ApiError
+from oarlock.cluster.embedded.shapes import check_shape
+from oarlock.cluster.embedded.validation import validate_create, validate_scale, validate_update
 
 Obj = dict[str, Any]
 

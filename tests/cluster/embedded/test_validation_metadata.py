@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cluster.embedded import names
-from cluster.embedded.validation import validate_create, validate_update
+from oarlock.cluster.embedded import names
+from oarlock.cluster.embedded.validation import validate_create, validate_update
 
 Obj = dict[str, Any]
 

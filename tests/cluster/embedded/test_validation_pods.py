@@ -10,11 +10,11 @@ import orjson
 import pytest
 import yaml
 
-from cluster.embedded import defaulting
-from cluster.embedded.errors import ApiError
-from cluster.embedded.shapes import check_shape
-from cluster.embedded.validation import validate_create, validate_update
-from cluster.embedded.validation.workload import template_errors
+from oarlock.cluster.embedded import defaulting
+from oarlock.cluster.embedded.errors import ApiError
+from oarlock.cluster.embedded.shapes import check_shape
+from oarlock.cluster.embedded.validation import validate_create, validate_update
+from oarlock.cluster.embedded.validation.workload import template_errors
 
 Obj = dict[str, Any]
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from real_servers import until
 
-from broker.death_signal import command_dying_with_this_process
-from workers.shards import shard_of
+from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.workers.shards import shard_of
 
 ROOT = Path(__file__).resolve().parents[3]
 LEASE_MS, REQUEST_MS = 3_000, 1_500
@@ -117,7 +117,7 @@ class FleetStage:
             **(extra or {}),
         }
         options = ["--nodes", "4", "--bookmark-s", "1", "--ready-ms", "20", "--terminate-ms", "100"]
-        api = ["cluster.embedded", "--kubeconfig", str(kubeconfig), "--ready-file", str(ready), *options]
+        api = ["oarlock.cluster.embedded", "--kubeconfig", str(kubeconfig), "--ready-file", str(ready), *options]
         self.processes = [Process(folder, "api", api, {})]
         until(ready.exists, what="the API server")
         self.url = until(lambda: json.loads(ready.read_text() or "{}").get("url"), what="its address")
@@ -136,7 +136,7 @@ class FleetStage:
 
     def _start(self, name: str, words: list[str], url: str) -> None:
         env = self.env | {"OARLOCK_REDIS_URL": url}
-        self.processes.append(Process(self.folder, name, ["workers.cli", *words], env))
+        self.processes.append(Process(self.folder, name, ["oarlock.workers.cli", *words], env))
 
     # -- the cluster -----------------------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ from cluster_rig import ClusterRig
 from real_servers import PASSWORDS, until
 from redis.exceptions import RedisError
 
-from broker import epoch, fitness, keys
-from broker.cluster_slot import slot_of
-from broker.connection import RunGuard, connect
-from broker.redis_broker import RedisBroker
-from broker.redis_url import parse
-from broker.values import BrokerUnreachable, EpochOver, Event
+from oarlock.broker import epoch, fitness, keys
+from oarlock.broker.cluster_slot import slot_of
+from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.redis_url import parse
+from oarlock.broker.values import BrokerUnreachable, EpochOver, Event
 
 QUEUE = "replicaset"
 

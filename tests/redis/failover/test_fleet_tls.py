@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from fleet_stage import DRAIN_S, FleetStage
 from real_servers import RealServer, free_port, started
 
-from broker.connection import connect
-from workers.cli import cli
+from oarlock.broker.connection import connect
+from oarlock.workers.cli import cli
 
 
 @pytest.fixture

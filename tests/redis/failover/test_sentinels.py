@@ -10,13 +10,13 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from sentinel_rig import NAME, SentinelRig
 
-from broker import epoch, fitness
-from broker.connection import RunGuard, connect
-from broker.redis_broker import RedisBroker
-from broker.redis_url import parse
-from broker.values import BrokerUnreachable, EpochOver
-from workers.rq_client import open_rq_client
-from workers.settings import Settings
+from oarlock.broker import epoch, fitness
+from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.redis_url import parse
+from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.workers.rq_client import open_rq_client
+from oarlock.workers.settings import Settings
 
 
 def test_a_failover_ends_the_epoch_and_nothing_of_it_is_believed(sentinels: SentinelRig) -> None:

@@ -20,17 +20,17 @@ from pathlib import Path
 
 import redis
 
-from broker.connection import connect
-from broker.redis_broker import RedisBroker
-from broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
-from cluster.errors import ConfigError
-from controllers.registry import QUEUES
-from workers.fleet import Supervisor
-from workers.io_loop import IoLoop
-from workers.process_list import file_writer
-from workers.rq_worker import FleetWorker
-from workers.settings import Settings
-from workers.supervised import run_supervised
+from oarlock.broker.connection import connect
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
+from oarlock.cluster.errors import ConfigError
+from oarlock.controllers.registry import QUEUES
+from oarlock.workers.fleet import Supervisor
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.process_list import file_writer
+from oarlock.workers.rq_worker import FleetWorker
+from oarlock.workers.settings import Settings
+from oarlock.workers.supervised import run_supervised
 
 QUEUE = "replicaset"
 BEGUN, ENDED, CANCELLED, BATCHES = "rq:test:begun", "rq:test:ended", "rq:test:cancelled", "rq:test:batches"

@@ -17,11 +17,11 @@ from click.testing import CliRunner
 from fleet_puppet import BEGUN, ENDED, QUEUE
 from rq.cli import main as rq_cli
 
-from broker import epoch
-from broker.connection import connect
-from broker.embedded_redis import EmbeddedRedis
-from broker.redis_broker import RedisBroker
-from workers.settings import Settings
+from oarlock.broker import epoch
+from oarlock.broker.connection import connect
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.workers.settings import Settings
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

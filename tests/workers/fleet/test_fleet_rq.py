@@ -19,9 +19,9 @@ from rq.job import Job
 from rq.registry import FailedJobRegistry
 from rq.results import Result
 
-from workers.job import FUNCTION, KeyJob, MsgpackSerializer, job_id
+from oarlock.workers.job import FUNCTION, KeyJob, MsgpackSerializer, job_id
 
-KEY_QUEUE = ("--queue-class", "workers.rq_queue.KeyQueue")
+KEY_QUEUE = ("--queue-class", "oarlock.workers.rq_queue.KeyQueue")
 
 
 def only_worker(rig: Rig) -> str:
@@ -47,7 +47,7 @@ def test_rq_info_shows_the_worker_its_state_and_the_keys_that_wait(rig: Rig) -> 
     assert "tom (" in said
     assert ": idle replicaset." in said
     assert "1 workers, 1 queues" in said
-    assert "tom (" in rig.rq("info", *KEY_QUEUE, "-w", "workers.rq_worker.FleetWorker")
+    assert "tom (" in rig.rq("info", *KEY_QUEUE, "-w", "oarlock.workers.rq_worker.FleetWorker")
 
     rig.rq("suspend")
     until(lambda: "suspended replicaset" in rig.rq("info", *KEY_QUEUE))

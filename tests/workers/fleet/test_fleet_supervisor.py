@@ -18,12 +18,12 @@ from fleet_puppet import NO_ENGINES, QUEUE
 from fleet_rig import HERE, Rig, alive, until
 from redis.exceptions import ResponseError
 
-from broker import script_texts
-from broker.connection import connect
-from workers.children import Child, back_off_ms
-from workers.fleet import Supervisor
-from workers.seat import WAIT_TIMEOUT_S, Seat
-from workers.wakeups import Wakeups
+from oarlock.broker import script_texts
+from oarlock.broker.connection import connect
+from oarlock.workers.children import Child, back_off_ms
+from oarlock.workers.fleet import Supervisor
+from oarlock.workers.seat import WAIT_TIMEOUT_S, Seat
+from oarlock.workers.wakeups import Wakeups
 
 
 def crashes(rig: Rig, key: str) -> int:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 from redis.exceptions import NoPermissionError
 
-from broker.epoch import Seen
-from broker.values import BrokerUnreachable, EpochOver
-from workers import fleet
-from workers.clock import ManualClock
-from workers.epoch_search import EpochSearch
-from workers.settings import Settings
-from workers.tending import Tender
+from oarlock.broker.epoch import Seen
+from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.workers import fleet
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.epoch_search import EpochSearch
+from oarlock.workers.settings import Settings
+from oarlock.workers.tending import Tender
 
 
 class ScriptedBroker:

@@ -12,9 +12,9 @@ from fleet_puppet import QUEUE
 from fleet_rig import Rig
 from redis.exceptions import ResponseError
 
-from broker import epoch
-from broker.redis_broker import RedisBroker
-from broker.values import (
+from oarlock.broker import epoch
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import (
     Batch,
     BrokerFull,
     BrokerUnreachable,
@@ -26,14 +26,14 @@ from broker.values import (
     Idle,
     Verdict,
 )
-from workers.clock import Clock, ManualClock
-from workers.exit_code import ExitCode
-from workers.rq_client import open_rq_client
-from workers.rq_worker import FleetWorker
-from workers.seat import Seat
-from workers.settings import Settings
-from workers.steps import TurnFailed
-from workers.turn_slots import TurnSlots
+from oarlock.workers.clock import Clock, ManualClock
+from oarlock.workers.exit_code import ExitCode
+from oarlock.workers.rq_client import open_rq_client
+from oarlock.workers.rq_worker import FleetWorker
+from oarlock.workers.seat import Seat
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import TurnFailed
+from oarlock.workers.turn_slots import TurnSlots
 
 Act = Callable[[Claim], Finish]
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
-from broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
-from workers.clock import ManualClock
-from workers.long_turns import LongTurns
-from workers.metrics.layout import LAYOUT
-from workers.metrics.table import own_row
-from workers.metrics.turn_counts import TurnCounts
-from workers.settings import Settings
-from workers.steps import TurnFailed
-from workers.turn_runner import Ended, TurnRunner
-from workers.turn_slots import TurnSlots
+from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.long_turns import LongTurns
+from oarlock.workers.metrics.layout import LAYOUT
+from oarlock.workers.metrics.table import own_row
+from oarlock.workers.metrics.turn_counts import TurnCounts
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import TurnFailed
+from oarlock.workers.turn_runner import Ended, TurnRunner
+from oarlock.workers.turn_slots import TurnSlots
 
 QUEUE = "replicaset"
 Script = list[Any]

@@ -11,13 +11,13 @@ from typing import Any
 
 import orjson
 
-from cluster.answer import Answer
-from cluster.frames import WatchEvent
-from cluster.lease import HeldLease, LeaseError, LeaseSpec, Swap
-from cluster.listing import Page
-from controllers.registry import RESOURCES
-from workers.fleet_lease import Swapped
-from workers.source import End, Ending
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.lease import HeldLease, LeaseError, LeaseSpec, Swap
+from oarlock.cluster.listing import Page
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.fleet_lease import Swapped
+from oarlock.workers.source import End, Ending
 
 PODS, REPLICASETS = "pods", "replicasets"
 

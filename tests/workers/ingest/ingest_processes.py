@@ -19,16 +19,17 @@ from typing import Any
 import orjson
 from ingest_rig import Server
 
-from broker.death_signal import command_dying_with_this_process
-from broker.embedded_redis import EmbeddedRedis
-from controllers.registry import RESOURCES
-from workers.settings import Settings
+from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = Settings(lease_ms=1_000, renew_every_ms=300, request_timeout_ms=500, send_margin_ms=100)
 """D is three seconds."""
 RUN = (
-    "import sys, logging; from workers.settings import Settings; from workers.ingest_command import run_ingestor; "
+    "import sys, logging; from oarlock.workers.settings import Settings; "
+    "from oarlock.workers.ingest_command import run_ingestor; "
     "logging.basicConfig(level=logging.INFO); wait_s = float(sys.argv[1]); "
     "sys.exit(run_ingestor(Settings.from_env(), embedded=True, wait_for_redis_s=wait_s))"
 )
@@ -94,7 +95,7 @@ class Cluster:
 
     def start(self) -> None:
         given = ["--port", str(self.port), "--kubeconfig", str(self.kubeconfig), "--admin", "--bookmark-s", "1"]
-        self.child = Child([sys.executable, "-m", "cluster.embedded", *given, *self.options])
+        self.child = Child([sys.executable, "-m", "oarlock.cluster.embedded", *given, *self.options])
         self.url = self.child.said()["url"]
         self.port = int(self.url.rpartition(":")[2])
 

@@ -9,22 +9,22 @@ from typing import Any
 import redis
 from ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
 
-from broker import epoch, keys
-from broker.connection import RunGuard
-from broker.epoch import Seen
-from broker.redis_broker import RedisBroker
-from broker.values import Cached, Finish, Idle, LoadSpec, Verdict
-from controllers.model import controller_of
-from controllers.registry import RESOURCES
-from workers.clock import ManualClock
-from workers.feed import Feed
-from workers.hands_off import HandsOff
-from workers.ingestor import Ingestor
-from workers.known_owners import KnownOwners
-from workers.mint import EpochKeeper
-from workers.redis_side import RedisSide
-from workers.rivals import Rivals
-from workers.settings import Settings
+from oarlock.broker import epoch, keys
+from oarlock.broker.connection import RunGuard
+from oarlock.broker.epoch import Seen
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Cached, Finish, Idle, LoadSpec, Verdict
+from oarlock.controllers.model import controller_of
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.feed import Feed
+from oarlock.workers.hands_off import HandsOff
+from oarlock.workers.ingestor import Ingestor
+from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.mint import EpochKeeper
+from oarlock.workers.redis_side import RedisSide
+from oarlock.workers.rivals import Rivals
+from oarlock.workers.settings import Settings
 
 CLOCK_KEY = "oarlock:test-clock"
 TEST_CLOCK = f"return tonumber(redis.call('GET', '{CLOCK_KEY}'))"

@@ -10,23 +10,23 @@ import redis
 from ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
 from ingest_rig import TEST_CLOCK, Server
 
-from broker import epoch, keys
-from broker.connection import RunGuard
-from broker.epoch import Seen
-from broker.redis_broker import RedisBroker
-from broker.values import Cached
-from controllers.registry import RESOURCES
-from workers.clock import ManualClock
-from workers.feed import Feed
-from workers.fleet_lease import FleetLease
-from workers.ingestor import Ingestor
-from workers.known_owners import KnownOwners
-from workers.mint import EpochKeeper, FleetRefused
-from workers.redis_side import RedisSide
-from workers.settings import Settings
-from workers.shard_layout import Layout
-from workers.shard_source import Ours, ShardSource
-from workers.shards import names
+from oarlock.broker import epoch, keys
+from oarlock.broker.connection import RunGuard
+from oarlock.broker.epoch import Seen
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Cached
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.feed import Feed
+from oarlock.workers.fleet_lease import FleetLease
+from oarlock.workers.ingestor import Ingestor
+from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.mint import EpochKeeper, FleetRefused
+from oarlock.workers.redis_side import RedisSide
+from oarlock.workers.settings import Settings
+from oarlock.workers.shard_layout import Layout
+from oarlock.workers.shard_source import Ours, ShardSource
+from oarlock.workers.shards import names
 
 QUICK = Settings(lease_ms=1_000, renew_every_ms=300, request_timeout_ms=500, send_margin_ms=100)
 """D is three seconds."""

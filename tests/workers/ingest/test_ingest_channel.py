@@ -9,18 +9,18 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 
 import pytest
 
-from cluster.answer import Answer
-from cluster.frames import WatchEvent
-from cluster.listing import ListError, Page
-from cluster.resources import PODS as POD_RESOURCE
-from cluster.watch import Broken, Deaf, Expired
-from controllers.registry import PODS, REPLICASETS
-from workers.api_source import ApiSource, cluster_resource
-from workers.bell import Bell
-from workers.channel import Channel
-from workers.clock import ManualClock
-from workers.io_loop import IoLoop
-from workers.source import End, Ending
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.listing import ListError, Page
+from oarlock.cluster.resources import PODS as POD_RESOURCE
+from oarlock.cluster.watch import Broken, Deaf, Expired
+from oarlock.controllers.registry import PODS, REPLICASETS
+from oarlock.workers.api_source import ApiSource, cluster_resource
+from oarlock.workers.bell import Bell
+from oarlock.workers.channel import Channel
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.source import End, Ending
 
 
 @pytest.fixture

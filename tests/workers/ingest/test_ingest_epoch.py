@@ -9,12 +9,12 @@ import redis
 from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import Killed, Process, Rig
 
-from broker.keys import PROTOCOL
-from workers.fleet_lease import FleetLease
-from workers.mint import FleetRefused
-from workers.minting import Minting, Stage
-from workers.settings import Settings
-from workers.source import End, Ending
+from oarlock.broker.keys import PROTOCOL
+from oarlock.workers.fleet_lease import FleetLease
+from oarlock.workers.mint import FleetRefused
+from oarlock.workers.minting import Minting, Stage
+from oarlock.workers.settings import Settings
+from oarlock.workers.source import End, Ending
 
 D_MS = Settings().drain_ms
 

@@ -9,15 +9,15 @@ import redis
 from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import Process, Rig
 
-from broker import keys
-from broker.values import BrokerUnreachable, Event, Ingested
-from cluster.frames import WatchEvent
-from controllers.registry import RESOURCES
-from workers.applying import BATCH_EVENTS
-from workers.feed import REST_MS, FeedState
-from workers.relist import STAGING_LOCK_MS
-from workers.source import End, Ending
-from workers.versions import newer
+from oarlock.broker import keys
+from oarlock.broker.values import BrokerUnreachable, Event, Ingested
+from oarlock.cluster.frames import WatchEvent
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.applying import BATCH_EVENTS
+from oarlock.workers.feed import REST_MS, FeedState
+from oarlock.workers.relist import STAGING_LOCK_MS
+from oarlock.workers.source import End, Ending
+from oarlock.workers.versions import newer
 
 
 def owned(i: int, restarts: int = 0, namespace: str = "x") -> dict[str, object]:

@@ -8,9 +8,9 @@ import pytest
 from ingest_api import pod_json, replicaset_json
 from ingest_rig import PODS, REPLICASETS, Process, Rig
 
-from broker.values import Page
-from controllers.model import Pod
-from workers.feed import FeedState
+from oarlock.broker.values import Page
+from oarlock.controllers.model import Pod
+from oarlock.workers.feed import FeedState
 
 OWNERS = 1_200
 AT_ONCE = 600

@@ -12,9 +12,9 @@ import pytest
 from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import TEST_CLOCK, Rig
 
-from broker.redis_broker import RedisBroker
-from controllers.registry import RESOURCES
-from workers.rivals import RECENT_MS, Evidence, evidence
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.rivals import RECENT_MS, Evidence, evidence
 
 MANAGER = "kube-controller-manager"
 

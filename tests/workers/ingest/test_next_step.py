@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from broker.epoch import Seen
-from workers.fleet_lease import DRAIN, OPEN, FleetLease
-from workers.next_step import Me, Move, View, next_step
+from oarlock.broker.epoch import Seen
+from oarlock.workers.fleet_lease import DRAIN, OPEN, FleetLease
+from oarlock.workers.next_step import Me, Move, View, next_step
 
 TTL_MS = 5_000
 LONG = 2 * TTL_MS

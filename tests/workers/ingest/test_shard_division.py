@@ -9,10 +9,10 @@ from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import Server
 from shard_rig import QUICK, STEP_MS, ShardRig
 
-from broker import epoch
-from broker.values import EpochOver
-from workers.fleet_lease import FleetLease, lease_name
-from workers.shards import names, shard_of
+from oarlock.broker import epoch
+from oarlock.broker.values import EpochOver
+from oarlock.workers.fleet_lease import FleetLease, lease_name
+from oarlock.workers.shards import names, shard_of
 
 GONE_MS = 2 * QUICK.lease_ms
 NAMESPACES = [f"team-{i}" for i in range(6)]

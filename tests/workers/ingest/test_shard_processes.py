@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ingest_processes import Child, Stage, until
 
-from broker import epoch
+from oarlock.broker import epoch
 
 # Each says who it is, and ends as its file says, or when it is asked to.
 LIVES = """

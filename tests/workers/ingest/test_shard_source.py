@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from cluster.frames import WatchEvent
-from cluster.listing import Page
-from workers.shard_source import LOOKED_AT_ONCE, PROGRESS_EVERY_MS, Ours, ShardSource, namespace_of
-from workers.shards import SHARDS_MAX, has_key, names, shard_of, share
-from workers.source import End, Ending
+from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.listing import Page
+from oarlock.workers.shard_source import LOOKED_AT_ONCE, PROGRESS_EVERY_MS, Ours, ShardSource, namespace_of
+from oarlock.workers.shards import SHARDS_MAX, has_key, names, shard_of, share
+from oarlock.workers.source import End, Ending
 
 PINNED = {"default": "114", "kube-system": "114", "shop": "110", "batch": "100", "team-7": "013", "ü": "023"}
 """The shard of a namespace, of two, three and five; by sha256sum. Another answer moves every workload of a cluster."""

@@ -15,22 +15,22 @@ import msgspec
 import orjson
 from turn_answers import written
 
-from broker.values import Cached, Change, Claim, Verdict
-from cluster.answer import Answer
-from controllers import claim as claims
-from controllers import codec
-from controllers.daemonset.model import DaemonSet
-from controllers.daemonset.status import collision_patch
-from controllers.history import bodies
-from controllers.history.digest import revision_data
-from controllers.history.model import HASH_LABEL, ControllerRevision
-from controllers.model import Pod
-from controllers.registry import CONTROLLERS
+from oarlock.broker.values import Cached, Change, Claim, Verdict
+from oarlock.cluster.answer import Answer
+from oarlock.controllers import claim as claims
+from oarlock.controllers import codec
+from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.daemonset.status import collision_patch
+from oarlock.controllers.history import bodies
+from oarlock.controllers.history.digest import revision_data
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.model import Pod
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.revisions import RESOURCE, Current, construct
+from oarlock.workers.steps import Grant, Read, Reserve, Send, Step, TurnFailed, Write
 from tests.decide.builders import OTHER_UID, UID, WEB
 from tests.decide.history_builders import hash_for, template
-from workers.ledger import Ledger
-from workers.revisions import RESOURCE, Current, construct
-from workers.steps import Grant, Read, Reserve, Send, Step, TurnFailed, Write
 
 CONTROLLER = CONTROLLERS["daemonset"]
 OWNER_RV, CACHED_RV = "30", "7"

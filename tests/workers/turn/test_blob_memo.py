@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from broker.values import Cached
-from controllers.codec import CodecError, decode_pod, encode
-from controllers.model import Pod
-from workers.blob_memo import BlobMemo
+from oarlock.broker.values import Cached
+from oarlock.controllers.codec import CodecError, decode_pod, encode
+from oarlock.controllers.model import Pod
+from oarlock.workers.blob_memo import BlobMemo
 
 
 def cached(number: int, version: int = 0) -> Cached:

@@ -6,8 +6,8 @@ import orjson
 import pytest
 from turn_rig import Rig
 
-from cluster.answer import Answer
-from workers.steps import Write
+from oarlock.cluster.answer import Answer
+from oarlock.workers.steps import Write
 
 BOTH = ["default/api", "default/web"]
 

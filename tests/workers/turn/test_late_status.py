@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from turn_rig import Rig, fail_with
 
+from oarlock.workers.late_status import OWNERS_MAX, PUT_OFF_MS, LateStatus
+from oarlock.workers.steps import Grant
 from tests.simulation.world import refusal
-from workers.late_status import OWNERS_MAX, PUT_OFF_MS, LateStatus
-from workers.steps import Grant
 
 FEW = 3
 

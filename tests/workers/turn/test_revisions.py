@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from revision_script import CACHED_RV, CONTROLLER, claimed, history, play
 
-from broker.values import Cached
-from controllers import codec
-from controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.broker.values import Cached
+from oarlock.controllers import codec
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.workers.ledger import Ledger
+from oarlock.workers.revisions import RELABELS_MAX, construct, prune
 from tests.decide.builders import OTHER_UID, UID, WEB, with_fields
 from tests.decide.history_builders import daemon_pod, daemons, hash_for, revision
-from workers.ledger import Ledger
-from workers.revisions import RELABELS_MAX, construct, prune
 
 V1, V2, V3 = revision(1, "v1"), revision(2, "v2"), revision(3, "v3")
 TWIN = revision(4, "v1", "twin", WEB | {HASH_LABEL: "twin"})

@@ -9,10 +9,10 @@ import orjson
 import pytest
 from turn_rig import WORKER, Rig
 
-from broker.values import Batch, Event
-from controllers.registry import DAEMONSETS, NODE_QUEUE, NODES, Resource
-from workers.known_owners import KnownOwners
-from workers.projection import Projector
+from oarlock.broker.values import Batch, Event
+from oarlock.controllers.registry import DAEMONSETS, NODE_QUEUE, NODES, Resource
+from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.projection import Projector
 
 NAMES = ("n1", "n2", "n3")
 

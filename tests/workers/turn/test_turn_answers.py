@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from turn_script import claimed, plays
 
-from controllers.events import Event
-from controllers.model import Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.events import Event
+from oarlock.controllers.model import Pod, ReplicaSet, ReplicaSetStatus
 from tests.decide.builders import pods, rs, slot_names
 
 NAME = slot_names(0)[0]

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster.answer import Answer
-from controllers.daemonset.names import name as daemon_name
-from controllers.model import Pod
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.daemonset.names import name as daemon_name
+from oarlock.controllers.model import Pod
+from oarlock.workers.open_writes import REST_MS
+from oarlock.workers.steps import Write
 from tests.review.daemon_rig import DaemonRig
 from tests.simulation import daemon_docs
 from tests.simulation.traffic import refusal
-from workers.open_writes import REST_MS
-from workers.steps import Write
 
 ERROR = refusal(500, "InternalError")
 

@@ -9,17 +9,17 @@ import msgspec
 import pytest
 from turn_rig import UNANSWERED, WORKER, Rig, RigApi, fail_with
 
-from broker.memory_state import ExpectHash
-from broker.values import Batch, BrokerUnreachable, ClaimLost, EpochOver, Idle
-from cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from cluster.listing import ListError
-from cluster.resources import PODS
-from controllers.registry import CONTROLLERS
+from oarlock.broker.memory_state import ExpectHash
+from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLost, EpochOver, Idle
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.cluster.listing import ListError
+from oarlock.cluster.resources import PODS
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.acting import TOO_LATE
+from oarlock.workers.engine import OUTAGE_AFTER, Engine, load_spec
+from oarlock.workers.steps import TurnFailed, Write
 from tests.simulation.world import refusal
 from tests.turns import through
-from workers.acting import TOO_LATE
-from workers.engine import OUTAGE_AFTER, Engine, load_spec
-from workers.steps import TurnFailed, Write
 
 KEY = "default/web"
 

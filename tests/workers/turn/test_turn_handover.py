@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from turn_rig import UNANSWERED, Rig, fail_with
 
-from cluster.answer import NOT_SENT, Answer
-from controllers.model import OwnerRef
-from controllers.slots import name as slot_name
+from oarlock.cluster.answer import NOT_SENT, Answer
+from oarlock.controllers.model import OwnerRef
+from oarlock.controllers.slots import name as slot_name
+from oarlock.workers.acting import TOO_LATE
+from oarlock.workers.open_writes import TRIES_MAX
+from oarlock.workers.steps import Write
 from tests.simulation.world import refusal
-from workers.acting import TOO_LATE
-from workers.open_writes import TRIES_MAX
-from workers.steps import Write
 
 KEY = "default/web"
 

@@ -11,12 +11,12 @@ import pytest
 from turn_inventory import inventory
 from turn_rig import UNANSWERED, Rig, fail_with
 
-from cluster.answer import Answer
-from controllers.flavour import REPLICASET
-from controllers.model import OwnerRef, controller_of, label_selector
-from controllers.registry import CONTROLLERS
-from controllers.replicaset import decide
-from controllers.slots import name as slot_name
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.flavour import REPLICASET
+from oarlock.controllers.model import OwnerRef, controller_of, label_selector
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.controllers.replicaset import decide
+from oarlock.controllers.slots import name as slot_name
 from tests.simulation.world import refusal
 
 KEY = "default/web"

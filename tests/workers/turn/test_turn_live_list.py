@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from turn_script import claimed, plays
 
-from broker.values import Cached, Claim
-from controllers import codec
-from controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.broker.values import Cached, Claim
+from oarlock.controllers import codec
+from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from tests.decide.builders import pod, pods, rs, with_fields
 
 OLD_MS = 120_001

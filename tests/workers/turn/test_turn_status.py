@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from turn_script import claimed, plays
 
-from controllers.model import Condition, LabelSelector, ReplicaSetStatus
+from oarlock.controllers.model import Condition, LabelSelector, ReplicaSetStatus
+from oarlock.workers.late_status import PUT_OFF_MS, LateStatus
 from tests.decide.builders import NOW_MS, S, pod, pods, rs, slot_names
-from workers.late_status import PUT_OFF_MS, LateStatus
 
 ONE = "send status 1, full 1, ready 1, available 1 @5"
 FAILURE = Condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota", NOW_MS - S)

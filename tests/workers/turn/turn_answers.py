@@ -14,13 +14,13 @@ from typing import Any
 
 import orjson
 
-from broker.values import Borne, Cached
-from cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from controllers import codec
-from controllers.model import Pod
+from oarlock.broker.values import Borne, Cached
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.controllers import codec
+from oarlock.controllers.model import Pod
+from oarlock.workers.acting import TOO_LATE
+from oarlock.workers.steps import Announce, Grant, Listed, ListLive, Look, Read, Reserve, Send, Step
 from tests.decide.builders import OTHER_UID, OURS, THEIRS, UID, WEB_SLOTS, pod, pods
-from workers.acting import TOO_LATE
-from workers.steps import Announce, Grant, Listed, ListLive, Look, Read, Reserve, Send, Step
 
 LIST_POD_RV = "40"
 

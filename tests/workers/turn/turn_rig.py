@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from broker.memory import MemoryBroker, MemoryStore
-from broker.memory_state import QueueState
-from broker.values import Batch, Claim, ClaimLost, Finish, Idle
-from cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from controllers.events import Event
-from controllers.flavour import Flavour
-from controllers.model import Condition, Pod, ReplicaSet
+from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.memory_state import QueueState
+from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.controllers.events import Event
+from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.model import Condition, Pod, ReplicaSet
+from oarlock.workers.acting import TOO_LATE
+from oarlock.workers.clock import ManualClock
+from oarlock.workers.engine import Engine
+from oarlock.workers.settings import Settings
+from oarlock.workers.steps import Grant, Listed, TurnFailed, Write
 from tests.simulation.actors import Ingestor
 from tests.simulation.world import World, as_json
 from tests.turns import arrived, through
-from workers.acting import TOO_LATE
-from workers.clock import ManualClock
-from workers.engine import Engine
-from workers.settings import Settings
-from workers.steps import Grant, Listed, TurnFailed, Write
 
 RESOURCES = ("pods", "replicasets")
 WORKER = "worker-1"

@@ -17,17 +17,29 @@ from typing import Any
 import orjson
 from turn_answers import answer_to
 
-from broker.values import Cached, Change, Claim, Finish, Record, Verdict
-from controllers import claim as claims
-from controllers import codec
-from controllers.flavour import REPLICASET
-from controllers.model import Pod, ReplicaSet
-from controllers.registry import CONTROLLERS
+from oarlock.broker.values import Cached, Change, Claim, Finish, Record, Verdict
+from oarlock.controllers import claim as claims
+from oarlock.controllers import codec
+from oarlock.controllers.flavour import REPLICASET
+from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.late_status import LateStatus
+from oarlock.workers.ledger import REFUSED_MS, Ledger
+from oarlock.workers.steps import (
+    Announce,
+    ListLive,
+    Look,
+    Read,
+    Reserve,
+    Send,
+    Step,
+    TurnContext,
+    TurnFailed,
+    View,
+    Write,
+)
+from oarlock.workers.turn import turn
 from tests.decide.builders import NOW_MS, UID, WEB_SLOTS
-from workers.late_status import LateStatus
-from workers.ledger import REFUSED_MS, Ledger
-from workers.steps import Announce, ListLive, Look, Read, Reserve, Send, Step, TurnContext, TurnFailed, View, Write
-from workers.turn import turn
 
 POD_RV, OWNER_RV, READ_RV = "7", "5", "10"
 HOLD_MS, CLAIMED_MS = 14_000, 1_000_000
