@@ -21,7 +21,7 @@ from benchmarks import planted, report, round_trips, rq_peer
 from benchmarks.fleet_peer import QUEUE, FleetPeer
 from benchmarks.processes import cpu_ns
 from benchmarks.report import Unfit, median, say, spread
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 

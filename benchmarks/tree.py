@@ -15,7 +15,7 @@ import orjson
 
 from benchmarks.report import Unfit
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
 from oarlock.cluster import config
 from oarlock.cluster.answer import Answer

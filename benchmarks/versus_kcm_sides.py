@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import redis
 
 from benchmarks.versus_kcm_place import Place, await_true, descendants
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 
 OPEN = (5_000, 10_000)

@@ -1,7 +1,7 @@
 """The private Redis of the embedded default: no persistence, own users, ended with its parent.
 
 Nothing is ever kept across its death on purpose: an empty Redis is recognised at once, a rolled-back one is the
-dangerous state. It uses the same users and rights as production (``broker.acl``).
+dangerous state. It uses the same users and rights as production (``broker.connection.acl``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from urllib.parse import quote
 import redis
 from redis.exceptions import RedisError, ResponseError
 
-from oarlock.broker import acl, redis_binary
-from oarlock.broker.connection import connect
+from oarlock.broker import redis_binary
+from oarlock.broker.connection import acl
+from oarlock.broker.connection.client import connect
 from oarlock.broker.death_signal import command_dying_with_this_process
 
 START_LIMIT_S = 15.0
@@ -88,7 +89,7 @@ class EmbeddedRedis:
         return path if len(os.fsencode(path)) <= _SOCKET_PATH_MAX else None
 
     def url(self, user: str) -> str:
-        """redis://... with the user's password. ``user`` is one of ``broker.acl.USERS``."""
+        """redis://... with the user's password. ``user`` is one of ``broker.connection.acl.USERS``."""
         return f"redis://{user}:{self._passwords[user]}@127.0.0.1:{self.port}/0"
 
     def socket_url(self, user: str) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError, ResponseError, WatchError
 
-from oarlock.broker import keys, refusals, script_texts, server_facts
+from oarlock.broker import keys, refusals, script_texts
+from oarlock.broker.connection import server_facts
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 
 

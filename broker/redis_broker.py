@@ -41,8 +41,8 @@ from oarlock.broker.values import (
 class RedisBroker:
     """One epoch of one shard, seen through one client.
 
-    ``client`` must not retry (``broker.connection.connect``); ``blocking`` is a second one for ``wait``, whose socket
-    timeout lies above its block time; without it ``wait`` opens none and raises.
+    ``client`` must not retry (``broker.connection.client.connect``); ``blocking`` is a second one for ``wait``, whose
+    socket timeout lies above its block time; without it ``wait`` opens none and raises.
     """
 
     def __init__(

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from oarlock.broker.values import BACK_OFF, REST, Borne, Change, Entry
+from oarlock.broker.versions import newer
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
@@ -24,7 +25,6 @@ from oarlock.controllers.registry import Controller
 from oarlock.controllers.slow_start import SlowStart
 from oarlock.workers.ledger import Ledger
 from oarlock.workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
-from oarlock.workers.versions import newer
 
 Acting = Generator[Step, Any, None]
 

@@ -9,11 +9,11 @@ from enum import StrEnum
 from typing import Protocol
 
 from oarlock.broker.values import Event, Ingested
+from oarlock.broker.versions import latest, newer
 from oarlock.cluster.frames import WatchEvent
 from oarlock.workers.known_owners import KnownOwners, OrphanBroker
 from oarlock.workers.projection import EventBatch, Projector
 from oarlock.workers.source import Stream
-from oarlock.workers.versions import latest, newer
 
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+from oarlock.broker.paging import every
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict, Watermark
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
@@ -20,7 +21,6 @@ from oarlock.workers.api import TurnApi
 from oarlock.workers.clock import Clock
 from oarlock.workers.ledger import Ledger
 from oarlock.workers.mirror import Mirror
-from oarlock.workers.paging import every
 from oarlock.workers.relaying import relay
 from oarlock.workers.running_turn import RunningTurn
 from oarlock.workers.settings import Settings

@@ -8,19 +8,19 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Protocol
 
+from oarlock.broker.paging import PageBroker, Pages
+from oarlock.broker.versions import newer
 from oarlock.cluster.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page
 from oarlock.controllers.registry import Resource
 from oarlock.workers.applying import Applied, Applier, ApplyBroker
 from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
 from oarlock.workers.log_line import line
-from oarlock.workers.paging import PageBroker, Pages
 from oarlock.workers.projection import OutOfOrder, Projector
 from oarlock.workers.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
 from oarlock.workers.rivals import Rivals
 from oarlock.workers.signing_refusals import decoded
 from oarlock.workers.source import End, Ending, Source, Stream
-from oarlock.workers.versions import newer
 
 CHECK_EVERY_MS = 1_000
 RELIST_REFUSED_MS = 5_000

@@ -19,9 +19,9 @@ import redis
 from redis.exceptions import AuthenticationError, RedisError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from oarlock.broker import fitness, patch_levels, server_facts
-from oarlock.broker.connection import BadRedisUrl, RunGuard, connect
-from oarlock.broker.redis_url import parse
+from oarlock.broker.connection import fitness, patch_levels, server_facts
+from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
+from oarlock.broker.connection.redis_url import parse
 from oarlock.cluster import config
 from oarlock.cluster.client import Client
 from oarlock.cluster.errors import ConfigError

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
+from oarlock.broker.paging import PageBroker, every
 from oarlock.controllers.model import LabelSelector
 from oarlock.controllers.orphans import orphan_entry
 from oarlock.controllers.owner_table import Owner, OwnerTable
 from oarlock.controllers.registry import Resource
-from oarlock.workers.paging import PageBroker, every
 from oarlock.workers.signing_refusals import decoded
 
 EVERY_OWNER = "all"

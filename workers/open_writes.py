@@ -21,6 +21,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oarlock.broker.values import Change, Claim, Open, Record, RecordedDelete
+from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.controllers import wire
 from oarlock.controllers.claim import Claimer
@@ -29,7 +30,6 @@ from oarlock.controllers.plan import NOTHING_UNANSWERED, Unanswered
 from oarlock.workers.acting import pod_of
 from oarlock.workers.ledger import PASSED_MAX, Ledger
 from oarlock.workers.steps import ListLive, Read, Step
-from oarlock.workers.versions import newer
 
 PAUSES_MS = (0, 500, 1_000, 2_000, 4_000)
 """Between a send without an answer and the next one. After the last there is silence until a look settles it."""

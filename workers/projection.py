@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from oarlock.broker.values import Event
+from oarlock.broker.versions import newer
 from oarlock.cluster.frames import WatchEvent
 from oarlock.controllers.registry import Resource
 from oarlock.controllers.routing import WakeKey
@@ -17,7 +18,6 @@ from oarlock.controllers.wire import WireError
 from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
 from oarlock.workers.log_line import discreet, line
 from oarlock.workers.rivals import Rivals
-from oarlock.workers.versions import newer
 
 log = logging.getLogger("oarlock.ingest")
 

@@ -10,7 +10,7 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker import epoch, refusals, script_texts
-from oarlock.broker.connection import RunGuard
+from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker

@@ -12,8 +12,8 @@ from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 from rq.connections import get_connection_kwargs
 
-from oarlock.broker.connection import pool_of
-from oarlock.broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
+from oarlock.broker.connection.client import pool_of
+from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
 from oarlock.workers.settings import Settings
 
 _MANNERS: dict[str, Any] = {

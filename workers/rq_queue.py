@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from rq.queue import Queue
 
 from oarlock.broker import keys
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.workers.job import KeyJob, MsgpackSerializer
 from oarlock.workers.settings import Settings
 from oarlock.workers.shards import names

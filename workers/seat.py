@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import redis
 
-from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.workers.metrics.table import Row, own_row

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from oarlock.broker.tls import TlsFiles
+from oarlock.broker.connection.tls import TlsFiles
 from oarlock.workers import shards
 from oarlock.workers.shards import SHARDS_MAX
 

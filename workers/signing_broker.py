@@ -27,13 +27,13 @@ from oarlock.broker.values import (
     Page,
     PageMark,
 )
+from oarlock.broker.versions import newer
 from oarlock.controllers.codec import names_template
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.clock import Clock
 from oarlock.workers.settings import Settings
 from oarlock.workers.signing import Sealer, load_keyring
 from oarlock.workers.signing_refusals import ObjectRefused, Refusals
-from oarlock.workers.versions import newer
 
 REMEMBERED_MAX = 4_096
 """Objects of a resource found good; one takes up about 0.5 kB. It is the most that a worker's memory grows by."""

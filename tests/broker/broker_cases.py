@@ -9,9 +9,9 @@ import redis
 from broker_state import State
 
 from oarlock.broker import epoch, keys, script_texts
-from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
-from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, Event, Finish, Idle, LoadSpec, Verdict
@@ -72,7 +72,7 @@ class MemoryCase:
 
 
 class RedisCase:
-    """A server, emptied first. ``clients``: by user of ``broker.acl``."""
+    """A server, emptied first. ``clients``: by user of ``broker.connection.acl``."""
 
     def __init__(self, name: str, clients: dict[str, redis.Redis], *, fake: bool = False) -> None:
         self.name, self.clients, self._fake = name, clients, fake

@@ -12,8 +12,8 @@ from typing import Any
 import redis
 
 from oarlock.broker import keys
-from oarlock.broker.memory import MemoryStore
-from oarlock.broker.memory_state import is_open
+from oarlock.broker.memory.memory_broker import MemoryStore
+from oarlock.broker.memory.state import is_open
 
 State = dict[str, Any]
 

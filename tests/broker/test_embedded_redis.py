@@ -17,11 +17,12 @@ import pytest
 from broker_servers import server_binaries
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from oarlock.broker import acl, epoch, fitness, redis_binary, script_texts
-from oarlock.broker.connection import connect
+from oarlock.broker import epoch, redis_binary, script_texts
+from oarlock.broker.connection import acl, fitness
+from oarlock.broker.connection.client import connect
+from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.death_signal import command_dying_with_this_process, dying_with_this_process
 from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
-from oarlock.broker.redis_url import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 binaries = pytest.mark.parametrize("binary", server_binaries(), ids=str)
@@ -159,7 +160,7 @@ def test_a_newer_server_on_path_comes_first(monkeypatch: pytest.MonkeyPatch, tmp
 
 PARENT = """
     import sys, time
-    from broker.embedded_redis import EmbeddedRedis
+    from oarlock.broker.embedded_redis import EmbeddedRedis
     server = EmbeddedRedis(sys.argv[1]).start()
     print(server.pid, flush=True)
     time.sleep(60)

@@ -11,7 +11,7 @@ from redis.connection import Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker import epoch, keys
-from oarlock.broker.connection import BadRedisUrl, RunGuard, connect
+from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker

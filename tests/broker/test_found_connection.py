@@ -3,9 +3,9 @@
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from oarlock.broker import server_connection
-from oarlock.broker.finding import Place
-from oarlock.broker.server_connection import UNANSWERED_S, PlainFound
+from oarlock.broker.connection import server_connection
+from oarlock.broker.connection.finding import Place
+from oarlock.broker.connection.server_connection import UNANSWERED_S, PlainFound
 
 
 class Now:

@@ -184,7 +184,7 @@ def test_a_look_at_nothing(real: RedisCase) -> None:
 
 
 def test_a_look_at_a_server_that_is_gone(real: RedisCase) -> None:
-    from oarlock.broker.connection import connect
+    from oarlock.broker.connection.client import connect
 
     with pytest.raises(BrokerUnreachable):
         Inspector(connect("redis://127.0.0.1:1", timeout_s=0.5), 1).queues()

@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.values import EpochOver
 

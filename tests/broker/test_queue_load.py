@@ -12,7 +12,7 @@ from broker_cases import HOLD_MS, QUEUE, SPECS, RedisCase, clients_of
 from broker_servers import server_binaries
 
 from oarlock.broker import epoch, keys
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Finish, Idle, Verdict

@@ -11,7 +11,7 @@ import pytest
 from broker_servers import server_binaries
 
 from oarlock.broker import epoch, keys, redis_binary, script_texts
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 
 every_script = pytest.mark.parametrize("name", script_texts.NAMES)

@@ -12,7 +12,7 @@ from broker_servers import REAL, Serve
 from redis.exceptions import NoPermissionError
 
 from oarlock.broker import epoch, keys, script_texts
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_binary import ServerBinary, find
 from oarlock.workers.chaos import redis_program

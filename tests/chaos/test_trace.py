@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from oarlock.broker import epoch, script_texts
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Change, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from chart.engine import CHART, CI_VALUES, NEEDED, Rendered, ci_values, merged, render
-from oarlock.broker.redis_url import Kind, parse
+from oarlock.broker.connection.redis_url import Kind, parse
 from oarlock.workers.cli import cli
 from oarlock.workers.enabled_controllers import enabled_queues
 from oarlock.workers.metrics.bind_address import listen

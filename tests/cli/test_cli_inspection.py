@@ -11,7 +11,7 @@ import pytest
 from cli_helpers import call, problems, stored
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.keys import Keys
 from oarlock.broker.redis_broker import RedisBroker

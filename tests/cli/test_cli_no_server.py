@@ -12,10 +12,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT = """
 import sys
-from broker import redis_binary
+from oarlock.broker import redis_binary
 redis_binary.find_spec = lambda name: None  # the package of the extra
 sys.executable = "/nowhere/python"
-from workers.cli import main
+from oarlock.workers.cli import main
 main()
 """
 

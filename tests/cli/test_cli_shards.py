@@ -10,7 +10,7 @@ import pytest
 from cli_helpers import call
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event

@@ -14,7 +14,7 @@ import pytest
 from cli_helpers import call, problems
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.workers.up import state_dir
 from oarlock.workers.up.state_dir import PREFIX, StateDir
@@ -22,7 +22,7 @@ from oarlock.workers.up.state_dir import PREFIX, StateDir
 RUNNING = """
 import sys
 from pathlib import Path
-from workers.up.state_dir import StateDir
+from oarlock.workers.up.state_dir import StateDir
 state = StateDir.take(Path(sys.argv[1]) if sys.argv[1] else None)
 if sys.argv[2]:
     state.write_redis_url(sys.argv[2])

@@ -9,7 +9,7 @@ import pytest
 from composing import config, prepare, services
 from image_parts import ROOT
 
-from oarlock.broker.acl import USERS
+from oarlock.broker.connection.acl import USERS
 
 
 def test_without_passwords_it_says_what_to_do(project: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from oarlock.broker import epoch, keys
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, Event, Finish, LoadSpec, Verdict

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_server import ALERTS, DASHBOARD, Prometheus
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.workers.metrics.families import FAMILIES, INGESTOR, WORKER
 

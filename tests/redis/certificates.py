@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.broker.tls import TlsFiles
+from oarlock.broker.connection.tls import TlsFiles
 
 
 class Certificates:

@@ -9,7 +9,7 @@ from typing import Any
 import redis
 from real_servers import PASSWORDS, RealServer, free_port, started, until
 
-from oarlock.broker.cluster_slot import slot_of
+from oarlock.broker.connection.cluster_slot import slot_of
 
 BUS = 10_000
 NODE_TIMEOUT_MS = 1_500

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import redis
 
-from oarlock.broker import acl, redis_binary
+from oarlock.broker import redis_binary
+from oarlock.broker.connection import acl
 from oarlock.broker.death_signal import command_dying_with_this_process
 
 PASSWORDS = {user: f"{user}-word" for user in ("ingestor", "worker", "metrics", "admin", "replica", "sentinel")}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.broker import patch_levels
+from oarlock.broker.connection import patch_levels
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "redis.md"
 

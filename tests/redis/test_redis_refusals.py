@@ -23,7 +23,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker import epoch, refusals
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, LoadSpec
 from oarlock.workers.timer_wait import TimerWait

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from real_servers import PASSWORDS, RealServer, free_port, started
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from oarlock.broker.connection import BadRedisUrl, connect
-from oarlock.broker.tls import TlsFiles
+from oarlock.broker.connection.client import BadRedisUrl, connect
+from oarlock.broker.connection.tls import TlsFiles
 from oarlock.workers.cli import cli
 from oarlock.workers.rq_client import open_rq_client
 from oarlock.workers.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse, without_password
+from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse, without_password
 
 READ = {
     "redis://h": RedisUrl(Kind.STANDALONE, False, (("h", 6379),)),

@@ -10,11 +10,12 @@ from click.testing import CliRunner, Result
 from real_servers import RealServer, started, until
 from redis.exceptions import NoPermissionError
 
-from oarlock.broker import acl, epoch, fitness
-from oarlock.broker.connection import connect
+from oarlock.broker import epoch
+from oarlock.broker.connection import acl, fitness
+from oarlock.broker.connection.client import connect
+from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.redis_url import parse
 from oarlock.broker.values import Event
 from oarlock.workers.cli import cli
 

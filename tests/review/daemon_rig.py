@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.values import Batch, Finish
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.history.model import HASH_LABEL

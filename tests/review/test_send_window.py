@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.values import Batch, Claim, ClaimLost, Entry, Event
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers import codec

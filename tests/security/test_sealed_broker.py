@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.memory import MemoryBroker, MemoryStore
-from oarlock.broker.memory_state import Stored
+from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
+from oarlock.broker.memory.state import Stored
 from oarlock.broker.values import Batch, Cached, Claim, Entry, Event, LoadSpec
 from oarlock.controllers import codec
 from oarlock.controllers.history.model import ControllerRevision

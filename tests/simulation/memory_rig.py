@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.broker.memory import MemoryBroker, MemoryStore
+from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 
 
 class SimMemoryBroker(MemoryBroker):

@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 
 CLOCK_KEY = "oarlock:test-clock"

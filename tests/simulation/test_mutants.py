@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker import memory_cache, memory_claim
+from oarlock.broker.memory import cache, claim
 from oarlock.broker.values import Claim
 from oarlock.controllers import replicaset
 from oarlock.controllers.slots import Slots
@@ -100,7 +100,7 @@ def _needs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_cache, "wake_readers", lambda state, resource, rv: 0)
+    monkeypatch.setattr(cache, "wake_readers", lambda state, resource, rv: 0)
 
 
 NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
@@ -154,7 +154,7 @@ MUTANTS: dict[str, Mutant] = {
         weights=TURNOVER,
     ),
     "names are not reserved": Mutant(
-        code=((memory_claim._timed_record, 'name.startswith("create ")', "False"),), weights=TURNOVER
+        code=((claim._timed_record, 'name.startswith("create ")', "False"),), weights=TURNOVER
     ),
     "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=GRAVES),
     "own writes need not be read": Mutant(patch=_needs_ignored, weights=LAGGING),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from oarlock.broker.paging import Pages
 from oarlock.cluster.frames import WatchEvent
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.applying import Applied, Applier
 from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
-from oarlock.workers.paging import Pages
 from oarlock.workers.projection import Projector
 from tests.simulation.daemon_world import DaemonWorld
 

@@ -12,7 +12,7 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker import keys
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.workers.chaos.sightings import NODE_QUEUE, QUEUE_OF_KIND
 
 QUEUES = (*QUEUE_OF_KIND.values(), NODE_QUEUE)

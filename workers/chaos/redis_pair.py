@@ -16,8 +16,9 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker import acl, redis_binary
-from oarlock.broker.connection import connect
+from oarlock.broker import redis_binary
+from oarlock.broker.connection import acl
+from oarlock.broker.connection.client import connect
 from oarlock.broker.death_signal import command_dying_with_this_process
 
 NAME = "chaos"

@@ -13,7 +13,7 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.workers.chaos.evidence import Blow
 from oarlock.workers.chaos.faults import Faults
 from oarlock.workers.chaos.prey import Prey

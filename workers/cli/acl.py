@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from oarlock.broker.acl import SERVERS, USERS, acl_file
+from oarlock.broker.connection.acl import SERVERS, USERS, acl_file
 from oarlock.workers.cli.problems import InputProblem
 
 LEAST_LENGTH = 16

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from oarlock.broker.redis_url import without_password
+from oarlock.broker.connection.redis_url import without_password
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.setting_options import SETTINGS, every_setting_option, flag, given, in_force, variable
 from oarlock.workers.cli.tables import show

@@ -14,9 +14,9 @@ from redis.exceptions import AuthenticationError, InvalidResponse, NoPermissionE
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from oarlock.broker import fitness
-from oarlock.broker.connection import BadRedisUrl, connect
-from oarlock.broker.redis_url import parse, without_password
+from oarlock.broker.connection import fitness
+from oarlock.broker.connection.client import BadRedisUrl, connect
+from oarlock.broker.connection.redis_url import parse, without_password
 from oarlock.cluster import config
 from oarlock.cluster.errors import ConfigError
 from oarlock.workers.cli.problems import InputProblem

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.workers.cli.options import output_option, state_dir_option

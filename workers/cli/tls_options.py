@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from oarlock.broker.tls import TlsFiles
+from oarlock.broker.connection.tls import TlsFiles
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.setting_options import given, with_flags
 from oarlock.workers.settings import BadSetting, Settings

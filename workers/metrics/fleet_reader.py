@@ -13,7 +13,8 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker import keys, server_facts
+from oarlock.broker import keys
+from oarlock.broker.connection import server_facts
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.controllers.registry import QUEUES, RESOURCES
 

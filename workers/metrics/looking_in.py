@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.workers.metrics.fleet_reader import FleetReader
 from oarlock.workers.metrics.latest import Latest
 from oarlock.workers.settings import Settings

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import orjson
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
 from oarlock.cluster import config
 from oarlock.cluster.client import Client

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.broker.redis_binary import NoRedisBinary
 from oarlock.broker.values import BrokerUnreachable

@@ -1,4 +1,5 @@
-"""Write the ACL file of the fleet's Redis: the users of broker/acl.py with the passwords INGESTOR_PASSWORD and so on.
+"""Write the ACL file of the fleet's Redis: the users of broker/connection/acl.py with
+the passwords INGESTOR_PASSWORD and so on.
 
 In a URL a password stands between signs that have a meaning there, so only letters, digits and . _ ~ - are taken.
 """
@@ -7,7 +8,7 @@ import os
 import re
 import sys
 
-from oarlock.broker.acl import USERS, acl_file
+from oarlock.broker.connection.acl import USERS, acl_file
 
 passwords = {user: os.environ.get(f"{user.upper()}_PASSWORD", "") for user in USERS}
 for user, password in passwords.items():

@@ -503,8 +503,8 @@ def test_certificates_that_cannot_be_used(certificates):
 ENCRYPTED_KEY = """
 import os, sys
 from pathlib import Path
-from cluster.errors import ConfigError
-from cluster.tls import TlsOptions, tls_context
+from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.tls import TlsOptions, tls_context
 os.open(sys.argv[1], os.O_RDWR)  # a session without a terminal takes the first it opens
 try:
     tls_context(TlsOptions(), Path(sys.argv[2]).read_bytes(), Path(sys.argv[3]).read_bytes())

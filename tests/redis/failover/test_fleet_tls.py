@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from fleet_stage import DRAIN_S, FleetStage
 from real_servers import RealServer, free_port, started
 
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.workers.cli import cli
 
 

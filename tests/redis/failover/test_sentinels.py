@@ -10,10 +10,11 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from sentinel_rig import NAME, SentinelRig
 
-from oarlock.broker import epoch, fitness
-from oarlock.broker.connection import RunGuard, connect
+from oarlock.broker import epoch
+from oarlock.broker.connection import fitness
+from oarlock.broker.connection.client import RunGuard, connect
+from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.redis_url import parse
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.rq_client import open_rq_client
 from oarlock.workers.settings import Settings

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import redis
 
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
 from oarlock.cluster.errors import ConfigError

@@ -18,7 +18,7 @@ from fleet_puppet import BEGUN, ENDED, QUEUE
 from rq.cli import main as rq_cli
 
 from oarlock.broker import epoch
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.workers.settings import Settings

@@ -19,7 +19,7 @@ from fleet_rig import HERE, Rig, alive, until
 from redis.exceptions import ResponseError
 
 from oarlock.broker import script_texts
-from oarlock.broker.connection import connect
+from oarlock.broker.connection.client import connect
 from oarlock.workers.children import Child, back_off_ms
 from oarlock.workers.fleet import Supervisor
 from oarlock.workers.seat import WAIT_TIMEOUT_S, Seat

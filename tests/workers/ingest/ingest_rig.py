@@ -10,7 +10,7 @@ import redis
 from ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
 
 from oarlock.broker import epoch, keys
-from oarlock.broker.connection import RunGuard
+from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached, Finish, Idle, LoadSpec, Verdict

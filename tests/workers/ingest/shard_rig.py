@@ -11,7 +11,7 @@ from ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSo
 from ingest_rig import TEST_CLOCK, Server
 
 from oarlock.broker import epoch, keys
-from oarlock.broker.connection import RunGuard
+from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached

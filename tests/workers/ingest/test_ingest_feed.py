@@ -11,13 +11,13 @@ from ingest_rig import Process, Rig
 
 from oarlock.broker import keys
 from oarlock.broker.values import BrokerUnreachable, Event, Ingested
+from oarlock.broker.versions import newer
 from oarlock.cluster.frames import WatchEvent
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.applying import BATCH_EVENTS
 from oarlock.workers.feed import REST_MS, FeedState
 from oarlock.workers.relist import STAGING_LOCK_MS
 from oarlock.workers.source import End, Ending
-from oarlock.workers.versions import newer
 
 
 def owned(i: int, restarts: int = 0, namespace: str = "x") -> dict[str, object]:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from turn_rig import UNANSWERED, WORKER, Rig, RigApi, fail_with
 
-from oarlock.broker.memory_state import ExpectHash
+from oarlock.broker.memory.state import ExpectHash
 from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLost, EpochOver, Idle
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.cluster.listing import ListError

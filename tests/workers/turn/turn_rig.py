@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from oarlock.broker.memory import MemoryBroker, MemoryStore
-from oarlock.broker.memory_state import QueueState
+from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
+from oarlock.broker.memory.state import QueueState
 from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.events import Event

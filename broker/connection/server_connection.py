@@ -10,8 +10,8 @@ from redis.connection import AbstractConnection, Connection, SSLConnection, Unix
 from redis.exceptions import AskError, MasterDownError, ReadOnlyError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from oarlock.broker import server_facts
-from oarlock.broker.finding import Finder
+from oarlock.broker.connection import server_facts
+from oarlock.broker.connection.finding import Finder
 from oarlock.broker.values import EpochOver
 
 WRONG_SERVER = (AskError, TryAgainError, ReadOnlyError, MasterDownError)

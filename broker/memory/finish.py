@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from oarlock.broker.memory_state import CLOCK_JUMP_MS, RECORD_TTL_MS, EpochState, ExpectHash, is_open, newer, timed
+from oarlock.broker.memory.state import CLOCK_JUMP_MS, RECORD_TTL_MS, EpochState, ExpectHash, is_open, newer, timed
 from oarlock.broker.values import Finish, Verdict
 
 

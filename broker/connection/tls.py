@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oarlock.broker.redis_url import BadRedisUrl
+from oarlock.broker.connection.redis_url import BadRedisUrl
 
 
 @dataclass(frozen=True, slots=True)

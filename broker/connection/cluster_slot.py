@@ -12,9 +12,9 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker import keys
-from oarlock.broker.finding import Guides, Place
-from oarlock.broker.redis_url import RedisUrl
-from oarlock.broker.tls import TlsFiles
+from oarlock.broker.connection.finding import Guides, Place
+from oarlock.broker.connection.redis_url import RedisUrl
+from oarlock.broker.connection.tls import TlsFiles
 
 
 def slot_of(shard: str) -> int:

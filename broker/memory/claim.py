@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from oarlock.broker import memory_cache, memory_changes
-from oarlock.broker.memory_state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, Stored, is_open, newer, timed
+from oarlock.broker.memory import cache, changes
+from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, Stored, is_open, newer, timed
 from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, Idle, LoadSpec, Record, Watermark
 
 OBJECT_BYTES = 300
@@ -40,12 +40,11 @@ def claim(
         if resource not in watermarks:
             at = state.watermark_at.get(resource, now)
             watermarks[resource] = Watermark(state.watermark.get(resource, ""), max(0, now - at))
-        return memory_cache.generation(state, resource)
+        return cache.generation(state, resource)
 
     owners = state.objects.get((spec.owners, generation_of(spec.owners)), {})
     mirrors = {
-        resource: memory_changes.since(state, resource, generation_of(resource), version)
-        for resource, version in spec.mirrors
+        resource: changes.since(state, resource, generation_of(resource), version) for resource, version in spec.mirrors
     }
     for resource in spec.resources:
         generation_of(resource)
@@ -100,7 +99,7 @@ def _apart(state: EpochState, resource: str, owner: Stored | None) -> bytes:
     """What lies apart from an owner."""
     if owner is None or not owner.apart:
         return b""
-    return state.apart[resource, memory_cache.generation(state, resource)][owner.apart]
+    return state.apart[resource, cache.generation(state, resource)][owner.apart]
 
 
 def _ids(state: EpochState, of: tuple[str, str, str], word: str, key: str, owner: Stored | None) -> dict[str, None]:

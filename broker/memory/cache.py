@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oarlock.broker import memory_changes
-from oarlock.broker.memory_state import EpochState, Job, Stored, newer, split
+from oarlock.broker.memory import changes
+from oarlock.broker.memory.state import EpochState, Job, Stored, newer, split
 from oarlock.broker.values import Cached, Event, Ingested, Page, PageMark
 
 LOCK_MAX_MS = 60_000
@@ -81,8 +81,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             was = old.wakes if old is not None else ""
             woken = was.split() + (new.wakes.split() if new.wakes != was else [])
             added += sum(state.add(*split(task)) for task in woken)
-            if memory_changes.mirrored(old) or (event.blob is not None and memory_changes.mirrored(new)):
-                memory_changes.log(state, resource, gen, event.id)
+            if changes.mirrored(old) or (event.blob is not None and changes.mirrored(new)):
+                changes.log(state, resource, gen, event.id)
                 logged = True
         gone = event.blob is None
         reindex(state, resource, gen, event.id, old.entries if old else "", "" if gone else new.entries)
@@ -93,7 +93,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             put_apart(state, resource, gen, event)
         drop_apart(state, resource, gen, old)
     if logged:
-        memory_changes.trim(state, resource, gen)
+        changes.trim(state, resource, gen)
     if newer(to_rv, mark):
         added += wake_readers(state, resource, to_rv)
     state.wake(added, now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.broker.memory_state import ChangeLog, EpochState, Stored
+from oarlock.broker.memory.state import ChangeLog, EpochState, Stored
 from oarlock.broker.values import Delta
 
 MIRROR = "mirror"

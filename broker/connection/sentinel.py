@@ -12,9 +12,9 @@ from typing import Any
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
-from oarlock.broker.finding import Guides, Place
-from oarlock.broker.redis_url import RedisUrl
-from oarlock.broker.tls import TlsFiles
+from oarlock.broker.connection.finding import Guides, Place
+from oarlock.broker.connection.redis_url import RedisUrl
+from oarlock.broker.connection.tls import TlsFiles
 
 
 class SentinelFinder:

@@ -18,11 +18,11 @@ from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
-from oarlock.broker.cluster_slot import SlotFinder
-from oarlock.broker.finding import Finder
-from oarlock.broker.redis_url import BadRedisUrl, Kind, RedisUrl, parse
-from oarlock.broker.sentinel import SentinelFinder
-from oarlock.broker.server_connection import (
+from oarlock.broker.connection.cluster_slot import SlotFinder
+from oarlock.broker.connection.finding import Finder
+from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
+from oarlock.broker.connection.sentinel import SentinelFinder
+from oarlock.broker.connection.server_connection import (
     Encrypted,
     EncryptedFound,
     Found,
@@ -32,7 +32,7 @@ from oarlock.broker.server_connection import (
     RunGuard,
     greeting,
 )
-from oarlock.broker.tls import NO_FILES, TlsFiles
+from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 
 __all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "pool_of"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from oarlock.broker import memory_cache, memory_claim, memory_finish
-from oarlock.broker.memory_claim import Limits
-from oarlock.broker.memory_state import (
+from oarlock.broker.memory import cache, claim, finish
+from oarlock.broker.memory.claim import Limits
+from oarlock.broker.memory.state import (
     CAP_PAGE,
     CLOCK_JUMP_MS,
     PARKED_MAX_MS,
@@ -117,9 +117,7 @@ class MemoryBroker:
         keys_max: int = 8,
         bytes_max: int = 262_144,
     ) -> Batch | Idle:
-        return memory_claim.claim(
-            *self._enter("claim"), holder, nonce, specs, Limits(lease_ms, hold_ms, keys_max, bytes_max)
-        )
+        return claim.claim(*self._enter("claim"), holder, nonce, specs, Limits(lease_ms, hold_ms, keys_max, bytes_max))
 
     def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
         state, now = self._enter("record")
@@ -133,7 +131,7 @@ class MemoryBroker:
         for entry in entries:
             if entry.verb == "create" and (record is None or entry.field not in record.fields):
                 resource, _, name = entry.target.partition("/")
-                objects = state.objects.get((resource, memory_cache.generation(state, resource)), {})
+                objects = state.objects.get((resource, cache.generation(state, resource)), {})
                 if namespace + name in objects:
                     borne.append(Borne(entry.target, objects[namespace + name].cached))
             known = record.fields.get(entry.field, "") if record is not None else ""
@@ -150,7 +148,7 @@ class MemoryBroker:
         return []
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
-        return memory_finish.finish(*self._enter("finish"), turns)
+        return finish.finish(*self._enter("finish"), turns)
 
     def release(self, holder: str, *, blamed: str = "") -> list[str]:
         state, now = self._enter("release")
@@ -241,16 +239,16 @@ class MemoryBroker:
     # -- the object cache ----------------------------------------------------------------------------------------
 
     def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
-        return memory_cache.ingest(*self._enter("ingest"), resource, from_rv, to_rv, events)
+        return cache.ingest(*self._enter("ingest"), resource, from_rv, to_rv, events)
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
-        return memory_cache.stage(*self._enter("stage"), resource, generation, events, lock_ms)
+        return cache.stage(*self._enter("stage"), resource, generation, events, lock_ms)
 
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:
-        return memory_cache.commit_list(*self._enter("commit_list"), resource, generation, rv)
+        return cache.commit_list(*self._enter("commit_list"), resource, generation, rv)
 
     def republish(self, chunk: int = 500) -> int:
-        return memory_cache.republish(*self._enter("republish"), chunk)
+        return cache.republish(*self._enter("republish"), chunk)
 
     def open(self, resources: Sequence[str]) -> str:
         state, now = self._enter("open")
@@ -272,7 +270,7 @@ class MemoryBroker:
         return state.phase
 
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
-        return memory_cache.look(self._enter("look")[0], resource, ids, index)
+        return cache.look(self._enter("look")[0], resource, ids, index)
 
     def page(
         self,
@@ -283,7 +281,7 @@ class MemoryBroker:
         count_max: int = 500,
         bytes_max: int = 262_144,
     ) -> Page | None:
-        return memory_cache.page(self._enter("page")[0], resource, entries, mark, count_max, bytes_max)
+        return cache.page(self._enter("page")[0], resource, entries, mark, count_max, bytes_max)
 
     def watermark(self, resource: str) -> str | None:
         return self.store.state.watermark.get(resource) if self.store.epoch == self.epoch else None

@@ -11,7 +11,7 @@ from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from oarlock.broker.tls import TlsFiles
+from oarlock.broker.connection.tls import TlsFiles
 
 Place = tuple[str, int]
 

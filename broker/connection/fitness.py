@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import redis
 
-from oarlock.broker import server_facts
-from oarlock.broker.redis_url import Kind, RedisUrl
+from oarlock.broker.connection import server_facts
+from oarlock.broker.connection.redis_url import Kind, RedisUrl
 
 LEAST = (7, 0)
 """On 6.2 scripts outlive a failover and a restart from a file, so that one of the signs of a lost epoch is missing."""
