@@ -9,6 +9,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY broker broker
 COPY cluster cluster
 COPY controllers controllers
+COPY sandbox sandbox
 COPY src src
 COPY workers workers
 RUN sh image/steps.sh wheel /src /dist

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import redis
 
-from oarlock.broker.death_signal import command_dying_with_this_process
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 QUEUE = "replicaset"
 assert QUEUE in CONTROLLERS

@@ -22,8 +22,8 @@ from benchmarks.fleet_peer import QUEUE, FleetPeer
 from benchmarks.processes import cpu_ns
 from benchmarks.report import Unfit, median, say, spread
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 POLL_S = 0.004
 LIMIT_S = 120.0

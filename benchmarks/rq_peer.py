@@ -10,7 +10,7 @@ import redis
 from rq import Queue
 from rq.registry import FinishedJobRegistry
 
-from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 QUEUE = "rq-noop"
 RESULT_TTL_S = 500

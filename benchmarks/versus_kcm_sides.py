@@ -11,7 +11,7 @@ import redis
 
 from benchmarks.versus_kcm_place import Place, await_true, descendants
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 OPEN = (5_000, 10_000)
 """Requests a second and burst that limit nobody here."""

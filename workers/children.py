@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from oarlock.broker.death_signal import die_with_parent
 from oarlock.workers.exit_code import ExitCode
 from oarlock.workers.log_line import line
 from oarlock.workers.metrics.table import Row, own_row
+from oarlock.workers.process.death_signal import die_with_parent
 from oarlock.workers.seat import Seat
 from oarlock.workers.turn_slots import TurnSlot
 

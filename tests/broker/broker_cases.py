@@ -10,11 +10,11 @@ from broker_state import State
 
 from oarlock.broker import epoch, keys, script_texts
 from oarlock.broker.connection.client import RunGuard, connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, Event, Finish, Idle, LoadSpec, Verdict
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 TEST_CLOCK = "return tonumber(redis.call('GET', 'oarlock:test-clock'))"
 START_MS = 1_800_000_000_000

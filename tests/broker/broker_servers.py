@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker import redis_binary
-from oarlock.broker.embedded_redis import EmbeddedRedis
-from oarlock.broker.redis_binary import ServerBinary
+from oarlock.sandbox.redis import redis_binary
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.redis_binary import ServerBinary
 
 Serve = Callable[[ServerBinary], tuple[EmbeddedRedis, dict[str, Any]]]
 """A running server of a kind, with a client for each user."""

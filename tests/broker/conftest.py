@@ -9,8 +9,8 @@ import pytest
 from broker_cases import Case, MemoryCase, RedisCase, clients_of, fake_case
 from broker_servers import REAL, Serve
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
-from oarlock.broker.redis_binary import ServerBinary
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.redis_binary import ServerBinary
 
 
 @pytest.fixture(scope="session")

@@ -17,12 +17,13 @@ import pytest
 from broker_servers import server_binaries
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from oarlock.broker import epoch, redis_binary, script_texts
+from oarlock.broker import epoch, script_texts
 from oarlock.broker.connection import acl, fitness
 from oarlock.broker.connection.client import connect
 from oarlock.broker.connection.redis_url import parse
-from oarlock.broker.death_signal import command_dying_with_this_process, dying_with_this_process
-from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.sandbox.redis import redis_binary
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.workers.process.death_signal import command_dying_with_this_process, dying_with_this_process
 
 ROOT = Path(__file__).resolve().parents[2]
 binaries = pytest.mark.parametrize("binary", server_binaries(), ids=str)
@@ -160,7 +161,7 @@ def test_a_newer_server_on_path_comes_first(monkeypatch: pytest.MonkeyPatch, tmp
 
 PARENT = """
     import sys, time
-    from oarlock.broker.embedded_redis import EmbeddedRedis
+    from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
     server = EmbeddedRedis(sys.argv[1]).start()
     print(server.pid, flush=True)
     time.sleep(60)

@@ -12,10 +12,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, Claim, ClaimLost, Entry, EpochOver, Event, Finish, Verdict
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 STEPS: dict[str, Callable[[Broker], object]] = {
     "add": lambda broker: broker.add(QUEUE, ["ns/a"]),

@@ -15,8 +15,8 @@ from redis.exceptions import NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker.connection.client import RunGuard, connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.values import EpochOver
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 COUNT = "return redis.call('INCR', KEYS[1])"
 SLOW = """

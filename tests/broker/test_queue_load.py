@@ -13,9 +13,9 @@ from broker_servers import server_binaries
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Finish, Idle, Verdict
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 pytestmark = pytest.mark.real
 

@@ -10,9 +10,10 @@ import lua_reading
 import pytest
 from broker_servers import server_binaries
 
-from oarlock.broker import epoch, keys, redis_binary, script_texts
+from oarlock.broker import epoch, keys, script_texts
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis import redis_binary
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 every_script = pytest.mark.parametrize("name", script_texts.NAMES)
 PARTS = ("prelude", "cache", "changes", "queue", "locks", "reads")

@@ -28,7 +28,6 @@ from hypothesis.stateful import (
 )
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.redis_binary import ServerBinary
 from oarlock.broker.values import (
     Batch,
     Change,
@@ -42,6 +41,7 @@ from oarlock.broker.values import (
     LoadSpec,
     Verdict,
 )
+from oarlock.sandbox.redis.redis_binary import ServerBinary
 
 QUEUES = ("replicaset", "daemonset")
 KEYS = ("ns/a", "ns/b", "other/c", "d")

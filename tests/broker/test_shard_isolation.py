@@ -13,10 +13,10 @@ from redis.exceptions import NoPermissionError
 
 from oarlock.broker import epoch, keys, script_texts
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, Entry, Event, Finish, Verdict
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 USER, PASSWORD = "of-shard-one", "one"
 EPOCH = 5

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
-from oarlock.broker.redis_binary import ServerBinary, find
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.redis_binary import ServerBinary, find
 from oarlock.workers.chaos import redis_program
 from oarlock.workers.chaos.episodes import EPISODES, fitting, planned
 from oarlock.workers.chaos.monitor import Clock

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.broker.redis_binary import installed
+from oarlock.sandbox.redis.redis_binary import installed
 from oarlock.workers.chaos.redis_pair import Pair
 
 pytestmark = [

@@ -12,9 +12,9 @@ import pytest
 
 from oarlock.broker import epoch, script_texts
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Change, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.chaos.evidence import (
     Attached,
     Claimed,

@@ -13,9 +13,9 @@ import pytest
 import redis
 
 from chart.engine import CHART, NEEDED, ROOT, Obj, ci_values, merged, render
-from oarlock.broker import redis_binary
 from oarlock.broker.connection.acl import USERS, acl_file
-from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.sandbox.redis import redis_binary
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 PASSWORDS = {user: f"{user}-0123456789abcdef" for user in USERS}
 START_LIMIT_S = 30.0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import call, problems
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.up.state_dir import StateDir
 
 COMMANDS = [["queue"], ["locks"], ["expectations"], ["get", "pods"], ["explain", "a/b"], ["requeue", "a/b"], ["epoch"]]

@@ -12,12 +12,12 @@ from cli_helpers import call, problems, stored
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.keys import Keys
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Entry, Finish, Verdict
 from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from oarlock.controllers.registry import CONTROLLERS, QUEUES, RESOURCES
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.engine import load_spec
 
 QUEUE = "replicaset"

@@ -12,7 +12,6 @@ from cli_helpers import call, problems, stored
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BACK_OFF, Batch, Entry
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
@@ -20,6 +19,7 @@ from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet
 from oarlock.controllers.registry import CONTROLLERS, NODE_QUEUE, RESOURCES
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.engine import load_spec
 
 QUEUE = "daemonset"

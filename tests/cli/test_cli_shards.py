@@ -11,9 +11,9 @@ from cli_helpers import call
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.cli import options, view
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.shards import shard_of

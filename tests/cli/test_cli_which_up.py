@@ -15,7 +15,7 @@ from cli_helpers import call, problems
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.up import state_dir
 from oarlock.workers.up.state_dir import PREFIX, StateDir
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 sys.path.append(str(Path(__file__).parents[1] / "e2e"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from e2e_helpers import oarlock
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.metrics import bind_address
 from oarlock.workers.metrics.bind_address import FD_VARIABLE, BadBindAddress, given, listen, url
 

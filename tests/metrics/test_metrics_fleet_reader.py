@@ -10,9 +10,9 @@ import redis
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, Event, Finish, LoadSpec, Verdict
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.metrics.fleet_reader import FleetReader
 from oarlock.workers.metrics.latest import FRESH_S, Latest
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from realserver.processes import Running
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 
 class Running:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from realserver.accounts import apply, install, kubeconfig, kubectl, lines, may, role, token, without
 from realserver.processes import Running
 from realserver.server import RealServer

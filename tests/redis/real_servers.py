@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import redis
 
-from oarlock.broker import redis_binary
 from oarlock.broker.connection import acl
-from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.sandbox.redis import redis_binary
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 PASSWORDS = {user: f"{user}-word" for user in ("ingestor", "worker", "metrics", "admin", "replica", "sentinel")}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from oarlock.broker.connection.client import RunGuard, connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.redis_side import RedisSide
 
 pytestmark = pytest.mark.real

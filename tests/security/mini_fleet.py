@@ -17,13 +17,13 @@ from rq.exceptions import StopRequested
 from rq.worker import WorkerStatus
 
 from oarlock.broker import epoch
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, EpochOver
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.slots import index_of
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.engine import Engine
 from oarlock.workers.exit_code import ExitCode
 from oarlock.workers.metrics.turn_counts import TurnCounts

@@ -17,8 +17,8 @@ import redis
 from mini_fleet import KEY, QUEUE, Fleet
 from planting import BINARY, HUGE
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
-from oarlock.broker.redis_binary import NoRedisBinary
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.workers.job import FUNCTION, job_id
 
 pytestmark = pytest.mark.real

@@ -20,8 +20,8 @@ import pytest
 from mini_fleet import KEY, QUEUE, UID, Fleet
 
 from oarlock.broker import keys
-from oarlock.broker.embedded_redis import EmbeddedRedis
-from oarlock.broker.redis_binary import NoRedisBinary
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 
 pytestmark = pytest.mark.real
 

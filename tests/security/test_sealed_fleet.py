@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from mini_fleet import KEY, Fleet
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
-from oarlock.broker.redis_binary import NoRedisBinary
 from oarlock.broker.values import Cached
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 
 pytestmark = pytest.mark.real
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from oarlock.broker.redis_binary import find
+from oarlock.sandbox.redis.redis_binary import find
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.redis_rig import RedisRig, RedisServer
 

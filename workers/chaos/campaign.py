@@ -14,8 +14,8 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from oarlock.broker.redis_binary import NoRedisBinary
 from oarlock.cluster import config
+from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.workers.chaos.api_faults import PHASES, ApiFaults
 from oarlock.workers.chaos.evidence import Blow, Facts
 from oarlock.workers.chaos.faults import Faults

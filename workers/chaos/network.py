@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 REDIS, API = "redis", "api"
 ANSWER_S = 10.0

@@ -16,10 +16,10 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker import redis_binary
 from oarlock.broker.connection import acl
 from oarlock.broker.connection.client import connect
-from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.sandbox.redis import redis_binary
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 NAME = "chaos"
 DOWN_AFTER_MS = 800

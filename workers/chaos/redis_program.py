@@ -9,7 +9,7 @@ import os
 import shlex
 from pathlib import Path
 
-from oarlock.broker.redis_binary import ServerBinary
+from oarlock.sandbox.redis.redis_binary import ServerBinary
 
 _LIBRARIES = ("/usr/lib/*/faketime", "/usr/lib/faketime", "/usr/lib64/faketime", "/usr/local/lib/faketime")
 _NAME = "libfaketimeMT.so.1"

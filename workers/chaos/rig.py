@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from oarlock.broker.death_signal import command_dying_with_this_process
 from oarlock.workers.chaos.network import Network
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.up.state_dir import StateDir
 
 UP_LIMIT_S = 60.0

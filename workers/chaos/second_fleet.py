@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from oarlock.broker.death_signal import command_dying_with_this_process
-from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
-from oarlock.broker.redis_binary import NoRedisBinary
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.workers.chaos.evidence import Facts
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.settings import Settings
 
 LEASE_NAMESPACE = "default"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oarlock.broker import redis_binary
+from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.chaos.episodes import Needs
 from oarlock.workers.chaos.monitor import Clock, MonitorRecorder, NoRecorder
 from oarlock.workers.chaos.network import Network

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 BACK_OFF_FIRST_MS = 100
 BACK_OFF_MAX_MS = 5_000

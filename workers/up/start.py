@@ -15,11 +15,11 @@ from typing import Any
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
-from oarlock.broker.redis_binary import NoRedisBinary
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.cluster import config
 from oarlock.cluster.embedded.nodes.images import UNPULLABLE
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.workers.metrics.bind_address import BACKLOG, FD_VARIABLE, url
 from oarlock.workers.shards import names, share
 from oarlock.workers.up.applying import NotApplied, apply

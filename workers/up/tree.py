@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-from oarlock.broker.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.workers.log_line import line
 from oarlock.workers.up.child import BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS, Child
 from oarlock.workers.up.state_dir import Process, StateDir

@@ -28,7 +28,7 @@ from realserver.processes import Running
 from realserver.server import RealServer
 from realserver.versions import MAX_SURGE_SINCE
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 NODES, INGESTORS = 4, 2
 OTHERS = ("namespace", "garbagecollector", "resourcequota")

@@ -19,7 +19,7 @@ from e2e_kubectl import HASH, WAIT_S, Kubectl, Obj, daemonset, need_kubectl, nod
 from realserver.server import RealServer
 from stages import NODES, OTHERS, OURS, run_fleet, run_nodes, with_own_server
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.rivals import RECENT_MS
 
 pytestmark = [

@@ -22,7 +22,7 @@ from realserver.server import RealServer
 from replicas import RC, RS, pods_of, ready, status
 from stages import OTHERS, run_fleet, run_nodes, with_own_server
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 pytestmark = [
     pytest.mark.kubectl,

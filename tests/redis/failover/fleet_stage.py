@@ -18,7 +18,7 @@ from typing import Any
 
 from real_servers import until
 
-from oarlock.broker.death_signal import command_dying_with_this_process
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.shards import shard_of
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -19,8 +19,8 @@ from rq.cli import main as rq_cli
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.settings import Settings
 
 HERE = Path(__file__).parent

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from ingest_rig import Rig, Server
 
-from oarlock.broker.embedded_redis import EmbeddedRedis
-from oarlock.broker.redis_binary import NoRedisBinary
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 
 
 @pytest.fixture(scope="session")

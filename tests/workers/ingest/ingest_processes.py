@@ -19,9 +19,9 @@ from typing import Any
 import orjson
 from ingest_rig import Server
 
-from oarlock.broker.death_signal import command_dying_with_this_process
-from oarlock.broker.embedded_redis import EmbeddedRedis
 from oarlock.controllers.registry import RESOURCES
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]

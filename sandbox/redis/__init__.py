@@ -1,0 +1,1 @@
+"""The private Redis of the embedded default."""

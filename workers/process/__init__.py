@@ -1,0 +1,1 @@
+"""What every process of the fleet needs: settings, clock, log lines, event loop, shards."""
