@@ -17,7 +17,7 @@ from benchmarks.report import Unfit
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
-from oarlock.cluster import config
+from oarlock.cluster.access import config
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
 from oarlock.cluster.listing import Page

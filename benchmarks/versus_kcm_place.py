@@ -21,7 +21,7 @@ import orjson
 
 from benchmarks.report import Unfit
 from benchmarks.watching import follow
-from oarlock.cluster import config
+from oarlock.cluster.access import config
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
 from oarlock.cluster.listing import Page

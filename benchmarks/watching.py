@@ -10,7 +10,7 @@ from contextlib import aclosing
 from benchmarks.report import Unfit
 from benchmarks.tree import Tree
 from oarlock.cluster.client import Client
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.resources import Resource
 from oarlock.cluster.watch import Broken, Deaf, WatchError
 

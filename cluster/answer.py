@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 import orjson
 
+from oarlock.cluster.http.shallow import shallow
 from oarlock.cluster.resources import Resource
-from oarlock.cluster.shallow import shallow
 
 _T = TypeVar("_T")
 
@@ -72,7 +72,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     error: why there was no answer (empty when there was one).
 
     The accessors decode on each call and only what they return; an unreadable body yields the empty value. What is
-    nested too deeply to be read (`cluster.shallow`) is left out: none raises because of it.
+    nested too deeply to be read (`cluster.http.shallow`) is left out: none raises because of it.
     """
 
     code: int

@@ -12,16 +12,16 @@ from typing import Any
 
 import orjson
 
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer, proven
-from oarlock.cluster.config import ClusterConfig
 from oarlock.cluster.forbidden import OnForbidden, log_missing
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
+from oarlock.cluster.http.observer import RequestObserver, Unobserved
+from oarlock.cluster.http.throttle import Limiter, Unlimited
+from oarlock.cluster.http.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
 from oarlock.cluster.lease import LeaseCell
 from oarlock.cluster.listing import PAGE_LIMIT, Page, list_pages
-from oarlock.cluster.observer import RequestObserver, Unobserved
 from oarlock.cluster.resources import Resource
-from oarlock.cluster.throttle import Limiter, Unlimited
-from oarlock.cluster.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
 from oarlock.cluster.watch import IDLE_S, watch, watch_batches
 
 _OF_THE_KIND = ("", "status")

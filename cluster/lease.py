@@ -10,9 +10,9 @@ import msgspec
 import orjson
 
 from oarlock.cluster.answer import NOT_SENT, Answer
+from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.resources import LEASES
 from oarlock.cluster.timestamps import micro_text, unix_ms
-from oarlock.cluster.transport import Transport
 
 
 class LeaseSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,11 +13,11 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_
 from tenacity.wait import wait_random_exponential
 
 from oarlock.cluster.answer import Answer
+from oarlock.cluster.http.shallow import shallow
+from oarlock.cluster.http.throttle import Limiter
+from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.outcome import THROTTLED_MAX_S, delay_s
 from oarlock.cluster.resources import Resource
-from oarlock.cluster.shallow import shallow
-from oarlock.cluster.throttle import Limiter
-from oarlock.cluster.transport import Transport
 
 PAGE_LIMIT = 500
 PAGE_TIMEOUT_S = 60.0  # a page of a large cluster takes longer than T_req; a read may

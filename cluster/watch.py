@@ -16,10 +16,10 @@ from urllib.parse import urlencode
 import aiohttp
 
 from oarlock.cluster.answer import Answer, Status
-from oarlock.cluster.frames import BadFrameError, Lines, WatchEvent, decode_event
+from oarlock.cluster.http.frames import BadFrameError, Lines, WatchEvent, decode_event
+from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.outcome import delay_s
 from oarlock.cluster.resources import Resource
-from oarlock.cluster.transport import Transport
 
 IDLE_S = 75.0  # a watch that heard nothing for longer is dead
 # Asked of the server, at random between, so that watches do not all end together. Shorter than IDLE_S, so that a server

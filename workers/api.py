@@ -14,16 +14,16 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from oarlock.cluster import resources
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
-from oarlock.cluster.config import ClusterConfig
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.cluster.events import EventRecorder
 from oarlock.cluster.forbidden import OnForbidden, log_missing
+from oarlock.cluster.http.observer import RequestObserver
+from oarlock.cluster.http.throttle import limiter
 from oarlock.cluster.listing import list_all
-from oarlock.cluster.observer import RequestObserver
 from oarlock.cluster.resources import Resource
-from oarlock.cluster.throttle import limiter
 from oarlock.controllers.claim import Claimer
 from oarlock.controllers.events import Event
 from oarlock.controllers.flavour import Flavour

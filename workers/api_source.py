@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any, TypeVar
 
 from oarlock.cluster.client import Client
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import Resource as ClusterResource
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from oarlock.broker.values import Event, Ingested
 from oarlock.broker.versions import latest, newer
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.workers.known_owners import KnownOwners, OrphanBroker
 from oarlock.workers.projection import EventBatch, Projector
 from oarlock.workers.source import Stream

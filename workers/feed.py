@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from oarlock.broker.paging import PageBroker, Pages
 from oarlock.broker.versions import newer
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page
 from oarlock.controllers.registry import Resource
 from oarlock.workers.applying import Applied, Applier, ApplyBroker

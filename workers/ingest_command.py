@@ -22,9 +22,9 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_expone
 from oarlock.broker.connection import fitness, patch_levels, server_facts
 from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.connection.redis_url import parse
-from oarlock.cluster import config
+from oarlock.cluster.access import config
+from oarlock.cluster.access.errors import ConfigError
 from oarlock.cluster.client import Client
-from oarlock.cluster.errors import ConfigError
 from oarlock.controllers.registry import PODS, RESOURCES, Resource
 from oarlock.workers.api_source import ApiSource
 from oarlock.workers.bell import Bell

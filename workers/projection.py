@@ -11,7 +11,7 @@ import msgspec
 
 from oarlock.broker.values import Event
 from oarlock.broker.versions import newer
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import Resource
 from oarlock.controllers.routing import WakeKey
 from oarlock.controllers.wire import WireError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
 from oarlock.workers.shards import shard_of
 from oarlock.workers.source import End, Source, Stream

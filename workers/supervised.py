@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.access.errors import ConfigError
 from oarlock.workers.children import RunChild
 from oarlock.workers.exit_code import ExitCode
 from oarlock.workers.log_line import line

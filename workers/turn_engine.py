@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, Finish, Idle
-from oarlock.cluster.observer import RequestObserver
+from oarlock.cluster.http.observer import RequestObserver
 from oarlock.workers.settings import Settings
 
 
@@ -61,7 +61,7 @@ def open_engine(
     settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: RequestObserver
 ) -> TurnEngine:
     """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
-    from oarlock.cluster import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
+    from oarlock.cluster.access import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
     from oarlock.workers.api import KubeApi  # noqa: PLC0415
     from oarlock.workers.clock import SystemClock  # noqa: PLC0415
     from oarlock.workers.engine import Engine  # noqa: PLC0415

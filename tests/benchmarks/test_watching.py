@@ -15,7 +15,7 @@ from benchmarks.report import Unfit
 from benchmarks.versus_kcm_place import Seen
 from benchmarks.watching import until_settled
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.resources import PODS, REPLICASETS, Resource
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.workers.io_loop import IoLoop

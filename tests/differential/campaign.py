@@ -26,7 +26,7 @@ from differential.rules import Rules
 from differential.scene import Scenes
 from differential.sides import SIDES, Side, SideName
 from differential.step import Step
-from oarlock.cluster import config
+from oarlock.cluster.access import config
 from oarlock.cluster.client import Client
 
 TELL_EVERY_S = 10.0

@@ -169,7 +169,7 @@ def test_redis_comes_back_on_its_port_and_the_work_goes_on(up: RunningUp, tmp_pa
 def apply(up: RunningUp, path: Path) -> None:
     import asyncio
 
-    from oarlock.cluster import config
+    from oarlock.cluster.access import config
     from oarlock.workers.up.applying import apply as apply_items
     from oarlock.workers.up.checks import check
     from oarlock.workers.up.documents import read_all

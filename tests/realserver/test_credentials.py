@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from oarlock.cluster.access.config import ClusterConfig, in_cluster, load
+from oarlock.cluster.access.credentials import REREAD_S, Auth, FileCredentials
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import ClusterConfig, in_cluster, load
-from oarlock.cluster.credentials import REREAD_S, Auth, FileCredentials
 from oarlock.cluster.resources import NODES, PODS
 from realserver.accounts import NAMESPACE, install, kubeconfig, kubectl, token
 from realserver.server import RealServer

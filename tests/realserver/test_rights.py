@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
+from oarlock.cluster.access.config import load
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import load
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.cluster.events import EventRecorder
 from oarlock.cluster.forbidden import Permission

@@ -14,8 +14,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from oarlock.cluster.access.config import load
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import load
 from oarlock.cluster.outcome import Outcome, of_create
 from oarlock.cluster.resources import PODS
 from realserver.server import RealServer, User

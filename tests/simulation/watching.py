@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oarlock.broker.paging import Pages
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.applying import Applied, Applier
 from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners

@@ -13,17 +13,17 @@ from typing import Any
 import orjson
 import pytest
 
+from oarlock.cluster.access.config import ClusterConfig
+from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.tls import TlsOptions
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import ClusterConfig
 from oarlock.cluster.embedded.faults import Action, Fault
 from oarlock.cluster.embedded.server import EmbeddedCluster
 from oarlock.cluster.embedded.server import Settings as ServerSettings
-from oarlock.cluster.errors import ConfigError
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.cluster.resources import PODS, REPLICASETS, Resource
-from oarlock.cluster.tls import TlsOptions
 from oarlock.controllers import claim as claims
 from oarlock.controllers import events, wire
 from oarlock.controllers.flavour import REPLICASET

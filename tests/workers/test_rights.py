@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import ClusterConfig
 from oarlock.cluster.embedded.faults import Action, Fault
 from oarlock.cluster.embedded.server import EmbeddedCluster
 from oarlock.cluster.embedded.server import Settings as ServerSettings

@@ -14,7 +14,7 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from oarlock.cluster import config
+from oarlock.cluster.access import config
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.workers.chaos.api_faults import PHASES, ApiFaults
 from oarlock.workers.chaos.evidence import Blow, Facts

@@ -14,8 +14,8 @@ import random
 import orjson
 
 from oarlock.cluster import resources
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import ClusterConfig
 from oarlock.workers.chaos.daemon_load import DaemonLoad
 from oarlock.workers.chaos.hand import Hand
 from oarlock.workers.chaos.live import Live

@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
-from oarlock.cluster.config import ClusterConfig
 from oarlock.cluster.listing import ListError, list_all
 from oarlock.cluster.resources import NODES, PODS, Resource
 from oarlock.workers.cli.options import check_kubeconfig

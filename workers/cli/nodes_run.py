@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 import uvloop
 
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import ClusterConfig
 from oarlock.cluster.embedded.nodes import NodeSettings, Simulator
 from oarlock.cluster.embedded.nodes.lifecycle import readiness, wants_taints
 from oarlock.cluster.embedded.nodes.remoteapi import CannotRegister, RemotePodApi

@@ -17,8 +17,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from oarlock.broker.connection import fitness
 from oarlock.broker.connection.client import BadRedisUrl, connect
 from oarlock.broker.connection.redis_url import parse, without_password
-from oarlock.cluster import config
-from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.access import config
+from oarlock.cluster.access.errors import ConfigError
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.setting_options import with_flags
 from oarlock.workers.cli.tls_options import tls_files, tls_options

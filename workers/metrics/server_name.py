@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from oarlock.cluster import config
-from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.access import config
+from oarlock.cluster.access.errors import ConfigError
 from oarlock.workers.settings import Settings
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import ClusterConfig
 from oarlock.cluster.embedded.kinds import KINDS
 from oarlock.cluster.resources import NAMESPACES, Resource
 from oarlock.workers.up.checks import Item

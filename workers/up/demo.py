@@ -18,7 +18,7 @@ import orjson
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
-from oarlock.cluster import config
+from oarlock.cluster.access import config
 from oarlock.cluster.client import Client
 from oarlock.controllers.flavour import DAEMONSET
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, QUEUES, RESOURCES

@@ -16,7 +16,7 @@ from typing import Any
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.values import BrokerUnreachable
-from oarlock.cluster import config
+from oarlock.cluster.access import config
 from oarlock.cluster.embedded.nodes.images import UNPULLABLE
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary

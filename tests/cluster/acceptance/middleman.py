@@ -18,8 +18,8 @@ import yaml
 from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
 from e2e_kubectl import Obj
 
-from oarlock.cluster.config import load
-from oarlock.cluster.tls import tls_context
+from oarlock.cluster.access.config import load
+from oarlock.cluster.access.tls import tls_context
 
 SAID = "something went wrong"
 _HOPS = ("connection", "content-length", "host", "keep-alive", "transfer-encoding")

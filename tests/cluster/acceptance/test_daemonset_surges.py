@@ -19,8 +19,8 @@ from e2e_states import on_own, pods_of, settled
 from following import Following, following
 from stages import Stage, need_surge
 
+from oarlock.cluster.access.config import load
 from oarlock.cluster.client import Client, PatchType
-from oarlock.cluster.config import load
 from oarlock.cluster.resources import PODS
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]

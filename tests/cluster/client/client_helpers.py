@@ -10,7 +10,7 @@ import orjson
 import uvloop
 from aiohttp import web
 
-from oarlock.cluster.config import ClusterConfig
+from oarlock.cluster.access.config import ClusterConfig
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -19,9 +19,9 @@ import orjson
 import uvloop
 from aiohttp import web
 
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import ClusterConfig
-from oarlock.cluster.frames import Lines, decode_event
+from oarlock.cluster.http.frames import Lines, decode_event
 from oarlock.cluster.resources import PODS
 
 POD = {

@@ -9,8 +9,8 @@ from aiohttp import web
 from client_helpers import RawServer, config_of, json_response, looped, reply, serving
 
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
-from oarlock.cluster.http_request import RequestWriter
-from oarlock.cluster.transport import Transport
+from oarlock.cluster.http.request import RequestWriter
+from oarlock.cluster.http.transport import Transport
 
 WRITES = ["POST", "PUT", "PATCH", "DELETE"]
 

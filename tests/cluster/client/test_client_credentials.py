@@ -18,13 +18,13 @@ import yaml
 from aiohttp import web
 from client_helpers import FakeTime, config_of, json_response, looped, serving, status_response, tunnelling
 
+from oarlock.cluster.access.config import from_kubeconfig
+from oarlock.cluster.access.credentials import REREAD_S, Auth, FileCredentials, FixedCredentials
+from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.exec_plugin import ExecCredentials, ExecSpec, run_plugin
+from oarlock.cluster.access.tls import TlsOptions, tls_context
 from oarlock.cluster.answer import NOT_SENT
-from oarlock.cluster.config import from_kubeconfig
-from oarlock.cluster.credentials import REREAD_S, Auth, FileCredentials, FixedCredentials
-from oarlock.cluster.errors import ConfigError
-from oarlock.cluster.exec_plugin import ExecCredentials, ExecSpec, run_plugin
-from oarlock.cluster.tls import TlsOptions, tls_context
-from oarlock.cluster.transport import Transport
+from oarlock.cluster.http.transport import Transport
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
@@ -296,7 +296,7 @@ def test_what_a_plugin_prints_is_not_repeated(plugin):
 def test_a_plugin_that_is_missing_or_hangs(plugin, monkeypatch):
     with pytest.raises(ConfigError, match="'no-such-log-in' of the kubeconfig was not found: get it from there"):
         run_plugin(ExecSpec(V1, "no-such-log-in", install_hint="get it\nfrom there"), Auth())
-    monkeypatch.setattr("oarlock.cluster.exec_plugin.RUN_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("oarlock.cluster.access.exec_plugin.RUN_TIMEOUT_S", 0.1)
     plugin.set_script("#!/bin/sh\nexec sleep 20\n")
     with pytest.raises(ConfigError, match="did not end within 0 s"):
         run_plugin(plugin.spec(), Auth())
@@ -503,8 +503,8 @@ def test_certificates_that_cannot_be_used(certificates):
 ENCRYPTED_KEY = """
 import os, sys
 from pathlib import Path
-from oarlock.cluster.errors import ConfigError
-from oarlock.cluster.tls import TlsOptions, tls_context
+from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.tls import TlsOptions, tls_context
 os.open(sys.argv[1], os.O_RDWR)  # a session without a terminal takes the first it opens
 try:
     tls_context(TlsOptions(), Path(sys.argv[2]).read_bytes(), Path(sys.argv[3]).read_bytes())

@@ -7,9 +7,9 @@ import orjson
 import pytest
 from client_helpers import FakeTime, config_of, looped
 
+from oarlock.cluster.access.config import load
 from oarlock.cluster.answer import NO_ANSWER
 from oarlock.cluster.client import Client, PatchType
-from oarlock.cluster.config import load
 from oarlock.cluster.embedded.faults import Action, Fault
 from oarlock.cluster.embedded.kubeconfig import write_kubeconfig
 from oarlock.cluster.embedded.server import EmbeddedCluster, Settings

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.cluster import frames
 from oarlock.cluster.answer import Status
-from oarlock.cluster.frames import BadFrameError, Lines, WatchEvent, decode_event
+from oarlock.cluster.http import frames
+from oarlock.cluster.http.frames import BadFrameError, Lines, WatchEvent, decode_event
 
 TEXT = st.text(max_size=30)
 OBJECTS = st.fixed_dictionaries(

@@ -4,10 +4,10 @@ import pytest
 from aiohttp import web
 from client_helpers import FakeTime, config_of, json_response, looped, serving, status_response
 
+from oarlock.cluster.http.throttle import Unlimited
+from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.listing import ListError, list_all, list_pages
 from oarlock.cluster.resources import NODES, PODS
-from oarlock.cluster.throttle import Unlimited
-from oarlock.cluster.transport import Transport
 
 
 class Paged:

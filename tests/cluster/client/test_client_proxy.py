@@ -5,7 +5,7 @@ import asyncio
 from client_helpers import RawServer, config_of, looped, reply, tunnelling
 
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
-from oarlock.cluster.transport import Transport
+from oarlock.cluster.http.transport import Transport
 
 
 @looped

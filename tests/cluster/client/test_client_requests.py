@@ -8,9 +8,9 @@ from client_helpers import FakeTime, config_of, json_response, looped, serving, 
 from oarlock.cluster import resources
 from oarlock.cluster.answer import NOT_SENT
 from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.http.throttle import TokenBucket
 from oarlock.cluster.lease import LeaseError, LeaseSpec, Swap
 from oarlock.cluster.resources import LEASES, NODES, PODS, REPLICASETS, Resource
-from oarlock.cluster.throttle import TokenBucket
 from oarlock.cluster.timestamps import micro_text, seconds_text, unix_ms
 
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oarlock.cluster.client import Client
-from oarlock.cluster.frames import BadFrameError, WatchEvent, decode_event
+from oarlock.cluster.http.frames import BadFrameError, WatchEvent, decode_event
+from oarlock.cluster.http.shallow import DEPTH_MAX, shallow
+from oarlock.cluster.http.throttle import Unlimited
+from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.listing import list_all, list_pages
 from oarlock.cluster.resources import PODS
-from oarlock.cluster.shallow import DEPTH_MAX, shallow
-from oarlock.cluster.throttle import Unlimited
-from oarlock.cluster.transport import Transport
 from oarlock.controllers import wire
 
 SERVER_DEPTH = 9_000

@@ -7,7 +7,7 @@ from client_helpers import FakeTime, looped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.cluster.throttle import BURST_DEFAULT, QPS_DEFAULT, TokenBucket, Unlimited, limiter
+from oarlock.cluster.http.throttle import BURST_DEFAULT, QPS_DEFAULT, TokenBucket, Unlimited, limiter
 
 
 def test_the_defaults_are_upstreams():

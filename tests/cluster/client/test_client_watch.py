@@ -18,8 +18,8 @@ from client_helpers import (
 )
 
 from oarlock.cluster.client import Client
+from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.resources import NODES, PODS
-from oarlock.cluster.transport import Transport
 from oarlock.cluster.watch import IDLE_S, OPEN_TRIES, Broken, Deaf, Expired, watch_batches
 
 

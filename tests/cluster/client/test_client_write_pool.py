@@ -5,9 +5,9 @@ import time
 import pytest
 from client_helpers import looped
 
-from oarlock.cluster import write_pool
-from oarlock.cluster.session import Flight
-from oarlock.cluster.write_pool import WritePool
+from oarlock.cluster.http import write_pool
+from oarlock.cluster.http.session import Flight
+from oarlock.cluster.http.write_pool import WritePool
 
 
 @looped

@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 import uvloop
 
-from oarlock.cluster import config
+from oarlock.cluster.access import config
 from oarlock.cluster.client import Client
 from oarlock.cluster.listing import list_all
 from oarlock.cluster.resources import NODES, PODS

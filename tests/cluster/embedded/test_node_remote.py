@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from api_harness import PODS, STRATEGIC, WAIT_S, Api, pod, quick, running
 
+from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.config import ClusterConfig
 from oarlock.cluster.embedded.faults import fault_from
 from oarlock.cluster.embedded.nodes import NodeSettings, Simulator
 from oarlock.cluster.embedded.nodes.remoteapi import CannotRegister, RemotePodApi

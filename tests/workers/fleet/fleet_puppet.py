@@ -23,7 +23,7 @@ import redis
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
-from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.access.errors import ConfigError
 from oarlock.controllers.registry import QUEUES
 from oarlock.workers.fleet import Supervisor
 from oarlock.workers.io_loop import IoLoop

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.lease import HeldLease, LeaseError, LeaseSpec, Swap
 from oarlock.cluster.listing import Page
 from oarlock.controllers.registry import RESOURCES

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 import pytest
 
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired

@@ -12,7 +12,7 @@ from ingest_rig import Process, Rig
 from oarlock.broker import keys
 from oarlock.broker.values import BrokerUnreachable, Event, Ingested
 from oarlock.broker.versions import newer
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.applying import BATCH_EVENTS
 from oarlock.workers.feed import REST_MS, FeedState

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from oarlock.cluster.frames import WatchEvent
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
 from oarlock.workers.shard_source import LOOKED_AT_ONCE, PROGRESS_EVERY_MS, Ours, ShardSource, namespace_of
 from oarlock.workers.shards import SHARDS_MAX, has_key, names, shard_of, share

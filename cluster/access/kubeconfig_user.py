@@ -4,11 +4,11 @@ import base64
 from typing import Any
 from urllib.parse import quote
 
-from oarlock.cluster.credentials import Auth, Credentials, FileCredentials, FixedCredentials, basic, bearer
-from oarlock.cluster.errors import ConfigError
-from oarlock.cluster.exec_plugin import API_VERSIONS, ExecCredentials, ExecSpec, resolve_command
-from oarlock.cluster.kubeconfig import Entry
-from oarlock.cluster.tls import TlsOptions
+from oarlock.cluster.access.credentials import Auth, Credentials, FileCredentials, FixedCredentials, basic, bearer
+from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.exec_plugin import API_VERSIONS, ExecCredentials, ExecSpec, resolve_command
+from oarlock.cluster.access.kubeconfig import Entry
+from oarlock.cluster.access.tls import TlsOptions
 
 
 def user_credentials(user: Entry, cluster: Entry, server: str, tls: TlsOptions) -> Credentials:

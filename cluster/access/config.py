@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from oarlock.cluster.credentials import Auth, Credentials, FileCredentials, FixedCredentials, read_file
-from oarlock.cluster.errors import ConfigError
-from oarlock.cluster.kubeconfig import Entry, read
-from oarlock.cluster.kubeconfig_user import user_credentials
-from oarlock.cluster.proxy import proxy_from_environment
-from oarlock.cluster.tls import TlsOptions
+from oarlock.cluster.access.credentials import Auth, Credentials, FileCredentials, FixedCredentials, read_file
+from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.kubeconfig import Entry, read
+from oarlock.cluster.access.kubeconfig_user import user_credentials
+from oarlock.cluster.access.proxy import proxy_from_environment
+from oarlock.cluster.access.tls import TlsOptions
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

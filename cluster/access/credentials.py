@@ -1,7 +1,7 @@
 """Who we are to the API server: what to put on each request, and when to look again.
 
 Three sources: fixed values, files that rotate (a mounted service account token), and an exec plugin
-(`cluster/exec_plugin.py`). Secrets never appear in a repr, a log line or an error.
+(`cluster/access/exec_plugin.py`). Secrets never appear in a repr, a log line or an error.
 """
 
 import base64
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.access.errors import ConfigError
 
 REREAD_S = 60.0  # upstream: client-go/transport/token_source.go re-reads a token file each minute
 
-log = logging.getLogger("oarlock.cluster.credentials")
+log = logging.getLogger("oarlock.cluster.access.credentials")
 
 
 @dataclass(frozen=True, slots=True)

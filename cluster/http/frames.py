@@ -3,7 +3,7 @@
 import msgspec
 
 from oarlock.cluster.answer import Status
-from oarlock.cluster.shallow import shallow
+from oarlock.cluster.http.shallow import shallow
 
 LINE_BYTES_MAX = 64 << 20  # etcd refuses objects above 1.5 MB; a longer line is not a watch event
 
@@ -14,7 +14,7 @@ class BadFrameError(ValueError):
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """type: ADDED, MODIFIED, DELETED or BOOKMARK; rv: resourceVersion; object: the object's JSON, untouched unless it
-    is too deep to be read (`cluster.shallow`).
+    is too deep to be read (`cluster.http.shallow`).
     """
 
     type: str

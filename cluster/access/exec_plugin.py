@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from oarlock.cluster.credentials import Auth, bearer
-from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.access.credentials import Auth, bearer
+from oarlock.cluster.access.errors import ConfigError
 
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 RUN_TIMEOUT_S = 60.0

@@ -12,8 +12,8 @@ import time
 from typing import cast
 from urllib.parse import urlsplit
 
-from oarlock.cluster.http_answer import AnswerReader, HttpAnswer
-from oarlock.cluster.session import KEEPALIVE_S, Flight, TooLateError
+from oarlock.cluster.http.parser import AnswerReader, HttpAnswer
+from oarlock.cluster.http.session import KEEPALIVE_S, Flight, TooLateError
 
 
 class _Connection(asyncio.Protocol):

@@ -18,16 +18,16 @@ import aiohttp
 from aiohttp import ClientResponse
 from yarl import URL
 
+from oarlock.cluster.access.config import ClusterConfig
+from oarlock.cluster.access.credentials import Auth
+from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.tls import tls_context
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from oarlock.cluster.config import ClusterConfig
-from oarlock.cluster.credentials import Auth
-from oarlock.cluster.errors import ConfigError
 from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permission
-from oarlock.cluster.http_request import RequestWriter
-from oarlock.cluster.observer import RequestObserver, Unobserved
-from oarlock.cluster.session import Flight, TooLateError, current_flight, open_session
-from oarlock.cluster.tls import tls_context
-from oarlock.cluster.write_pool import WritePool
+from oarlock.cluster.http.observer import RequestObserver, Unobserved
+from oarlock.cluster.http.request import RequestWriter
+from oarlock.cluster.http.session import Flight, TooLateError, current_flight, open_session
+from oarlock.cluster.http.write_pool import WritePool
 
 REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to the server as `timeout`
 # Writes on the wire at once, each on a connection of its own; the rest of a burst of 500 waits here, where waiting

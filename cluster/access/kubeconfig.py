@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from oarlock.cluster.credentials import read_file
-from oarlock.cluster.errors import ConfigError
+from oarlock.cluster.access.credentials import read_file
+from oarlock.cluster.access.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Who we are to which API server: kubeconfigs, credentials, TLS, proxies."""

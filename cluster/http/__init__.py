@@ -1,0 +1,1 @@
+"""Requests as bytes on connections: each is sent at most once."""
