@@ -25,7 +25,7 @@ from benchmarks.converge import creations
 from benchmarks.report import Unfit, percentile, say
 from benchmarks.tree import NAMESPACE, Tree
 from oarlock.broker.values import Record
-from oarlock.workers.up.takeover import Monitor
+from oarlock.sandbox.demo.takeover import Monitor
 
 _QUEUE = "replicaset"
 _LOCK = re.compile(r"holder=(\S+) nonce=(\S+)")

@@ -24,9 +24,9 @@ from oarlock.cluster.listing import Page
 from oarlock.cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
 from oarlock.controllers import wire
 from oarlock.controllers.registry import QUEUES
+from oarlock.sandbox.up.state_dir import PREFIX, StateDir
 from oarlock.workers.cli.underneath import Underneath
 from oarlock.workers.io_loop import IoLoop
-from oarlock.workers.up.state_dir import PREFIX, StateDir
 
 NAMESPACE = "bench"
 IN_FLIGHT = 50

@@ -12,7 +12,7 @@ from benchmarks.versus_kcm_sides import OPEN, Fleet, Upstream
 from oarlock.broker import epoch
 from oarlock.broker.keys import Keys
 from oarlock.cluster.resources import REPLICASETS
-from oarlock.workers.up.takeover import kill_busy_worker
+from oarlock.sandbox.demo.takeover import kill_busy_worker
 
 PODS = 300
 STAND_BY_S = 3.0

@@ -14,7 +14,7 @@ import pytest
 from oarlock.cluster import resources
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.embedded.server import EmbeddedCluster, Settings
+from oarlock.sandbox.apiserver.server import EmbeddedCluster, Settings
 from oarlock.workers.chaos import daemon_load, node_load
 from oarlock.workers.chaos.daemon_load import DaemonLoad
 from oarlock.workers.chaos.hand import Hand

@@ -13,7 +13,7 @@ import pytest
 from oarlock.cluster import resources
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.embedded.server import EmbeddedCluster, Settings
+from oarlock.sandbox.apiserver.server import EmbeddedCluster, Settings
 from oarlock.workers.chaos.audit_log import read_requests
 from oarlock.workers.chaos.journal import Journal
 from oarlock.workers.chaos.live import Live

@@ -8,9 +8,9 @@ import pytest
 from cli_helpers import REPLICASET
 
 from oarlock.controllers.registry import QUEUE_OF_KIND
-from oarlock.workers.up.checks import check
-from oarlock.workers.up.documents import parse, read_all
-from oarlock.workers.up.mends import SPEC_FIELDS
+from oarlock.sandbox.manifests.checks import check
+from oarlock.sandbox.manifests.documents import parse, read_all
+from oarlock.sandbox.manifests.mends import SPEC_FIELDS
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT.parent / "shared" / "manifests"

@@ -11,7 +11,7 @@ import pytest
 from cli_helpers import call, problems
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.up.state_dir import StateDir
+from oarlock.sandbox.up.state_dir import StateDir
 
 COMMANDS = [["queue"], ["locks"], ["expectations"], ["get", "pods"], ["explain", "a/b"], ["requeue", "a/b"], ["epoch"]]
 

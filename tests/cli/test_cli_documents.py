@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.workers.up.documents import Unreadable, parse, read_all
+from oarlock.sandbox.manifests.documents import Unreadable, parse, read_all
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from oarlock.workers.up.progress import Goal, how_far
-from oarlock.workers.up.seen import DaemonsSeen, PodSeen, Seen, SetSeen
-from oarlock.workers.up.surplus import duplicate_daemons, most_nodes_down, pods_too_many
+from oarlock.sandbox.demo.progress import Goal, how_far
+from oarlock.sandbox.demo.seen import DaemonsSeen, PodSeen, Seen, SetSeen
+from oarlock.sandbox.demo.surplus import duplicate_daemons, most_nodes_down, pods_too_many
 
 
 def history(text: str) -> list[Seen]:

@@ -319,7 +319,7 @@ def test_a_user_who_may_not(planted: EmbeddedRedis) -> None:
 
 
 def test_a_state_dir_instead_of_a_url(planted: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from oarlock.workers.up.state_dir import StateDir
+    from oarlock.sandbox.up.state_dir import StateDir
 
     StateDir(tmp_path).write_redis_url(planted.url("metrics"))
     monkeypatch.setattr(StateDir, "owner_pid", lambda self: 1)

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from cli_helpers import call, problems
 
-from oarlock.cluster.embedded.kubeconfig import write_kubeconfig
+from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
+from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.workers.cli.node_text import numbered, parse_taint_change, told, with_taints
-from oarlock.workers.up.state_dir import StateDir
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 20.0
@@ -28,7 +28,7 @@ WAIT_S = 20.0
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Of a server with nodes node-0, node-1 and node-2; what a test adds, it removes."""
     folder = tmp_path_factory.mktemp("api")
-    command = [sys.executable, "-m", "oarlock.cluster.embedded", "--state-dir", str(folder), "--nodes", "3"]
+    command = [sys.executable, "-m", "oarlock.sandbox.apiserver", "--state-dir", str(folder), "--nodes", "3"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert process.stdout is not None

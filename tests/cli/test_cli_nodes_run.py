@@ -17,7 +17,7 @@ import pytest
 import yaml
 from cli_helpers import call, problems
 
-from oarlock.cluster.embedded.kubeconfig import write_kubeconfig
+from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 30.0
@@ -40,7 +40,7 @@ def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture(scope="module")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with process("oarlock.cluster.embedded", "--state-dir", str(tmp_path_factory.mktemp("api"))) as server:
+    with process("oarlock.sandbox.apiserver", "--state-dir", str(tmp_path_factory.mktemp("api"))) as server:
         assert server.stdout is not None
         yield Path(json.loads(server.stdout.readline())["kubeconfig"])
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.workers.up import state_dir
-from oarlock.workers.up.state_dir import Process, StateDir, StateDirUnusable, is_alive
+from oarlock.sandbox.up import state_dir
+from oarlock.sandbox.up.state_dir import Process, StateDir, StateDirUnusable, is_alive
 
 
 def elsewhere(code: str) -> str:
@@ -21,7 +21,7 @@ def elsewhere(code: str) -> str:
 
 def test_one_owner_at_a_time(tmp_path: Path) -> None:
     state = StateDir.take(tmp_path / "s")
-    look = "from pathlib import Path; from oarlock.workers.up.state_dir import StateDir; "
+    look = "from pathlib import Path; from oarlock.sandbox.up.state_dir import StateDir; "
     look += f"s = StateDir(Path({str(state.root)!r}));"
     assert elsewhere(look + "print(s.owner_pid())") == str(os.getpid())
     told = elsewhere(look + "\ntry: StateDir.take(s.root)\nexcept Exception as error: print(error)")

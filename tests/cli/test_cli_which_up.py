@@ -16,13 +16,13 @@ from cli_helpers import call, problems
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.up import state_dir
-from oarlock.workers.up.state_dir import PREFIX, StateDir
+from oarlock.sandbox.up import state_dir
+from oarlock.sandbox.up.state_dir import PREFIX, StateDir
 
 RUNNING = """
 import sys
 from pathlib import Path
-from oarlock.workers.up.state_dir import StateDir
+from oarlock.sandbox.up.state_dir import StateDir
 state = StateDir.take(Path(sys.argv[1]) if sys.argv[1] else None)
 if sys.argv[2]:
     state.write_redis_url(sys.argv[2])

@@ -79,7 +79,7 @@ class Kubectl:
 def serving(folder: Path, *args: str) -> Iterator[Path]:
     """A server in a process of its own; its kubeconfig."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "oarlock.cluster.embedded", "--state-dir", str(folder), *args],
+        [sys.executable, "-m", "oarlock.sandbox.apiserver", "--state-dir", str(folder), *args],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from kubectl_harness import KUBECTL, Kubectl
 
-from oarlock.cluster.embedded import defaulting
+from oarlock.sandbox.apiserver import defaulting
 
 pytestmark = KUBECTL
 

@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Any
 
 from oarlock.cluster.client import Client
-from oarlock.cluster.embedded.nodes.reflector import Reflector
 from oarlock.cluster.event_correlator import COMBINED_PREFIX
 from oarlock.cluster.resources import (
     CONTROLLERREVISIONS,
@@ -25,6 +24,7 @@ from oarlock.cluster.resources import (
     REPLICATIONCONTROLLERS,
     Resource,
 )
+from oarlock.sandbox.nodes.api.reflector import Reflector
 
 Obj = dict[str, Any]
 SCENARIO = "differential.scenario"

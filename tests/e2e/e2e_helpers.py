@@ -15,7 +15,7 @@ from typing import Any
 import redis
 import yaml
 
-from oarlock.workers.up.state_dir import Process, StateDir, is_alive
+from oarlock.sandbox.up.state_dir import Process, StateDir, is_alive
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT.parent / "shared" / "manifests"

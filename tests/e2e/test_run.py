@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from e2e_helpers import ROOT, all_gone, environment, oarlock, until
 
-from oarlock.workers.up.state_dir import PREFIX, StateDir
+from oarlock.sandbox.up.state_dir import PREFIX, StateDir
 
 pytestmark = pytest.mark.xdist_group("run")
 

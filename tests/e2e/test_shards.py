@@ -17,10 +17,10 @@ from rq.worker import SimpleWorker
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.inspect import Inspector
+from oarlock.sandbox.up.state_dir import Process
 from oarlock.workers.cli import cli
 from oarlock.workers.rq_queue import KeyQueue
 from oarlock.workers.shards import names, shard_of
-from oarlock.workers.up.state_dir import Process
 
 pytestmark = pytest.mark.xdist_group("up")
 

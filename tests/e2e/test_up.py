@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
 
-from oarlock.workers.up.state_dir import PREFIX, Process, is_alive
+from oarlock.sandbox.up.state_dir import PREFIX, Process, is_alive
 
 pytestmark = pytest.mark.xdist_group("up")
 
@@ -89,7 +89,7 @@ def test_processes_and_status_agree(up: RunningUp) -> None:
     assert all(each["alive"] for each in facts["processes"])
     for each in up.processes():
         words = Path(f"/proc/{each.pid}/cmdline").read_bytes().decode()
-        mark = {"redis": "redis-server", "api": "oarlock.cluster.embedded", "ingestor": "ingest"}.get(
+        mark = {"redis": "redis-server", "api": "oarlock.sandbox.apiserver", "ingestor": "ingest"}.get(
             each.role, "worker"
         )
         assert mark in words, each
@@ -170,9 +170,9 @@ def apply(up: RunningUp, path: Path) -> None:
     import asyncio
 
     from oarlock.cluster.access import config
-    from oarlock.workers.up.applying import apply as apply_items
-    from oarlock.workers.up.checks import check
-    from oarlock.workers.up.documents import read_all
+    from oarlock.sandbox.manifests.applying import apply as apply_items
+    from oarlock.sandbox.manifests.checks import check
+    from oarlock.sandbox.manifests.documents import read_all
 
     items = check(read_all([str(path)])[0]).items
     asyncio.run(apply_items(config.load(up.state.kubeconfig), items))

@@ -55,7 +55,7 @@ def test_every_command_is_there(image: Image) -> None:
     each = f"for name in {names}; do oarlock $name --help >/dev/null || {{ echo broken: $name; exit 1; }}; done"
     script = f"{each}; "
     script += (
-        "python -m oarlock.cluster.embedded --help >/dev/null; rq --version; touch /opt/oarlock/x && exit 3; id -u"
+        "python -m oarlock.sandbox.apiserver --help >/dev/null; rq --version; touch /opt/oarlock/x && exit 3; id -u"
     )
     container = Container(
         [*image.final.entrypoint[:-1], "sh", "-c", script],

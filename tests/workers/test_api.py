@@ -18,9 +18,6 @@ from oarlock.cluster.access.errors import ConfigError
 from oarlock.cluster.access.tls import TlsOptions
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.cluster.client import Client
-from oarlock.cluster.embedded.faults import Action, Fault
-from oarlock.cluster.embedded.server import EmbeddedCluster
-from oarlock.cluster.embedded.server import Settings as ServerSettings
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.cluster.resources import PODS, REPLICASETS, Resource
@@ -30,6 +27,9 @@ from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.model import Condition, ReplicaSet, ReplicaSetStatus, controller_of
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.controllers.slots import slots_of
+from oarlock.sandbox.apiserver.http.faults import Action, Fault
+from oarlock.sandbox.apiserver.server import EmbeddedCluster
+from oarlock.sandbox.apiserver.server import Settings as ServerSettings
 from oarlock.workers.acting import TOO_LATE
 from oarlock.workers.api import KubeApi
 from oarlock.workers.clock import SystemClock

@@ -15,13 +15,13 @@ import yaml
 
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.embedded.faults import Action, Fault
-from oarlock.cluster.embedded.server import EmbeddedCluster
-from oarlock.cluster.embedded.server import Settings as ServerSettings
 from oarlock.cluster.forbidden import Permission
 from oarlock.cluster.resources import DAEMONSETS, PODS
 from oarlock.cluster.watch import Broken
 from oarlock.controllers.registry import QUEUES
+from oarlock.sandbox.apiserver.http.faults import Action, Fault
+from oarlock.sandbox.apiserver.server import EmbeddedCluster
+from oarlock.sandbox.apiserver.server import Settings as ServerSettings
 from oarlock.workers.api import KubeApi
 from oarlock.workers.rights import GRANTS, INGESTOR, ROLES, SAID_AGAIN_MS, SURE_AFTER_MS, MissingRights, worker_roles
 from oarlock.workers.settings import Settings

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.workers.chaos.network import Network
 from oarlock.workers.process.death_signal import command_dying_with_this_process
-from oarlock.workers.up.state_dir import StateDir
 
 UP_LIMIT_S = 60.0
 STOP_LIMIT_S = 30.0

@@ -69,7 +69,7 @@ class TwoHosts(Rig):
         words = ["--state-dir", str(self.state.root), "--audit-log", str(self.state.audit_log), "--admin"]
         words += ["--nodes", str(self._nodes), "--pods-per-node", str(PODS_PER_NODE), "--ready-file", str(ready)]
         words += ["--terminate-ms", str(TERMINATE_MS), "--ready-ms", str(READY_MS), "--ready-jitter-ms", str(READY_MS)]
-        command = [sys.executable, "-m", "oarlock.cluster.embedded", *words]
+        command = [sys.executable, "-m", "oarlock.sandbox.apiserver", *words]
         self._api = await self._spawn(command, self._root / "api.log", signal.SIGTERM)
         while not ready.exists():
             self.check()

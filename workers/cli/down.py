@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
+from oarlock.sandbox.up.state_dir import is_alive
 from oarlock.workers.cli.options import state_dir_option
 from oarlock.workers.cli.problems import NotDone
 from oarlock.workers.cli.status import find
-from oarlock.workers.up.state_dir import is_alive
 
 LOOK_EVERY_S = 0.02
 

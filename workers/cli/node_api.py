@@ -15,10 +15,10 @@ from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
 from oarlock.cluster.listing import ListError, list_all
 from oarlock.cluster.resources import NODES, PODS, Resource
+from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.workers.cli.options import check_kubeconfig
 from oarlock.workers.cli.problems import InputProblem, NotDone, say
 from oarlock.workers.cli.which_up import asked, found_up
-from oarlock.workers.up.state_dir import StateDir
 
 Obj = dict[str, Any]
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from oarlock.cluster.embedded import names
-from oarlock.cluster.embedded.validation.placement import EFFECTS, taint_errors
 from oarlock.cluster.timestamps import unix_ms
+from oarlock.sandbox.apiserver.text import names
+from oarlock.sandbox.apiserver.validation.placement import EFFECTS, taint_errors
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.tables import span
 

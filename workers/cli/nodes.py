@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from oarlock.cluster.embedded.nodes.settings import SIMULATED
+from oarlock.sandbox.nodes.settings import SIMULATED
 from oarlock.workers.cli.node_api import Nodes, Written, refuse, write_each
 from oarlock.workers.cli.node_edits import EDITS
 from oarlock.workers.cli.node_options import connection_options, names_argument, run, selector_option, show_nodes, tell

@@ -13,10 +13,10 @@ import uvloop
 
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.embedded.nodes import NodeSettings, Simulator
-from oarlock.cluster.embedded.nodes.lifecycle import readiness, wants_taints
-from oarlock.cluster.embedded.nodes.remoteapi import CannotRegister, RemotePodApi
 from oarlock.cluster.resources import NODES
+from oarlock.sandbox.nodes import NodeSettings, Simulator
+from oarlock.sandbox.nodes.api.remoteapi import CannotRegister, RemotePodApi
+from oarlock.sandbox.nodes.lifecycle import readiness, wants_taints
 from oarlock.workers.cli import logs
 from oarlock.workers.cli.node_text import check_name
 from oarlock.workers.cli.options import check_kubeconfig, log_format_option, verbose_option

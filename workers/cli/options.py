@@ -19,13 +19,13 @@ from oarlock.broker.connection.client import BadRedisUrl, connect
 from oarlock.broker.connection.redis_url import parse, without_password
 from oarlock.cluster.access import config
 from oarlock.cluster.access.errors import ConfigError
+from oarlock.sandbox.up.state_dir import StateDir, StateDirUnusable
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.setting_options import with_flags
 from oarlock.workers.cli.tls_options import tls_files, tls_options
 from oarlock.workers.cli.which_up import asked, found_up
 from oarlock.workers.settings import BadSetting, Settings
 from oarlock.workers.signing import BadKeyFile, load_keyring
-from oarlock.workers.up.state_dir import StateDir, StateDirUnusable
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,6 +11,12 @@ from pathlib import Path
 import click
 
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND
+from oarlock.sandbox.demo.demo import Demo, DidNotConverge
+from oarlock.sandbox.demo.progress import how_far
+from oarlock.sandbox.demo.summary import Summary
+from oarlock.sandbox.manifests.applying import NotApplied
+from oarlock.sandbox.manifests.checks import Item
+from oarlock.sandbox.up.state_dir import PREFIX
 from oarlock.workers.cli.explain import sentences_of
 from oarlock.workers.cli.options import verbose_option
 from oarlock.workers.cli.problems import InputProblem, NotDone
@@ -18,12 +24,6 @@ from oarlock.workers.cli.run_report import judge, report
 from oarlock.workers.cli.tables import show_json
 from oarlock.workers.cli.underneath import Underneath, UpEnded
 from oarlock.workers.cli.up import checked_items, input_options, size_options
-from oarlock.workers.up.applying import NotApplied
-from oarlock.workers.up.checks import Item
-from oarlock.workers.up.demo import Demo, DidNotConverge
-from oarlock.workers.up.progress import how_far
-from oarlock.workers.up.state_dir import PREFIX
-from oarlock.workers.up.summary import Summary
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NODES = 12

@@ -6,10 +6,10 @@ import click
 from rich.table import Table
 
 from oarlock.controllers.registry import CONTROLLERS
+from oarlock.sandbox.demo.summary import Summary
+from oarlock.sandbox.demo.takeover import Takeover
 from oarlock.workers.cli.problems import NotDone
 from oarlock.workers.cli.tables import print_table
-from oarlock.workers.up.summary import Summary
-from oarlock.workers.up.takeover import Takeover
 
 
 def judge(summary: Summary) -> None:

@@ -13,13 +13,13 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable
+from oarlock.sandbox.up.state_dir import StateDir, is_alive
 from oarlock.workers.cli.options import output_option, state_dir_option
 from oarlock.workers.cli.problems import InputProblem, NotDone
 from oarlock.workers.cli.tables import show, show_json, span
 from oarlock.workers.cli.view import held_line
 from oarlock.workers.cli.which_up import found_up
 from oarlock.workers.shards import names
-from oarlock.workers.up.state_dir import StateDir, is_alive
 
 
 def find(state_dir: Path | None) -> StateDir:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.workers.cli.problems import NotDone
 from oarlock.workers.process.death_signal import command_dying_with_this_process
-from oarlock.workers.up.state_dir import StateDir
 
 UP_LIMIT_S = 60.0
 

@@ -6,7 +6,7 @@ import re
 
 import click
 
-from oarlock.cluster.embedded.nodes.images import UNPULLABLE, compiled
+from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE, compiled
 from oarlock.workers.cli.problems import InputProblem
 
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import click
 
+from oarlock.sandbox.manifests.checks import Item, check
+from oarlock.sandbox.manifests.documents import read_all
+from oarlock.sandbox.up.start import NotStarted, Options, Up
+from oarlock.sandbox.up.state_dir import StateDir, StateDirUnusable
+from oarlock.sandbox.up.tree import ApiServerEnded, Stopped
 from oarlock.workers.cli import logs
 from oarlock.workers.cli.options import log_format_option, verbose_option
 from oarlock.workers.cli.problems import InputProblem, NotDone, say
 from oarlock.workers.cli.shard_options import check_workers, shards_option
 from oarlock.workers.cli.unpullable_option import unpullable_option
-from oarlock.workers.up.checks import Item, check
-from oarlock.workers.up.documents import read_all
-from oarlock.workers.up.start import NotStarted, Options, Up
-from oarlock.workers.up.state_dir import StateDir, StateDirUnusable
-from oarlock.workers.up.tree import ApiServerEnded, Stopped
 
 _PORT = click.IntRange(0, 65_535)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from oarlock.sandbox.up.state_dir import StateDir, running
 from oarlock.workers.cli.problems import InputProblem
-from oarlock.workers.up.state_dir import StateDir, running
 
 
 def found_up() -> StateDir | None:

@@ -147,7 +147,7 @@ def _server(folder: Path) -> Iterator[tuple[Path, RealServer | None]]:
             server.run_controllers(*OTHERS, *(OURS if by_upstream() else ()))
             yield server.kubeconfig, server
     elif which == "embedded":
-        command = [sys.executable, "-m", "oarlock.cluster.embedded", "--admin", "--state-dir", str(folder / "server")]
+        command = [sys.executable, "-m", "oarlock.sandbox.apiserver", "--admin", "--state-dir", str(folder / "server")]
         running = _ours(command, folder / "server.log")
         try:
             ready = json.loads(_first_line(running, "{"))

@@ -10,10 +10,6 @@ from client_helpers import FakeTime, config_of, looped
 from oarlock.cluster.access.config import load
 from oarlock.cluster.answer import NO_ANSWER
 from oarlock.cluster.client import Client, PatchType
-from oarlock.cluster.embedded.faults import Action, Fault
-from oarlock.cluster.embedded.kubeconfig import write_kubeconfig
-from oarlock.cluster.embedded.server import EmbeddedCluster, Settings
-from oarlock.cluster.embedded.watch import Pace
 from oarlock.cluster.event_correlator import COMBINED_PREFIX, Note, ObjectRef
 from oarlock.cluster.events import EventRecorder
 from oarlock.cluster.lease import LeaseSpec, Swap
@@ -21,6 +17,10 @@ from oarlock.cluster.listing import list_all
 from oarlock.cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict
 from oarlock.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, REPLICASETS
 from oarlock.cluster.watch import Broken, Expired
+from oarlock.sandbox.apiserver.http.faults import Action, Fault
+from oarlock.sandbox.apiserver.http.watch import Pace
+from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
+from oarlock.sandbox.apiserver.server import EmbeddedCluster, Settings
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """What the embedded API costs with many nodes and DaemonSets of as many pods. Not a test:
 
-    python tests/cluster/embedded/api_cost.py --sizes 500 1000 2000 4000
+    python tests/sandbox/apiserver/api_cost.py --sizes 500 1000 2000 4000
 
 Requests are served in this process, without HTTP, so that what is measured is the store and the rules. Each line
 is one kind of work done for every object; microseconds an object must not grow with their number. The last line is
@@ -18,20 +18,20 @@ from typing import Any
 
 import orjson
 
-from oarlock.cluster.embedded.admission import Admission
-from oarlock.cluster.embedded.deletion import DeleteOptions
-from oarlock.cluster.embedded.garbage import GarbageCollector
-from oarlock.cluster.embedded.kinds import KINDS
-from oarlock.cluster.embedded.listing import list_page
-from oarlock.cluster.embedded.patches import MERGE_PATCH
-from oarlock.cluster.embedded.paths import Target
-from oarlock.cluster.embedded.quota import Quotas
-from oarlock.cluster.embedded.rest import Rest
-from oarlock.cluster.embedded.snapshots import Snapshots
-from oarlock.cluster.embedded.store import Store
-from oarlock.cluster.embedded.subresources import bind
-from oarlock.cluster.embedded.tables import AS_IS, Include, Shape, View
-from oarlock.cluster.embedded.watch import Pace, Watch, watch_request
+from oarlock.sandbox.apiserver.http.paths import Target
+from oarlock.sandbox.apiserver.http.watch import Pace, Watch, watch_request
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS
+from oarlock.sandbox.apiserver.loops.garbage import GarbageCollector
+from oarlock.sandbox.apiserver.loops.quota import Quotas
+from oarlock.sandbox.apiserver.patches import MERGE_PATCH
+from oarlock.sandbox.apiserver.printing.tables import AS_IS, Include, Shape, View
+from oarlock.sandbox.apiserver.store.snapshots import Snapshots
+from oarlock.sandbox.apiserver.store.store import Store
+from oarlock.sandbox.apiserver.verbs.admission import Admission
+from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
+from oarlock.sandbox.apiserver.verbs.listing import list_page
+from oarlock.sandbox.apiserver.verbs.rest import Rest
+from oarlock.sandbox.apiserver.verbs.subresources import bind
 
 Obj = dict[str, Any]
 PODS, NODES = Target(KINDS["Pod"], "default"), Target(KINDS["Node"])

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from oarlock.cluster.embedded.server import EmbeddedCluster, Settings
-from oarlock.cluster.embedded.watch import Pace
+from oarlock.sandbox.apiserver.http.watch import Pace
+from oarlock.sandbox.apiserver.server import EmbeddedCluster, Settings
 
 T = TypeVar("T")
 Obj = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded.store import Store
+from oarlock.sandbox.apiserver.store.store import Store
 
 Obj = dict[str, Any]
 

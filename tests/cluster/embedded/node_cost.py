@@ -1,6 +1,6 @@
 """What simulated nodes cost: start-up, standing still, and a burst of pods each pinned to a node. Not a test:
 
-    python tests/cluster/embedded/node_cost.py --nodes 1000 --pods 1000
+    python tests/sandbox/apiserver/node_cost.py --nodes 1000 --pods 1000
 
 The server is a process of its own; CPU is its user and system time. The burst is done twice, once with pods that
 no scheduler takes: the difference is what binding and running a pod costs. The last line is one JSON object.
@@ -99,7 +99,7 @@ async def count_ready(client: Client, prefix: str, rv: str, pods: int, ready: as
 
 async def measure(args: argparse.Namespace, folder: str) -> dict[str, Any]:
     began_s = time.monotonic()
-    command = [sys.executable, "-m", "oarlock.cluster.embedded", "--state-dir", folder, "--nodes", str(args.nodes)]
+    command = [sys.executable, "-m", "oarlock.sandbox.apiserver", "--state-dir", folder, "--nodes", str(args.nodes)]
     server = subprocess.Popen([*command, *args.server], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert server.stdout is not None

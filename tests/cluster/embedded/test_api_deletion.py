@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from api_harness import PODS, SETS, START_S, Api, names, pod, replicaset
 
-from oarlock.cluster.embedded.deletion import DeleteOptions, Step, plan
-from oarlock.cluster.embedded.kinds import KINDS, Cascade
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS, Cascade
+from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions, Step, plan
 
 NOW_S = START_S
 STAMP = "2023-11-14T22:13:20Z"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from api_harness import PODS, Api, names, pod, quick, running
 
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.faults import Faults, fault_from
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.http.faults import Faults, fault_from
 
 FAULTS = "/_oarlock/faults"
 RV = "oarlock.io/committed"

@@ -8,8 +8,8 @@ import socket
 import pytest
 from api_harness import PODS, Api, pod, running
 
-from oarlock.cluster.embedded.hosts import Hosts
-from oarlock.cluster.embedded.server import Settings
+from oarlock.sandbox.apiserver.http.hosts import Hosts
+from oarlock.sandbox.apiserver.server import Settings
 
 OWN = socket.gethostname().lower()
 

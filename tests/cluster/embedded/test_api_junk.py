@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from api_harness import JSON, JSON_PATCH, MERGE, PODS, SETS, STRATEGIC, TABLE, Api, pod, quick, replicaset, running
 
-from oarlock.cluster.embedded.nodes import NodeSettings
+from oarlock.sandbox.nodes import NodeSettings
 
 ROUNDS = int(os.environ.get("OARLOCK_JUNK_ROUNDS", "400"))
 JUNK: list[Any] = [

@@ -10,10 +10,10 @@ import pytest
 from api_harness import PODS, SETS, TABLE, Api, names, pod, quick, replicaset, running, with_params
 from embedded_world import add, store_with
 
-from oarlock.cluster.embedded.kinds import KINDS
-from oarlock.cluster.embedded.listing import list_page
-from oarlock.cluster.embedded.snapshots import KEPT_MAX, Snapshots
-from oarlock.cluster.embedded.store import Listing
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS
+from oarlock.sandbox.apiserver.store.snapshots import KEPT_MAX, Snapshots
+from oarlock.sandbox.apiserver.store.store import Listing
+from oarlock.sandbox.apiserver.verbs.listing import list_page
 
 
 def pages(api: Api, between: Any, **params: Any) -> list[Any]:

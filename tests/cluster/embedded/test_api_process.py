@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 import yaml
 
-from oarlock.cluster.embedded.__main__ import main
+from oarlock.sandbox.apiserver.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[3]
 WAIT_S = 30.0
-COMMAND = [sys.executable, "-m", "oarlock.cluster.embedded"]
+COMMAND = [sys.executable, "-m", "oarlock.sandbox.apiserver"]
 
 
 @contextmanager

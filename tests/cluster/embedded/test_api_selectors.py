@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.kinds import KINDS
-from oarlock.cluster.embedded.labeltext import selector_text
-from oarlock.cluster.embedded.selectors import selector_for
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS
+from oarlock.sandbox.apiserver.text.labeltext import selector_text
+from oarlock.sandbox.apiserver.text.selectors import selector_for
 
 OBJ: dict[str, Any] = {
     "metadata": {"name": "a", "namespace": "d", "labels": {"app": "web", "tier": "front", "n": "5", "e": ""}},

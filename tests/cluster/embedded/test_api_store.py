@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.expiry import EventExpiry
-from oarlock.cluster.embedded.store import Event, Store
-from oarlock.cluster.embedded.timestamps import rfc3339
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
+from oarlock.sandbox.apiserver.store.store import Event, Store
+from oarlock.sandbox.apiserver.text.timestamps import rfc3339
 
 
 def pod(name: str, **meta: Any) -> dict[str, Any]:

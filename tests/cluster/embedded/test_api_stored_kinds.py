@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from api_harness import START_S, Api
 
-from oarlock.cluster.embedded.kinds import KINDS
-from oarlock.cluster.embedded.storedkinds import STORED_KINDS
-from oarlock.cluster.embedded.timestamps import rfc3339
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS
+from oarlock.sandbox.apiserver.kinds.storedkinds import STORED_KINDS
+from oarlock.sandbox.apiserver.text.timestamps import rfc3339
 
 Obj = dict[str, Any]
 META = {"name": "x", "creationTimestamp": rfc3339(START_S - 90)}

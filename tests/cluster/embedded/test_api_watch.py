@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from api_harness import PODS, SETS, TABLE, Api, pod, quick, replicaset, running
 
-from oarlock.cluster.embedded.watch import Pace
+from oarlock.sandbox.apiserver.http.watch import Pace
 
 SLOW = Pace(quiet_s=60.0, progress_s=60.0)
 

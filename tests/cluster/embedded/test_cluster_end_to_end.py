@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from api_harness import PODS, SETS, STRATEGIC, WAIT_S, Api, names, pod, quick, replicaset, running
 
-from oarlock.cluster.embedded.nodes import NodeSettings
+from oarlock.sandbox.nodes import NodeSettings
 
 Obj = dict[str, Any]
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from api_harness import PODS, Api, pod
 
-from oarlock.cluster.embedded import defaulting
-from oarlock.cluster.embedded.defaulting.podspec import default_pod_spec
-from oarlock.cluster.embedded.defaulting.specmemo import SpecMemo
-from oarlock.cluster.embedded.validation import specmemo
-from oarlock.cluster.embedded.validation.podspec import pod_spec_errors
+from oarlock.sandbox.apiserver import defaulting
+from oarlock.sandbox.apiserver.defaulting.podspec import default_pod_spec
+from oarlock.sandbox.apiserver.defaulting.specmemo import SpecMemo
+from oarlock.sandbox.apiserver.validation import specmemo
+from oarlock.sandbox.apiserver.validation.podspec import pod_spec_errors
 
 Obj = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded import defaulting
-from oarlock.cluster.embedded.defaulting.podspec import default_pod_spec, image_pull_policy
+from oarlock.sandbox.apiserver import defaulting
+from oarlock.sandbox.apiserver.defaulting.podspec import default_pod_spec, image_pull_policy
 
 Obj = dict[str, Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from embedded_world import add, names, no_failed_looks, ref, store_with
 
-from oarlock.cluster.embedded.deletion import NOW, DeleteOptions
-from oarlock.cluster.embedded.garbage import GarbageCollector
-from oarlock.cluster.embedded.store import Store
+from oarlock.sandbox.apiserver.loops.garbage import GarbageCollector
+from oarlock.sandbox.apiserver.store.store import Store
+from oarlock.sandbox.apiserver.verbs.deletion import NOW, DeleteOptions
 
 Obj = dict[str, Any]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.patches import JSON_PATCH, apply, apply_json_patch
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.patches import JSON_PATCH, apply, apply_json_patch
 
 DOC: dict[str, Any] = {
     "objects": [{"x": 1}, {"x": 2}],

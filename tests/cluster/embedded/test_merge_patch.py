@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.patches import MERGE_PATCH, apply, apply_merge_patch
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.patches import MERGE_PATCH, apply, apply_merge_patch
 
 
 @pytest.mark.parametrize(

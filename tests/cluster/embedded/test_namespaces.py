@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from embedded_world import add, names, no_failed_looks, store_with
 
-from oarlock.cluster.embedded.deletion import NOW
-from oarlock.cluster.embedded.namespaces import NamespaceCollector
-from oarlock.cluster.embedded.store import Store
+from oarlock.sandbox.apiserver.loops.namespaces import NamespaceCollector
+from oarlock.sandbox.apiserver.store.store import Store
+from oarlock.sandbox.apiserver.verbs.deletion import NOW
 
 HOLD = {"finalizers": ["example.com/hold"]}
 

@@ -77,7 +77,7 @@ class Kubectl:
 def kubectl(tmp_path: Path) -> Iterator[Kubectl]:
     """Of a server with node-0 and node-1."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "oarlock.cluster.embedded", "--state-dir", str(tmp_path), "--nodes", "2"],
+        [sys.executable, "-m", "oarlock.sandbox.apiserver", "--state-dir", str(tmp_path), "--nodes", "2"],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,

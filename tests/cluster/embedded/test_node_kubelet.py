@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded.nodes.evictions import Evictions
-from oarlock.cluster.embedded.nodes.knownpod import Actions
-from oarlock.cluster.embedded.nodes.kubelet import Kubelet
-from oarlock.cluster.embedded.nodes.settings import NodeSettings
-from oarlock.cluster.embedded.nodes.timers import Timers
+from oarlock.sandbox.nodes.evictions import Evictions
+from oarlock.sandbox.nodes.kubelet.knownpod import Actions
+from oarlock.sandbox.nodes.kubelet.kubelet import Kubelet
+from oarlock.sandbox.nodes.settings import NodeSettings
+from oarlock.sandbox.nodes.timers import Timers
 
 Obj = dict[str, Any]
 

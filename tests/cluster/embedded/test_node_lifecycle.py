@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded.nodes.heartbeats import TICK_MS, Heartbeats
-from oarlock.cluster.embedded.nodes.lifecycle import tainted, wants_taints
-from oarlock.cluster.embedded.nodes.nodeobjects import beaten, needs_registering, node_object, registered
+from oarlock.sandbox.nodes.heartbeats import TICK_MS, Heartbeats
+from oarlock.sandbox.nodes.lifecycle import tainted, wants_taints
+from oarlock.sandbox.nodes.nodeobjects import beaten, needs_registering, node_object, registered
 
 Obj = dict[str, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded.nodes.predicates import (
+from oarlock.sandbox.nodes.scheduler.predicates import (
     CORDONED,
     MISMATCH,
     TAINTED,

@@ -14,10 +14,10 @@ from api_harness import PODS, STRATEGIC, WAIT_S, Api, pod, quick, running
 
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
-from oarlock.cluster.embedded.faults import fault_from
-from oarlock.cluster.embedded.nodes import NodeSettings, Simulator
-from oarlock.cluster.embedded.nodes.remoteapi import CannotRegister, RemotePodApi
-from oarlock.cluster.embedded.nodes.settings import SIMULATED
+from oarlock.sandbox.apiserver.http.faults import fault_from
+from oarlock.sandbox.nodes import NodeSettings, Simulator
+from oarlock.sandbox.nodes.api.remoteapi import CannotRegister, RemotePodApi
+from oarlock.sandbox.nodes.settings import SIMULATED
 
 Obj = dict[str, Any]
 NODES = "/api/v1/nodes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from oarlock.cluster.embedded.nodes.scheduler import Decisions, Scheduler
+from oarlock.sandbox.nodes.scheduler.scheduler import Decisions, Scheduler
 
 Obj = dict[str, Any]
 

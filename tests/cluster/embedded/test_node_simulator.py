@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from embedded_world import add, names, store_with
 
-from oarlock.cluster.embedded import deletion
-from oarlock.cluster.embedded.deletion import DeleteOptions
-from oarlock.cluster.embedded.nodes import NodeSettings, Simulator, StorePodApi
-from oarlock.cluster.embedded.nodes.podapi import PodRef, merged_status
-from oarlock.cluster.embedded.store import Store
+from oarlock.sandbox.apiserver.store.store import Store
+from oarlock.sandbox.apiserver.verbs import deletion
+from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
+from oarlock.sandbox.nodes import NodeSettings, Simulator, StorePodApi
+from oarlock.sandbox.nodes.api.podapi import PodRef, merged_status
 
 Obj = dict[str, Any]
 

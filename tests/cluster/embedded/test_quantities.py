@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from oarlock.cluster.embedded.quantities import parse_quantity
+from oarlock.sandbox.apiserver.text.quantities import parse_quantity
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from embedded_world import add, no_failed_looks, store_with
 
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.kinds import KINDS
-from oarlock.cluster.embedded.quota import Quotas
-from oarlock.cluster.embedded.store import Store
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS
+from oarlock.sandbox.apiserver.loops.quota import Quotas
+from oarlock.sandbox.apiserver.store.store import Store
 
 Obj = dict[str, Any]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.patches import STRATEGIC_PATCH, apply, uid_conflict
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.patches import STRATEGIC_PATCH, apply, uid_conflict
 
 Obj = dict[str, Any]
 

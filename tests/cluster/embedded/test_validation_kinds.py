@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded import defaulting
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.shapes import check_shape
-from oarlock.cluster.embedded.validation import validate_create, validate_scale, validate_update
+from oarlock.sandbox.apiserver import defaulting
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.shapes import check_shape
+from oarlock.sandbox.apiserver.validation import validate_create, validate_scale, validate_update
 
 Obj = dict[str, Any]
 

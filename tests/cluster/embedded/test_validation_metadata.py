@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.cluster.embedded import names
-from oarlock.cluster.embedded.validation import validate_create, validate_update
+from oarlock.sandbox.apiserver.text import names
+from oarlock.sandbox.apiserver.validation import validate_create, validate_update
 
 Obj = dict[str, Any]
 

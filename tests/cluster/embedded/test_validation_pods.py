@@ -10,11 +10,11 @@ import orjson
 import pytest
 import yaml
 
-from oarlock.cluster.embedded import defaulting
-from oarlock.cluster.embedded.errors import ApiError
-from oarlock.cluster.embedded.shapes import check_shape
-from oarlock.cluster.embedded.validation import validate_create, validate_update
-from oarlock.cluster.embedded.validation.workload import template_errors
+from oarlock.sandbox.apiserver import defaulting
+from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.shapes import check_shape
+from oarlock.sandbox.apiserver.validation import validate_create, validate_update
+from oarlock.sandbox.apiserver.validation.workload import template_errors
 
 Obj = dict[str, Any]
 

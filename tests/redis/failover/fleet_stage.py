@@ -117,7 +117,7 @@ class FleetStage:
             **(extra or {}),
         }
         options = ["--nodes", "4", "--bookmark-s", "1", "--ready-ms", "20", "--terminate-ms", "100"]
-        api = ["oarlock.cluster.embedded", "--kubeconfig", str(kubeconfig), "--ready-file", str(ready), *options]
+        api = ["oarlock.sandbox.apiserver", "--kubeconfig", str(kubeconfig), "--ready-file", str(ready), *options]
         self.processes = [Process(folder, "api", api, {})]
         until(ready.exists, what="the API server")
         self.url = until(lambda: json.loads(ready.read_text() or "{}").get("url"), what="its address")

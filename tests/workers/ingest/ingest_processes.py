@@ -95,7 +95,7 @@ class Cluster:
 
     def start(self) -> None:
         given = ["--port", str(self.port), "--kubeconfig", str(self.kubeconfig), "--admin", "--bookmark-s", "1"]
-        self.child = Child([sys.executable, "-m", "oarlock.cluster.embedded", *given, *self.options])
+        self.child = Child([sys.executable, "-m", "oarlock.sandbox.apiserver", *given, *self.options])
         self.url = self.child.said()["url"]
         self.port = int(self.url.rpartition(":")[2])
 

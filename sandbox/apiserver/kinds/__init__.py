@@ -1,0 +1,1 @@
+"""The kinds that are served, and what the server itself writes into their objects."""

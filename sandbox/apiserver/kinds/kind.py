@@ -1,0 +1,69 @@
+"""What the server has to know of one kind, its content aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from oarlock.sandbox.apiserver.printing.columns import Printer
+from oarlock.sandbox.apiserver.printing.printers import NAME_AND_AGE
+
+Obj = dict[str, Any]
+
+
+class Cascade(StrEnum):
+    """What happens to dependents when a delete does not say (upstream: DefaultGarbageCollectionPolicy)."""
+
+    BACKGROUND = "background"  # the collector removes them afterwards
+    ORPHAN = "orphan"  # they stay, without an owner (ReplicationControllers)
+    UNSUPPORTED = "unsupported"  # the kind has no dependents: orphan and foreground are ignored
+
+
+def no_selectable(obj: Obj) -> dict[str, str]:
+    """Most kinds can be selected by name and namespace only."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """One resource. `name` is the Kubernetes kind and the key of the store."""
+
+    name: str
+    plural: str
+    singular: str
+    group: str = ""
+    version: str = "v1"
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    namespaced: bool = True
+    subresources: frozenset[str] = frozenset()
+    # generation counts changes of spec (upstream: the strategies' PrepareForUpdate)
+    has_generation: bool = False
+    # a PUT without resourceVersion overwrites (upstream: AllowUnconditionalUpdate)
+    unconditional_update: bool = True
+    # a PUT of an absent object creates it (upstream: AllowCreateOnUpdate)
+    create_on_update: bool = False
+    # deletion waits for terminationGracePeriodSeconds (pods)
+    graceful: bool = False
+    # DELETE answers with the object instead of a Status (upstream: ReturnDeletedObject)
+    returns_deleted: bool = False
+    cascade: Cascade = Cascade.BACKGROUND
+    # fields beyond metadata.name and metadata.namespace that fieldSelector may name
+    selectable: Callable[[Obj], dict[str, str]] = no_selectable
+    printer: Printer = NAME_AND_AGE
+
+    @property
+    def api_version(self) -> str:
+        """`v1`, `apps/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def list_name(self) -> str:
+        return self.name + "List"
+
+    @property
+    def has_status(self) -> bool:
+        """Whether status is written through its own subresource, and ignored elsewhere."""
+        return "status" in self.subresources

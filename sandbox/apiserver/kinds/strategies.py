@@ -1,0 +1,139 @@
+"""What the server itself writes into objects, whatever the client sent: per kind, on create and on update.
+
+Follows upstream's strategies (pkg/registry/core/*/strategy.go, pkg/registry/apps/replicaset/strategy.go):
+a new object's status is the server's, the main resource never writes status, status never writes spec.
+All functions return new dicts; what they are given stays as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any, Final
+
+from oarlock.sandbox.apiserver.kinds import templategeneration
+from oarlock.sandbox.apiserver.kinds.kinds import Kind
+from oarlock.sandbox.apiserver.kinds.qos import qos_class
+
+Obj = dict[str, Any]
+
+_NAMESPACE_HOLD: Final = "kubernetes"
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_OMITTED_IF_EMPTY: Final = ("labels", "annotations", "ownerReferences", "finalizers")
+_SERVER_OWNED: Final = frozenset(
+    {
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "managedFields",
+        "selfLink",
+    }
+)
+# Upstream's types always show these numbers.
+_FIRST_STATUS: Final[Mapping[str, Obj]] = {
+    "ReplicaSet": {"replicas": 0},
+    "ReplicationController": {"replicas": 0},
+    "DaemonSet": {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+}
+
+
+def for_create(kind: Kind, obj: Obj) -> Obj:
+    """`obj` as it may be stored the first time, before defaulting and validation."""
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _SERVER_OWNED}
+    _tidy(kind, meta)
+    obj = {**obj, "metadata": meta}
+    if kind.name == "Pod":
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
+    elif kind.name == "Namespace":
+        _carry_own_name(obj)
+        spec = obj.get("spec") or {}
+        finalizers = spec.get("finalizers") or []
+        if _NAMESPACE_HOLD not in finalizers:
+            obj["spec"] = {**spec, "finalizers": [*finalizers, _NAMESPACE_HOLD]}
+        obj["status"] = {"phase": "Active"}
+    elif kind.has_status and kind.name != "Node":  # a kubelet registers its node with a status
+        obj["status"] = dict(_FIRST_STATUS.get(kind.name, {}))
+    if kind.name == "DaemonSet":
+        obj = templategeneration.first(obj)
+    return _with_string_data(obj) if kind.name == "Secret" else obj
+
+
+def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
+    """`new` with everything that a write of this (sub)resource may not change taken from `old`."""
+    meta, old_meta = dict(new["metadata"]), old["metadata"]
+    _tidy(kind, meta)
+    # A deletion, once asked for, cannot be taken back or put off by an update.
+    if old_meta.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old_meta and "deletionGracePeriodSeconds" not in meta:
+        meta["deletionGracePeriodSeconds"] = old_meta["deletionGracePeriodSeconds"]
+    meta["uid"] = old_meta["uid"]
+    _keep(meta, old_meta, "generation")
+    if subresource == "status":
+        if kind.name == "Pod":
+            _keep(meta, old_meta, "ownerReferences")
+        merged = {**old, "metadata": meta}
+        _keep(merged, new, "status")
+        return merged
+    merged = {**new, "metadata": meta}
+    if kind.has_status:
+        _keep(merged, old, "status")
+    if kind.name == "Namespace":
+        _carry_own_name(merged)
+        if subresource != "finalize":
+            # Only the finalize subresource says what still holds a namespace.
+            held = (old.get("spec") or {}).get("finalizers") or []
+            merged["spec"] = {**(merged.get("spec") or {}), "finalizers": held}
+    return _with_string_data(merged) if kind.name == "Secret" else merged
+
+
+def after_defaults(kind: Kind, new: Obj, old: Obj) -> Obj:
+    """`new` with what can be told only once it is whole, which it is after defaulting."""
+    return templategeneration.following(new, old) if kind.name == "DaemonSet" else new
+
+
+def _keep(target: Obj, source: Obj, key: str) -> None:
+    """Have `target[key]` be what it is in `source`, also when it is absent there."""
+    if key in source:
+        target[key] = source[key]
+    else:
+        target.pop(key, None)
+
+
+def _carry_own_name(namespace: Obj) -> None:
+    """Have the namespace carry its name as a label (upstream: NamespaceDefaultLabelName)."""
+    meta = namespace["metadata"]
+    name, labels = meta.get("name"), meta.get("labels") or {}
+    if name and labels.get(_NAME_LABEL) != name:
+        namespace["metadata"] = {**meta, "labels": {**labels, _NAME_LABEL: name}}
+
+
+def _tidy(kind: Kind, meta: Obj) -> None:
+    """Take out a namespace where there can be none (upstream: EnsureObjectNamespaceMatchesRequestNamespace).
+
+    And what is empty, which upstream's types leave out: a released pod has no ownerReferences, not none of them.
+    """
+    if not kind.namespaced:
+        meta.pop("namespace", None)
+    for key in _OMITTED_IF_EMPTY:
+        if key in meta and not meta[key]:
+            del meta[key]
+
+
+def _with_string_data(secret: Obj) -> Obj:
+    """stringData is write-only: it ends up, encoded, in data."""
+    plain = secret.get("stringData")
+    if not plain:
+        return secret
+    data = dict(secret.get("data") or {})
+    for key, text in plain.items():
+        data[key] = base64.b64encode(str(text).encode()).decode()
+    return {**{k: v for k, v in secret.items() if k != "stringData"}, "data": data}

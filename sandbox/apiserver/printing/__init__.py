@@ -1,0 +1,1 @@
+"""How objects look in `kubectl get`."""

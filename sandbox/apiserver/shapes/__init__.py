@@ -1,0 +1,49 @@
+"""The types of the fields this server and its clients read: a body of another shape is refused before anything
+looks into it.
+
+Upstream decodes into Go structs and answers 400 where a value does not fit; here msgspec checks the same fields
+in C. Fields that are not named are let through as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from oarlock.sandbox.apiserver.errors import bad_request
+from oarlock.sandbox.apiserver.shapes import kinds, pods, workloads
+from oarlock.sandbox.apiserver.shapes.stored import STORED_SHAPES
+
+_SHAPES: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "Pod": pods.Pod,
+    "ReplicaSet": workloads.ReplicaSet,
+    "ReplicationController": workloads.ReplicationController,
+    "DaemonSet": workloads.DaemonSet,
+    "ControllerRevision": workloads.ControllerRevision,
+    "Namespace": kinds.Namespace,
+    "Node": kinds.Node,
+    "Lease": kinds.Lease,
+    "Event": kinds.Event,
+    "ResourceQuota": kinds.ResourceQuota,
+    "Service": kinds.Service,
+    "Secret": kinds.Secret,
+    "ConfigMap": kinds.ConfigMap,
+    "ServiceAccount": kinds.ServiceAccount,
+    "Scale": kinds.Scale,
+    "Binding": kinds.Binding,
+    **STORED_SHAPES,
+}
+
+
+def check_shape(kind: str, obj: Any) -> None:
+    """Raises ApiError 400 if a field of `obj` has a value of another type than the API gives it."""
+    try:
+        msgspec.convert(obj, _SHAPES.get(kind, kinds.Anything))
+    except msgspec.ValidationError as problem:
+        version = obj.get("apiVersion", "") if isinstance(obj, dict) else ""
+        short = str(version).rpartition("/")[2]
+        raise bad_request(
+            f'{kind} in version "{short}" cannot be handled as a {kind}: json: cannot unmarshal: {problem}'
+        ) from None

@@ -1,0 +1,1 @@
+"""Names, selectors, quantities and times as text."""

@@ -1,0 +1,110 @@
+"""What may be stored: rules by kind, after defaulting.
+
+Wiring, in the order of upstream's handlers: `defaulting.apply`, then `validate_create` or `validate_update`; a
+non-empty list becomes `errors.invalid(kind, group, name, errors)` (422). `validate_update` trusts that parts
+shared with `old` (the very same objects) were validated when `old` was stored, so it serves all subresources:
+a write of status keeps the spec, a write of spec the status. `validate_scale` is for the body of a Scale.
+
+A new kind is an entry in `_RULES`; kinds without one have their metadata checked and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from oarlock.sandbox.apiserver.errors import FieldError
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS
+from oarlock.sandbox.apiserver.text import names
+from oarlock.sandbox.apiserver.validation import controllerrevision, daemonset, otherkinds, pod, stored, workload
+from oarlock.sandbox.apiserver.validation.labelselector import selector_errors, selector_matches
+from oarlock.sandbox.apiserver.validation.metadata import metadata_errors, metadata_update_errors
+from oarlock.sandbox.apiserver.validation.workload import scale_errors
+
+__all__ = ["selector_errors", "selector_matches", "validate_create", "validate_scale", "validate_update"]
+
+Obj = dict[str, Any]
+
+
+def _nothing(obj: Obj) -> list[FieldError]:
+    return []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """The rules of one kind beyond metadata: `create(obj)`, `update(new, old)`, `status(new)`.
+
+    Without `update`, a changed object has to pass `create` again. `status` is asked when the status changed.
+    """
+
+    name: names.Checker = names.dns_subdomain
+    create: Callable[[Obj], list[FieldError]] = _nothing
+    update: Callable[[Obj, Obj], list[FieldError]] | None = None
+    status: Callable[[Obj], list[FieldError]] = _nothing
+
+
+_RULES: Final[Mapping[str, Rules]] = {
+    "Pod": Rules(create=pod.pod_errors, update=pod.pod_update_errors),
+    "ReplicaSet": Rules(
+        create=workload.replicaset_errors,
+        update=workload.replicaset_update_errors,
+        status=workload.replicaset_status_errors,
+    ),
+    "ReplicationController": Rules(
+        create=workload.replicationcontroller_errors,
+        update=workload.replicationcontroller_update_errors,
+        status=workload.replicaset_status_errors,
+    ),
+    "DaemonSet": Rules(
+        create=daemonset.daemonset_errors,
+        update=daemonset.daemonset_update_errors,
+        status=daemonset.daemonset_status_errors,
+    ),
+    "ControllerRevision": Rules(
+        create=controllerrevision.controllerrevision_errors,
+        update=controllerrevision.controllerrevision_update_errors,
+    ),
+    "Namespace": Rules(
+        name=names.dns_label, create=otherkinds.namespace_errors, status=otherkinds.namespace_status_errors
+    ),
+    "Node": Rules(
+        create=otherkinds.node_errors,
+        update=otherkinds.node_update_errors,
+        status=otherkinds.node_status_errors,
+    ),
+    "Lease": Rules(create=otherkinds.lease_errors),
+    "Event": Rules(create=otherkinds.event_errors),
+    "ResourceQuota": Rules(create=otherkinds.quota_errors),
+    "Service": Rules(name=names.dns_label_1035),
+    "Deployment": Rules(create=workload.replicaset_errors, update=workload.replicaset_update_errors),
+    "Job": Rules(create=stored.job_errors),
+    "PodDisruptionBudget": Rules(create=stored.budget_errors),
+    "NetworkPolicy": Rules(create=stored.networkpolicy_errors),
+    **dict.fromkeys(
+        ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),
+        Rules(name=names.path_segment),
+    ),
+}
+_PLAIN: Final = Rules()
+
+
+def validate_create(kind: str, obj: Obj) -> list[FieldError]:
+    """What is wrong with a new, defaulted object; empty if it may be stored."""
+    rules = _RULES.get(kind, _PLAIN)
+    return metadata_errors(obj["metadata"], KINDS[kind].namespaced, rules.name) + rules.create(obj)
+
+
+def validate_update(kind: str, new: Obj, old: Obj) -> list[FieldError]:
+    """What is wrong with replacing `old` by the defaulted `new`; empty if it may be stored."""
+    rules = _RULES.get(kind, _PLAIN)
+    errors = metadata_update_errors(new["metadata"], old["metadata"])
+    errors += rules.update(new, old) if rules.update is not None else rules.create(new)
+    if new.get("status") is not old.get("status"):
+        errors += rules.status(new)
+    return errors
+
+
+def validate_scale(scale: Obj) -> list[FieldError]:
+    """What is wrong with the body of a scale request (kind Scale, group autoscaling)."""
+    return scale_errors(scale)

@@ -1,0 +1,95 @@
+"""DaemonSets: selector, template, update strategy, status.
+
+Upstream: pkg/apis/apps/validation/validation.go (ValidateDaemonSetSpec, ValidateRollingUpdateDaemonSet,
+ValidateDaemonSetStatusUpdate) and pkg/registry/apps/daemonset/strategy.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from oarlock.sandbox.apiserver.errors import FieldError
+from oarlock.sandbox.apiserver.validation.intorpercent import int_or_percent_errors, int_or_percent_value
+from oarlock.sandbox.apiserver.validation.labelselector import selector_errors, selector_matches
+from oarlock.sandbox.apiserver.validation.values import not_negative
+from oarlock.sandbox.apiserver.validation.workload import (
+    MISMATCH,
+    always_running_errors,
+    selector_immutable_errors,
+    template_errors,
+)
+
+Obj = dict[str, Any]
+
+_COUNTS: Final = (
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "observedGeneration",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberUnavailable",
+    "collisionCount",
+)
+_STRATEGIES: Final = ("RollingUpdate", "OnDelete")
+
+
+def daemonset_errors(owner: Obj) -> list[FieldError]:
+    """What is wrong with the spec of a DaemonSet, which has its defaults."""
+    spec = owner.get("spec") or {}
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    errors = selector_errors(selector or {}, "spec.selector")
+    if not errors:
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        # No selector at all selects nothing, an empty one everything.
+        if selector is None or not selector_matches(selector, labels):
+            errors.append(FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH))
+    if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(FieldError.invalid("spec.selector", selector, "empty selector is invalid for daemonset"))
+    errors += template_errors(template, "spec.template") + always_running_errors(template, "DaemonSet")
+    errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors += _strategy_errors(spec.get("updateStrategy") or {}, "spec.updateStrategy")
+    return errors + not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+
+
+def daemonset_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+    """What is wrong with replacing the spec and the status of `old` by those of `new`."""
+    errors: list[FieldError] = []
+    if new.get("spec") is not old.get("spec"):
+        errors = daemonset_errors(new) + selector_immutable_errors(new, old)
+    if new.get("status") is not old.get("status"):
+        count, old_count = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
+        if old_count is not None and (count is None or count < old_count):
+            errors.append(FieldError.invalid("status.collisionCount", count or 0, "cannot be decremented"))
+    return errors
+
+
+def daemonset_status_errors(owner: Obj) -> list[FieldError]:
+    """Counts below 0."""
+    status = owner.get("status") or {}
+    return [error for field in _COUNTS for error in not_negative(status.get(field), f"status.{field}")]
+
+
+def _strategy_errors(strategy: Obj, path: str) -> list[FieldError]:
+    if strategy.get("type") not in _STRATEGIES:
+        return [FieldError.unsupported(path, strategy, _STRATEGIES)]
+    if strategy["type"] == "OnDelete":
+        return []
+    rolling = strategy.get("rollingUpdate")
+    if rolling is None:
+        return [FieldError.required(f"{path}.rollingUpdate")]
+    return _rolling_update_errors(rolling, f"{path}.rollingUpdate")
+
+
+def _rolling_update_errors(rolling: Obj, path: str) -> list[FieldError]:
+    """Exactly one of the two ways to replace pods, in good numbers."""
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    errors = int_or_percent_errors(unavailable, f"{path}.maxUnavailable")
+    errors += int_or_percent_errors(surge, f"{path}.maxSurge")
+    has_unavailable, has_surge = int_or_percent_value(unavailable) != 0, int_or_percent_value(surge) != 0
+    if has_unavailable and has_surge:
+        errors.append(FieldError.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+    elif not has_unavailable and not has_surge:
+        errors.append(FieldError.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return errors

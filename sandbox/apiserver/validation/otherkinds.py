@@ -1,0 +1,111 @@
+"""Namespaces, nodes, leases, events, quotas: the few rules of each.
+
+Upstream: pkg/apis/core/validation (validation.go, events.go) and pkg/apis/coordination/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from oarlock.sandbox.apiserver.errors import FieldError
+from oarlock.sandbox.apiserver.text.quantities import parse_quantity
+from oarlock.sandbox.apiserver.validation.metadata import finalizer_errors
+from oarlock.sandbox.apiserver.validation.placement import taint_errors
+from oarlock.sandbox.apiserver.validation.values import NOT_NEGATIVE, quantity_errors
+
+Obj = dict[str, Any]
+
+_COUNTED: Final = frozenset({"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps"})
+_QUOTA_SCOPES: Final = (
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
+)
+
+
+def namespace_errors(namespace: Obj) -> list[FieldError]:
+    """Finalizers in its spec."""
+    return finalizer_errors((namespace.get("spec") or {}).get("finalizers") or [], "spec.finalizers")
+
+
+def namespace_status_errors(namespace: Obj) -> list[FieldError]:
+    """The phase has to agree with the deletion."""
+    phase = (namespace.get("status") or {}).get("phase")
+    if not namespace["metadata"].get("deletionTimestamp"):
+        if phase not in (None, "Active"):
+            why = "may only be 'Active' if `deletionTimestamp` is empty"
+            return [FieldError.invalid("status.Phase", phase, why)]
+    elif phase != "Terminating":
+        why = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        return [FieldError.invalid("status.Phase", phase or "", why)]
+    return []
+
+
+def node_errors(node: Obj) -> list[FieldError]:
+    """Taints, and capacities if it comes with any."""
+    taints = (node.get("spec") or {}).get("taints") or []
+    return taint_errors(taints, "spec.taints") + node_status_errors(node)
+
+
+def node_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+    """Taints, and what is given to a node once."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    if spec is old_spec:
+        return []
+    errors = taint_errors(spec.get("taints") or [], "spec.taints")
+    for field in ("podCIDRs", "podCIDR", "providerID"):
+        if old_spec.get(field) and spec.get(field) != old_spec[field]:
+            why = f'node updates may not change {field} except from "" to valid'
+            errors.append(FieldError.forbidden(f"spec.{field}", why))
+    return errors
+
+
+def node_status_errors(node: Obj) -> list[FieldError]:
+    """Capacities."""
+    status = node.get("status") or {}
+    errors: list[FieldError] = []
+    for field in ("capacity", "allocatable"):
+        errors += quantity_errors(status.get(field) or {}, f"status.{field}")
+    return errors
+
+
+def lease_errors(lease: Obj) -> list[FieldError]:
+    """Durations and counters."""
+    spec = lease.get("spec") or {}
+    errors: list[FieldError] = []
+    duration_s, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration_s is not None and duration_s <= 0:
+        errors.append(FieldError.invalid("spec.leaseDurationSeconds", duration_s, "must be greater than 0"))
+    if transitions is not None and transitions < 0:
+        errors.append(FieldError.invalid("spec.leaseTransitions", transitions, NOT_NEGATIVE))
+    if spec.get("holderIdentity") == "":
+        errors.append(FieldError.invalid("spec.holderIdentity", "", "must not be empty"))
+    return errors
+
+
+def event_errors(event: Obj) -> list[FieldError]:
+    """An event lives in the namespace of what it is about; in `default` if that has none."""
+    about = (event.get("involvedObject") or {}).get("namespace") or ""
+    namespace = event["metadata"].get("namespace") or ""
+    if about == namespace or (not about and namespace == "default"):
+        return []
+    return [FieldError.invalid("involvedObject.namespace", about, "does not match event.namespace")]
+
+
+def quota_errors(quota: Obj) -> list[FieldError]:
+    """Limits and scopes."""
+    spec = quota.get("spec") or {}
+    hard = spec.get("hard") or {}
+    errors = quantity_errors(hard, "spec.hard")
+    if not errors:
+        for resource, amount in hard.items():
+            number = parse_quantity(amount)
+            if (resource in _COUNTED or resource.startswith("count/")) and number != number.to_integral_value():
+                errors.append(FieldError.invalid(f"spec.hard[{resource}]", str(amount), "must be an integer"))
+    for scope in spec.get("scopes") or ():
+        if scope not in _QUOTA_SCOPES:
+            errors.append(FieldError.invalid("spec.scopes", scope, "unsupported scope"))
+    return errors

@@ -1,0 +1,1 @@
+"""What is done to objects: create, update, patch, delete, list, and what may refuse it."""

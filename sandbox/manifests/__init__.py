@@ -1,0 +1,1 @@
+"""The objects a user brings: read, checked, applied."""

@@ -1,0 +1,1 @@
+"""The simulated kubelets: what becomes of a pod on its node."""

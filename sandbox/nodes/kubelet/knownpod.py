@@ -1,0 +1,45 @@
+"""What the simulated kubelet keeps of a pod, what it waits for, and what it asks to be written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from oarlock.sandbox.nodes.api.podapi import PodRef
+
+Obj = dict[str, Any]
+
+
+class Do(Enum):
+    """What a timer of a pod is for."""
+
+    START = "start"
+    READY = "ready"
+    END = "end"
+    LOSE = "lose"
+
+
+@dataclass(slots=True)
+class Actions:
+    """What to write: (pod, status) in order, then the pods to remove without grace."""
+
+    statuses: list[tuple[PodRef, Obj]] = field(default_factory=list)
+    removals: list[PodRef] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class KnownPod:
+    """What the kubelet knows of one pod. `ready_ms` is the moment it becomes ready, None if not foreseen.
+
+    `looks`: how often it was not started for want of an image; `look_ms`: the moment of the next look at it.
+    """
+
+    obj: Obj
+    started: bool = False
+    ready: bool = False
+    ready_ms: float | None = None
+    end_ms: float | None = None
+    over: bool = False
+    looks: int = 0
+    look_ms: float = 0.0
