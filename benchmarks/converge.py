@@ -23,7 +23,7 @@ from benchmarks.report import Unfit, median, say
 from benchmarks.tree import Tree
 from benchmarks.watching import until_settled
 from oarlock.cluster.resources import REPLICASETS
-from oarlock.controllers import wire
+from oarlock.controllers.objects import wire
 
 ROLES = ("api", "redis", "ingestor", "worker", "supervisor")
 PODS_PER_NODE = 1_000

@@ -15,8 +15,8 @@ import redis
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
+from oarlock.controllers.pods.slots import slots_of
 from oarlock.controllers.registry import PODS, REPLICASETS
-from oarlock.controllers.slots import slots_of
 from oarlock.workers.known_owners import KnownOwners
 from oarlock.workers.projection import Projector
 

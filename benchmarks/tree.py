@@ -22,7 +22,7 @@ from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
 from oarlock.cluster.listing import Page
 from oarlock.cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
-from oarlock.controllers import wire
+from oarlock.controllers.objects import wire
 from oarlock.controllers.registry import QUEUES
 from oarlock.sandbox.up.state_dir import PREFIX, StateDir
 from oarlock.workers.cli.underneath import Underneath

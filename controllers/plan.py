@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from oarlock.controllers.events import Event
 from oarlock.controllers.history.model import ControllerRevision
-from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.objects.model import Pod, ReplicaSet
+from oarlock.controllers.pods.events import Event
 from oarlock.controllers.scheduling.model import Node
 
 

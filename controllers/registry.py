@@ -8,9 +8,6 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from oarlock.controllers import codec, replicaset, slots, wire
-from oarlock.controllers import status as replica_status
-from oarlock.controllers.availability import look_again_ms
 from oarlock.controllers.daemonset import bodies as daemon_bodies
 from oarlock.controllers.daemonset import decide as daemon_decide
 from oarlock.controllers.daemonset import names
@@ -22,9 +19,14 @@ from oarlock.controllers.daemonset.wire import daemonset_from_json
 from oarlock.controllers.flavour import DAEMONSET, REPLICASET, REPLICATIONCONTROLLER, Flavour
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.history.wire import revision_from_json
-from oarlock.controllers.model import Pod, ReplicaSet
-from oarlock.controllers.owner_table import OwnerTable
-from oarlock.controllers.pod_template import pod_bodies
+from oarlock.controllers.objects import codec, wire
+from oarlock.controllers.objects.availability import look_again_ms
+from oarlock.controllers.objects.model import Pod, ReplicaSet
+from oarlock.controllers.ownership.owner_table import OwnerTable
+from oarlock.controllers.pods import slots
+from oarlock.controllers.pods.pod_template import pod_bodies
+from oarlock.controllers.replicaset import decide
+from oarlock.controllers.replicaset import status as replica_status
 from oarlock.controllers.routing import Routes, route_node, route_owner, route_pod, route_revision
 from oarlock.controllers.scheduling.model import Node
 from oarlock.controllers.scheduling.wire import node_from_json
@@ -116,8 +118,8 @@ def _replicas(flavour: Flavour, name: str, queue: str, resource: str) -> Control
         queue=queue,
         flavour=flavour,
         resource=resource,
-        snapshot=replicaset.snapshot,
-        decide=partial(replicaset.decide, flavour=flavour),
+        snapshot=decide.snapshot,
+        decide=partial(decide.decide, flavour=flavour),
         status=replica_status.status,
         status_patch=replica_status.status_patch,
         look_again_ms=look_again_ms,

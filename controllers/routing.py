@@ -12,9 +12,9 @@ from typing import Protocol
 
 import msgspec
 
-from oarlock.controllers.model import LabelSelector, Owned, Pod, controller_of
-from oarlock.controllers.orphans import places_by_label, places_by_name, where_to_look
-from oarlock.controllers.owner_table import OwnerTable
+from oarlock.controllers.objects.model import LabelSelector, Owned, Pod, controller_of
+from oarlock.controllers.ownership.orphans import places_by_label, places_by_name, where_to_look
+from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.scheduling.model import Node
 
 WakeKey = tuple[str, str]  # queue, and key in it

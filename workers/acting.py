@@ -15,14 +15,15 @@ from oarlock.broker.versions import newer
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
-from oarlock.controllers import events, wire
-from oarlock.controllers.claim import Claimer
-from oarlock.controllers.codec import decode_pod
-from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.objects import wire
+from oarlock.controllers.objects.codec import decode_pod
+from oarlock.controllers.objects.model import Pod, controller_of
+from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.plan import Plan
-from oarlock.controllers.pod_template import TemplateError
+from oarlock.controllers.pods import events
+from oarlock.controllers.pods.pod_template import TemplateError
+from oarlock.controllers.pods.slow_start import SlowStart
 from oarlock.controllers.registry import Controller
-from oarlock.controllers.slow_start import SlowStart
 from oarlock.workers.ledger import Ledger
 from oarlock.workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
 

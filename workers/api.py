@@ -24,9 +24,9 @@ from oarlock.cluster.http.observer import RequestObserver
 from oarlock.cluster.http.throttle import limiter
 from oarlock.cluster.listing import list_all
 from oarlock.cluster.resources import Resource
-from oarlock.controllers.claim import Claimer
-from oarlock.controllers.events import Event
 from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.ownership.claim import Claimer
+from oarlock.controllers.pods.events import Event
 from oarlock.workers.io_loop import IoLoop
 from oarlock.workers.settings import Settings
 from oarlock.workers.steps import Grant, Listed, Write

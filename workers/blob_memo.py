@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from oarlock.broker.values import Cached
-from oarlock.controllers.codec import decode_pod
+from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.registry import RELAYS, RESOURCES
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from oarlock.cluster.answer import Answer
-from oarlock.controllers import claim as claims
-from oarlock.controllers.claim import Claimable, Claimer
+from oarlock.controllers.ownership import claim as claims
+from oarlock.controllers.ownership.claim import Claimable, Claimer
 from oarlock.controllers.plan import Plan
 from oarlock.controllers.registry import Controller
 from oarlock.workers.ledger import Ledger

@@ -15,7 +15,7 @@ from oarlock.broker.protocol import Broker
 from oarlock.broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict, Watermark
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
-from oarlock.controllers.status import reports_terminating
+from oarlock.controllers.replicaset.status import reports_terminating
 from oarlock.workers.acting import TOO_LATE
 from oarlock.workers.api import TurnApi
 from oarlock.workers.clock import Clock

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oarlock.cluster.answer import Answer
-from oarlock.controllers.model import ReplicaSetStatus
-from oarlock.controllers.terminating import is_kept, says_nothing_else
+from oarlock.controllers.objects.model import ReplicaSetStatus
+from oarlock.controllers.replicaset.terminating import is_kept, says_nothing_else
 
 
 class KeptCount:

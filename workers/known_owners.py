@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from oarlock.broker.paging import PageBroker, every
-from oarlock.controllers.model import LabelSelector
-from oarlock.controllers.orphans import orphan_entry
-from oarlock.controllers.owner_table import Owner, OwnerTable
+from oarlock.controllers.objects.model import LabelSelector
+from oarlock.controllers.ownership.orphans import orphan_entry
+from oarlock.controllers.ownership.owner_table import Owner, OwnerTable
 from oarlock.controllers.registry import Resource
 from oarlock.workers.signing_refusals import decoded
 

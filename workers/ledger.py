@@ -8,7 +8,7 @@ from oarlock.broker.values import NOTES, Change, Claim, Entry, Finish, RecordedD
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
-from oarlock.controllers.events import Event
+from oarlock.controllers.pods.events import Event
 from oarlock.workers.steps import TurnFailed, Write
 
 SAID_MAX = 300

@@ -6,10 +6,10 @@ from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from oarlock.cluster.answer import Answer
-from oarlock.controllers import claim as claims
-from oarlock.controllers.claim import Claimer
+from oarlock.controllers.objects.wire import WireError
+from oarlock.controllers.ownership import claim as claims
+from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.registry import RESOURCES, Controller
-from oarlock.controllers.wire import WireError
 from oarlock.workers.steps import Read, Step
 
 

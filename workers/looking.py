@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from oarlock.broker.values import Cached, Change, Claim
-from oarlock.controllers import wire
-from oarlock.controllers.codec import decode_pod, decode_replicaset
-from oarlock.controllers.model import Pod, controller_of
-from oarlock.controllers.orphans import selected_entries
+from oarlock.controllers.objects import wire
+from oarlock.controllers.objects.codec import decode_pod, decode_replicaset
+from oarlock.controllers.objects.model import Pod, controller_of
+from oarlock.controllers.ownership.orphans import selected_entries
 from oarlock.controllers.plan import Plan, Snapshot
 from oarlock.controllers.registry import Controller
 from oarlock.controllers.routing import owner_entry

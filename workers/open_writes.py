@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 from oarlock.broker.values import Change, Claim, Open, Record, RecordedDelete
 from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
-from oarlock.controllers import wire
-from oarlock.controllers.claim import Claimer
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects import wire
+from oarlock.controllers.objects.model import Pod
+from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Unanswered
 from oarlock.workers.acting import pod_of
 from oarlock.workers.ledger import PASSED_MAX, Ledger

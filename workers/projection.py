@@ -12,9 +12,9 @@ import msgspec
 from oarlock.broker.values import Event
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
+from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.registry import Resource
 from oarlock.controllers.routing import WakeKey
-from oarlock.controllers.wire import WireError
 from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
 from oarlock.workers.log_line import discreet, line
 from oarlock.workers.rivals import Rivals

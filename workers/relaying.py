@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oarlock.broker.values import Cached, Claim
-from oarlock.controllers.codec import decode_pod
+from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.registry import RESOURCES, Relay
 from oarlock.workers import blob_memo
 from oarlock.workers.known_owners import EVERY_OWNER

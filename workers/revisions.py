@@ -16,17 +16,17 @@ from oarlock.broker.values import Cached, Claim
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
-from oarlock.controllers import claim as claims
-from oarlock.controllers.codec import decode_revision
 from oarlock.controllers.daemonset.status import collision_patch
 from oarlock.controllers.history import bodies
 from oarlock.controllers.history.decide import History, HistoryOwner, decide_history, hash_of, mislabelled
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.history.naming import revision_hash, revision_name
 from oarlock.controllers.history.wire import revision_from_json
-from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.objects.codec import decode_revision
+from oarlock.controllers.objects.model import Pod, controller_of
+from oarlock.controllers.objects.wire import WireError
+from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.registry import Controller
-from oarlock.controllers.wire import WireError
 from oarlock.workers import claiming
 from oarlock.workers.acting import TOO_LATE
 from oarlock.workers.ledger import Ledger

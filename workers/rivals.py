@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND
 
 RECENT_MS = 10_000

@@ -28,7 +28,7 @@ from oarlock.broker.values import (
     PageMark,
 )
 from oarlock.broker.versions import newer
-from oarlock.controllers.codec import names_template
+from oarlock.controllers.objects.codec import names_template
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.clock import Clock
 from oarlock.workers.settings import Settings

@@ -12,8 +12,8 @@ from typing import Any
 from oarlock.broker.values import BACK_OFF, Change, Claim, Verdict
 from oarlock.cluster import outcome
 from oarlock.cluster.outcome import Outcome
-from oarlock.controllers.codec import with_template
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.codec import with_template
+from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan, Surroundings
 from oarlock.controllers.registry import RESOURCES, Controller
 from oarlock.controllers.scheduling.model import Node

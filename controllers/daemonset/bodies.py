@@ -12,9 +12,9 @@ from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.daemonset.updated import GENERATION_LABEL
 from oarlock.controllers.flavour import DAEMONSET, Flavour
 from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.pod_template import PodBodies, TemplateError, controller_ref_of
+from oarlock.controllers.pods.pod_template import PodBodies, TemplateError, controller_ref_of
+from oarlock.controllers.pods.slots import name_prefix
 from oarlock.controllers.scheduling.default_tolerations import tolerations_json
-from oarlock.controllers.slots import name_prefix
 
 _Object = dict[str, msgspec.Raw]
 

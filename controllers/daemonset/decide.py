@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable, Mapping
 
 import msgspec
 
-from oarlock.controllers.claim import claim
 from oarlock.controllers.daemonset.backoff import is_over
 from oarlock.controllers.daemonset.events import SELECTING_ALL
 from oarlock.controllers.daemonset.limits import pods_per_node
@@ -22,7 +21,8 @@ from oarlock.controllers.daemonset.status import counts, look_again_ms
 from oarlock.controllers.flavour import DAEMONSET, Flavour
 from oarlock.controllers.history.cleanup import prunable
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
+from oarlock.controllers.ownership.claim import claim
 from oarlock.controllers.plan import Plan
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 

@@ -1,7 +1,7 @@
 """Events that only a DaemonSet gets. Upstream: `pkg/controller/daemon/daemon_controller.go`."""
 
-from oarlock.controllers.events import NORMAL, WARNING, Event
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
+from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 
 SELECTING_ALL = Event(
     WARNING, "SelectingAll", "This daemon set is selecting all pods. A non-empty selector is required."

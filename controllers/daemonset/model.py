@@ -2,7 +2,7 @@
 
 import msgspec
 
-from oarlock.controllers.model import LabelSelector, OwnerRef
+from oarlock.controllers.objects.model import LabelSelector, OwnerRef
 from oarlock.controllers.scheduling.model import Placement
 
 ROLLING_UPDATE, ON_DELETE = "RollingUpdate", "OnDelete"

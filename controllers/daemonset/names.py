@@ -19,10 +19,10 @@ from itertools import count as count_up
 from itertools import islice
 
 from oarlock.controllers.daemonset.podmap import PodMap
-from oarlock.controllers.model import FINISHED_PHASES, Pod
+from oarlock.controllers.objects.model import FINISHED_PHASES, Pod
+from oarlock.controllers.objects.podstate import is_active
 from oarlock.controllers.plan import Unanswered
-from oarlock.controllers.podstate import is_active
-from oarlock.controllers.slots import ALPHABET, name_prefix
+from oarlock.controllers.pods.slots import ALPHABET, name_prefix
 
 NAME_CHARS_MAX = 63
 SUFFIX_CHARS = 8

@@ -7,7 +7,7 @@ the DaemonSets with pods on it are told, so that their status does not wait for 
 from collections.abc import Sequence
 
 from oarlock.controllers.daemonset.model import DaemonSet
-from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.scheduling.concern import concerned
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 from oarlock.controllers.scheduling.model import Node

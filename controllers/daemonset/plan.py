@@ -6,7 +6,7 @@ import msgspec
 
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.history.model import ControllerRevision
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Surroundings, Unanswered
 from oarlock.controllers.scheduling.model import Node
 

@@ -7,7 +7,7 @@ Upstream: `pkg/controller/daemon/daemon_controller.go` (getNodesToDaemonPods, po
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from oarlock.controllers.model import FINISHED_PHASES, Pod
+from oarlock.controllers.objects.model import FINISHED_PHASES, Pod
 
 PodMap: TypeAlias = dict[str, list[Pod]]
 """Node name -> its pods in the order given; never an empty list."""

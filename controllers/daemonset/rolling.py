@@ -10,13 +10,13 @@ from collections.abc import Collection, Container, Iterable, Mapping
 
 import msgspec
 
-from oarlock.controllers.availability import is_available
 from oarlock.controllers.daemonset.limits import max_surge, max_unavailable, pods_per_node
 from oarlock.controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
 from oarlock.controllers.daemonset.plan import DaemonSnapshot
 from oarlock.controllers.daemonset.podmap import PodMap
 from oarlock.controllers.daemonset.updated import is_updated
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.availability import is_available
+from oarlock.controllers.objects.model import Pod
 
 
 class Rolling(msgspec.Struct, frozen=True):

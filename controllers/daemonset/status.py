@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from oarlock.controllers.availability import is_available, next_available_ms
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.daemonset.podmap import PodMap, sort_key
 from oarlock.controllers.daemonset.updated import is_updated
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.availability import is_available, next_available_ms
+from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan
 
 _MS_PER_S = 1000

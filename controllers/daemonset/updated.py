@@ -4,7 +4,7 @@ Upstream: `pkg/controller/daemon/util/daemonset_util.go` (IsPodUpdated).
 """
 
 from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
 
 GENERATION_LABEL = "pod-template-generation"
 

@@ -9,9 +9,8 @@ from oarlock.controllers.daemonset.model import (
     DaemonSetStatus,
 )
 from oarlock.controllers.history.digest import template_digest
-from oarlock.controllers.int64 import parse_int64
-from oarlock.controllers.scheduling.wire import placement_from_template
-from oarlock.controllers.wire_parts import (
+from oarlock.controllers.objects.int64 import parse_int64
+from oarlock.controllers.objects.wire_parts import (
     Meta,
     Selector,
     WireError,
@@ -21,6 +20,7 @@ from oarlock.controllers.wire_parts import (
     selector_of,
     template_of,
 )
+from oarlock.controllers.scheduling.wire import placement_from_template
 
 
 class _RollingUpdate(msgspec.Struct, rename="camel"):

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-from oarlock.controllers.claim import Claimer, claim
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.history.naming import revision_hash
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
+from oarlock.controllers.ownership.claim import Claimer, claim
 
 Revisions = tuple[ControllerRevision, ...]
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from oarlock.controllers.model import OwnerRef
+from oarlock.controllers.objects.model import OwnerRef
 
 HASH_LABEL = "controller-revision-hash"
 

@@ -4,7 +4,7 @@ import msgspec
 
 from oarlock.controllers.history.digest import data_digest
 from oarlock.controllers.history.model import ControllerRevision
-from oarlock.controllers.wire_parts import Meta, WireError, decoded, ms_of, owner_refs
+from oarlock.controllers.objects.wire_parts import Meta, WireError, decoded, ms_of, owner_refs
 
 
 class _Revision(msgspec.Struct):

@@ -6,10 +6,10 @@ Upstream: `staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/n
 
 from collections.abc import Callable, Mapping
 
-from oarlock.controllers.int64 import parse_int64
+from oarlock.controllers.objects.int64 import parse_int64
+from oarlock.controllers.objects.selector import Requirement, label_selector
 from oarlock.controllers.scheduling.model import NodeRequirement, NodeTerm
 from oarlock.controllers.scheduling.wire import NODE_NAME_FIELD
-from oarlock.controllers.selector import Requirement, label_selector
 
 _COMPARISONS = ("Gt", "Lt")
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from oarlock.controllers.objects.wire_parts import Expression, decoded
 from oarlock.controllers.scheduling.model import Node, NodeRequirement, NodeTerm, Placement, Taint, Toleration
-from oarlock.controllers.wire_parts import Expression, decoded
 
 NODE_NAME_FIELD = "metadata.name"
 

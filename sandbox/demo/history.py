@@ -14,7 +14,7 @@ from typing import Any
 from oarlock.cluster.client import Client
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.daemonset.model import DaemonSet
-from oarlock.controllers.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
+from oarlock.controllers.objects.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
 from oarlock.controllers.registry import CONTROLLERS, RESOURCES, Resource
 from oarlock.sandbox.demo.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
 from oarlock.workers.api_source import cluster_resource

@@ -11,7 +11,7 @@ import pytest
 from oarlock.broker.inspect import KeyView, RecordView
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.model import OwnerRef, Pod
+from oarlock.controllers.objects.model import OwnerRef, Pod
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
 from oarlock.workers.cli.daemon_sentences import Daemons, NodeSubject
 from oarlock.workers.cli.sentences import Fleet, explain

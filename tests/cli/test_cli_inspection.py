@@ -15,7 +15,7 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Entry, Finish, Verdict
-from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from oarlock.controllers.registry import CONTROLLERS, QUEUES, RESOURCES
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.engine import load_spec

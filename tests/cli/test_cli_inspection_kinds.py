@@ -16,7 +16,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BACK_OFF, Batch, Entry
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet
+from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet
 from oarlock.controllers.registry import CONTROLLERS, NODE_QUEUE, RESOURCES
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from oarlock.broker.inspect import KeyView, RecordView
-from oarlock.controllers.model import ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.model import ReplicaSet, ReplicaSetStatus
 from oarlock.workers.cli.record_entries import EntryView, entries_of, said_of, state_told
 from oarlock.workers.cli.record_sentences import record_sentences
 from oarlock.workers.cli.sentences import Fleet, Owner, explain

@@ -9,7 +9,7 @@ import pytest
 
 from oarlock.broker.inspect import KeyView, LockView, ResourceView
 from oarlock.cluster.watch import IDLE_S, LIFE_S
-from oarlock.controllers.model import Condition, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
 from oarlock.workers.cli.sentences import STALE_MS, Fleet, Owner, explain
 
 KEY = KeyView("replicaset", "ns/web", "idle", None, None, None, 0, 0, "", None, None)

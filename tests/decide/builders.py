@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from oarlock.controllers.model import LabelSelector, OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, label_selector
-from oarlock.controllers.slots import slots_of
+from oarlock.controllers.objects.model import LabelSelector, OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, label_selector
+from oarlock.controllers.pods.slots import slots_of
 
 NOW_MS = 1_750_000_000_000
 S, H = 1000, 3_600_000

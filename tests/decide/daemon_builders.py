@@ -7,7 +7,7 @@ from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.daemonset.names import name as daemon_name
 from oarlock.controllers.daemonset.plan import DaemonSnapshot
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.model import OwnerRef, Pod, label_selector
+from oarlock.controllers.objects.model import OwnerRef, Pod, label_selector
 from oarlock.controllers.plan import Plan
 from oarlock.controllers.scheduling.model import Node, Placement
 

@@ -14,7 +14,7 @@ from oarlock.controllers.daemonset.decide import decide
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.daemonset.plan import DaemonSnapshot
 from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan, Unanswered
 from oarlock.controllers.scheduling.model import Node, Taint
 

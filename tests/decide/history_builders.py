@@ -7,7 +7,7 @@ from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.history.digest import template_digest
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.history.naming import revision_hash, revision_name
-from oarlock.controllers.model import OwnerRef, label_selector
+from oarlock.controllers.objects.model import OwnerRef, label_selector
 from oarlock.controllers.scheduling.model import Placement
 
 from .builders import OTHER_UID, UID, WEB, pod

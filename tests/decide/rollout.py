@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 from itertools import count as count_up
 from typing import Any
 
-from oarlock.controllers.availability import is_available
 from oarlock.controllers.daemonset.decide import decide
 from oarlock.controllers.daemonset.plan import DaemonSnapshot
 from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.availability import is_available
+from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan
 from oarlock.controllers.scheduling.model import Node, Taint
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oarlock.controllers.availability import available_in_ms, is_available, look_again_ms, next_available_ms
-from oarlock.controllers.model import ReplicaSetStatus
+from oarlock.controllers.objects.availability import available_in_ms, is_available, look_again_ms, next_available_ms
+from oarlock.controllers.objects.model import ReplicaSetStatus
 
 from .builders import NOW_MS, S, pod, rs
 

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from oarlock.controllers.claim import (
+from oarlock.controllers.flavour import REPLICASET, Flavour
+from oarlock.controllers.objects.model import InvalidSelector, Requirement, label_selector
+from oarlock.controllers.ownership.claim import (
     Done,
     adopt_patch,
     adopted,
@@ -14,8 +16,6 @@ from oarlock.controllers.claim import (
     release_patch,
     released,
 )
-from oarlock.controllers.flavour import REPLICASET, Flavour
-from oarlock.controllers.model import InvalidSelector, Requirement, label_selector
 
 from .builders import NOW_MS, OTHER_UID, OURS, THEIRS, UID, pod, rs, with_fields
 

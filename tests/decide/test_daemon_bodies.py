@@ -8,10 +8,10 @@ import pytest
 from oarlock.controllers.daemonset.bodies import pod_bodies
 from oarlock.controllers.daemonset.wire import daemonset_from_json
 from oarlock.controllers.flavour import DAEMONSET
-from oarlock.controllers.model import controller_of
-from oarlock.controllers.pod_template import TemplateError
+from oarlock.controllers.objects.model import controller_of
+from oarlock.controllers.objects.wire import pod_from_json
+from oarlock.controllers.pods.pod_template import TemplateError
 from oarlock.controllers.scheduling.wire import placement_from_template
-from oarlock.controllers.wire import pod_from_json
 
 from .daemon_builders import DS_OURS, DS_UID, NEW, ds
 

@@ -4,7 +4,7 @@ import pytest
 
 from oarlock.controllers.daemonset.decide import decide
 from oarlock.controllers.daemonset.plan import BackOff
-from oarlock.controllers.events import NORMAL, WARNING
+from oarlock.controllers.pods.events import NORMAL, WARNING
 
 from .builders import NOW_MS, S
 from .daemon_builders import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oarlock.controllers.daemonset.names import Names, Taken, choose, name
 from oarlock.controllers.daemonset.podmap import pod_map
 from oarlock.controllers.plan import Unanswered
-from oarlock.controllers.slots import ALPHABET
+from oarlock.controllers.pods.slots import ALPHABET
 
 from .builders import NOW_MS, S
 from .daemon_builders import DS_UID, dpod, dpods, slot, unassigned

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from oarlock.controllers.daemonset.podmap import pod_map, sort_key
-from oarlock.controllers.wire import pod_from_json
+from oarlock.controllers.objects.wire import pod_from_json
 
 from .builders import NOW_MS, S
 from .daemon_builders import AGENT, dpod, dpods, unassigned

@@ -2,14 +2,14 @@
 
 import pytest
 
-from oarlock.controllers.claim import gate_error
 from oarlock.controllers.daemonset.decide import decide
 from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.controllers.daemonset.status import status
-from oarlock.controllers.events import WARNING
 from oarlock.controllers.flavour import DAEMONSET
-from oarlock.controllers.model import LabelSelector, label_selector
+from oarlock.controllers.objects.model import LabelSelector, label_selector
+from oarlock.controllers.ownership.claim import gate_error
 from oarlock.controllers.plan import Plan
+from oarlock.controllers.pods.events import WARNING
 
 from .builders import NOW_MS, S, with_fields
 from .daemon_builders import (

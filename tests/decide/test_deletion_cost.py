@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.deletion_cost import parse
+from oarlock.controllers.replicaset.deletion_cost import parse
 
 
 @pytest.mark.parametrize(

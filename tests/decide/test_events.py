@@ -2,9 +2,9 @@
 
 import pytest
 
-from oarlock.controllers import events
-from oarlock.controllers.events import Event
 from oarlock.controllers.flavour import REPLICASET
+from oarlock.controllers.pods import events
+from oarlock.controllers.pods.events import Event
 
 
 @pytest.mark.parametrize(

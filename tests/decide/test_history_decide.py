@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oarlock.controllers.history.decide import History, decide_history, mislabelled
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.history.naming import revision_name
-from oarlock.controllers.model import Requirement, label_selector
+from oarlock.controllers.objects.model import Requirement, label_selector
 
 from .builders import NOW_MS, OTHER_UID, UID, WEB, with_fields
 from .history_builders import OUR_DAEMONS, THEIR_DAEMONS, daemon_pod, daemons, hash_for, revision

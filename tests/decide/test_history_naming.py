@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oarlock.controllers.history.naming import fnv32a, revision_hash, revision_name
-from oarlock.controllers.selector import label_selector
+from oarlock.controllers.objects.selector import label_selector
 
 
 @pytest.mark.parametrize(

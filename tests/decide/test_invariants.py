@@ -5,12 +5,12 @@ from itertools import count, islice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.controllers.codec import encode
 from oarlock.controllers.flavour import REPLICASET
+from oarlock.controllers.objects.codec import encode
+from oarlock.controllers.objects.podstate import is_active
 from oarlock.controllers.plan import Snapshot, Unanswered
-from oarlock.controllers.podstate import is_active
-from oarlock.controllers.replicaset import decide
-from oarlock.controllers.status import status
+from oarlock.controllers.replicaset.decide import decide
+from oarlock.controllers.replicaset.status import status
 
 from .builders import NOW_MS, OURS, THEIRS, UID, WEB_SLOTS, S, pod, rs, with_fields
 

@@ -5,13 +5,13 @@ import secrets
 
 import pytest
 
-from oarlock.controllers import replicaset
 from oarlock.controllers.daemonset import decide as daemon_decide
 from oarlock.controllers.daemonset import names
-from oarlock.controllers.model import Requirement, label_selector
-from oarlock.controllers.orphans import places_by_label, places_by_name, selected_entries, where_to_look
+from oarlock.controllers.objects.model import Requirement, label_selector
+from oarlock.controllers.ownership.orphans import places_by_label, places_by_name, selected_entries, where_to_look
 from oarlock.controllers.plan import Snapshot, Unanswered
-from oarlock.controllers.slots import base_of, slots_of
+from oarlock.controllers.pods.slots import base_of, slots_of
+from oarlock.controllers.replicaset import decide
 
 from .builders import NOW_MS, pod, rs, slot_names, with_fields
 from .daemon_builders import dpod, ds, node, slot, snap
@@ -139,7 +139,7 @@ def test_a_replicaset_decides_as_if_it_saw_every_orphan_of_its_namespace():
         left_out += len(known) - len(fewer)
         unanswered, blocked = Unanswered(creates=some(chance, candidates, 4)), some(chance, candidates, 3)
         plans = [
-            replicaset.decide(Snapshot(owner, pods, unanswered=unanswered, blocked=blocked), NOW_MS)
+            decide.decide(Snapshot(owner, pods, unanswered=unanswered, blocked=blocked), NOW_MS)
             for pods in (tuple(known), fewer)
         ]
         acted += plans[0].writes

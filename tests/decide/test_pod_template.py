@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from oarlock.controllers.flavour import REPLICASET
-from oarlock.controllers.model import OwnerRef
-from oarlock.controllers.pod_template import PodBodies, TemplateError, check_controller_ref, pod_bodies
-from oarlock.controllers.wire import pod_from_json, replicaset_from_json
+from oarlock.controllers.objects.model import OwnerRef
+from oarlock.controllers.objects.wire import pod_from_json, replicaset_from_json
+from oarlock.controllers.pods.pod_template import PodBodies, TemplateError, check_controller_ref, pod_bodies
 
 from .builders import OURS, UID, rs, with_fields
 from .test_claim import REPLICATIONCONTROLLER

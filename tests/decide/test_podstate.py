@@ -2,7 +2,7 @@
 
 import pytest
 
-from oarlock.controllers.podstate import active_pods, is_active, is_finished, is_terminating, terminating_count
+from oarlock.controllers.objects.podstate import active_pods, is_active, is_finished, is_terminating, terminating_count
 
 from .builders import NOW_MS, pod
 

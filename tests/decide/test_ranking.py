@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.controllers.ranking import age_bucket, age_ratios, compare, node_ranks, rank_key, victims
+from oarlock.controllers.replicaset.ranking import age_bucket, age_ratios, compare, node_ranks, rank_key, victims
 
 from .builders import NOW_MS, H, S, pod
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from oarlock.controllers.refusal import namespace_is_terminating
+from oarlock.controllers.pods.refusal import namespace_is_terminating
 
 
 def status(*reasons):

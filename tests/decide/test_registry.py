@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from oarlock.controllers.codec import CodecError, with_template
-from oarlock.controllers.owner_table import OwnerTable
+from oarlock.controllers.objects.codec import CodecError, with_template
+from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.plan import Snapshot
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, RESOURCES
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oarlock.controllers.model import OwnerRef, Requirement, label_selector
-from oarlock.controllers.related import related_pods, siblings_of
+from oarlock.controllers.objects.model import OwnerRef, Requirement, label_selector
+from oarlock.controllers.ownership.related import related_pods, siblings_of
 
 from .builders import NOW_MS, pod, rs, with_fields
 

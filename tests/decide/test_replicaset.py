@@ -3,9 +3,9 @@
 import pytest
 
 from oarlock.controllers.flavour import BURST, REPLICASET
-from oarlock.controllers.model import Requirement, label_selector
+from oarlock.controllers.objects.model import Requirement, label_selector
 from oarlock.controllers.plan import Plan, Snapshot, Unanswered
-from oarlock.controllers.replicaset import decide
+from oarlock.controllers.replicaset.decide import decide
 
 from .builders import (
     NOW_MS,

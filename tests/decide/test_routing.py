@@ -2,10 +2,10 @@
 
 import pytest
 
-from oarlock.controllers.model import OwnerRef, Requirement, label_selector
-from oarlock.controllers.owner_table import OwnerTable
+from oarlock.controllers.objects.model import OwnerRef, Requirement, label_selector
+from oarlock.controllers.ownership.owner_table import OwnerTable
+from oarlock.controllers.pods.slots import base_of
 from oarlock.controllers.routing import Routes, route_owner, route_pod, route_revision
-from oarlock.controllers.slots import base_of
 
 from .builders import NOW_MS, OURS, THEIRS, UID, pod, rs, with_fields
 from .history_builders import THEIR_DAEMONS, daemons, revision

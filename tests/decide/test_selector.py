@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.selector import InvalidSelector, LabelSelector, Requirement, label_selector
+from oarlock.controllers.objects.selector import InvalidSelector, LabelSelector, Requirement, label_selector
 
 LABELS = {"app": "web", "tier": "front"}
 

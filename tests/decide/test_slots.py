@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from oarlock.controllers.slots import ALPHABET, SLOTS, Slots, index_of, name, name_prefix, slots_of
+from oarlock.controllers.pods.slots import ALPHABET, SLOTS, Slots, index_of, name, name_prefix, slots_of
 
 from .builders import OTHER_UID, UID, WEB_SLOTS
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.slow_start import SlowStart
+from oarlock.controllers.pods.slow_start import SlowStart
 
 
 def run(total, accepted):

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from oarlock.controllers.availability import look_again_ms
 from oarlock.controllers.flavour import REPLICASET
-from oarlock.controllers.model import Condition, ReplicaSetStatus
+from oarlock.controllers.objects.availability import look_again_ms
+from oarlock.controllers.objects.model import Condition, ReplicaSetStatus
 from oarlock.controllers.plan import Plan, Snapshot
-from oarlock.controllers.replicaset import decide
-from oarlock.controllers.status import new_status, reports_terminating, status, status_patch
+from oarlock.controllers.replicaset.decide import decide
+from oarlock.controllers.replicaset.status import new_status, reports_terminating, status, status_patch
 
 from .builders import NOW_MS, S, pod, pods, rs, with_fields
 from .test_claim import REPLICATIONCONTROLLER

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oarlock.controllers.model import ReplicaSetStatus
-from oarlock.controllers.terminating import is_kept, says_nothing_else
+from oarlock.controllers.objects.model import ReplicaSetStatus
+from oarlock.controllers.replicaset.terminating import is_kept, says_nothing_else
 
 from .builders import with_fields
 

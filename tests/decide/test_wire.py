@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.codec import (
+from oarlock.controllers.daemonset.wire import daemonset_from_json
+from oarlock.controllers.history.wire import revision_from_json
+from oarlock.controllers.objects.codec import (
     CodecError,
     decode_daemonset,
     decode_node,
@@ -15,12 +17,15 @@ from oarlock.controllers.codec import (
     decode_revision,
     encode,
 )
-from oarlock.controllers.daemonset.wire import daemonset_from_json
-from oarlock.controllers.history.wire import revision_from_json
-from oarlock.controllers.model import Condition, LabelSelector, OwnerRef, ReplicaSetStatus, Requirement
+from oarlock.controllers.objects.model import Condition, LabelSelector, OwnerRef, ReplicaSetStatus, Requirement
+from oarlock.controllers.objects.wire import (
+    WireError,
+    pod_from_json,
+    replicaset_from_json,
+    replicationcontroller_from_json,
+)
 from oarlock.controllers.scheduling.model import Node
 from oarlock.controllers.scheduling.wire import node_from_json
-from oarlock.controllers.wire import WireError, pod_from_json, replicaset_from_json, replicationcontroller_from_json
 
 from .builders import pods, rs
 

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from oarlock.controllers.codec import decode_daemonset, decode_revision, encode
 from oarlock.controllers.daemonset.model import DaemonSetStatus
 from oarlock.controllers.daemonset.wire import daemonset_from_json
 from oarlock.controllers.history.digest import revision_data, template_digest
 from oarlock.controllers.history.wire import revision_from_json
-from oarlock.controllers.model import LabelSelector, OwnerRef
+from oarlock.controllers.objects.codec import decode_daemonset, decode_revision, encode
+from oarlock.controllers.objects.model import LabelSelector, OwnerRef
+from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.scheduling.model import Placement, Toleration
-from oarlock.controllers.wire import WireError
 
 from .test_wire import AT, AT_MS, META, changed, dumped
 

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from manifest_nodes import EXPECTED, MANIFESTS
 
-from oarlock.controllers.codec import decode_daemonset, decode_replicaset, encode
 from oarlock.controllers.daemonset.wire import daemonset_from_json
-from oarlock.controllers.model import LabelSelector
+from oarlock.controllers.objects.codec import decode_daemonset, decode_replicaset, encode
+from oarlock.controllers.objects.model import LabelSelector
+from oarlock.controllers.objects.wire import replicationcontroller_from_json
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 from oarlock.controllers.scheduling.model import Node
-from oarlock.controllers.wire import replicationcontroller_from_json
 
 from .scheduling_builders import taint
 

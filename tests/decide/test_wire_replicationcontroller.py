@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from oarlock.controllers.codec import decode_replicaset, encode
-from oarlock.controllers.model import Condition, LabelSelector, ReplicaSetStatus
-from oarlock.controllers.wire import WireError, replicaset_from_json, replicationcontroller_from_json
+from oarlock.controllers.objects.codec import decode_replicaset, encode
+from oarlock.controllers.objects.model import Condition, LabelSelector, ReplicaSetStatus
+from oarlock.controllers.objects.wire import WireError, replicaset_from_json, replicationcontroller_from_json
 
 from .test_wire import AT, AT_MS, META, REPLICASET, TEMPLATE, changed, dumped
 

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from oarlock.controllers.codec import decode_node, encode
+from oarlock.controllers.objects.codec import decode_node, encode
+from oarlock.controllers.objects.wire import WireError, pod_from_json
 from oarlock.controllers.scheduling.model import Node, NodeRequirement, NodeTerm, Placement, Taint, Toleration
 from oarlock.controllers.scheduling.wire import node_from_json, pinned_node, placement_from_template
-from oarlock.controllers.wire import WireError, pod_from_json
 
 from .test_wire import POD, changed, dumped
 

@@ -10,7 +10,7 @@ from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.values import Batch, Finish
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
 from oarlock.workers.clock import ManualClock
 from oarlock.workers.engine import Engine
 from oarlock.workers.settings import Settings

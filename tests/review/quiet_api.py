@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 
 from oarlock.cluster.answer import Answer
-from oarlock.controllers.events import Event
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.model import ReplicaSet
+from oarlock.controllers.objects.model import ReplicaSet
+from oarlock.controllers.pods.events import Event
 from oarlock.workers.steps import Grant, Listed, Write
 
 

@@ -9,7 +9,7 @@ import orjson
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.values import Batch, Claim, Event, Finish
 from oarlock.cluster.answer import NO_ANSWER, Answer
-from oarlock.controllers import codec
+from oarlock.controllers.objects import codec
 from oarlock.controllers.routing import owner_entry
 from oarlock.workers.clock import ManualClock
 from oarlock.workers.engine import Engine

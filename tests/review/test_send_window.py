@@ -9,8 +9,8 @@ import pytest
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.values import Batch, Claim, ClaimLost, Entry, Event
 from oarlock.cluster.answer import NO_ANSWER, Answer
-from oarlock.controllers import codec
-from oarlock.controllers.slots import name
+from oarlock.controllers.objects import codec
+from oarlock.controllers.pods.slots import name
 from oarlock.workers.clock import ManualClock
 from oarlock.workers.engine import Engine
 from oarlock.workers.settings import Settings

@@ -22,7 +22,7 @@ from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, EpochOver
 from oarlock.cluster.answer import Answer
-from oarlock.controllers.slots import index_of
+from oarlock.controllers.pods.slots import index_of
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.engine import Engine
 from oarlock.workers.exit_code import ExitCode

@@ -21,7 +21,7 @@ from e2e_helpers import ROOT, RunningUp, environment, oarlock, until
 from oarlock.broker import epoch, keys
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached
-from oarlock.controllers import codec
+from oarlock.controllers.objects import codec
 from oarlock.workers.log_line import discreet
 
 CANARY = "CANARYWORD"

@@ -13,9 +13,9 @@ import pytest
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import Stored
 from oarlock.broker.values import Batch, Cached, Claim, Entry, Event, LoadSpec
-from oarlock.controllers import codec
 from oarlock.controllers.history.model import ControllerRevision
-from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.objects import codec
+from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.registry import CONTROLLERS, RESOURCES
 from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.clock import ManualClock
@@ -374,7 +374,7 @@ def test_somebody_else_s_pod_in_the_index_counts_for_nothing(world: World) -> No
     assert claim.refusal == ""
     assert claim.owner is not None
     owner: ReplicaSet = codec.decode_replicaset(claim.owner.blob)
-    from oarlock.controllers.claim import claim as sorted_out
+    from oarlock.controllers.ownership.claim import claim as sorted_out
 
     claims = sorted_out(owner, [codec.decode_pod(each.blob) for each in claim.children])
     assert {each.name for each in claims.claimed} == {each.name for each in world.pods}

@@ -16,11 +16,11 @@ from greenlet import getcurrent, greenlet
 
 from oarlock.broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from oarlock.controllers import codec
-from oarlock.controllers.events import Event as OwnerEvent
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.model import ReplicaSet
-from oarlock.controllers.owner_table import OwnerTable
+from oarlock.controllers.objects import codec
+from oarlock.controllers.objects.model import ReplicaSet
+from oarlock.controllers.ownership.owner_table import OwnerTable
+from oarlock.controllers.pods.events import Event as OwnerEvent
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.acting import TOO_LATE
 from oarlock.workers.clock import ManualClock

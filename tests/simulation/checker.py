@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from oarlock.broker.values import Batch, Claim, Entry
-from oarlock.controllers.codec import decode_pod, decode_replicaset
-from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.objects.codec import decode_pod, decode_replicaset
+from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.workers.steps import Write
 from tests.simulation.traffic import Traffic, View
 from tests.simulation.world import NAMESPACE, World, is_active

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from oarlock.broker.values import Batch, Claim, Entry
-from oarlock.controllers.codec import decode_daemonset
 from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.codec import decode_daemonset
+from oarlock.controllers.objects.model import Pod
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_world import DaemonWorld
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.objects.model import Pod, controller_of
 from tests.simulation.daemon_checker import share, unavailable
 from tests.simulation.daemon_cluster import Cluster
 from tests.simulation.daemon_docs import Doc

@@ -16,7 +16,7 @@ import orjson
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
-from oarlock.controllers.model import controller_of
+from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.steps import Grant, Listed, Write
 from tests.simulation import daemon_rest

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import orjson
 
 from oarlock.cluster.answer import Answer
-from oarlock.controllers.model import Pod, controller_of
+from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.steps import Write
 from tests.simulation.daemon_docs import Doc, rfc3339

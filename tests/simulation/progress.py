@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from oarlock.controllers.slots import slots_of
+from oarlock.controllers.pods.slots import slots_of
 from tests.simulation.refusals import Refusals
 from tests.simulation.world import World
 

@@ -21,8 +21,8 @@ import pytest
 
 from oarlock.broker.memory import cache, claim
 from oarlock.broker.values import Claim
-from oarlock.controllers import replicaset
-from oarlock.controllers.slots import Slots
+from oarlock.controllers.pods.slots import Slots
+from oarlock.controllers.replicaset import decide
 from oarlock.workers import open_writes, turn
 from oarlock.workers.ledger import Ledger
 from tests.simulation.checker import Violation
@@ -121,25 +121,23 @@ MUTANTS: dict[str, Mutant] = {
         (("lib/queue", "':state', key, 'running+')", "':state', key, 'running')"),)
     ),
     "new creates do not count with what may come": Mutant(
-        code=((replicaset._names, "- occupied - len(maybe_new)", "- occupied"),), weights=NO_NAMES
+        code=((decide._names, "- occupied - len(maybe_new)", "- occupied"),), weights=NO_NAMES
     ),
     "creates are sent again though too many may come": Mutant(
-        code=((replicaset._names, "if room < 0:\n        return []", "room = max(0, room)"),), weights=NO_NAMES
+        code=((decide._names, "if room < 0:\n        return []", "room = max(0, room)"),), weights=NO_NAMES
     ),
     "new deletes do not count with what may go": Mutant(
-        code=((replicaset._surplus, "surplus -= len(claimed) - len(staying)", "pass"),), weights=NEITHER
+        code=((decide._surplus, "surplus -= len(claimed) - len(staying)", "pass"),), weights=NEITHER
     ),
     "obsolete deletes are sent again": Mutant(
-        code=((replicaset._surplus, "if surplus < 0:\n            return (), False, ()", "surplus = max(0, surplus)"),),
+        code=((decide._surplus, "if surplus < 0:\n            return (), False, ()", "surplus = max(0, surplus)"),),
         weights=NO_ENDS,
     ),
     "what is open stops everything": Mutant(
         code=((turn._snapshot, "satisfied, blocked = ", f"satisfied, blocked = {NOTHING_OPEN} and "),), weights=NEITHER
     ),
     "a name that is borne is not open": Mutant(
-        code=(
-            (replicaset._names, "creates - counted if", "creates - counted - {pod.name for pod in snapshot.pods} if"),
-        ),
+        code=((decide._names, "creates - counted if", "creates - counted - {pod.name for pod in snapshot.pods} if"),),
         weights=TURNOVER,
     ),
     "reserved names do not count": Mutant(

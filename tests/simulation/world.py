@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from oarlock.cluster.answer import Answer
-from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, controller_of, label_selector
+from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, controller_of, label_selector
 from oarlock.workers.steps import Write
 from tests.simulation.traffic import Traffic, accepted, refusal
 

@@ -21,12 +21,13 @@ from oarlock.cluster.client import Client
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.cluster.resources import PODS, REPLICASETS, Resource
-from oarlock.controllers import claim as claims
-from oarlock.controllers import events, wire
 from oarlock.controllers.flavour import REPLICASET
-from oarlock.controllers.model import Condition, ReplicaSet, ReplicaSetStatus, controller_of
+from oarlock.controllers.objects import wire
+from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus, controller_of
+from oarlock.controllers.ownership import claim as claims
+from oarlock.controllers.pods import events
+from oarlock.controllers.pods.slots import slots_of
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.controllers.slots import slots_of
 from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.server import EmbeddedCluster
 from oarlock.sandbox.apiserver.server import Settings as ServerSettings

@@ -12,7 +12,7 @@ from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.controllers.daemonset.podmap import PodMap, pod_map
 from oarlock.controllers.daemonset.updated import is_updated
 from oarlock.controllers.history.model import ControllerRevision
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.cli.tables import listed, span

@@ -8,7 +8,7 @@ from typing import Any
 from oarlock.broker.values import Cached
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.history.model import ControllerRevision
-from oarlock.controllers.model import Owned, Pod, ReplicaSet, controller_of
+from oarlock.controllers.objects.model import Owned, Pod, ReplicaSet, controller_of
 from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.cli.tables import Row, span
 

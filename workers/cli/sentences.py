@@ -8,7 +8,7 @@ from typing import Protocol
 
 from oarlock.broker.inspect import KeyView, ResourceView
 from oarlock.broker.values import BACK_OFF
-from oarlock.controllers.model import ReplicaSet
+from oarlock.controllers.objects.model import ReplicaSet
 from oarlock.workers.cli.record_sentences import record_sentences
 from oarlock.workers.cli.tables import span
 from oarlock.workers.log_line import printable

@@ -8,7 +8,7 @@ from typing import Any
 
 from oarlock.broker.inspect import Inspector, KeyView
 from oarlock.controllers.daemonset.model import DaemonSet
-from oarlock.controllers.model import FINISHED_PHASES, Owned, ReplicaSet, controller_of
+from oarlock.controllers.objects.model import FINISHED_PHASES, Owned, ReplicaSet, controller_of
 from oarlock.controllers.registry import RESOURCES
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 from oarlock.controllers.scheduling.model import Node

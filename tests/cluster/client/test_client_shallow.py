@@ -15,7 +15,7 @@ from oarlock.cluster.http.throttle import Unlimited
 from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.listing import list_all, list_pages
 from oarlock.cluster.resources import PODS
-from oarlock.controllers import wire
+from oarlock.controllers.objects import wire
 
 SERVER_DEPTH = 9_000
 FIELDS = b'{"f:a":' * SERVER_DEPTH + b"{}" + b"}" * SERVER_DEPTH

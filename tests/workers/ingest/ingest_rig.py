@@ -14,7 +14,7 @@ from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached, Finish, Idle, LoadSpec, Verdict
-from oarlock.controllers.model import controller_of
+from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.clock import ManualClock
 from oarlock.workers.feed import Feed

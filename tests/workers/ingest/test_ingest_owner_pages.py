@@ -9,7 +9,7 @@ from ingest_api import pod_json, replicaset_json
 from ingest_rig import PODS, REPLICASETS, Process, Rig
 
 from oarlock.broker.values import Page
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
 from oarlock.workers.feed import FeedState
 
 OWNERS = 1_200

@@ -17,14 +17,14 @@ from turn_answers import written
 
 from oarlock.broker.values import Cached, Change, Claim, Verdict
 from oarlock.cluster.answer import Answer
-from oarlock.controllers import claim as claims
-from oarlock.controllers import codec
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.daemonset.status import collision_patch
 from oarlock.controllers.history import bodies
 from oarlock.controllers.history.digest import revision_data
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects import codec
+from oarlock.controllers.objects.model import Pod
+from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.ledger import Ledger
 from oarlock.workers.revisions import RESOURCE, Current, construct

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from oarlock.broker.values import Cached
-from oarlock.controllers.codec import CodecError, decode_pod, encode
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.codec import CodecError, decode_pod, encode
+from oarlock.controllers.objects.model import Pod
 from oarlock.workers.blob_memo import BlobMemo
 
 

@@ -9,8 +9,8 @@ import pytest
 from revision_script import CACHED_RV, CONTROLLER, claimed, history, play
 
 from oarlock.broker.values import Cached
-from oarlock.controllers import codec
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.objects import codec
 from oarlock.workers.ledger import Ledger
 from oarlock.workers.revisions import RELABELS_MAX, construct, prune
 from tests.decide.builders import OTHER_UID, UID, WEB, with_fields

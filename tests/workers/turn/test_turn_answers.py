@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from turn_script import claimed, plays
 
-from oarlock.controllers.events import Event
-from oarlock.controllers.model import Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.model import Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.pods.events import Event
 from tests.decide.builders import pods, rs, slot_names
 
 NAME = slot_names(0)[0]

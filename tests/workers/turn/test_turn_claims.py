@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from turn_script import claimed, plays
 
-from oarlock.controllers.model import ReplicaSetStatus
+from oarlock.controllers.objects.model import ReplicaSetStatus
 from tests.decide.builders import OTHER_UID, UID, pods, rs, slot_names
 
 FIRST = f"can't adopt Pod default/{slot_names(0)[0]} (uid-{slot_names(0)[0]}): "

@@ -8,7 +8,7 @@ import pytest
 
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.daemonset.names import name as daemon_name
-from oarlock.controllers.model import Pod
+from oarlock.controllers.objects.model import Pod
 from oarlock.workers.open_writes import REST_MS
 from oarlock.workers.steps import Write
 from tests.review.daemon_rig import DaemonRig

@@ -6,8 +6,8 @@ import pytest
 from turn_rig import UNANSWERED, Rig, fail_with
 
 from oarlock.cluster.answer import NOT_SENT, Answer
-from oarlock.controllers.model import OwnerRef
-from oarlock.controllers.slots import name as slot_name
+from oarlock.controllers.objects.model import OwnerRef
+from oarlock.controllers.pods.slots import name as slot_name
 from oarlock.workers.acting import TOO_LATE
 from oarlock.workers.open_writes import TRIES_MAX
 from oarlock.workers.steps import Write

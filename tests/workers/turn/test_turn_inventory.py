@@ -13,10 +13,10 @@ from turn_rig import UNANSWERED, Rig, fail_with
 
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.flavour import REPLICASET
-from oarlock.controllers.model import OwnerRef, controller_of, label_selector
+from oarlock.controllers.objects.model import OwnerRef, controller_of, label_selector
+from oarlock.controllers.pods.slots import name as slot_name
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.controllers.replicaset import decide
-from oarlock.controllers.slots import name as slot_name
+from oarlock.controllers.replicaset.decide import decide
 from tests.simulation.world import refusal
 
 KEY = "default/web"

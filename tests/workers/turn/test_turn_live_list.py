@@ -8,8 +8,8 @@ import pytest
 from turn_script import claimed, plays
 
 from oarlock.broker.values import Cached, Claim
-from oarlock.controllers import codec
-from oarlock.controllers.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects import codec
+from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from tests.decide.builders import pod, pods, rs, with_fields
 
 OLD_MS = 120_001

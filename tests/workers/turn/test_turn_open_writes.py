@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 from turn_script import claimed, plays
 
-from oarlock.controllers.model import Condition, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
 from tests.decide.builders import OTHER_UID, WEB_SLOTS, pods, rs, with_fields
 
 SLOW = "no answer within 4 s"

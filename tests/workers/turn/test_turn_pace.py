@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from turn_script import claimed, plays
 
-from oarlock.controllers.model import ReplicaSetStatus
+from oarlock.controllers.objects.model import ReplicaSetStatus
 from tests.decide.builders import pod, pods, rs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from turn_script import claimed, plays
 
-from oarlock.controllers.model import Condition, LabelSelector, ReplicaSetStatus
+from oarlock.controllers.objects.model import Condition, LabelSelector, ReplicaSetStatus
 from oarlock.workers.late_status import PUT_OFF_MS, LateStatus
 from tests.decide.builders import NOW_MS, S, pod, pods, rs, slot_names
 

@@ -17,9 +17,9 @@ from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import QueueState
 from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from oarlock.controllers.events import Event
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.model import Condition, Pod, ReplicaSet
+from oarlock.controllers.objects.model import Condition, Pod, ReplicaSet
+from oarlock.controllers.pods.events import Event
 from oarlock.workers.acting import TOO_LATE
 from oarlock.workers.clock import ManualClock
 from oarlock.workers.engine import Engine

@@ -18,10 +18,10 @@ import orjson
 from turn_answers import answer_to
 
 from oarlock.broker.values import Cached, Change, Claim, Finish, Record, Verdict
-from oarlock.controllers import claim as claims
-from oarlock.controllers import codec
 from oarlock.controllers.flavour import REPLICASET
-from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.objects import codec
+from oarlock.controllers.objects.model import Pod, ReplicaSet
+from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.late_status import LateStatus
 from oarlock.workers.ledger import REFUSED_MS, Ledger

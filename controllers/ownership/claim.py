@@ -11,8 +11,8 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.model import LabelSelector, OwnerRef
-from oarlock.controllers.rfc3339 import rfc3339
+from oarlock.controllers.objects.model import LabelSelector, OwnerRef
+from oarlock.controllers.objects.rfc3339 import rfc3339
 
 
 class Claimable(Protocol):

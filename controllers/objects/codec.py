@@ -11,7 +11,7 @@ import msgspec
 
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.history.model import ControllerRevision
-from oarlock.controllers.model import Pod, ReplicaSet
+from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.scheduling.model import Node
 
 _T = TypeVar("_T")

@@ -9,14 +9,14 @@ the API: at no moment do more pods exist than wanted, at the price of waiting fo
 
 from itertools import chain, islice
 
-from oarlock.controllers.claim import claim
 from oarlock.controllers.flavour import REPLICASET, Flavour
-from oarlock.controllers.model import Pod, ReplicaSet, controller_of
+from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
+from oarlock.controllers.objects.podstate import active_pods, is_finished
+from oarlock.controllers.ownership.claim import claim
+from oarlock.controllers.ownership.related import related_pods, siblings_of
 from oarlock.controllers.plan import Plan, Snapshot, Surroundings, Unanswered
-from oarlock.controllers.podstate import active_pods, is_finished
-from oarlock.controllers.ranking import age_ratios, victims
-from oarlock.controllers.related import related_pods, siblings_of
-from oarlock.controllers.slots import slots_of
+from oarlock.controllers.pods.slots import slots_of
+from oarlock.controllers.replicaset.ranking import age_ratios, victims
 
 
 def snapshot(

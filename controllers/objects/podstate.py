@@ -6,7 +6,7 @@ relatives).
 
 from collections.abc import Iterable
 
-from oarlock.controllers.model import FINISHED_PHASES, Pod
+from oarlock.controllers.objects.model import FINISHED_PHASES, Pod
 
 
 def is_finished(pod: Pod) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from oarlock.controllers.model import LabelSelector
+from oarlock.controllers.objects.model import LabelSelector
 
 
 class Owner(Protocol):

@@ -8,8 +8,8 @@ comes after an orphan or changes its selector, and no order of events can come b
 """
 
 from oarlock.controllers.daemonset.names import SUFFIX_CHARS as DAEMON_SUFFIX_CHARS
-from oarlock.controllers.model import LabelSelector
-from oarlock.controllers.slots import ALPHABET, SUFFIX_CHARS
+from oarlock.controllers.objects.model import LabelSelector
+from oarlock.controllers.pods.slots import ALPHABET, SUFFIX_CHARS
 
 ANY, ALWAYS = "?", "+"
 """How a word about where to look begins: of all ANY the one that brings the fewest will do; ALWAYS comes on top."""

@@ -7,7 +7,7 @@ included, also those being deleted. Upstream: `pkg/controller/replicaset/replica
 
 from collections.abc import Iterable
 
-from oarlock.controllers.model import Pod, ReplicaSet, controller_of
+from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
 
 
 def siblings_of(owner: ReplicaSet, others: Iterable[ReplicaSet]) -> list[ReplicaSet]:

@@ -8,9 +8,9 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from oarlock.controllers import deletion_cost
-from oarlock.controllers.model import Condition, LabelSelector, OwnerRef
-from oarlock.controllers.selector import Requirement, label_selector
+from oarlock.controllers.objects.model import Condition, LabelSelector, OwnerRef
+from oarlock.controllers.objects.selector import Requirement, label_selector
+from oarlock.controllers.replicaset import deletion_cost
 
 STRICT_ANNOTATION = "oarlock.io/strict"
 TEMPLATE_GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from oarlock.controllers.selector import InvalidSelector, LabelSelector, Requirement, label_selector
+from oarlock.controllers.objects.selector import InvalidSelector, LabelSelector, Requirement, label_selector
 
 __all__ = [
     "FINISHED_PHASES",

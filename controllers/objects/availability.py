@@ -6,7 +6,7 @@ check).
 
 from collections.abc import Iterable
 
-from oarlock.controllers.model import Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.model import Pod, ReplicaSet, ReplicaSetStatus
 
 _MS_PER_S = 1000
 

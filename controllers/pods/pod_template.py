@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from oarlock.controllers.claim import Claimer
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.model import OwnerRef, ReplicaSet
-from oarlock.controllers.slots import name_prefix
+from oarlock.controllers.objects.model import OwnerRef, ReplicaSet
+from oarlock.controllers.ownership.claim import Claimer
+from oarlock.controllers.pods.slots import name_prefix
 
 _NONE: Mapping[str, str] = {}
 

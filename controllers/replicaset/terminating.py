@@ -6,7 +6,7 @@ may differ while it is upgraded. So no version is asked: the answer to a status 
 
 import msgspec
 
-from oarlock.controllers.model import ReplicaSetStatus
+from oarlock.controllers.objects.model import ReplicaSetStatus
 
 
 class _Status(msgspec.Struct, gc=False, rename="camel"):

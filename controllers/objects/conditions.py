@@ -3,7 +3,7 @@
 Upstream: `pkg/controller/replicaset/replica_set_utils.go`.
 """
 
-from oarlock.controllers.model import Condition
+from oarlock.controllers.objects.model import Condition
 
 Conditions = tuple[Condition, ...]
 

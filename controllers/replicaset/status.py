@@ -6,12 +6,12 @@ Counts are those from before the turn's own creates and deletes; their effect sh
 
 import msgspec
 
-from oarlock.controllers.availability import is_available
-from oarlock.controllers.conditions import Conditions, get_condition, remove_condition, set_condition
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.model import Condition, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.availability import is_available
+from oarlock.controllers.objects.conditions import Conditions, get_condition, remove_condition, set_condition
+from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.rfc3339 import rfc3339
 from oarlock.controllers.plan import Plan
-from oarlock.controllers.rfc3339 import rfc3339
 
 REPLICA_FAILURE = "ReplicaFailure"
 FAILED_CREATE, FAILED_DELETE = "FailedCreate", "FailedDelete"

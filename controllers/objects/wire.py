@@ -6,11 +6,9 @@ raises WireError when the bytes are not such an object. As in Go's decoding, nul
 
 import msgspec
 
-from oarlock.controllers import deletion_cost
-from oarlock.controllers.model import LabelSelector, Pod, ReplicaSet, ReplicaSetStatus
-from oarlock.controllers.scheduling.wire import pinned_node
-from oarlock.controllers.selector import label_selector
-from oarlock.controllers.wire_parts import (
+from oarlock.controllers.objects.model import LabelSelector, Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.selector import label_selector
+from oarlock.controllers.objects.wire_parts import (
     STRICT_ANNOTATION,
     Meta,
     Selector,
@@ -23,6 +21,8 @@ from oarlock.controllers.wire_parts import (
     selector_of,
     template_of,
 )
+from oarlock.controllers.replicaset import deletion_cost
+from oarlock.controllers.scheduling.wire import pinned_node
 
 __all__ = ["STRICT_ANNOTATION", "WireError", "pod_from_json", "replicaset_from_json", "replicationcontroller_from_json"]
 

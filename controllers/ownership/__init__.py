@@ -1,0 +1,1 @@
+"""Which object belongs to which owner."""

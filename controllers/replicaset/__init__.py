@@ -1,0 +1,1 @@
+"""The decisions for a number of equal pods: ReplicaSets and ReplicationControllers."""
