@@ -26,7 +26,7 @@ from oarlock.controllers.objects import wire
 from oarlock.controllers.registry import QUEUES
 from oarlock.sandbox.up.state_dir import PREFIX, StateDir
 from oarlock.workers.cli.underneath import Underneath
-from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.process.io_loop import IoLoop
 
 NAMESPACE = "bench"
 IN_FLIGHT = 50

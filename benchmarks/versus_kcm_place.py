@@ -26,7 +26,7 @@ from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
 from oarlock.cluster.listing import Page
 from oarlock.cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
-from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.process.io_loop import IoLoop
 
 ROOT = Path(__file__).parents[1]
 IN_FLIGHT = 50

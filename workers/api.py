@@ -27,8 +27,8 @@ from oarlock.cluster.resources import Resource
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.pods.events import Event
-from oarlock.workers.io_loop import IoLoop
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.steps import Grant, Listed, Write
 
 RESOURCES: dict[str, Resource] = {

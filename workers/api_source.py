@@ -15,9 +15,9 @@ from oarlock.cluster.resources import Resource as ClusterResource
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
 from oarlock.controllers.registry import Resource
 from oarlock.workers.channel import Channel
-from oarlock.workers.clock import Clock
-from oarlock.workers.io_loop import IoLoop
-from oarlock.workers.log_line import line
+from oarlock.workers.process.clock import Clock
+from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.log_line import line
 from oarlock.workers.source import End, Ending
 
 EVENTS_MAX = 1_000

@@ -18,12 +18,12 @@ from oarlock.controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES,
 from oarlock.controllers.replicaset.status import reports_terminating
 from oarlock.workers.acting import TOO_LATE
 from oarlock.workers.api import TurnApi
-from oarlock.workers.clock import Clock
 from oarlock.workers.ledger import Ledger
 from oarlock.workers.mirror import Mirror
+from oarlock.workers.process.clock import Clock
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.relaying import relay
 from oarlock.workers.running_turn import RunningTurn
-from oarlock.workers.settings import Settings
 from oarlock.workers.signing_refusals import TurnRefused
 from oarlock.workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, View, Wake
 from oarlock.workers.turn import turn

@@ -16,7 +16,7 @@ from rq.results import get_key as results_key
 from rq.utils import now
 
 from oarlock.workers.job import KeyJob, NotAKey, key_of, shard_of_job
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 from oarlock.workers.rq_queue import KeyQueue
 
 log = logging.getLogger("oarlock.worker")

@@ -15,7 +15,7 @@ from oarlock.cluster.listing import PAGE_LIMIT, Page
 from oarlock.controllers.registry import Resource
 from oarlock.workers.applying import Applied, Applier, ApplyBroker
 from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 from oarlock.workers.projection import OutOfOrder, Projector
 from oarlock.workers.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
 from oarlock.workers.rivals import Rivals

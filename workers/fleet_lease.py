@@ -15,7 +15,7 @@ from typing import Protocol
 
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.lease import HeldLease, LeaseCell, LeaseSpec, Swap
-from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.process.io_loop import IoLoop
 
 LEASE_NAME = "oarlock"
 """Of shard 0, and so of a fleet that is not divided."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 from oarlock.workers.rivals import MEND, Rivals
 
 SAY_EVERY_MS = 60_000

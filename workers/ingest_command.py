@@ -27,28 +27,28 @@ from oarlock.cluster.access.errors import ConfigError
 from oarlock.cluster.client import Client
 from oarlock.controllers.registry import PODS, RESOURCES, Resource
 from oarlock.workers.api_source import ApiSource
-from oarlock.workers.bell import Bell
-from oarlock.workers.clock import Clock, SystemClock
-from oarlock.workers.collecting import collect_rarely
-from oarlock.workers.enabled_controllers import enabled_queues, kinds_of
 from oarlock.workers.feed import Feed
 from oarlock.workers.fleet_lease import ApiLease, lease_name
 from oarlock.workers.hands_off import HandsOff
 from oarlock.workers.ingestor import Ingestor
-from oarlock.workers.io_loop import IoLoop
 from oarlock.workers.known_owners import KnownOwners
-from oarlock.workers.log_line import in_every_line, line
 from oarlock.workers.metrics.ingest_thread import IngestMetrics
 from oarlock.workers.metrics.request_counts import RequestCounts
 from oarlock.workers.mint import EpochKeeper, FleetRefused
+from oarlock.workers.process.bell import Bell
+from oarlock.workers.process.clock import Clock, SystemClock
+from oarlock.workers.process.collecting import collect_rarely
+from oarlock.workers.process.enabled_controllers import enabled_queues, kinds_of
+from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.log_line import in_every_line, line
+from oarlock.workers.process.rights import INGESTOR, MissingRights
+from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.shards import names
 from oarlock.workers.redis_side import RedisSide
-from oarlock.workers.rights import INGESTOR, MissingRights
 from oarlock.workers.rivals import Rivals
-from oarlock.workers.settings import Settings
 from oarlock.workers.shard_layout import Layout
 from oarlock.workers.shard_processes import run_each
 from oarlock.workers.shard_source import Ours, ShardSource
-from oarlock.workers.shards import names
 from oarlock.workers.signing_broker import sealing
 from oarlock.workers.source import Source
 

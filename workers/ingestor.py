@@ -17,8 +17,8 @@ from oarlock.workers.feed import Feed
 from oarlock.workers.fleet_lease import OPEN
 from oarlock.workers.hands_off import HandsOff
 from oarlock.workers.known_owners import KnownOwners
-from oarlock.workers.log_line import line
 from oarlock.workers.mint import EpochKeeper
+from oarlock.workers.process.log_line import line
 from oarlock.workers.relist import ApiWentBack
 from oarlock.workers.signing_refusals import ObjectRefused
 

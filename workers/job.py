@@ -16,7 +16,7 @@ import msgpack  # type: ignore[import-untyped]
 from rq.exceptions import DeserializationError, InvalidJobOperation
 from rq.job import Job
 
-from oarlock.workers.shards import shard_of
+from oarlock.workers.process.shards import shard_of
 
 FUNCTION = "oarlock.turn"
 """Stands where RQ keeps a function's name. It is compared, never imported."""

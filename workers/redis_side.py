@@ -15,7 +15,7 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, EpochOver
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 
 log = logging.getLogger("oarlock.ingest")
 

@@ -14,7 +14,7 @@ from rq.connections import get_connection_kwargs
 
 from oarlock.broker.connection.client import pool_of
 from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 _MANNERS: dict[str, Any] = {
     "protocol": 2,

@@ -11,7 +11,7 @@ from rq.utils import now, utcformat
 from rq.worker import BaseWorker
 from rq.worker_registration import REDIS_WORKER_KEYS, WORKERS_BY_QUEUE_KEY
 
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 
 log = logging.getLogger("oarlock.fleet")
 

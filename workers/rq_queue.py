@@ -13,8 +13,8 @@ from rq.queue import Queue
 from oarlock.broker import keys
 from oarlock.broker.connection.client import connect
 from oarlock.workers.job import KeyJob, MsgpackSerializer
-from oarlock.workers.settings import Settings
-from oarlock.workers.shards import names
+from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.shards import names
 
 
 class KeyQueue(Queue):  # type: ignore[misc]

@@ -22,17 +22,17 @@ from rq.worker import SimpleWorker, WorkerStatus
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable
 from oarlock.controllers.registry import QUEUES
-from oarlock.workers.clock import Clock, SystemClock
 from oarlock.workers.failed_turns import FailedTurns
 from oarlock.workers.inlet import Inlet
 from oarlock.workers.job import KeyJob, MsgpackSerializer, job_id
-from oarlock.workers.log_line import discreet, line
 from oarlock.workers.long_turns import Current, LongTurns
+from oarlock.workers.process.clock import Clock, SystemClock
+from oarlock.workers.process.log_line import discreet, line
+from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.rq_client import with_manners
 from oarlock.workers.rq_pulse import Pulse
 from oarlock.workers.rq_queue import KeyQueue
 from oarlock.workers.rq_upkeep import clean_up, enter_again
-from oarlock.workers.settings import BadSetting, Settings
 from oarlock.workers.steps import TurnFailed
 from oarlock.workers.turn_limit import TurnLimit
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from oarlock.workers.children import back_off_ms, fork_process
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 
 log = logging.getLogger("oarlock.shards")
 

@@ -13,7 +13,7 @@ import msgspec
 
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
-from oarlock.workers.shards import shard_of
+from oarlock.workers.process.shards import shard_of
 from oarlock.workers.source import End, Source, Stream
 
 PROGRESS_EVERY_MS = 250

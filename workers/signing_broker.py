@@ -30,8 +30,8 @@ from oarlock.broker.values import (
 from oarlock.broker.versions import newer
 from oarlock.controllers.objects.codec import names_template
 from oarlock.controllers.registry import RESOURCES
-from oarlock.workers.clock import Clock
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import Clock
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.signing import Sealer, load_keyring
 from oarlock.workers.signing_refusals import ObjectRefused, Refusals
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from oarlock.broker.values import Cached, Finish
 from oarlock.controllers.registry import Resource
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 from oarlock.workers.steps import TurnFailed
 
 SAY_EVERY_MS = 10_000

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, Finish, Idle
 from oarlock.cluster.http.observer import RequestObserver
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 
 class TurnUnderWay(Protocol):
@@ -63,9 +63,9 @@ def open_engine(
     """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
     from oarlock.cluster.access import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
     from oarlock.workers.api import KubeApi  # noqa: PLC0415
-    from oarlock.workers.clock import SystemClock  # noqa: PLC0415
     from oarlock.workers.engine import Engine  # noqa: PLC0415
-    from oarlock.workers.rights import MissingRights, worker_roles  # noqa: PLC0415
+    from oarlock.workers.process.clock import SystemClock  # noqa: PLC0415
+    from oarlock.workers.process.rights import MissingRights, worker_roles  # noqa: PLC0415
     from oarlock.workers.signing_broker import sealing  # noqa: PLC0415
 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)

@@ -9,15 +9,15 @@ from typing import NamedTuple
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
-from oarlock.workers.clock import Clock
-from oarlock.workers.enabled_controllers import is_bounded
-from oarlock.workers.log_line import line
 from oarlock.workers.long_turns import Current, LongTurns
 from oarlock.workers.metrics.turn_counts import TurnCounts
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import Clock
+from oarlock.workers.process.enabled_controllers import is_bounded
+from oarlock.workers.process.log_line import line
+from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.turn_slots import TurnSlot
 from oarlock.workers.steps import TurnFailed
 from oarlock.workers.turn_engine import TurnEngine
-from oarlock.workers.turn_slots import TurnSlot
 from oarlock.workers.waiting_turns import UnderWay, WaitingTurns
 
 log = logging.getLogger("oarlock.worker")

@@ -33,7 +33,7 @@ from oarlock.sandbox.manifests.applying import NotApplied, apply
 from oarlock.sandbox.manifests.checks import Item
 from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.workers.api_source import cluster_resource
-from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.process.io_loop import IoLoop
 
 BURST_SETS = 3
 BURST_LEAST = 100

@@ -26,7 +26,7 @@ from oarlock.sandbox.up.child import Child, Program
 from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.sandbox.up.tree import Tree
 from oarlock.workers.metrics.bind_address import BACKLOG, FD_VARIABLE, url
-from oarlock.workers.shards import names, share
+from oarlock.workers.process.shards import names, share
 
 API_LIMIT_S = 20.0
 READY_LIMIT_S = 60.0

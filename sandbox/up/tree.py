@@ -20,7 +20,7 @@ from types import FrameType
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.up.child import BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS, Child
 from oarlock.sandbox.up.state_dir import Process, StateDir
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 
 log = logging.getLogger("oarlock.up")
 

@@ -18,7 +18,7 @@ from oarlock.cluster.answer import Answer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.resources import PODS, REPLICASETS, Resource
 from oarlock.cluster.watch import Broken, Deaf, Expired
-from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.process.io_loop import IoLoop
 
 Life = tuple[list[WatchEvent], Exception | None]
 """What a watch tells, and how it ends; None: the server closes it in order."""

@@ -17,9 +17,9 @@ import pytest
 from chart.engine import CHART, CI_VALUES, NEEDED, Rendered, ci_values, merged, render
 from oarlock.broker.connection.redis_url import Kind, parse
 from oarlock.workers.cli import cli
-from oarlock.workers.enabled_controllers import enabled_queues
 from oarlock.workers.metrics.bind_address import listen
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.enabled_controllers import enabled_queues
+from oarlock.workers.process.settings import Settings
 
 BY_NAME = pytest.mark.parametrize("path", CI_VALUES, ids=lambda path: path.name.removesuffix("-values.yaml"))
 ROLES = {"ingestor": "ingest", "worker": "worker"}

@@ -11,7 +11,7 @@ from oarlock.workers.cli import cli
 from oarlock.workers.cli.ingest import ingest
 from oarlock.workers.cli.setting_options import SETTINGS, flag
 from oarlock.workers.cli.worker import worker
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 
 def rows(*arguments: str, **environment: str) -> dict[str, dict[str, str]]:

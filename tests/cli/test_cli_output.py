@@ -11,7 +11,7 @@ from cli_helpers import call
 from oarlock.workers.cli import COMMANDS, cli
 from oarlock.workers.cli.logs import JsonFormatter, TextFormatter
 from oarlock.workers.cli.tables import cell, span
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name in cli.list_commands(None)])  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from oarlock.broker.values import Event
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.cli import options, view
 from oarlock.workers.cli.problems import InputProblem
-from oarlock.workers.shards import shard_of
+from oarlock.workers.process.shards import shard_of
 
 QUEUE = "replicaset"
 KEYS = {shard_of(f"team-{i}", 3): f"team-{i}/web" for i in range(9)}

@@ -19,8 +19,8 @@ from oarlock.broker import epoch, keys
 from oarlock.broker.inspect import Inspector
 from oarlock.sandbox.up.state_dir import Process
 from oarlock.workers.cli import cli
+from oarlock.workers.process.shards import names, shard_of
 from oarlock.workers.rq_queue import KeyQueue
-from oarlock.workers.shards import names, shard_of
 
 pytestmark = pytest.mark.xdist_group("up")
 

@@ -12,7 +12,6 @@ from prometheus_client.samples import Sample
 
 from oarlock.broker.values import Batch, Claim, Finish, Verdict
 from oarlock.controllers.registry import QUEUES, RESOURCES
-from oarlock.workers.clock import ManualClock
 from oarlock.workers.feed import FeedState
 from oarlock.workers.ingestor import FeedStatus, Status
 from oarlock.workers.metrics import ingestor_view, reference, supervisor_view
@@ -27,6 +26,7 @@ from oarlock.workers.metrics.supervision import Supervision
 from oarlock.workers.metrics.supervisor_view import SupervisorView
 from oarlock.workers.metrics.table import Row, Table, own_row
 from oarlock.workers.metrics.turn_counts import TurnCounts
+from oarlock.workers.process.clock import ManualClock
 
 DOCS = Path(reference.__file__).resolve().parents[2] / "docs"
 HOST = "api.example:6443"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from oarlock.workers.clock import ManualClock
 from oarlock.workers.feed import FeedState
 from oarlock.workers.ingestor import DEAF_MS, FeedStatus, Status
 from oarlock.workers.metrics import ingestor_view, supervisor_view
@@ -18,6 +17,7 @@ from oarlock.workers.metrics.latest import Look
 from oarlock.workers.metrics.supervision import Supervision
 from oarlock.workers.metrics.supervisor_view import SupervisorView
 from oarlock.workers.metrics.table import Table, own_row
+from oarlock.workers.process.clock import ManualClock
 
 SILENT = Look(None, 1.0)
 

@@ -11,7 +11,7 @@ import pytest
 from oarlock.workers.metrics import sibling
 from oarlock.workers.metrics.sibling import AGAIN_MS, Sibling
 from oarlock.workers.metrics.table import Table
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 
 def test_where_no_process_can_be_forked_it_is_tried_again(

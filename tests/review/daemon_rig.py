@@ -11,9 +11,9 @@ from oarlock.broker.values import Batch, Finish
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.clock import ManualClock
 from oarlock.workers.engine import Engine
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import ManualClock
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.steps import Grant, TurnFailed, Write
 from tests.review.quiet_api import QuietApi
 from tests.simulation import daemon_docs

@@ -22,7 +22,7 @@ from oarlock.broker import epoch, keys
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached
 from oarlock.controllers.objects import codec
-from oarlock.workers.log_line import discreet
+from oarlock.workers.process.log_line import discreet
 
 CANARY = "CANARYWORD"
 KEY = base64.b64encode(bytes(range(50, 82))).decode()

@@ -18,9 +18,9 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.registry import CONTROLLERS, RESOURCES
 from oarlock.controllers.scheduling.model import Node
-from oarlock.workers.clock import ManualClock
 from oarlock.workers.engine import Engine, load_spec
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import ManualClock
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.signing import Key, Sealer
 from oarlock.workers.signing_broker import REMEMBERED_MAX, SealedBroker, key_in
 from oarlock.workers.signing_refusals import SAY_EVERY_MS, ObjectRefused, Refusals, TurnRefused, decoded

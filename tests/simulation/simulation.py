@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from oarlock.workers.clock import ManualClock
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import ManualClock
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.steps import Write
 from tests.simulation.actors import Ingestor, Worker
 from tests.simulation.checker import Checker, Violation

@@ -33,9 +33,9 @@ from oarlock.sandbox.apiserver.server import EmbeddedCluster
 from oarlock.sandbox.apiserver.server import Settings as ServerSettings
 from oarlock.workers.acting import TOO_LATE
 from oarlock.workers.api import KubeApi
-from oarlock.workers.clock import SystemClock
-from oarlock.workers.io_loop import IoLoop
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import SystemClock
+from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.steps import Grant, Write
 
 CONTROLLER = CONTROLLERS["replicaset"]

@@ -12,7 +12,7 @@ from types import FrameType
 
 import pytest
 
-from oarlock.workers.io_loop import LOOK_UP_S, IoLoop
+from oarlock.workers.process.io_loop import LOOK_UP_S, IoLoop
 
 PATIENCE_S = 10.0
 

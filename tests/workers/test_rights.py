@@ -23,8 +23,16 @@ from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.server import EmbeddedCluster
 from oarlock.sandbox.apiserver.server import Settings as ServerSettings
 from oarlock.workers.api import KubeApi
-from oarlock.workers.rights import GRANTS, INGESTOR, ROLES, SAID_AGAIN_MS, SURE_AFTER_MS, MissingRights, worker_roles
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.rights import (
+    GRANTS,
+    INGESTOR,
+    ROLES,
+    SAID_AGAIN_MS,
+    SURE_AFTER_MS,
+    MissingRights,
+    worker_roles,
+)
+from oarlock.workers.process.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / ROLES
 CREATE_PODS = Permission("create", "", "pods", "ns", "me")

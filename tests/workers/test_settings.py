@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.workers.settings import BadSetting, Settings
+from oarlock.workers.process.settings import BadSetting, Settings
 
 
 def test_nothing_given() -> None:

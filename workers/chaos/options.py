@@ -8,7 +8,7 @@ from typing import Any
 
 from oarlock.workers.chaos.episodes import EPISODES, Episode, Needs, planned
 from oarlock.workers.chaos.schedule import Planned, Timing, schedule
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 SETTLE_LIMIT_S = 30.0
 """After the faults; so long everything may take to come to rest."""

@@ -20,7 +20,7 @@ from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.workers.chaos.evidence import Facts
 from oarlock.workers.process.death_signal import command_dying_with_this_process
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 LEASE_NAMESPACE = "default"
 WORKERS = 2

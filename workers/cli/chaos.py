@@ -23,7 +23,7 @@ from oarlock.workers.chaos.timeline import clock, timeline
 from oarlock.workers.chaos.verdict import Verdict
 from oarlock.workers.cli.problems import InputProblem, NotDone, say
 from oarlock.workers.cli.tables import console
-from oarlock.workers.settings import BadSetting, Settings
+from oarlock.workers.process.settings import BadSetting, Settings
 
 DURATION_S, DURATION_LEAST_S, SECONDS_A_FAULT = 120.0, 20.0, 0.8
 ONLY_S = 60.0

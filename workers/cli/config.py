@@ -11,7 +11,7 @@ from oarlock.broker.connection.redis_url import without_password
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.setting_options import SETTINGS, every_setting_option, flag, given, in_force, variable
 from oarlock.workers.cli.tables import show
-from oarlock.workers.settings import BadSetting, Settings
+from oarlock.workers.process.settings import BadSetting, Settings
 
 COLUMNS = {"setting": "SETTING", "value": "IN FORCE", "from": "FROM", "upstream": "AS KUBE-CONTROLLER-MANAGER"}
 

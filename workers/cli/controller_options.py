@@ -6,9 +6,9 @@ import click
 
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.setting_options import given, in_words_of_flags
-from oarlock.workers.enabled_controllers import enabled_queues, queues_by_worker
-from oarlock.workers.settings import BadSetting, Settings
-from oarlock.workers.shards import names, share
+from oarlock.workers.process.enabled_controllers import enabled_queues, queues_by_worker
+from oarlock.workers.process.settings import BadSetting, Settings
+from oarlock.workers.process.shards import names, share
 
 
 def served_queues(settings: Settings, workers: int = 0) -> tuple[str, ...]:

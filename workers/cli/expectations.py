@@ -17,7 +17,7 @@ from oarlock.workers.cli.options import namespace_option
 from oarlock.workers.cli.record_entries import EntryView, entries_of, said_of, state_told
 from oarlock.workers.cli.tables import show, span
 from oarlock.workers.cli.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
-from oarlock.workers.shards import has_key
+from oarlock.workers.process.shards import has_key
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock expectations\n  oarlock expectations shop/cart -o json")

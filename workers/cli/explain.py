@@ -20,7 +20,7 @@ from oarlock.workers.cli.sentences import explain as explain_key
 from oarlock.workers.cli.subjects import subject_of
 from oarlock.workers.cli.tables import show_json
 from oarlock.workers.cli.view import View, key_of, looking, queue_of_key, view_options
-from oarlock.workers.shards import has_key
+from oarlock.workers.process.shards import has_key
 
 SUSPENDED = "rq:suspended"
 

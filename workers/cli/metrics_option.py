@@ -8,7 +8,7 @@ import click
 
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.metrics.bind_address import BadBindAddress, given, listen
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 metrics_option = click.option(
     "--metrics-bind-address",

@@ -9,7 +9,7 @@ from oarlock.broker.inspect import RecordView
 from oarlock.broker.values import BACK_OFF, REST, Open
 from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.workers.cli.tables import span
-from oarlock.workers.log_line import discreet
+from oarlock.workers.process.log_line import discreet
 
 _UNTIL = re.compile(r"(?:^| )until_ms=(\d{1,17})$")
 _NODE = re.compile(r"(?:^| )(node=\S+)")

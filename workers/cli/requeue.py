@@ -13,7 +13,7 @@ from oarlock.workers.cli.options import namespace_option, redis_option, state_di
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.shard_options import shards_option
 from oarlock.workers.cli.view import Views, key_of, looking, queue_of_key
-from oarlock.workers.shards import has_key
+from oarlock.workers.process.shards import has_key
 
 
 @click.command(

@@ -11,7 +11,7 @@ from oarlock.broker.values import BACK_OFF
 from oarlock.controllers.objects.model import ReplicaSet
 from oarlock.workers.cli.record_sentences import record_sentences
 from oarlock.workers.cli.tables import span
-from oarlock.workers.log_line import printable
+from oarlock.workers.process.log_line import printable
 
 STALE_MS = 75_000
 """A watermark that nobody confirmed for so long says that no ingestor hears the API: one of a resource of which nothing

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from oarlock.workers.cli.problems import InputProblem
-from oarlock.workers.settings import BadSetting, Settings
+from oarlock.workers.process.settings import BadSetting, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 _META = "oarlock.settings"

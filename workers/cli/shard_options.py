@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import click
 
 from oarlock.workers.cli.problems import InputProblem
-from oarlock.workers.shards import SHARDS_MAX
+from oarlock.workers.process.shards import SHARDS_MAX
 
 shards_option = click.option(
     "--shards",

@@ -19,7 +19,7 @@ from oarlock.workers.cli.problems import InputProblem, NotDone
 from oarlock.workers.cli.tables import show, show_json, span
 from oarlock.workers.cli.view import held_line
 from oarlock.workers.cli.which_up import found_up
-from oarlock.workers.shards import names
+from oarlock.workers.process.shards import names
 
 
 def find(state_dir: Path | None) -> StateDir:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from oarlock.workers.log_line import printable
+from oarlock.workers.process.log_line import printable
 
 Row = Mapping[str, Any]
 

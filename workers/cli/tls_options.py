@@ -10,7 +10,7 @@ import click
 from oarlock.broker.connection.tls import TlsFiles
 from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.cli.setting_options import given, with_flags
-from oarlock.workers.settings import BadSetting, Settings
+from oarlock.workers.process.settings import BadSetting, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 

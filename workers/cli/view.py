@@ -22,7 +22,7 @@ from oarlock.workers.cli import logs
 from oarlock.workers.cli.options import Source, open_redis, output_option, redis_option, redis_source, state_dir_option
 from oarlock.workers.cli.problems import InputProblem, say
 from oarlock.workers.cli.shard_options import shards_option
-from oarlock.workers.shards import has_key, names, shard_of
+from oarlock.workers.process.shards import has_key, names, shard_of
 
 verbose_option = click.option(
     "-v",

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 
 HEAD_BYTES_MAX = 8_192
 CONNECTIONS_MAX = 32

@@ -12,10 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from oarlock.workers.clock import Clock
 from oarlock.workers.ingestor import Ingestor
-from oarlock.workers.io_loop import IoLoop
-from oarlock.workers.log_line import line
 from oarlock.workers.metrics.bind_address import url
 from oarlock.workers.metrics.endpoints import Endpoints
 from oarlock.workers.metrics.http_server import HttpServer
@@ -23,7 +20,10 @@ from oarlock.workers.metrics.ingestor_view import IngestorView
 from oarlock.workers.metrics.looking_in import open_latest
 from oarlock.workers.metrics.server_name import host_label
 from oarlock.workers.metrics.table import Row, own_row
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import Clock
+from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.log_line import line
+from oarlock.workers.process.settings import Settings
 
 POKE_S = 1.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oarlock.broker.connection.client import connect
 from oarlock.workers.metrics.fleet_reader import FleetReader
 from oarlock.workers.metrics.latest import Latest
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 TIMEOUT_S = 1.0
 """A scrape waits ten seconds, a probe often one."""

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from oarlock.cluster.access import config
 from oarlock.cluster.access.errors import ConfigError
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 
 def host_label(settings: Settings) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from oarlock.workers.exit_code import ExitCode
 from oarlock.workers.metrics.layout import DEATHS
 from oarlock.workers.metrics.table import Row, Table
+from oarlock.workers.process.exit_code import ExitCode
 
 
 class Supervision:

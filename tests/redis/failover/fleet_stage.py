@@ -19,7 +19,7 @@ from typing import Any
 from real_servers import until
 
 from oarlock.workers.process.death_signal import command_dying_with_this_process
-from oarlock.workers.shards import shard_of
+from oarlock.workers.process.shards import shard_of
 
 ROOT = Path(__file__).resolve().parents[3]
 LEASE_MS, REQUEST_MS = 3_000, 1_500

@@ -26,10 +26,10 @@ from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpe
 from oarlock.cluster.access.errors import ConfigError
 from oarlock.controllers.registry import QUEUES
 from oarlock.workers.fleet import Supervisor
-from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.process_list import file_writer
 from oarlock.workers.rq_worker import FleetWorker
-from oarlock.workers.settings import Settings
 from oarlock.workers.supervised import run_supervised
 
 QUEUE = "replicaset"

@@ -21,7 +21,7 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

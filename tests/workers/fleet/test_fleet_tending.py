@@ -11,9 +11,9 @@ from redis.exceptions import NoPermissionError
 from oarlock.broker.epoch import Seen
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers import fleet
-from oarlock.workers.clock import ManualClock
 from oarlock.workers.epoch_search import EpochSearch
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import ManualClock
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.tending import Tender
 
 

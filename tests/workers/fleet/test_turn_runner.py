@@ -11,15 +11,15 @@ import pytest
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
-from oarlock.workers.clock import ManualClock
 from oarlock.workers.long_turns import LongTurns
 from oarlock.workers.metrics.layout import LAYOUT
 from oarlock.workers.metrics.table import own_row
 from oarlock.workers.metrics.turn_counts import TurnCounts
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import ManualClock
+from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.steps import TurnFailed
 from oarlock.workers.turn_runner import Ended, TurnRunner
-from oarlock.workers.turn_slots import TurnSlots
 
 QUEUE = "replicaset"
 Script = list[Any]

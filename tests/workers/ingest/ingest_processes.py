@@ -22,13 +22,13 @@ from ingest_rig import Server
 from oarlock.controllers.registry import RESOURCES
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.process.death_signal import command_dying_with_this_process
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = Settings(lease_ms=1_000, renew_every_ms=300, request_timeout_ms=500, send_margin_ms=100)
 """D is three seconds."""
 RUN = (
-    "import sys, logging; from oarlock.workers.settings import Settings; "
+    "import sys, logging; from oarlock.workers.process.settings import Settings; "
     "from oarlock.workers.ingest_command import run_ingestor; "
     "logging.basicConfig(level=logging.INFO); wait_s = float(sys.argv[1]); "
     "sys.exit(run_ingestor(Settings.from_env(), embedded=True, wait_for_redis_s=wait_s))"

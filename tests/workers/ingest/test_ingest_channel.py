@@ -16,10 +16,10 @@ from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.registry import PODS, REPLICASETS
 from oarlock.workers.api_source import ApiSource, cluster_resource
-from oarlock.workers.bell import Bell
 from oarlock.workers.channel import Channel
-from oarlock.workers.clock import ManualClock
-from oarlock.workers.io_loop import IoLoop
+from oarlock.workers.process.bell import Bell
+from oarlock.workers.process.clock import ManualClock
+from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.source import End, Ending
 
 

@@ -13,7 +13,7 @@ from oarlock.broker.keys import PROTOCOL
 from oarlock.workers.fleet_lease import FleetLease
 from oarlock.workers.mint import FleetRefused
 from oarlock.workers.minting import Minting, Stage
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.source import End, Ending
 
 D_MS = Settings().drain_ms

@@ -16,7 +16,7 @@ import redis
 from ingest_api import PODS, REPLICASETS, RandomCluster, pod_json, replicaset_json
 from ingest_rig import Killed, Process, Rig
 
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.source import End, Ending
 
 SEEDS = range(int(os.environ.get("OARLOCK_TEST_SEEDS", "10")))

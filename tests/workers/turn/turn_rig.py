@@ -21,9 +21,9 @@ from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import Condition, Pod, ReplicaSet
 from oarlock.controllers.pods.events import Event
 from oarlock.workers.acting import TOO_LATE
-from oarlock.workers.clock import ManualClock
 from oarlock.workers.engine import Engine
-from oarlock.workers.settings import Settings
+from oarlock.workers.process.clock import ManualClock
+from oarlock.workers.process.settings import Settings
 from oarlock.workers.steps import Grant, Listed, TurnFailed, Write
 from tests.simulation.actors import Ingestor
 from tests.simulation.world import World, as_json

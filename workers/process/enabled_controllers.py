@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from oarlock.controllers.registry import CONTROLLERS, RELAYS
-from oarlock.workers.settings import BadSetting, Settings
+from oarlock.workers.process.settings import BadSetting, Settings
 
 _SUFFIX = "-controller"
 CONCURRENT: Mapping[str, str] = {

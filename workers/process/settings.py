@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from oarlock.broker.connection.tls import TlsFiles
-from oarlock.workers import shards
-from oarlock.workers.shards import SHARDS_MAX
+from oarlock.workers.process import shards
+from oarlock.workers.process.shards import SHARDS_MAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from oarlock.cluster.forbidden import Permission
 from oarlock.controllers.registry import CONTROLLERS, RESOURCES, Controller
-from oarlock.workers.log_line import line
+from oarlock.workers.process.log_line import line
 
 ROLES = "helm/oarlock/rbac"
 SURE_AFTER_MS = 2_000
