@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from oarlock.workers.metrics.table import Row, own_row
+from oarlock.workers.counters.table import Row, own_row
+from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.death_signal import die_with_parent
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.turn_slots import TurnSlot
-from oarlock.workers.seat import Seat
 
 log = logging.getLogger("oarlock.fleet")
 

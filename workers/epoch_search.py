@@ -11,9 +11,9 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.workers.epoch.identity import TEND_TIMEOUT_S, open_client
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.seat import TEND_TIMEOUT_S, open_client
 
 log = logging.getLogger("oarlock.fleet")
 

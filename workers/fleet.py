@@ -22,10 +22,11 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.values import EpochOver
 from oarlock.controllers.registry import QUEUES
 from oarlock.workers.children import Berth, Child, RunChild, fork_child
+from oarlock.workers.counters.supervision import Supervision
+from oarlock.workers.counters.table import Table
+from oarlock.workers.epoch.identity import Seat, new_supervisor_name
 from oarlock.workers.epoch_search import EpochSearch
 from oarlock.workers.metrics.sibling import Sibling
-from oarlock.workers.metrics.supervision import Supervision
-from oarlock.workers.metrics.table import Table
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.enabled_controllers import queues_by_worker
 from oarlock.workers.process.exit_code import NO_BLAME, ExitCode
@@ -36,7 +37,6 @@ from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.process_list import OnChange, Process, file_writer
 from oarlock.workers.rq_client import open_rq_client
 from oarlock.workers.rq_graves import TIMEOUT_S, Graves
-from oarlock.workers.seat import Seat, new_supervisor_name
 from oarlock.workers.shard_processes import run_each
 from oarlock.workers.supervised import run_supervised
 from oarlock.workers.tending import REFUSALS, RETRY_MS, Tender, open_tender

@@ -27,13 +27,13 @@ from oarlock.cluster.access.errors import ConfigError
 from oarlock.cluster.client import Client
 from oarlock.controllers.registry import PODS, RESOURCES, Resource
 from oarlock.workers.api_source import ApiSource
+from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.feed import Feed
 from oarlock.workers.fleet_lease import ApiLease, lease_name
 from oarlock.workers.hands_off import HandsOff
 from oarlock.workers.ingestor import Ingestor
 from oarlock.workers.known_owners import KnownOwners
 from oarlock.workers.metrics.ingest_thread import IngestMetrics
-from oarlock.workers.metrics.request_counts import RequestCounts
 from oarlock.workers.mint import EpochKeeper, FleetRefused
 from oarlock.workers.process.bell import Bell
 from oarlock.workers.process.clock import Clock, SystemClock

@@ -18,16 +18,16 @@ from rq.worker import DequeueStrategy, WorkerStatus
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, Idle
+from oarlock.workers.counters.request_counts import RequestCounts
+from oarlock.workers.counters.turn_counts import TurnCounts
+from oarlock.workers.epoch.identity import Seat, open_broker
 from oarlock.workers.keeper import Kept, take_seat
 from oarlock.workers.long_turns import Current
-from oarlock.workers.metrics.request_counts import RequestCounts
-from oarlock.workers.metrics.turn_counts import TurnCounts
 from oarlock.workers.process.collecting import collect_rarely
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.rq_queue import KeyQueue
 from oarlock.workers.rq_shell import RqShell
-from oarlock.workers.seat import Seat, open_broker
 from oarlock.workers.turn_engine import EngineFactory, TurnEngine, open_engine
 from oarlock.workers.turn_runner import Ended, TurnRunner
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from oarlock.cluster.access.errors import ConfigError
 from oarlock.workers.children import RunChild
+from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq_client import open_rq_client
 from oarlock.workers.rq_worker import FleetWorker
-from oarlock.workers.seat import Seat
 
 log = logging.getLogger("oarlock.fleet")
 

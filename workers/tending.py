@@ -16,10 +16,10 @@ from redis.exceptions import RedisError
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable
+from oarlock.workers.epoch.identity import TEND_TIMEOUT_S, open_client
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.seat import TEND_TIMEOUT_S, open_client
 from oarlock.workers.timer_wait import TimerWait
 
 log = logging.getLogger("oarlock.fleet")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
+from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.long_turns import Current, LongTurns
-from oarlock.workers.metrics.turn_counts import TurnCounts
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.enabled_controllers import is_bounded
 from oarlock.workers.process.log_line import line

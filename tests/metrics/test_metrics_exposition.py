@@ -12,6 +12,10 @@ from prometheus_client.samples import Sample
 
 from oarlock.broker.values import Batch, Claim, Finish, Verdict
 from oarlock.controllers.registry import QUEUES, RESOURCES
+from oarlock.workers.counters.request_counts import RequestCounts
+from oarlock.workers.counters.supervision import Supervision
+from oarlock.workers.counters.table import Row, Table, own_row
+from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.feed import FeedState
 from oarlock.workers.ingestor import FeedStatus, Status
 from oarlock.workers.metrics import ingestor_view, reference, supervisor_view
@@ -21,11 +25,7 @@ from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
 from oarlock.workers.metrics.http_server import Request, Response
 from oarlock.workers.metrics.ingestor_view import IngestorView
 from oarlock.workers.metrics.latest import Look
-from oarlock.workers.metrics.request_counts import RequestCounts
-from oarlock.workers.metrics.supervision import Supervision
 from oarlock.workers.metrics.supervisor_view import SupervisorView
-from oarlock.workers.metrics.table import Row, Table, own_row
-from oarlock.workers.metrics.turn_counts import TurnCounts
 from oarlock.workers.process.clock import ManualClock
 
 DOCS = Path(reference.__file__).resolve().parents[2] / "docs"

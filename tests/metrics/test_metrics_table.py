@@ -12,13 +12,13 @@ from bisect import bisect_left
 import pytest
 
 from oarlock.broker.values import Batch, Change, Claim, Finish, Verdict
-from oarlock.workers.metrics import layout, turn_counts
+from oarlock.workers.counters import layout, turn_counts
+from oarlock.workers.counters.layout import CLAIM_WAIT_S, CODES, LAYOUT, OUTCOMES, WAIT_S, WORK_S, Histogram, code_at
+from oarlock.workers.counters.request_counts import RequestCounts
+from oarlock.workers.counters.supervision import Supervision
+from oarlock.workers.counters.table import Row, Table, own_row
+from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.metrics.count_samples import rebucket
-from oarlock.workers.metrics.layout import CLAIM_WAIT_S, CODES, LAYOUT, OUTCOMES, WAIT_S, WORK_S, Histogram, code_at
-from oarlock.workers.metrics.request_counts import RequestCounts
-from oarlock.workers.metrics.supervision import Supervision
-from oarlock.workers.metrics.table import Row, Table, own_row
-from oarlock.workers.metrics.turn_counts import TurnCounts
 from oarlock.workers.process.death_signal import die_with_parent
 from oarlock.workers.process.exit_code import ExitCode
 

@@ -24,13 +24,13 @@ from oarlock.broker.values import Batch, BrokerUnreachable, EpochOver
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.pods.slots import index_of
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.engine import Engine
-from oarlock.workers.metrics.turn_counts import TurnCounts
+from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq_worker import FleetWorker
-from oarlock.workers.seat import Seat
 from oarlock.workers.signing import Key, Sealer
 from oarlock.workers.signing_broker import SealedBroker
 from oarlock.workers.signing_refusals import Refusals

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oarlock.controllers.registry import RESOURCES
-from oarlock.workers.metrics.layout import (
+from oarlock.workers.counters.layout import (
     CLAIM_WAIT_S,
     CODES,
     DEATHS,

@@ -9,6 +9,7 @@ import gc
 import os
 from collections.abc import Callable
 
+from oarlock.workers.counters.table import Row, total
 from oarlock.workers.feed import FeedState
 from oarlock.workers.fleet_lease import OPEN
 from oarlock.workers.ingestor import DEAF_MS, Ingestor
@@ -19,7 +20,6 @@ from oarlock.workers.metrics.health import Check
 from oarlock.workers.metrics.latest import Look
 from oarlock.workers.metrics.process_figures import ProcessSamples, put_build
 from oarlock.workers.metrics.samples import Samples
-from oarlock.workers.metrics.table import Row, total
 
 TICK_LIMIT_MS = 60_000
 """A round of the main thread may take many calls to a Redis that answers slowly, each with its timeout."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from oarlock.workers.counters.layout import AGE_RATIOS, CLAIM_WAIT_S, REQUEST_S, WORK_S
 from oarlock.workers.metrics.families import BOTH, OURS, PROCESS, UPSTREAM, Family
-from oarlock.workers.metrics.layout import AGE_RATIOS, CLAIM_WAIT_S, REQUEST_S, WORK_S
 
 MARK = "<!-- from here on: python -m oarlock.workers.metrics.reference -->\n"
 _TITLES = (

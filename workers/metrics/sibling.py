@@ -16,8 +16,8 @@ import socket
 from collections.abc import Collection
 
 from oarlock.workers.children import fork_process
+from oarlock.workers.counters.table import Table
 from oarlock.workers.metrics.bind_address import url
-from oarlock.workers.metrics.table import Table
 from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings

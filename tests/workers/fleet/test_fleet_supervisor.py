@@ -21,8 +21,8 @@ from redis.exceptions import ResponseError
 from oarlock.broker import script_texts
 from oarlock.broker.connection.client import connect
 from oarlock.workers.children import Child, back_off_ms
+from oarlock.workers.epoch.identity import WAIT_TIMEOUT_S, Seat
 from oarlock.workers.fleet import Supervisor
-from oarlock.workers.seat import WAIT_TIMEOUT_S, Seat
 from oarlock.workers.wakeups import Wakeups
 
 

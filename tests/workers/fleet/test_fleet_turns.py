@@ -26,13 +26,13 @@ from oarlock.broker.values import (
     Idle,
     Verdict,
 )
+from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.clock import Clock, ManualClock
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq_client import open_rq_client
 from oarlock.workers.rq_worker import FleetWorker
-from oarlock.workers.seat import Seat
 from oarlock.workers.steps import TurnFailed
 
 Act = Callable[[Claim], Finish]

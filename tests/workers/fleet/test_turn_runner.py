@@ -11,10 +11,10 @@ import pytest
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
+from oarlock.workers.counters.layout import LAYOUT
+from oarlock.workers.counters.table import own_row
+from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.long_turns import LongTurns
-from oarlock.workers.metrics.layout import LAYOUT
-from oarlock.workers.metrics.table import own_row
-from oarlock.workers.metrics.turn_counts import TurnCounts
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots

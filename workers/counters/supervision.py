@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oarlock.workers.metrics.layout import DEATHS
-from oarlock.workers.metrics.table import Row, Table
+from oarlock.workers.counters.layout import DEATHS
+from oarlock.workers.counters.table import Row, Table
 from oarlock.workers.process.exit_code import ExitCode
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from oarlock.workers.metrics.layout import Histogram, code_at
-from oarlock.workers.metrics.table import Row
+from oarlock.workers.counters.layout import Histogram, code_at
+from oarlock.workers.counters.table import Row
 
 
 class RequestCounts:

@@ -12,7 +12,7 @@ import mmap
 from collections.abc import Sequence
 from operator import add
 
-from oarlock.workers.metrics.layout import LAYOUT, Layout
+from oarlock.workers.counters.layout import LAYOUT, Layout
 
 CELL_BYTES = 8
 

@@ -8,8 +8,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from oarlock.broker.values import Batch, Finish, Verdict
-from oarlock.workers.metrics.layout import GC_FACTS, OUTCOMES, RANKS, QueueCells
-from oarlock.workers.metrics.table import Row
+from oarlock.workers.counters.layout import GC_FACTS, OUTCOMES, RANKS, QueueCells
+from oarlock.workers.counters.table import Row
 
 GC_EVERY_S = 1.0
 _DONE, _AGAIN, _FAILED, _GONE, _LOST = range(len(OUTCOMES))

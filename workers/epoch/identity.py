@@ -11,7 +11,7 @@ import redis
 from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.workers.metrics.table import Row, own_row
+from oarlock.workers.counters.table import Row, own_row
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlot
 
