@@ -26,7 +26,7 @@ from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table
 from oarlock.workers.epoch.identity import Seat, new_supervisor_name
 from oarlock.workers.epoch_search import EpochSearch
-from oarlock.workers.metrics.sibling import Sibling
+from oarlock.workers.metrics.serving.sibling import Sibling
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.enabled_controllers import queues_by_worker
 from oarlock.workers.process.exit_code import NO_BLAME, ExitCode

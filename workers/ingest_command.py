@@ -33,7 +33,7 @@ from oarlock.workers.fleet_lease import ApiLease, lease_name
 from oarlock.workers.hands_off import HandsOff
 from oarlock.workers.ingestor import Ingestor
 from oarlock.workers.known_owners import KnownOwners
-from oarlock.workers.metrics.ingest_thread import IngestMetrics
+from oarlock.workers.metrics.serving.ingest_thread import IngestMetrics
 from oarlock.workers.mint import EpochKeeper, FleetRefused
 from oarlock.workers.process.bell import Bell
 from oarlock.workers.process.clock import Clock, SystemClock

@@ -25,7 +25,7 @@ from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.sandbox.up.child import Child, Program
 from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.sandbox.up.tree import Tree
-from oarlock.workers.metrics.bind_address import BACKLOG, FD_VARIABLE, url
+from oarlock.workers.process.bind_address import BACKLOG, FD_VARIABLE, url
 from oarlock.workers.process.shards import names, share
 
 API_LIMIT_S = 20.0

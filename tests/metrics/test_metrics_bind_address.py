@@ -11,8 +11,8 @@ import pytest
 from e2e_helpers import oarlock
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.metrics import bind_address
-from oarlock.workers.metrics.bind_address import FD_VARIABLE, BadBindAddress, given, listen, url
+from oarlock.workers.process import bind_address
+from oarlock.workers.process.bind_address import FD_VARIABLE, BadBindAddress, given, listen, url
 
 KUBECONFIG = """\
 {apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],

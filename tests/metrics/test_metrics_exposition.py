@@ -18,14 +18,15 @@ from oarlock.workers.counters.table import Row, Table, own_row
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.feed import FeedState
 from oarlock.workers.ingestor import FeedStatus, Status
-from oarlock.workers.metrics import ingestor_view, reference, supervisor_view
-from oarlock.workers.metrics.endpoints import Endpoints
+from oarlock.workers.metrics import reference
 from oarlock.workers.metrics.families import FAMILIES, INGESTOR, SAID, WORKER, Family
 from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
-from oarlock.workers.metrics.http_server import Request, Response
-from oarlock.workers.metrics.ingestor_view import IngestorView
 from oarlock.workers.metrics.latest import Look
-from oarlock.workers.metrics.supervisor_view import SupervisorView
+from oarlock.workers.metrics.serving import ingestor_view, supervisor_view
+from oarlock.workers.metrics.serving.endpoints import Endpoints
+from oarlock.workers.metrics.serving.http_server import Request, Response
+from oarlock.workers.metrics.serving.ingestor_view import IngestorView
+from oarlock.workers.metrics.serving.supervisor_view import SupervisorView
 from oarlock.workers.process.clock import ManualClock
 
 DOCS = Path(reference.__file__).resolve().parents[2] / "docs"

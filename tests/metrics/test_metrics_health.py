@@ -10,13 +10,13 @@ from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table, own_row
 from oarlock.workers.feed import FeedState
 from oarlock.workers.ingestor import DEAF_MS, FeedStatus, Status
-from oarlock.workers.metrics import ingestor_view, supervisor_view
-from oarlock.workers.metrics.endpoints import epoch_open, redis_answers
 from oarlock.workers.metrics.fleet_reader import FleetFigures
-from oarlock.workers.metrics.health import Check, Endpoint
-from oarlock.workers.metrics.ingestor_view import IngestorView
 from oarlock.workers.metrics.latest import Look
-from oarlock.workers.metrics.supervisor_view import SupervisorView
+from oarlock.workers.metrics.serving import ingestor_view, supervisor_view
+from oarlock.workers.metrics.serving.endpoints import epoch_open, redis_answers
+from oarlock.workers.metrics.serving.health import Check, Endpoint
+from oarlock.workers.metrics.serving.ingestor_view import IngestorView
+from oarlock.workers.metrics.serving.supervisor_view import SupervisorView
 from oarlock.workers.process.clock import ManualClock
 
 SILENT = Look(None, 1.0)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from oarlock.workers.metrics.http_server import HEAD_BYTES_MAX, HttpServer, Request, Response
+from oarlock.workers.metrics.serving.http_server import HEAD_BYTES_MAX, HttpServer, Request, Response
 
 GET = b"GET /hello?a=b HTTP/1.1\r\nHost: x\r\nAccept: text/plain\r\n\r\n"
 

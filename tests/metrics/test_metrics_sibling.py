@@ -9,8 +9,8 @@ import socket
 import pytest
 
 from oarlock.workers.counters.table import Table
-from oarlock.workers.metrics import sibling
-from oarlock.workers.metrics.sibling import AGAIN_MS, Sibling
+from oarlock.workers.metrics.serving import sibling
+from oarlock.workers.metrics.serving.sibling import AGAIN_MS, Sibling
 from oarlock.workers.process.settings import Settings
 
 

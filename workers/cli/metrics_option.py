@@ -7,7 +7,7 @@ import socket
 import click
 
 from oarlock.workers.cli.problems import InputProblem
-from oarlock.workers.metrics.bind_address import BadBindAddress, given, listen
+from oarlock.workers.process.bind_address import BadBindAddress, given, listen
 from oarlock.workers.process.settings import Settings
 
 metrics_option = click.option(

@@ -17,7 +17,7 @@ from collections.abc import Collection
 
 from oarlock.workers.children import fork_process
 from oarlock.workers.counters.table import Table
-from oarlock.workers.metrics.bind_address import url
+from oarlock.workers.process.bind_address import url
 from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
@@ -69,11 +69,11 @@ class Sibling:
         return 0
 
     async def _serve(self, listening: socket.socket, supervisor_pid: int) -> None:
-        from oarlock.workers.metrics.endpoints import Endpoints  # noqa: PLC0415  # the supervisor needs none of it
-        from oarlock.workers.metrics.http_server import HttpServer  # noqa: PLC0415
         from oarlock.workers.metrics.looking_in import open_latest  # noqa: PLC0415
         from oarlock.workers.metrics.server_name import host_label  # noqa: PLC0415
-        from oarlock.workers.metrics.supervisor_view import SupervisorView  # noqa: PLC0415
+        from oarlock.workers.metrics.serving.endpoints import Endpoints  # noqa: PLC0415  # the supervisor needs none of it
+        from oarlock.workers.metrics.serving.http_server import HttpServer  # noqa: PLC0415
+        from oarlock.workers.metrics.serving.supervisor_view import SupervisorView  # noqa: PLC0415
 
         view = SupervisorView(self._table, supervisor_pid, host_label(self._settings), SystemClock().mono_ms)
         await HttpServer(listening, Endpoints(open_latest(self._settings), view.put, view.alive, view.ready)).serve()

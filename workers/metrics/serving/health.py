@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-from oarlock.workers.metrics.http_server import Response
+from oarlock.workers.metrics.serving.http_server import Response
 
 Check = Callable[[], str]
 """Says why not, in a few words without secrets; "" where all is well."""

@@ -14,12 +14,12 @@ from oarlock.workers.feed import FeedState
 from oarlock.workers.fleet_lease import OPEN
 from oarlock.workers.ingestor import DEAF_MS, Ingestor
 from oarlock.workers.metrics.count_samples import GC_NAMES, CountSamples
-from oarlock.workers.metrics.endpoints import epoch_open, redis_answers, ticking
 from oarlock.workers.metrics.fleet_samples import put_look
-from oarlock.workers.metrics.health import Check
 from oarlock.workers.metrics.latest import Look
 from oarlock.workers.metrics.process_figures import ProcessSamples, put_build
 from oarlock.workers.metrics.samples import Samples
+from oarlock.workers.metrics.serving.endpoints import epoch_open, redis_answers, ticking
+from oarlock.workers.metrics.serving.health import Check
 
 TICK_LIMIT_MS = 60_000
 """A round of the main thread may take many calls to a Redis that answers slowly, each with its timeout."""

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 from oarlock.workers.counters.table import Table
 from oarlock.workers.metrics.count_samples import CountSamples
-from oarlock.workers.metrics.endpoints import epoch_open, redis_answers, ticking
 from oarlock.workers.metrics.fleet_samples import put_look
-from oarlock.workers.metrics.health import Check
 from oarlock.workers.metrics.latest import Look
 from oarlock.workers.metrics.process_figures import ProcessSamples, put_build
 from oarlock.workers.metrics.samples import Samples
+from oarlock.workers.metrics.serving.endpoints import epoch_open, redis_answers, ticking
+from oarlock.workers.metrics.serving.health import Check
 
 TICK_LIMIT_MS = 20_000
 """A supervisor comes round every second; where Redis is silent, a round may take some timeouts of a second."""

@@ -14,12 +14,12 @@ from concurrent.futures import Future
 
 from oarlock.workers.counters.table import Row, own_row
 from oarlock.workers.ingestor import Ingestor
-from oarlock.workers.metrics.bind_address import url
-from oarlock.workers.metrics.endpoints import Endpoints
-from oarlock.workers.metrics.http_server import HttpServer
-from oarlock.workers.metrics.ingestor_view import IngestorView
 from oarlock.workers.metrics.looking_in import open_latest
 from oarlock.workers.metrics.server_name import host_label
+from oarlock.workers.metrics.serving.endpoints import Endpoints
+from oarlock.workers.metrics.serving.http_server import HttpServer
+from oarlock.workers.metrics.serving.ingestor_view import IngestorView
+from oarlock.workers.process.bind_address import url
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.log_line import line

@@ -9,10 +9,10 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from oarlock.workers.metrics.health import Check, Endpoint
-from oarlock.workers.metrics.http_server import Request, Response
 from oarlock.workers.metrics.latest import Latest, Look
 from oarlock.workers.metrics.samples import Samples
+from oarlock.workers.metrics.serving.health import Check, Endpoint
+from oarlock.workers.metrics.serving.http_server import Request, Response
 
 Put = Callable[[Samples, Look], None]
 """Adds the samples of a process."""

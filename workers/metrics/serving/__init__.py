@@ -1,0 +1,1 @@
+"""Who answers scrapers and probes, and what is asked of whom."""
