@@ -24,7 +24,7 @@ from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.relaying import relay
 from oarlock.workers.running_turn import RunningTurn
-from oarlock.workers.signing_refusals import TurnRefused
+from oarlock.workers.signing.refusals import TurnRefused
 from oarlock.workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, View, Wake
 from oarlock.workers.turn import turn
 from oarlock.workers.write_window import WriteWindow

@@ -19,7 +19,7 @@ from oarlock.workers.process.log_line import line
 from oarlock.workers.projection import OutOfOrder, Projector
 from oarlock.workers.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
 from oarlock.workers.rivals import Rivals
-from oarlock.workers.signing_refusals import decoded
+from oarlock.workers.signing.refusals import decoded
 from oarlock.workers.source import End, Ending, Source, Stream
 
 CHECK_EVERY_MS = 1_000

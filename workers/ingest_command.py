@@ -49,7 +49,7 @@ from oarlock.workers.rivals import Rivals
 from oarlock.workers.shard_layout import Layout
 from oarlock.workers.shard_processes import run_each
 from oarlock.workers.shard_source import Ours, ShardSource
-from oarlock.workers.signing_broker import sealing
+from oarlock.workers.signing.signing_broker import sealing
 from oarlock.workers.source import Source
 
 RESIGN_S = 0.3

@@ -20,7 +20,7 @@ from oarlock.workers.known_owners import KnownOwners
 from oarlock.workers.mint import EpochKeeper
 from oarlock.workers.process.log_line import line
 from oarlock.workers.relist import ApiWentBack
-from oarlock.workers.signing_refusals import ObjectRefused
+from oarlock.workers.signing.refusals import ObjectRefused
 
 DEAF_MS = 75_000
 """As long as a watch may be silent before it is replaced."""

@@ -19,7 +19,7 @@ from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.orphans import orphan_entry
 from oarlock.controllers.ownership.owner_table import Owner, OwnerTable
 from oarlock.controllers.registry import Resource
-from oarlock.workers.signing_refusals import decoded
+from oarlock.workers.signing.refusals import decoded
 
 EVERY_OWNER = "all"
 """Index entry that every owner has in the cache, so that a new ingestor can read them all at one moment."""

@@ -66,7 +66,7 @@ def open_engine(
     from oarlock.workers.engine import Engine  # noqa: PLC0415
     from oarlock.workers.process.clock import SystemClock  # noqa: PLC0415
     from oarlock.workers.process.rights import MissingRights, worker_roles  # noqa: PLC0415
-    from oarlock.workers.signing_broker import sealing  # noqa: PLC0415
+    from oarlock.workers.signing.signing_broker import sealing  # noqa: PLC0415
 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
     clock = SystemClock()

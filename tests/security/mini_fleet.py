@@ -31,9 +31,9 @@ from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq_worker import FleetWorker
-from oarlock.workers.signing import Key, Sealer
-from oarlock.workers.signing_broker import SealedBroker
-from oarlock.workers.signing_refusals import Refusals
+from oarlock.workers.signing.refusals import Refusals
+from oarlock.workers.signing.signature import Key, Sealer
+from oarlock.workers.signing.signing_broker import SealedBroker
 from oarlock.workers.steps import Listed, Write
 from oarlock.workers.tending import REFUSALS, Tender
 from tests.review.quiet_api import QuietApi

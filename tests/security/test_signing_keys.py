@@ -10,7 +10,7 @@ import pytest
 from e2e_helpers import oarlock
 
 from oarlock.broker.values import Cached
-from oarlock.workers.signing import KEYS_MAX, BadKeyFile, Keyring, Sealer, load_keyring
+from oarlock.workers.signing.signature import KEYS_MAX, BadKeyFile, Keyring, Sealer, load_keyring
 
 SECRET = bytes(range(7, 39))
 OTHER = bytes(range(100, 164))

@@ -25,7 +25,7 @@ from oarlock.workers.cli.setting_options import with_flags
 from oarlock.workers.cli.tls_options import tls_files, tls_options
 from oarlock.workers.cli.which_up import asked, found_up
 from oarlock.workers.process.settings import BadSetting, Settings
-from oarlock.workers.signing import BadKeyFile, load_keyring
+from oarlock.workers.signing.signature import BadKeyFile, load_keyring
 
 F = TypeVar("F", bound=Callable[..., Any])
 

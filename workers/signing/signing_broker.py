@@ -32,8 +32,8 @@ from oarlock.controllers.objects.codec import names_template
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.signing import Sealer, load_keyring
-from oarlock.workers.signing_refusals import ObjectRefused, Refusals
+from oarlock.workers.signing.refusals import ObjectRefused, Refusals
+from oarlock.workers.signing.signature import Sealer, load_keyring
 
 REMEMBERED_MAX = 4_096
 """Objects of a resource found good; one takes up about 0.5 kB. It is the most that a worker's memory grows by."""
