@@ -24,8 +24,8 @@ from oarlock.controllers.registry import QUEUES
 from oarlock.workers.children import Berth, Child, RunChild, fork_child
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table
+from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.epoch.identity import Seat, new_supervisor_name
-from oarlock.workers.epoch_search import EpochSearch
 from oarlock.workers.metrics.serving.sibling import Sibling
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.enabled_controllers import queues_by_worker

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.epoch.coordinator import EpochKeeper
+from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.feed import Feed
-from oarlock.workers.fleet_lease import OPEN
 from oarlock.workers.hands_off import HandsOff
 from oarlock.workers.known_owners import KnownOwners
-from oarlock.workers.mint import EpochKeeper
 from oarlock.workers.process.log_line import line
 from oarlock.workers.relist import ApiWentBack
 from oarlock.workers.signing.refusals import ObjectRefused

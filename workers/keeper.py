@@ -22,8 +22,8 @@ import redis
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import EpochOver
+from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.epoch.identity import TEND_TIMEOUT_S, Seat, new_supervisor_name, open_client
-from oarlock.workers.epoch_search import EpochSearch
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 
 from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.redis_side import RedisSide
+from oarlock.workers.epoch.redis_side import RedisSide
 
 pytestmark = pytest.mark.real
 

@@ -11,7 +11,7 @@ from redis.exceptions import NoPermissionError
 from oarlock.broker.epoch import Seen
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers import fleet
-from oarlock.workers.epoch_search import EpochSearch
+from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.tending import Tender

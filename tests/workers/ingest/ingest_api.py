@@ -16,7 +16,7 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.lease import HeldLease, LeaseError, LeaseSpec, Swap
 from oarlock.cluster.listing import Page
 from oarlock.controllers.registry import RESOURCES
-from oarlock.workers.fleet_lease import Swapped
+from oarlock.workers.epoch.fleet_lease import Swapped
 from oarlock.workers.source import End, Ending
 
 PODS, REPLICASETS = "pods", "replicasets"

@@ -16,14 +16,14 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached, Finish, Idle, LoadSpec, Verdict
 from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import RESOURCES
+from oarlock.workers.epoch.coordinator import EpochKeeper
+from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.feed import Feed
 from oarlock.workers.hands_off import HandsOff
 from oarlock.workers.ingestor import Ingestor
 from oarlock.workers.known_owners import KnownOwners
-from oarlock.workers.mint import EpochKeeper
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.redis_side import RedisSide
 from oarlock.workers.rivals import Rivals
 
 CLOCK_KEY = "oarlock:test-clock"

@@ -10,9 +10,9 @@ from ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from ingest_rig import Killed, Process, Rig
 
 from oarlock.broker.keys import PROTOCOL
-from oarlock.workers.fleet_lease import FleetLease
-from oarlock.workers.mint import FleetRefused
-from oarlock.workers.minting import Minting, Stage
+from oarlock.workers.epoch.bootstrap import Minting, Stage
+from oarlock.workers.epoch.coordinator import FleetRefused
+from oarlock.workers.epoch.fleet_lease import FleetLease
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.source import End, Ending
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from oarlock.broker.epoch import Seen
-from oarlock.workers.fleet_lease import DRAIN, OPEN, FleetLease
-from oarlock.workers.next_step import Me, Move, View, next_step
+from oarlock.workers.epoch.fleet_lease import DRAIN, OPEN, FleetLease
+from oarlock.workers.epoch.next_step import Me, Move, View, next_step
 
 TTL_MS = 5_000
 LONG = 2 * TTL_MS

@@ -11,7 +11,7 @@ from shard_rig import QUICK, STEP_MS, ShardRig
 
 from oarlock.broker import epoch
 from oarlock.broker.values import EpochOver
-from oarlock.workers.fleet_lease import FleetLease, lease_name
+from oarlock.workers.epoch.fleet_lease import FleetLease, lease_name
 from oarlock.workers.process.shards import names, shard_of
 
 GONE_MS = 2 * QUICK.lease_ms

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from oarlock.broker.epoch import Seen, is_later
-from oarlock.workers.fleet_lease import OPEN, FleetLease
+from oarlock.workers.epoch.fleet_lease import OPEN, FleetLease
 
 
 class Move(StrEnum):

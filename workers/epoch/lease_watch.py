@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from oarlock.cluster.lease import HeldLease, LeaseError, Swap
-from oarlock.workers.fleet_lease import FleetLease, LeaseStore, Swapped
+from oarlock.workers.epoch.fleet_lease import FleetLease, LeaseStore, Swapped
 
 
 class News(StrEnum):

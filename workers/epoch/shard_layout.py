@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from oarlock.cluster.lease import HeldLease, LeaseError
-from oarlock.workers.fleet_lease import FleetLease, LeaseStore
+from oarlock.workers.epoch.fleet_lease import FleetLease, LeaseStore
 
 SEEK_MS = 300
 """Until the next look while something waits for its answer."""

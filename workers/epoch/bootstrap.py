@@ -9,11 +9,11 @@ from enum import StrEnum
 from oarlock.broker.epoch import Seen, is_later
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerUnreachable
-from oarlock.workers.fleet_lease import FleetLease
+from oarlock.workers.epoch.fleet_lease import FleetLease
+from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.shards import names
-from oarlock.workers.redis_side import RedisSide
 
 LOOK_EVERY_MS = 250
 

@@ -12,16 +12,16 @@ from concurrent.futures import Future
 from oarlock.broker.epoch import Seen
 from oarlock.broker.keys import PROTOCOL
 from oarlock.broker.protocol import Broker
-from oarlock.workers.fleet_lease import DRAIN, HELD, OPEN, FleetLease, LeaseStore, Swapped
-from oarlock.workers.lease_watch import Heard, LeaseWatch, News
-from oarlock.workers.minting import Minting, Stage
-from oarlock.workers.next_step import Me, Move, Step, View, next_step
+from oarlock.workers.epoch.bootstrap import Minting, Stage
+from oarlock.workers.epoch.fleet_lease import DRAIN, HELD, OPEN, FleetLease, LeaseStore, Swapped
+from oarlock.workers.epoch.lease_watch import Heard, LeaseWatch, News
+from oarlock.workers.epoch.next_step import Me, Move, Step, View, next_step
+from oarlock.workers.epoch.redis_side import RedisSide
+from oarlock.workers.epoch.shard_layout import Layout
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import SHARDS_MAX
-from oarlock.workers.redis_side import RedisSide
-from oarlock.workers.shard_layout import Layout
 
 LOOK_EVERY_MS = 1_000
 LOOK_DRAINING_MS = 250
