@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from oarlock.broker.values import Batch, Claim, Finish
-from oarlock.workers.engine import Engine
+from oarlock.workers.turn.engine.engine import Engine
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ from oarlock.workers.rq_client import with_manners
 from oarlock.workers.rq_pulse import Pulse
 from oarlock.workers.rq_queue import KeyQueue
 from oarlock.workers.rq_upkeep import clean_up, enter_again
-from oarlock.workers.steps import TurnFailed
+from oarlock.workers.turn.steps import TurnFailed
 from oarlock.workers.turn_limit import TurnLimit
 
 log = logging.getLogger("oarlock.worker")

@@ -28,8 +28,8 @@ from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.rq_queue import KeyQueue
 from oarlock.workers.rq_shell import RqShell
-from oarlock.workers.turn_engine import EngineFactory, TurnEngine, open_engine
-from oarlock.workers.turn_runner import Ended, TurnRunner
+from oarlock.workers.turn.engine.runner import Ended, TurnRunner
+from oarlock.workers.turn.engine.turn_engine import EngineFactory, TurnEngine, open_engine
 
 log = logging.getLogger("oarlock.worker")
 

@@ -18,7 +18,7 @@ from oarlock.broker.values import Batch, Entry, Finish, Verdict
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from oarlock.controllers.registry import CONTROLLERS, QUEUES, RESOURCES
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.engine import load_spec
+from oarlock.workers.turn.engine.engine import load_spec
 
 QUEUE = "replicaset"
 WEB = ReplicaSet("default", "web", "uid-web", 1, 3, None, b'{"spec":{}}', {"app": "web"}, created_ms=1)

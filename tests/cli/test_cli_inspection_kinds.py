@@ -20,7 +20,7 @@ from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet
 from oarlock.controllers.registry import CONTROLLERS, NODE_QUEUE, RESOURCES
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.engine import load_spec
+from oarlock.workers.turn.engine.engine import load_spec
 
 QUEUE = "daemonset"
 REF = OwnerRef("apps/v1", "DaemonSet", "agent", "uid-ds", True)

@@ -23,8 +23,8 @@ from oarlock.cluster.listing import ListError, list_all
 from oarlock.cluster.resources import CONTROLLERREVISIONS, PODS
 from oarlock.cluster.watch import Broken
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.workers.api import RESOURCES
 from oarlock.workers.process.rights import GRANTS, SURE_AFTER_MS, MissingRights
+from oarlock.workers.turn.engine.api import RESOURCES
 from realserver.accounts import apply, bind, kubectl, role, without
 from realserver.server import RealServer, User
 

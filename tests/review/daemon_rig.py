@@ -11,10 +11,10 @@ from oarlock.broker.values import Batch, Finish
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.engine import Engine
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.steps import Grant, TurnFailed, Write
+from oarlock.workers.turn.engine.engine import Engine
+from oarlock.workers.turn.steps import Grant, TurnFailed, Write
 from tests.review.quiet_api import QuietApi
 from tests.simulation import daemon_docs
 from tests.simulation.daemon_docs import Doc

@@ -9,7 +9,7 @@ from oarlock.cluster.answer import Answer
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import ReplicaSet
 from oarlock.controllers.pods.events import Event
-from oarlock.workers.steps import Grant, Listed, Write
+from oarlock.workers.turn.steps import Grant, Listed, Write
 
 
 class QuietApi:

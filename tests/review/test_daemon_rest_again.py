@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oarlock.broker.memory.state import ExpectHash
-from oarlock.workers.open_writes import REST_MS
+from oarlock.workers.turn.expectations import REST_MS
 from tests.review.daemon_rig import QUEUE, DaemonRig
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import orjson
 
 from oarlock.cluster.answer import Answer
-from oarlock.workers.open_writes import REST_MS
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.expectations import REST_MS
+from oarlock.workers.turn.steps import Write
 from tests.review.daemon_rig import QUEUE, DaemonRig
 from tests.simulation.traffic import refusal
 

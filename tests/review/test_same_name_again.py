@@ -11,10 +11,10 @@ from oarlock.broker.values import Batch, Claim, Event, Finish
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers.objects import codec
 from oarlock.controllers.routing import owner_entry
-from oarlock.workers.engine import Engine
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.steps import TurnFailed, Write
+from oarlock.workers.turn.engine.engine import Engine
+from oarlock.workers.turn.steps import TurnFailed, Write
 from tests.decide.builders import UID, pod, rs
 from tests.review.quiet_api import QuietApi
 from tests.turns import arrived, through

@@ -11,10 +11,10 @@ from oarlock.broker.values import Batch, Claim, ClaimLost, Entry, Event
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers.objects import codec
 from oarlock.controllers.pods.slots import name
-from oarlock.workers.engine import Engine
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.steps import TurnFailed, Write
+from oarlock.workers.turn.engine.engine import Engine
+from oarlock.workers.turn.steps import TurnFailed, Write
 from tests.decide.builders import rs
 from tests.review.quiet_api import QuietApi
 from tests.turns import arrived, through

@@ -25,7 +25,6 @@ from oarlock.cluster.answer import Answer
 from oarlock.controllers.pods.slots import index_of
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.counters.turn_counts import TurnCounts
-from oarlock.workers.engine import Engine
 from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
@@ -34,8 +33,9 @@ from oarlock.workers.rq_worker import FleetWorker
 from oarlock.workers.signing.refusals import Refusals
 from oarlock.workers.signing.signature import Key, Sealer
 from oarlock.workers.signing.signing_broker import SealedBroker
-from oarlock.workers.steps import Listed, Write
 from oarlock.workers.tending import REFUSALS, Tender
+from oarlock.workers.turn.engine.engine import Engine
+from oarlock.workers.turn.steps import Listed, Write
 from tests.review.quiet_api import QuietApi
 from tests.turns import arrived
 

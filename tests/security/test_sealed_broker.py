@@ -18,12 +18,12 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.registry import CONTROLLERS, RESOURCES
 from oarlock.controllers.scheduling.model import Node
-from oarlock.workers.engine import Engine, load_spec
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.signing.refusals import SAY_EVERY_MS, ObjectRefused, Refusals, TurnRefused, decoded
 from oarlock.workers.signing.signature import Key, Sealer
 from oarlock.workers.signing.signing_broker import REMEMBERED_MAX, SealedBroker, key_in
+from oarlock.workers.turn.engine.engine import Engine, load_spec
 from tests.decide.builders import THEIRS, pod, rs
 from tests.review.quiet_api import QuietApi
 from tests.turns import through

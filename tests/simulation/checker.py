@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from oarlock.broker.values import Batch, Claim, Entry
 from oarlock.controllers.objects.codec import decode_pod, decode_replicaset
 from oarlock.controllers.objects.model import Pod, controller_of
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.steps import Write
 from tests.simulation.traffic import Traffic, View
 from tests.simulation.world import NAMESPACE, World, is_active
 

@@ -13,7 +13,7 @@ from oarlock.broker.values import Batch, Claim, Entry
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import Pod, controller_of
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.steps import Write
 from tests.simulation.checker import Violation, count_open, view_of
 from tests.simulation.daemon_docs import Doc, fits
 from tests.simulation.daemon_failures import Failures, Rests

@@ -18,7 +18,7 @@ from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
 from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import RESOURCES
-from oarlock.workers.steps import Grant, Listed, Write
+from oarlock.workers.turn.steps import Grant, Listed, Write
 from tests.simulation import daemon_rest
 from tests.simulation.actors import SimApi, Worker, give_way
 from tests.simulation.checker import Violation

@@ -15,7 +15,7 @@ import orjson
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.registry import RESOURCES
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.steps import Write
 from tests.simulation.daemon_docs import Doc, rfc3339
 from tests.simulation.traffic import Traffic, accepted, refusal
 from tests.simulation.world import NAMESPACE

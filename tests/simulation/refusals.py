@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.steps import Write
 
 KINDS = ("500", "500", "500 late")
 FOR_EVER = 1 << 60

@@ -12,7 +12,7 @@ from typing import Any
 
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.steps import Write
 from tests.simulation.actors import Ingestor, Worker
 from tests.simulation.checker import Checker, Violation
 from tests.simulation.progress import STAGES, stalled

@@ -17,10 +17,10 @@ from oarlock.broker.values import BACK_OFF, Change, Claim, Delta
 from oarlock.controllers.daemonset import decide as deciding
 from oarlock.controllers.daemonset import names
 from oarlock.controllers.registry import RELAYS
-from oarlock.workers import acting, open_writes, revisions, turn
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.mirror import Mirror
-from oarlock.workers.steps import Write
+from oarlock.workers.turn import acting, expectations, revisions, turn
+from oarlock.workers.turn.engine.local_cache import Mirror
+from oarlock.workers.turn.steps import Write
+from oarlock.workers.turn.turn_outcome import Ledger
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_cluster import Habits
 from tests.simulation.daemon_scenarios import CHANGES, FAILS, HISTORY, NODES, ROUGH, SCENARIOS, SURGES
@@ -111,7 +111,7 @@ def _nothing_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(claim: Claim, *args: Any) -> Any:
         return real(claim._replace(needs=""), *args)
 
-    monkeypatch.setattr("oarlock.workers.engine.turn", careless)
+    monkeypatch.setattr("oarlock.workers.turn.engine.engine.turn", careless)
     monkeypatch.setattr(Ledger, "deletes_seen", lambda self, deletes, present: True)
 
 
@@ -183,7 +183,7 @@ MUTANTS: dict[str, Mutant] = {
         patch=_deletes_without_version, weights=SHAKY, options={"nodes": 4, "workers": 2}
     ),
     "hints are lost": Mutant(
-        code=((open_writes._Known.told, 'hint.removeprefix("node=")', '""'),), weights=HANGING, options={"nodes": 5}
+        code=((expectations._Known.told, 'hint.removeprefix("node=")', '""'),), weights=HANGING, options={"nodes": 5}
     ),
     "what is open stops everything": Mutant(
         code=((turn._snapshot, "satisfied, blocked = ", f"satisfied, blocked = {NOTHING_OPEN} and "),),
@@ -191,7 +191,7 @@ MUTANTS: dict[str, Mutant] = {
         options={"nodes": 5},
     ),
     "names do not rest": Mutant(
-        code=((open_writes._resting, "return names", "return []"),), weights=FAILING, options={"nodes": 4}
+        code=((expectations._resting, "return names", "return []"),), weights=FAILING, options={"nodes": 4}
     ),
     "rests are not announced": Mutant(
         code=((acting.delete_pods, "if write.uid in plan.rests]", "if False]"),), weights=FAILING, options={"nodes": 4}

@@ -23,8 +23,8 @@ from oarlock.broker.memory import cache, claim
 from oarlock.broker.values import Claim
 from oarlock.controllers.pods.slots import Slots
 from oarlock.controllers.replicaset import decide
-from oarlock.workers import open_writes, turn
-from oarlock.workers.ledger import Ledger
+from oarlock.workers.turn import expectations, turn
+from oarlock.workers.turn.turn_outcome import Ledger
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutants import Mutant, take_out
@@ -96,7 +96,7 @@ def _needs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(claim: Claim, *args: Any) -> Any:
         return real(claim._replace(needs=""), *args)
 
-    monkeypatch.setattr("oarlock.workers.engine.turn", careless)
+    monkeypatch.setattr("oarlock.workers.turn.engine.engine.turn", careless)
 
 
 def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,14 +141,14 @@ MUTANTS: dict[str, Mutant] = {
         weights=TURNOVER,
     ),
     "reserved names do not count": Mutant(
-        code=((open_writes._Known.told, "[*self._creates, *self._reserved]", "self._creates"),), weights=TURNOVER
+        code=((expectations._Known.told, "[*self._creates, *self._reserved]", "self._creates"),), weights=TURNOVER
     ),
     "a reservation ends with the answer": Mutant(
         code=((Ledger.settle, "self._close(write)", "self.changes.append(Change.drop(f'reserved {write.target}'))"),),
         weights=TURNOVER,
     ),
     "creates are settled before D": Mutant(
-        code=((open_writes._Known.look, "in self._creates.items() if opened.over", "in self._creates.items()"),),
+        code=((expectations._Known.look, "in self._creates.items() if opened.over", "in self._creates.items()"),),
         weights=TURNOVER,
     ),
     "names are not reserved": Mutant(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import orjson
 
 from oarlock.cluster.answer import Answer
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.steps import Write
 
 
 class View(NamedTuple):

@@ -14,7 +14,7 @@ import orjson
 
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, controller_of, label_selector
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.steps import Write
 from tests.simulation.traffic import Traffic, accepted, refusal
 
 NAMESPACE = "default"

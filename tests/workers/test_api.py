@@ -31,12 +31,12 @@ from oarlock.controllers.registry import CONTROLLERS
 from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.server import EmbeddedCluster
 from oarlock.sandbox.apiserver.server import Settings as ServerSettings
-from oarlock.workers.acting import TOO_LATE
-from oarlock.workers.api import KubeApi
 from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.steps import Grant, Write
+from oarlock.workers.turn.acting import TOO_LATE
+from oarlock.workers.turn.engine.api import KubeApi
+from oarlock.workers.turn.steps import Grant, Write
 
 CONTROLLER = CONTROLLERS["replicaset"]
 WEB: dict[str, Any] = {

@@ -22,7 +22,6 @@ from oarlock.controllers.registry import QUEUES
 from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.server import EmbeddedCluster
 from oarlock.sandbox.apiserver.server import Settings as ServerSettings
-from oarlock.workers.api import KubeApi
 from oarlock.workers.process.rights import (
     GRANTS,
     INGESTOR,
@@ -33,6 +32,7 @@ from oarlock.workers.process.rights import (
     worker_roles,
 )
 from oarlock.workers.process.settings import Settings
+from oarlock.workers.turn.engine.api import KubeApi
 
 FOLDER = Path(__file__).parents[2] / ROLES
 CREATE_PODS = Permission("create", "", "pods", "ns", "me")

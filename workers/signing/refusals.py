@@ -10,7 +10,7 @@ from typing import TypeVar
 from oarlock.broker.values import Cached, Finish
 from oarlock.controllers.registry import Resource
 from oarlock.workers.process.log_line import line
-from oarlock.workers.steps import TurnFailed
+from oarlock.workers.turn.steps import TurnFailed
 
 SAY_EVERY_MS = 10_000
 MEND = "see docs/signing.md; a new epoch writes every object anew"

@@ -33,7 +33,7 @@ from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq_client import open_rq_client
 from oarlock.workers.rq_worker import FleetWorker
-from oarlock.workers.steps import TurnFailed
+from oarlock.workers.turn.steps import TurnFailed
 
 Act = Callable[[Claim], Finish]
 

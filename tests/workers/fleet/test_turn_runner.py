@@ -18,8 +18,8 @@ from oarlock.workers.long_turns import LongTurns
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
-from oarlock.workers.steps import TurnFailed
-from oarlock.workers.turn_runner import Ended, TurnRunner
+from oarlock.workers.turn.engine.runner import Ended, TurnRunner
+from oarlock.workers.turn.steps import TurnFailed
 
 QUEUE = "replicaset"
 Script = list[Any]

@@ -26,9 +26,9 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.revisions import RESOURCE, Current, construct
-from oarlock.workers.steps import Grant, Read, Reserve, Send, Step, TurnFailed, Write
+from oarlock.workers.turn.revisions import RESOURCE, Current, construct
+from oarlock.workers.turn.steps import Grant, Read, Reserve, Send, Step, TurnFailed, Write
+from oarlock.workers.turn.turn_outcome import Ledger
 from tests.decide.builders import OTHER_UID, UID, WEB
 from tests.decide.history_builders import hash_for, template
 

@@ -9,7 +9,7 @@ import pytest
 from oarlock.broker.values import Cached
 from oarlock.controllers.objects.codec import CodecError, decode_pod, encode
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.blob_memo import BlobMemo
+from oarlock.workers.turn.blob_memo import BlobMemo
 
 
 def cached(number: int, version: int = 0) -> Cached:

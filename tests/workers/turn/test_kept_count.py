@@ -7,7 +7,7 @@ import pytest
 from turn_rig import Rig
 
 from oarlock.cluster.answer import Answer
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.steps import Write
 
 BOTH = ["default/api", "default/web"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from turn_rig import Rig, fail_with
 
-from oarlock.workers.late_status import OWNERS_MAX, PUT_OFF_MS, LateStatus
-from oarlock.workers.steps import Grant
+from oarlock.workers.turn.late_status import OWNERS_MAX, PUT_OFF_MS, LateStatus
+from oarlock.workers.turn.steps import Grant
 from tests.simulation.world import refusal
 
 FEW = 3

@@ -11,8 +11,8 @@ from revision_script import CACHED_RV, CONTROLLER, claimed, history, play
 from oarlock.broker.values import Cached
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects import codec
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.revisions import RELABELS_MAX, construct, prune
+from oarlock.workers.turn.revisions import RELABELS_MAX, construct, prune
+from oarlock.workers.turn.turn_outcome import Ledger
 from tests.decide.builders import OTHER_UID, UID, WEB, with_fields
 from tests.decide.history_builders import daemon_pod, daemons, hash_for, revision
 

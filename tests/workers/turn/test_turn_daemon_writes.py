@@ -9,8 +9,8 @@ import pytest
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.daemonset.names import name as daemon_name
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.open_writes import REST_MS
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.expectations import REST_MS
+from oarlock.workers.turn.steps import Write
 from tests.review.daemon_rig import DaemonRig
 from tests.simulation import daemon_docs
 from tests.simulation.traffic import refusal

@@ -15,9 +15,9 @@ from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.workers.acting import TOO_LATE
-from oarlock.workers.engine import OUTAGE_AFTER, Engine, load_spec
-from oarlock.workers.steps import TurnFailed, Write
+from oarlock.workers.turn.acting import TOO_LATE
+from oarlock.workers.turn.engine.engine import OUTAGE_AFTER, Engine, load_spec
+from oarlock.workers.turn.steps import TurnFailed, Write
 from tests.simulation.world import refusal
 from tests.turns import through
 

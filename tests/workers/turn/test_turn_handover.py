@@ -8,9 +8,9 @@ from turn_rig import UNANSWERED, Rig, fail_with
 from oarlock.cluster.answer import NOT_SENT, Answer
 from oarlock.controllers.objects.model import OwnerRef
 from oarlock.controllers.pods.slots import name as slot_name
-from oarlock.workers.acting import TOO_LATE
-from oarlock.workers.open_writes import TRIES_MAX
-from oarlock.workers.steps import Write
+from oarlock.workers.turn.acting import TOO_LATE
+from oarlock.workers.turn.expectations import TRIES_MAX
+from oarlock.workers.turn.steps import Write
 from tests.simulation.world import refusal
 
 KEY = "default/web"

@@ -6,7 +6,7 @@ import pytest
 from turn_script import claimed, plays
 
 from oarlock.controllers.objects.model import Condition, LabelSelector, ReplicaSetStatus
-from oarlock.workers.late_status import PUT_OFF_MS, LateStatus
+from oarlock.workers.turn.late_status import PUT_OFF_MS, LateStatus
 from tests.decide.builders import NOW_MS, S, pod, pods, rs, slot_names
 
 ONE = "send status 1, full 1, ready 1, available 1 @5"

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.workers.steps import Grant
-from oarlock.workers.write_window import LEFT_OUT, WriteWindow
+from oarlock.workers.turn.engine.write_window import LEFT_OUT, WriteWindow
+from oarlock.workers.turn.steps import Grant
 
 MOST = 256
 

@@ -18,8 +18,8 @@ from oarlock.broker.values import Borne, Cached
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.acting import TOO_LATE
-from oarlock.workers.steps import Announce, Grant, Listed, ListLive, Look, Read, Reserve, Send, Step
+from oarlock.workers.turn.acting import TOO_LATE
+from oarlock.workers.turn.steps import Announce, Grant, Listed, ListLive, Look, Read, Reserve, Send, Step
 from tests.decide.builders import OTHER_UID, OURS, THEIRS, UID, WEB_SLOTS, pod, pods
 
 LIST_POD_RV = "40"

@@ -20,11 +20,11 @@ from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import Condition, Pod, ReplicaSet
 from oarlock.controllers.pods.events import Event
-from oarlock.workers.acting import TOO_LATE
-from oarlock.workers.engine import Engine
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.steps import Grant, Listed, TurnFailed, Write
+from oarlock.workers.turn.acting import TOO_LATE
+from oarlock.workers.turn.engine.engine import Engine
+from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
 from tests.simulation.actors import Ingestor
 from tests.simulation.world import World, as_json
 from tests.turns import arrived, through

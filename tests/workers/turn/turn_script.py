@@ -23,9 +23,8 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.workers.late_status import LateStatus
-from oarlock.workers.ledger import REFUSED_MS, Ledger
-from oarlock.workers.steps import (
+from oarlock.workers.turn.late_status import LateStatus
+from oarlock.workers.turn.steps import (
     Announce,
     ListLive,
     Look,
@@ -38,7 +37,8 @@ from oarlock.workers.steps import (
     View,
     Write,
 )
-from oarlock.workers.turn import turn
+from oarlock.workers.turn.turn import turn
+from oarlock.workers.turn.turn_outcome import REFUSED_MS, Ledger
 from tests.decide.builders import NOW_MS, UID, WEB_SLOTS
 
 POD_RV, OWNER_RV, READ_RV = "7", "5", "10"

@@ -29,7 +29,7 @@ from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.pods.events import Event
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.steps import Grant, Listed, Write
+from oarlock.workers.turn.steps import Grant, Listed, Write
 
 RESOURCES: dict[str, Resource] = {
     each.plural: each

@@ -10,7 +10,7 @@ from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.registry import RESOURCES, Controller
-from oarlock.workers.steps import Read, Step
+from oarlock.workers.turn.steps import Read, Step
 
 
 class LiveOwner(NamedTuple):

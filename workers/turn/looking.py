@@ -15,8 +15,8 @@ from oarlock.controllers.ownership.orphans import selected_entries
 from oarlock.controllers.plan import Plan, Snapshot
 from oarlock.controllers.registry import Controller
 from oarlock.controllers.routing import owner_entry
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.steps import Listed, ListLive, Look, Step, TurnContext
+from oarlock.workers.turn.steps import Listed, ListLive, Look, Step, TurnContext
+from oarlock.workers.turn.turn_outcome import Ledger
 
 Versions = Mapping[str, str]
 """uid -> resourceVersion of the pods a decision was made on."""

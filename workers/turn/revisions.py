@@ -27,11 +27,11 @@ from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.registry import Controller
-from oarlock.workers import claiming
-from oarlock.workers.acting import TOO_LATE
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.live_owner import LiveOwner, look_at
-from oarlock.workers.steps import Grant, Read, Reserve, Send, Step, Write
+from oarlock.workers.turn import adoption
+from oarlock.workers.turn.acting import TOO_LATE
+from oarlock.workers.turn.live_owner import LiveOwner, look_at
+from oarlock.workers.turn.steps import Grant, Read, Reserve, Send, Step, Write
+from oarlock.workers.turn.turn_outcome import Ledger
 
 RESOURCE, KIND = "controllerrevisions", "ControllerRevision"
 RELABELS_MAX = 250  # in one turn: as many pods as it may create or delete
@@ -76,7 +76,7 @@ def construct(
         return Current(revision, history.old, versions)
     adopted: dict[str, str] | None = None
     if history.adopt or history.release:
-        adopted = yield from claiming.carry_out(
+        adopted = yield from adoption.carry_out(
             owner, history.adopt, history.release, RESOURCE, KIND, controller, ledger
         )
         versions |= adopted

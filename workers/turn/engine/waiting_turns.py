@@ -8,7 +8,7 @@ from typing import Any
 
 from oarlock.broker.values import Claim
 from oarlock.workers.long_turns import Current
-from oarlock.workers.turn_engine import TurnUnderWay
+from oarlock.workers.turn.engine.turn_engine import TurnUnderWay
 
 LOOK_UP_S = 0.1
 """As ``io_loop.LOOK_UP_S``: a signal that comes as the thread is about to block wakes nobody."""

@@ -27,9 +27,9 @@ from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Unanswered
-from oarlock.workers.acting import pod_of
-from oarlock.workers.ledger import PASSED_MAX, Ledger
-from oarlock.workers.steps import ListLive, Read, Step
+from oarlock.workers.turn.acting import pod_of
+from oarlock.workers.turn.steps import ListLive, Read, Step
+from oarlock.workers.turn.turn_outcome import PASSED_MAX, Ledger
 
 PAUSES_MS = (0, 500, 1_000, 2_000, 4_000)
 """Between a send without an answer and the next one. After the last there is silence until a look settles it."""

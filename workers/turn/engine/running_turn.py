@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from oarlock.broker.values import Claim, Finish, Verdict
 from oarlock.cluster.listing import ListError
-from oarlock.workers.ledger import Ledger
 from oarlock.workers.signing.refusals import ObjectRefused, TurnRefused
-from oarlock.workers.steps import Step, Turn
+from oarlock.workers.turn.steps import Step, Turn
+from oarlock.workers.turn.turn_outcome import Ledger
 
 
 class Carrier(Protocol):

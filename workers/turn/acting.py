@@ -24,8 +24,8 @@ from oarlock.controllers.pods import events
 from oarlock.controllers.pods.pod_template import TemplateError
 from oarlock.controllers.pods.slow_start import SlowStart
 from oarlock.controllers.registry import Controller
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.steps import Announce, Grant, Read, Reserve, Send, Step, Write
+from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, Step, Write
+from oarlock.workers.turn.turn_outcome import Ledger
 
 Acting = Generator[Step, Any, None]
 

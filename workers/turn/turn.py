@@ -1,7 +1,7 @@
 """One turn over one key, on one screen: read, decide, act, say so.
 
 The order is the protocol's: nothing is decided on a cache that has not passed our own answered writes; those without an
-answer are counted both ways (``workers.open_writes``); claims come before creates and deletes, the status after them.
+answer are counted both ways (``workers.turn.expectations``); claims come before creates and deletes, the status after them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan, Surroundings
 from oarlock.controllers.registry import RESOURCES, Controller
 from oarlock.controllers.scheduling.model import Node
-from oarlock.workers import acting, blob_memo, claiming, looking, open_writes, revisions
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.open_writes import OpenWrites
-from oarlock.workers.steps import Send, Step, Turn, TurnContext, View, Write
+from oarlock.workers.turn import acting, adoption, blob_memo, expectations, looking, revisions
+from oarlock.workers.turn.expectations import OpenWrites
+from oarlock.workers.turn.steps import Send, Step, Turn, TurnContext, View, Write
+from oarlock.workers.turn.turn_outcome import Ledger
 
 _NONE: frozenset[str] = frozenset()
 _NO_BACK_OFFS: Mapping[str, str] = {}
@@ -50,7 +50,7 @@ def turn(
     if controller.history:
         found = claim.others.get(revisions.RESOURCE, ())
         current = yield from revisions.construct(owner, found, pods, controller, claim, ledger)
-    writes = yield from open_writes.resolve(owner, claim, pods, view.pods_rv, ledger)
+    writes = yield from expectations.resolve(owner, claim, pods, view.pods_rv, ledger)
     nodes_old = view.nodes_age_ms > ctx.view_age_max_ms
     snapshot = yield from _snapshot(owner, claim, pods, view.nodes, nodes_old, current, writes, controller, ledger)
     plan: Plan = controller.decide(snapshot, ctx.wall_ms())
@@ -60,7 +60,7 @@ def turn(
             claim, snapshot, plan, controller, ctx, view.pods_age_ms, ledger
         )
         if plan.adopt or plan.release:
-            snapshot = yield from claiming.claim_pods(snapshot, plan, controller, ledger)
+            snapshot = yield from adoption.claim_pods(snapshot, plan, controller, ledger)
             plan = controller.decide(snapshot, ctx.wall_ms())
             adopted = snapshot.adopted or _NONE
             versions = {uid: rv for uid, rv in versions.items() if uid not in adopted}

@@ -15,9 +15,9 @@ from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.ownership.claim import Claimable, Claimer
 from oarlock.controllers.plan import Plan
 from oarlock.controllers.registry import Controller
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.live_owner import look_at
-from oarlock.workers.steps import Send, Step, Write
+from oarlock.workers.turn.live_owner import look_at
+from oarlock.workers.turn.steps import Send, Step, Write
+from oarlock.workers.turn.turn_outcome import Ledger
 
 
 def claim_pods(snapshot: Any, plan: Plan, controller: Controller, ledger: Ledger) -> Generator[Step, Any, Any]:

@@ -16,18 +16,30 @@ from oarlock.broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Id
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
 from oarlock.controllers.replicaset.status import reports_terminating
-from oarlock.workers.acting import TOO_LATE
-from oarlock.workers.api import TurnApi
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.mirror import Mirror
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.relaying import relay
-from oarlock.workers.running_turn import RunningTurn
 from oarlock.workers.signing.refusals import TurnRefused
-from oarlock.workers.steps import Announce, Grant, ListLive, Look, Read, Reserve, Send, Step, TurnContext, View, Wake
-from oarlock.workers.turn import turn
-from oarlock.workers.write_window import WriteWindow
+from oarlock.workers.turn.acting import TOO_LATE
+from oarlock.workers.turn.engine.api import TurnApi
+from oarlock.workers.turn.engine.local_cache import Mirror
+from oarlock.workers.turn.engine.running_turn import RunningTurn
+from oarlock.workers.turn.engine.write_window import WriteWindow
+from oarlock.workers.turn.fan_out import relay
+from oarlock.workers.turn.steps import (
+    Announce,
+    Grant,
+    ListLive,
+    Look,
+    Read,
+    Reserve,
+    Send,
+    Step,
+    TurnContext,
+    View,
+    Wake,
+)
+from oarlock.workers.turn.turn import turn
+from oarlock.workers.turn.turn_outcome import Ledger
 
 WINDOW = 4
 """Bulk writes that turns have under way together, over those that are on the wire: 256, as one of them has at most."""

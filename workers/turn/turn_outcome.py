@@ -9,7 +9,7 @@ from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
 from oarlock.controllers.pods.events import Event
-from oarlock.workers.steps import TurnFailed, Write
+from oarlock.workers.turn.steps import TurnFailed, Write
 
 SAID_MAX = 300
 """Characters kept of an answer."""

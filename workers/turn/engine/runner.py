@@ -16,9 +16,9 @@ from oarlock.workers.process.enabled_controllers import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlot
-from oarlock.workers.steps import TurnFailed
-from oarlock.workers.turn_engine import TurnEngine
-from oarlock.workers.waiting_turns import UnderWay, WaitingTurns
+from oarlock.workers.turn.engine.turn_engine import TurnEngine
+from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
+from oarlock.workers.turn.steps import TurnFailed
 
 log = logging.getLogger("oarlock.worker")
 

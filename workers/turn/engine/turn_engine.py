@@ -62,11 +62,11 @@ def open_engine(
 ) -> TurnEngine:
     """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
     from oarlock.cluster.access import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
-    from oarlock.workers.api import KubeApi  # noqa: PLC0415
-    from oarlock.workers.engine import Engine  # noqa: PLC0415
     from oarlock.workers.process.clock import SystemClock  # noqa: PLC0415
     from oarlock.workers.process.rights import MissingRights, worker_roles  # noqa: PLC0415
     from oarlock.workers.signing.signing_broker import sealing  # noqa: PLC0415
+    from oarlock.workers.turn.engine.api import KubeApi  # noqa: PLC0415
+    from oarlock.workers.turn.engine.engine import Engine  # noqa: PLC0415
 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
     clock = SystemClock()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from oarlock.broker.values import Cached, Claim
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.registry import RESOURCES, Relay
-from oarlock.workers import blob_memo
 from oarlock.workers.known_owners import EVERY_OWNER
-from oarlock.workers.ledger import Ledger
-from oarlock.workers.steps import Look, Turn, Wake
+from oarlock.workers.turn import blob_memo
+from oarlock.workers.turn.steps import Look, Turn, Wake
+from oarlock.workers.turn.turn_outcome import Ledger
 
 
 def relay(claim: Claim, via: Relay, ledger: Ledger) -> Turn:

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from oarlock.workers.running_turn import RunningTurn
-from oarlock.workers.steps import Grant
+from oarlock.workers.turn.engine.running_turn import RunningTurn
+from oarlock.workers.turn.steps import Grant
 
 LEFT_OUT = Grant(0, 1)
 """To one that has used up its share of time: what it has done so far is entered, and the rest is the next turn's."""

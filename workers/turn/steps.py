@@ -1,6 +1,6 @@
 """The steps a turn may ask for. A turn is a generator: it yields a step and is sent the step's result.
 
-So a turn never touches Redis, the API or a clock itself; ``workers.engine`` carries the steps out for real, and the
+So a turn never touches Redis, the API or a clock itself; ``workers.turn.engine.engine`` carries the steps out for real, and the
 simulation stops between any two of them.
 """
 
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from oarlock.broker.values import Entry, Finish
 from oarlock.controllers.scheduling.model import Node
-from oarlock.workers.kept_count import KeptCount
-from oarlock.workers.late_status import LateStatus
+from oarlock.workers.turn.kept_count import KeptCount
+from oarlock.workers.turn.late_status import LateStatus
 
 
 class Announce(NamedTuple):
