@@ -17,8 +17,8 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
 from oarlock.controllers.pods.slots import slots_of
 from oarlock.controllers.registry import PODS, REPLICASETS
-from oarlock.workers.known_owners import KnownOwners
-from oarlock.workers.projection import Projector
+from oarlock.workers.ingest.known_owners import KnownOwners
+from oarlock.workers.ingest.projection import Projector
 
 EPOCH = 1
 NAMESPACE = "shop"

@@ -26,16 +26,19 @@ from oarlock.cluster.access import config
 from oarlock.cluster.access.errors import ConfigError
 from oarlock.cluster.client import Client
 from oarlock.controllers.registry import PODS, RESOURCES, Resource
-from oarlock.workers.api_source import ApiSource
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.epoch.coordinator import EpochKeeper, FleetRefused
 from oarlock.workers.epoch.fleet_lease import ApiLease, lease_name
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.epoch.shard_layout import Layout
-from oarlock.workers.feed import Feed
-from oarlock.workers.hands_off import HandsOff
-from oarlock.workers.ingestor import Ingestor
-from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.ingest.api_source import ApiSource
+from oarlock.workers.ingest.ingestor import Ingestor
+from oarlock.workers.ingest.known_owners import KnownOwners
+from oarlock.workers.ingest.reflector import Feed
+from oarlock.workers.ingest.shard_source import Ours, ShardSource
+from oarlock.workers.ingest.source import Source
+from oarlock.workers.ingest.upstream_detector import Rivals
+from oarlock.workers.ingest.upstream_guard import HandsOff
 from oarlock.workers.metrics.serving.ingest_thread import IngestMetrics
 from oarlock.workers.process.bell import Bell
 from oarlock.workers.process.clock import Clock, SystemClock
@@ -46,11 +49,8 @@ from oarlock.workers.process.log_line import in_every_line, line
 from oarlock.workers.process.rights import INGESTOR, MissingRights
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
-from oarlock.workers.rivals import Rivals
 from oarlock.workers.shard_processes import run_each
-from oarlock.workers.shard_source import Ours, ShardSource
 from oarlock.workers.signing.signing_broker import sealing
-from oarlock.workers.source import Source
 
 RESIGN_S = 0.3
 CLOSE_S = 0.5

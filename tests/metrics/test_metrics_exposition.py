@@ -16,8 +16,8 @@ from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Row, Table, own_row
 from oarlock.workers.counters.turn_counts import TurnCounts
-from oarlock.workers.feed import FeedState
-from oarlock.workers.ingestor import FeedStatus, Status
+from oarlock.workers.ingest.ingestor import FeedStatus, Status
+from oarlock.workers.ingest.reflector import FeedState
 from oarlock.workers.metrics import reference
 from oarlock.workers.metrics.families import FAMILIES, INGESTOR, SAID, WORKER, Family
 from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures

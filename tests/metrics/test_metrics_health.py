@@ -8,8 +8,8 @@ import pytest
 
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table, own_row
-from oarlock.workers.feed import FeedState
-from oarlock.workers.ingestor import DEAF_MS, FeedStatus, Status
+from oarlock.workers.ingest.ingestor import DEAF_MS, FeedStatus, Status
+from oarlock.workers.ingest.reflector import FeedState
 from oarlock.workers.metrics.fleet_reader import FleetFigures
 from oarlock.workers.metrics.latest import Look
 from oarlock.workers.metrics.serving import ingestor_view, supervisor_view

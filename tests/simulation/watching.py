@@ -12,9 +12,9 @@ from typing import Any
 from oarlock.broker.paging import Pages
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import RESOURCES
-from oarlock.workers.applying import Applied, Applier
-from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
-from oarlock.workers.projection import Projector
+from oarlock.workers.ingest.applying import Applied, Applier
+from oarlock.workers.ingest.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.ingest.projection import Projector
 from tests.simulation.daemon_world import DaemonWorld
 
 _ADOPTABLE = tuple(resource for resource in RESOURCES.values() if resource.adoptable)

@@ -20,7 +20,7 @@ from realserver.server import RealServer
 from stages import NODES, OTHERS, OURS, run_fleet, run_nodes, with_own_server
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.rivals import RECENT_MS
+from oarlock.workers.ingest.upstream_detector import RECENT_MS
 
 pytestmark = [
     pytest.mark.kubectl,

@@ -18,13 +18,13 @@ from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.epoch.coordinator import EpochKeeper
 from oarlock.workers.epoch.redis_side import RedisSide
-from oarlock.workers.feed import Feed
-from oarlock.workers.hands_off import HandsOff
-from oarlock.workers.ingestor import Ingestor
-from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.ingest.ingestor import Ingestor
+from oarlock.workers.ingest.known_owners import KnownOwners
+from oarlock.workers.ingest.reflector import Feed
+from oarlock.workers.ingest.upstream_detector import Rivals
+from oarlock.workers.ingest.upstream_guard import HandsOff
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.rivals import Rivals
 
 CLOCK_KEY = "oarlock:test-clock"
 TEST_CLOCK = f"return tonumber(redis.call('GET', '{CLOCK_KEY}'))"

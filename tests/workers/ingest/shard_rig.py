@@ -20,13 +20,13 @@ from oarlock.workers.epoch.coordinator import EpochKeeper, FleetRefused
 from oarlock.workers.epoch.fleet_lease import FleetLease
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.epoch.shard_layout import Layout
-from oarlock.workers.feed import Feed
-from oarlock.workers.ingestor import Ingestor
-from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.ingest.ingestor import Ingestor
+from oarlock.workers.ingest.known_owners import KnownOwners
+from oarlock.workers.ingest.reflector import Feed
+from oarlock.workers.ingest.shard_source import Ours, ShardSource
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
-from oarlock.workers.shard_source import Ours, ShardSource
 
 QUICK = Settings(lease_ms=1_000, renew_every_ms=300, request_timeout_ms=500, send_margin_ms=100)
 """D is three seconds."""

@@ -15,12 +15,12 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.registry import PODS, REPLICASETS
-from oarlock.workers.api_source import ApiSource, cluster_resource
-from oarlock.workers.channel import Channel
+from oarlock.workers.ingest.api_source import ApiSource, cluster_resource
+from oarlock.workers.ingest.channel import Channel
+from oarlock.workers.ingest.source import End, Ending
 from oarlock.workers.process.bell import Bell
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.io_loop import IoLoop
-from oarlock.workers.source import End, Ending
 
 
 @pytest.fixture

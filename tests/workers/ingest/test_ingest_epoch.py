@@ -13,8 +13,8 @@ from oarlock.broker.keys import PROTOCOL
 from oarlock.workers.epoch.bootstrap import Minting, Stage
 from oarlock.workers.epoch.coordinator import FleetRefused
 from oarlock.workers.epoch.fleet_lease import FleetLease
+from oarlock.workers.ingest.source import End, Ending
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.source import End, Ending
 
 D_MS = Settings().drain_ms
 

@@ -14,10 +14,10 @@ from oarlock.broker.values import BrokerUnreachable, Event, Ingested
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import RESOURCES
-from oarlock.workers.applying import BATCH_EVENTS
-from oarlock.workers.feed import REST_MS, FeedState
-from oarlock.workers.relist import STAGING_LOCK_MS
-from oarlock.workers.source import End, Ending
+from oarlock.workers.ingest.applying import BATCH_EVENTS
+from oarlock.workers.ingest.reflector import REST_MS, FeedState
+from oarlock.workers.ingest.relist import STAGING_LOCK_MS
+from oarlock.workers.ingest.source import End, Ending
 
 
 def owned(i: int, restarts: int = 0, namespace: str = "x") -> dict[str, object]:

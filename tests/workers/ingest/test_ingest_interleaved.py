@@ -16,8 +16,8 @@ import redis
 from ingest_api import PODS, REPLICASETS, RandomCluster, pod_json, replicaset_json
 from ingest_rig import Killed, Process, Rig
 
+from oarlock.workers.ingest.source import End, Ending
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.source import End, Ending
 
 SEEDS = range(int(os.environ.get("OARLOCK_TEST_SEEDS", "10")))
 STEPS = 350

@@ -10,7 +10,7 @@ from ingest_rig import PODS, REPLICASETS, Process, Rig
 
 from oarlock.broker.values import Page
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.feed import FeedState
+from oarlock.workers.ingest.reflector import FeedState
 
 OWNERS = 1_200
 AT_ONCE = 600

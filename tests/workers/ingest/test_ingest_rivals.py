@@ -14,7 +14,7 @@ from ingest_rig import TEST_CLOCK, Rig
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.controllers.registry import RESOURCES
-from oarlock.workers.rivals import RECENT_MS, Evidence, evidence
+from oarlock.workers.ingest.upstream_detector import RECENT_MS, Evidence, evidence
 
 MANAGER = "kube-controller-manager"
 

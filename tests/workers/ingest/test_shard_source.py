@@ -9,9 +9,9 @@ import pytest
 
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
+from oarlock.workers.ingest.shard_source import LOOKED_AT_ONCE, PROGRESS_EVERY_MS, Ours, ShardSource, namespace_of
+from oarlock.workers.ingest.source import End, Ending
 from oarlock.workers.process.shards import SHARDS_MAX, has_key, names, shard_of, share
-from oarlock.workers.shard_source import LOOKED_AT_ONCE, PROGRESS_EVERY_MS, Ours, ShardSource, namespace_of
-from oarlock.workers.source import End, Ending
 
 PINNED = {"default": "114", "kube-system": "114", "shop": "110", "batch": "100", "team-7": "013", "ü": "023"}
 """The shard of a namespace, of two, three and five; by sha256sum. Another answer moves every workload of a cluster."""

@@ -11,8 +11,8 @@ from turn_rig import WORKER, Rig
 
 from oarlock.broker.values import Batch, Event
 from oarlock.controllers.registry import DAEMONSETS, NODE_QUEUE, NODES, Resource
-from oarlock.workers.known_owners import KnownOwners
-from oarlock.workers.projection import Projector
+from oarlock.workers.ingest.known_owners import KnownOwners
+from oarlock.workers.ingest.projection import Projector
 
 NAMES = ("n1", "n2", "n3")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from oarlock.workers.counters.table import Row, own_row
-from oarlock.workers.ingestor import Ingestor
+from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.metrics.looking_in import open_latest
 from oarlock.workers.metrics.server_name import host_label
 from oarlock.workers.metrics.serving.endpoints import Endpoints

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from oarlock.workers.counters.table import Row, total
 from oarlock.workers.epoch.fleet_lease import OPEN
-from oarlock.workers.feed import FeedState
-from oarlock.workers.ingestor import DEAF_MS, Ingestor
+from oarlock.workers.ingest.ingestor import DEAF_MS, Ingestor
+from oarlock.workers.ingest.reflector import FeedState
 from oarlock.workers.metrics.count_samples import GC_NAMES, CountSamples
 from oarlock.workers.metrics.fleet_samples import put_look
 from oarlock.workers.metrics.latest import Look

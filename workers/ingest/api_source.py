@@ -14,11 +14,11 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import Resource as ClusterResource
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
 from oarlock.controllers.registry import Resource
-from oarlock.workers.channel import Channel
+from oarlock.workers.ingest.channel import Channel
+from oarlock.workers.ingest.source import End, Ending
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.log_line import line
-from oarlock.workers.source import End, Ending
 
 EVENTS_MAX = 1_000
 """Watch events that may wait for the main thread: about 2 MB of pods."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from oarlock.workers.source import End
+from oarlock.workers.ingest.source import End
 
 T = TypeVar("T")
 

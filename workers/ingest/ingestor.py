@@ -15,11 +15,11 @@ from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.epoch.coordinator import EpochKeeper
 from oarlock.workers.epoch.fleet_lease import OPEN
-from oarlock.workers.feed import Feed
-from oarlock.workers.hands_off import HandsOff
-from oarlock.workers.known_owners import KnownOwners
+from oarlock.workers.ingest.known_owners import KnownOwners
+from oarlock.workers.ingest.reflector import Feed
+from oarlock.workers.ingest.relist import ApiWentBack
+from oarlock.workers.ingest.upstream_guard import HandsOff
 from oarlock.workers.process.log_line import line
-from oarlock.workers.relist import ApiWentBack
 from oarlock.workers.signing.refusals import ObjectRefused
 
 DEAF_MS = 75_000

@@ -11,9 +11,9 @@ from typing import Protocol
 from oarlock.broker.values import Event, Ingested
 from oarlock.broker.versions import latest, newer
 from oarlock.cluster.http.frames import WatchEvent
-from oarlock.workers.known_owners import KnownOwners, OrphanBroker
-from oarlock.workers.projection import EventBatch, Projector
-from oarlock.workers.source import Stream
+from oarlock.workers.ingest.known_owners import KnownOwners, OrphanBroker
+from oarlock.workers.ingest.projection import EventBatch, Projector
+from oarlock.workers.ingest.source import Stream
 
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
+from oarlock.workers.ingest.upstream_detector import MEND, Rivals
 from oarlock.workers.process.log_line import line
-from oarlock.workers.rivals import MEND, Rivals
 
 SAY_EVERY_MS = 60_000
 

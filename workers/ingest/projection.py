@@ -15,9 +15,9 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.registry import Resource
 from oarlock.controllers.routing import WakeKey
-from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.ingest.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.ingest.upstream_detector import Rivals
 from oarlock.workers.process.log_line import discreet, line
-from oarlock.workers.rivals import Rivals
 
 log = logging.getLogger("oarlock.ingest")
 

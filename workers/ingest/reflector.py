@@ -13,14 +13,14 @@ from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page
 from oarlock.controllers.registry import Resource
-from oarlock.workers.applying import Applied, Applier, ApplyBroker
-from oarlock.workers.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.ingest.applying import Applied, Applier, ApplyBroker
+from oarlock.workers.ingest.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.ingest.projection import OutOfOrder, Projector
+from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
+from oarlock.workers.ingest.source import End, Ending, Source, Stream
+from oarlock.workers.ingest.upstream_detector import Rivals
 from oarlock.workers.process.log_line import line
-from oarlock.workers.projection import OutOfOrder, Projector
-from oarlock.workers.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
-from oarlock.workers.rivals import Rivals
 from oarlock.workers.signing.refusals import decoded
-from oarlock.workers.source import End, Ending, Source, Stream
 
 CHECK_EVERY_MS = 1_000
 RELIST_REFUSED_MS = 5_000

@@ -13,8 +13,8 @@ import msgspec
 
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
+from oarlock.workers.ingest.source import End, Source, Stream
 from oarlock.workers.process.shards import shard_of
-from oarlock.workers.source import End, Source, Stream
 
 PROGRESS_EVERY_MS = 250
 """A bookmark that tells of foreign events alone costs a call to Redis, as a batch of our own does."""

@@ -1,0 +1,1 @@
+"""From the API's lists and watches to Redis."""
