@@ -35,8 +35,8 @@ from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names, share
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.process_list import OnChange, Process, file_writer
-from oarlock.workers.rq_client import open_rq_client
-from oarlock.workers.rq_graves import TIMEOUT_S, Graves
+from oarlock.workers.rq.client import open_rq_client
+from oarlock.workers.rq.dead_workers import TIMEOUT_S, Graves
 from oarlock.workers.shard_processes import run_each
 from oarlock.workers.supervised import run_supervised
 from oarlock.workers.tending import REFUSALS, RETRY_MS, Tender, open_tender

@@ -11,8 +11,8 @@ from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.rq_client import open_rq_client
-from oarlock.workers.rq_worker import FleetWorker
+from oarlock.workers.rq.client import open_rq_client
+from oarlock.workers.rq.worker import FleetWorker
 
 log = logging.getLogger("oarlock.fleet")
 

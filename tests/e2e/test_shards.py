@@ -20,7 +20,7 @@ from oarlock.broker.inspect import Inspector
 from oarlock.sandbox.up.state_dir import Process
 from oarlock.workers.cli import cli
 from oarlock.workers.process.shards import names, shard_of
-from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.rq.queue import KeyQueue
 
 pytestmark = pytest.mark.xdist_group("up")
 

@@ -120,7 +120,7 @@ def test_commands_refuse_it_with_exit_code_2(server: RealServer, tmp_path: Path,
 
 def test_rq_keys_do_not_fit_into_a_cluster() -> None:
     from oarlock.workers.process.settings import Settings
-    from oarlock.workers.rq_client import open_rq_client
+    from oarlock.workers.rq.client import open_rq_client
 
     settings = Settings(redis_url="redis+cluster://u:secret@h:1/")
     with pytest.raises(BadRedisUrl, match="name another Redis for them with --rq-redis") as caught:

@@ -16,7 +16,7 @@ from oarlock.broker.connection.client import BadRedisUrl, connect
 from oarlock.broker.connection.tls import TlsFiles
 from oarlock.workers.cli import cli
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.rq_client import open_rq_client
+from oarlock.workers.rq.client import open_rq_client
 
 
 @pytest.fixture(scope="module")

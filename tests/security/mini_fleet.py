@@ -29,7 +29,7 @@ from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
-from oarlock.workers.rq_worker import FleetWorker
+from oarlock.workers.rq.worker import FleetWorker
 from oarlock.workers.signing.refusals import Refusals
 from oarlock.workers.signing.signature import Key, Sealer
 from oarlock.workers.signing.signing_broker import SealedBroker

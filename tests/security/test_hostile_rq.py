@@ -19,7 +19,7 @@ from planting import BINARY, HUGE
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
-from oarlock.workers.job import FUNCTION, job_id
+from oarlock.workers.rq.job import FUNCTION, job_id
 
 pytestmark = pytest.mark.real
 

@@ -234,7 +234,7 @@ def check_signing_keys(settings: Settings) -> None:
 
 def check_rq_url(settings: Settings) -> None:
     """Whether RQ can keep its keys where the settings say. Raises InputProblem."""
-    from oarlock.workers.rq_client import rq_url  # noqa: PLC0415  # RQ is loaded for the worker only
+    from oarlock.workers.rq.client import rq_url  # noqa: PLC0415  # RQ is loaded for the worker only
 
     try:
         rq_url(settings)

@@ -17,7 +17,7 @@ from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.rq_client import open_rq_client
+from oarlock.workers.rq.client import open_rq_client
 
 
 def test_a_failover_ends_the_epoch_and_nothing_of_it_is_believed(sentinels: SentinelRig) -> None:

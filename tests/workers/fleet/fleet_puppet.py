@@ -29,7 +29,7 @@ from oarlock.workers.fleet import Supervisor
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process_list import file_writer
-from oarlock.workers.rq_worker import FleetWorker
+from oarlock.workers.rq.worker import FleetWorker
 from oarlock.workers.supervised import run_supervised
 
 QUEUE = "replicaset"

@@ -16,8 +16,8 @@ from rq.exceptions import DeserializationError, InvalidJobOperation
 from rq.job import Callback, Job
 from rq.registry import StartedJobRegistry
 
-from oarlock.workers.job import FUNCTION, KeyJob, MsgpackSerializer, NotAKey, job_id, key_of
-from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.rq.job import FUNCTION, KeyJob, MsgpackSerializer, NotAKey, job_id, key_of
+from oarlock.workers.rq.queue import KeyQueue
 
 QUEUE = "replicaset"
 KEY = "default/web"

@@ -19,7 +19,7 @@ from rq.job import Job
 from rq.registry import FailedJobRegistry
 from rq.results import Result
 
-from oarlock.workers.job import FUNCTION, KeyJob, MsgpackSerializer, job_id
+from oarlock.workers.rq.job import FUNCTION, KeyJob, MsgpackSerializer, job_id
 
 KEY_QUEUE = ("--queue-class", "oarlock.workers.rq_queue.KeyQueue")
 

@@ -9,13 +9,13 @@ import fakeredis
 import pytest
 from rq.registry import FailedJobRegistry
 
-from oarlock.workers.failed_turns import FailedTurns
-from oarlock.workers.inlet import Inlet
-from oarlock.workers.job import KeyJob, NotAKey, job_id, key_of, shard_of_job
 from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.process.shards import has_key, names
-from oarlock.workers.rq_queue import KeyQueue
-from oarlock.workers.rq_shell import RqShell
+from oarlock.workers.rq.failed_turns import FailedTurns
+from oarlock.workers.rq.job import KeyJob, NotAKey, job_id, key_of, shard_of_job
+from oarlock.workers.rq.queue import KeyQueue
+from oarlock.workers.rq.requests import Inlet
+from oarlock.workers.rq.shell import RqShell
 
 QUEUE, NODES = "replicaset", "daemonset-node-updates"
 KEYS = [f"team-{i}/web" for i in range(8)]

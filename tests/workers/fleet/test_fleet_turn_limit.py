@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from rq.timeouts import JobTimeoutException
 
-from oarlock.workers.turn_limit import TurnLimit
+from oarlock.workers.rq.turn_limit import TurnLimit
 
 
 @pytest.fixture(autouse=True)

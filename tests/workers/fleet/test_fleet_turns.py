@@ -31,8 +31,8 @@ from oarlock.workers.process.clock import Clock, ManualClock
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
-from oarlock.workers.rq_client import open_rq_client
-from oarlock.workers.rq_worker import FleetWorker
+from oarlock.workers.rq.client import open_rq_client
+from oarlock.workers.rq.worker import FleetWorker
 from oarlock.workers.turn.steps import TurnFailed
 
 Act = Callable[[Claim], Finish]

@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from oarlock.broker.values import Claim
-from oarlock.workers.long_turns import Current
+from oarlock.workers.rq.long_turns import Current
 from oarlock.workers.turn.engine.turn_engine import TurnUnderWay
 
 LOOK_UP_S = 0.1

@@ -1,7 +1,7 @@
 """A genuine RQ worker whose jobs are keys: `rq worker --worker-class oarlock.workers.rq_worker.FleetWorker replicaset`.
 
 RQ's loop, signals, registration, suspension, remote commands, death penalty, exception handlers and failed-job registry
-are RQ's own (see ``workers.rq_shell``). Replaced are the two steps in the middle: a dequeue claims a batch of keys
+are RQ's own (see ``workers.rq.shell``). Replaced are the two steps in the middle: a dequeue claims a batch of keys
 under their locks, an execution runs their turns and ends them in one call.
 """
 
@@ -22,12 +22,12 @@ from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.epoch.identity import Seat, open_broker
 from oarlock.workers.keeper import Kept, take_seat
-from oarlock.workers.long_turns import Current
 from oarlock.workers.process.collecting import collect_rarely
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
-from oarlock.workers.rq_queue import KeyQueue
-from oarlock.workers.rq_shell import RqShell
+from oarlock.workers.rq.long_turns import Current
+from oarlock.workers.rq.queue import KeyQueue
+from oarlock.workers.rq.shell import RqShell
 from oarlock.workers.turn.engine.runner import Ended, TurnRunner
 from oarlock.workers.turn.engine.turn_engine import EngineFactory, TurnEngine, open_engine
 

@@ -7,7 +7,7 @@ from rq.registry import FailedJobRegistry, StartedJobRegistry
 from rq.utils import current_timestamp, now
 from rq.worker import BaseWorker
 
-from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.rq.queue import KeyQueue
 
 
 def clean_up(worker: BaseWorker) -> None:

@@ -14,9 +14,9 @@ from redis.exceptions import ResponseError
 from rq.utils import as_text
 
 from oarlock.broker import refusals
-from oarlock.workers.job import DATA_BYTES_MAX, KeyJob, NotAKey, key_of, shard_of_job
 from oarlock.workers.process.log_line import line
-from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.rq.job import DATA_BYTES_MAX, KeyJob, NotAKey, key_of, shard_of_job
+from oarlock.workers.rq.queue import KeyQueue
 
 log = logging.getLogger("oarlock.worker")
 

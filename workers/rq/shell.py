@@ -22,19 +22,19 @@ from rq.worker import SimpleWorker, WorkerStatus
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable
 from oarlock.controllers.registry import QUEUES
-from oarlock.workers.failed_turns import FailedTurns
-from oarlock.workers.inlet import Inlet
-from oarlock.workers.job import KeyJob, MsgpackSerializer, job_id
-from oarlock.workers.long_turns import Current, LongTurns
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.process.settings import BadSetting, Settings
-from oarlock.workers.rq_client import with_manners
-from oarlock.workers.rq_pulse import Pulse
-from oarlock.workers.rq_queue import KeyQueue
-from oarlock.workers.rq_upkeep import clean_up, enter_again
+from oarlock.workers.rq.client import with_manners
+from oarlock.workers.rq.failed_turns import FailedTurns
+from oarlock.workers.rq.heartbeat import Pulse
+from oarlock.workers.rq.job import KeyJob, MsgpackSerializer, job_id
+from oarlock.workers.rq.long_turns import Current, LongTurns
+from oarlock.workers.rq.queue import KeyQueue
+from oarlock.workers.rq.requests import Inlet
+from oarlock.workers.rq.turn_limit import TurnLimit
+from oarlock.workers.rq.upkeep import clean_up, enter_again
 from oarlock.workers.turn.steps import TurnFailed
-from oarlock.workers.turn_limit import TurnLimit
 
 log = logging.getLogger("oarlock.worker")
 

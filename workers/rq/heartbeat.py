@@ -15,8 +15,8 @@ from rq.registry import FailedJobRegistry
 from rq.suspension import WORKERS_SUSPENDED
 from rq.utils import now, utcformat
 
-from oarlock.workers.inlet import READ_AT_ONCE
-from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.rq.queue import KeyQueue
+from oarlock.workers.rq.requests import READ_AT_ONCE
 
 
 @dataclass(slots=True)

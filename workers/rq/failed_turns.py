@@ -15,9 +15,9 @@ from rq.registry import FailedJobRegistry
 from rq.results import get_key as results_key
 from rq.utils import now
 
-from oarlock.workers.job import KeyJob, NotAKey, key_of, shard_of_job
 from oarlock.workers.process.log_line import line
-from oarlock.workers.rq_queue import KeyQueue
+from oarlock.workers.rq.job import KeyJob, NotAKey, key_of, shard_of_job
+from oarlock.workers.rq.queue import KeyQueue
 
 log = logging.getLogger("oarlock.worker")
 

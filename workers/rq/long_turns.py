@@ -16,9 +16,9 @@ from redis.exceptions import RedisError
 from rq.job import JobStatus
 from rq.utils import now, utcformat
 
-from oarlock.workers.job import KeyJob, job_id
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
+from oarlock.workers.rq.job import KeyJob, job_id
 
 log = logging.getLogger("oarlock.worker")
 

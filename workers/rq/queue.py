@@ -1,7 +1,7 @@
 """A queue of keys as RQ's tools see it: `rq info --queue-class oarlock.workers.rq_queue.KeyQueue`.
 
 The keys themselves are in a stream of the broker. The list RQ keeps at ``rq:queue:<name>`` stays what it is for RQ's
-own tools, and serves as an inlet: `rq requeue` pushes job ids there (see ``workers.inlet``).
+own tools, and serves as an inlet: `rq requeue` pushes job ids there (see ``workers.rq.requests``).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from rq.queue import Queue
 
 from oarlock.broker import keys
 from oarlock.broker.connection.client import connect
-from oarlock.workers.job import KeyJob, MsgpackSerializer
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
+from oarlock.workers.rq.job import KeyJob, MsgpackSerializer
 
 
 class KeyQueue(Queue):  # type: ignore[misc]
