@@ -81,6 +81,6 @@ def test_secrets_are_named_never_made(path: Path) -> None:
 
 @BY_NAME
 def test_time_to_drain(path: Path) -> None:
-    """A worker drains for up to 25 s before it ends itself (workers/fleet.py)."""
+    """A worker drains for up to 25 s before it ends itself (workers/supervisor/supervisor.py)."""
     for role, pod in pods(render(ci_values(path))):
         assert role == "redis" or pod["terminationGracePeriodSeconds"] > 25

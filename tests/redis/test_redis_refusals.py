@@ -26,7 +26,7 @@ from oarlock.broker import epoch, refusals
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, LoadSpec
-from oarlock.workers.timer_wait import TimerWait
+from oarlock.workers.supervisor.timer_wait import TimerWait
 
 BUSY = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 OVER: list[Exception] = [

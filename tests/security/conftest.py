@@ -6,6 +6,6 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-for folder in ("workers/turn/turn", "workers/ingest", "workers/fleet", "e2e", "broker"):
+for folder in ("workers/turn/turn", "workers/ingest", "workers/supervisor/supervisor", "e2e", "broker"):
     if str(TESTS / folder) not in sys.path:
         sys.path.append(str(TESTS / folder))

@@ -33,7 +33,7 @@ from oarlock.workers.rq.worker import FleetWorker
 from oarlock.workers.signing.refusals import Refusals
 from oarlock.workers.signing.signature import Key, Sealer
 from oarlock.workers.signing.signing_broker import SealedBroker
-from oarlock.workers.tending import REFUSALS, Tender
+from oarlock.workers.supervisor.lease_manager import REFUSALS, Tender
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Listed, Write
 from tests.review.quiet_api import QuietApi

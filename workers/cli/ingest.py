@@ -58,7 +58,7 @@ def ingest(
 ) -> int:
     """Run an ingestor: it lists and watches the cluster, keeps the cache in Redis and queues the keys that changed."""
     from oarlock.workers.cli.controller_options import served_queues  # noqa: PLC0415
-    from oarlock.workers.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
+    from oarlock.workers.supervisor.ingest_command import run_ingestor  # noqa: PLC0415  # aiohttp and uvloop are loaded for this command only
 
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))

@@ -26,7 +26,7 @@ from oarlock.workers.cli.options import (
 )
 from oarlock.workers.cli.setting_options import setting_options
 from oarlock.workers.cli.shard_options import check_workers, shard_option, shards_option, with_shards
-from oarlock.workers.process_list import OnChange, Process
+from oarlock.workers.supervisor.process_list import OnChange, Process
 
 
 @click.command(
@@ -73,7 +73,7 @@ def worker(
     SIGTERM lets each finish its turn; SIGKILL of any of them loses nothing. They show in `rq info`.
     """
     from oarlock.workers.cli.controller_options import served_queues  # noqa: PLC0415
-    from oarlock.workers.fleet import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
+    from oarlock.workers.supervisor.supervisor import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
 
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))

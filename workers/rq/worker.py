@@ -21,13 +21,13 @@ from oarlock.broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachab
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.epoch.identity import Seat, open_broker
-from oarlock.workers.keeper import Kept, take_seat
 from oarlock.workers.process.collecting import collect_rarely
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.rq.long_turns import Current
 from oarlock.workers.rq.queue import KeyQueue
 from oarlock.workers.rq.shell import RqShell
+from oarlock.workers.supervisor.watchdog import Kept, take_seat
 from oarlock.workers.turn.engine.runner import Ended, TurnRunner
 from oarlock.workers.turn.engine.turn_engine import EngineFactory, TurnEngine, open_engine
 

@@ -25,12 +25,12 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
 from oarlock.cluster.access.errors import ConfigError
 from oarlock.controllers.registry import QUEUES
-from oarlock.workers.fleet import Supervisor
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process_list import file_writer
 from oarlock.workers.rq.worker import FleetWorker
-from oarlock.workers.supervised import run_supervised
+from oarlock.workers.supervisor.process_list import file_writer
+from oarlock.workers.supervisor.supervised import run_supervised
+from oarlock.workers.supervisor.supervisor import Supervisor
 
 QUEUE = "replicaset"
 BEGUN, ENDED, CANCELLED, BATCHES = "rq:test:begun", "rq:test:ended", "rq:test:cancelled", "rq:test:batches"

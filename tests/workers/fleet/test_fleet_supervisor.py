@@ -20,10 +20,10 @@ from redis.exceptions import ResponseError
 
 from oarlock.broker import script_texts
 from oarlock.broker.connection.client import connect
-from oarlock.workers.children import Child, back_off_ms
 from oarlock.workers.epoch.identity import WAIT_TIMEOUT_S, Seat
-from oarlock.workers.fleet import Supervisor
-from oarlock.workers.wakeups import Wakeups
+from oarlock.workers.supervisor.children import Child, back_off_ms
+from oarlock.workers.supervisor.supervisor import Supervisor
+from oarlock.workers.supervisor.wakeups import Wakeups
 
 
 def crashes(rig: Rig, key: str) -> int:

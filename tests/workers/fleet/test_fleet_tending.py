@@ -10,11 +10,11 @@ from redis.exceptions import NoPermissionError
 
 from oarlock.broker.epoch import Seen
 from oarlock.broker.values import BrokerUnreachable, EpochOver
-from oarlock.workers import fleet
 from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.tending import Tender
+from oarlock.workers.supervisor import supervisor
+from oarlock.workers.supervisor.lease_manager import Tender
 
 
 class ScriptedBroker:
@@ -234,12 +234,12 @@ def test_where_no_worker_can_be_forked_its_holder_is_released_and_the_others_liv
     def fork(*_: object) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
 
-    monkeypatch.setattr(fleet, "fork_child", fork)
-    supervisor = fleet.Supervisor(Settings(), 1, lambda seat: 0)
+    monkeypatch.setattr(supervisor, "fork_child", fork)
+    supervisor = supervisor.Supervisor(Settings(), 1, lambda seat: 0)
     supervisor._seen = Seen(1, "r", "r", "OPEN")
     broker, (berth,) = ScriptedBroker(), supervisor._berths
     supervisor._fill(berth, Tender(broker, ScriptedTimer(), Settings(), ManualClock()), 1_000)
     (registered, holder), (released, same, _) = broker.calls
     assert (registered, released, holder) == ("register", "release", same)
     assert berth.child is None
-    assert berth.fill_at_ms == 1_000 + fleet.FORK_AGAIN_MS
+    assert berth.fill_at_ms == 1_000 + supervisor.FORK_AGAIN_MS

@@ -17,7 +17,7 @@ from oarlock.broker import epoch
 LIVES = """
 import json, os, signal, sys, time
 from pathlib import Path
-from oarlock.workers.shard_processes import run_each
+from oarlock.workers.supervisor.shard_processes import run_each
 
 folder = Path(sys.argv[1])
 

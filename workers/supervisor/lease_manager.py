@@ -20,7 +20,7 @@ from oarlock.workers.epoch.identity import TEND_TIMEOUT_S, open_client
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.timer_wait import TimerWait
+from oarlock.workers.supervisor.timer_wait import TimerWait
 
 log = logging.getLogger("oarlock.fleet")
 
@@ -41,7 +41,7 @@ class TendedBroker(Protocol):
 
 
 class Timer(Protocol):
-    """``workers.timer_wait.TimerWait``."""
+    """``workers.supervisor.timer_wait.TimerWait``."""
 
     def start(self) -> socket.socket: ...
     def take(self) -> bool: ...

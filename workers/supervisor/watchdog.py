@@ -29,7 +29,7 @@ from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq.dead_workers import Graves
-from oarlock.workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
+from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, Tender, open_tender
 
 log = logging.getLogger("oarlock.fleet")
 

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from oarlock.workers.children import back_off_ms, fork_process
 from oarlock.workers.process.log_line import line
+from oarlock.workers.supervisor.children import back_off_ms, fork_process
 
 log = logging.getLogger("oarlock.shards")
 

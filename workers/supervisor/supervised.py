@@ -6,13 +6,13 @@ import logging
 from collections.abc import Sequence
 
 from oarlock.cluster.access.errors import ConfigError
-from oarlock.workers.children import RunChild
 from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
 from oarlock.workers.rq.worker import FleetWorker
+from oarlock.workers.supervisor.children import RunChild
 
 log = logging.getLogger("oarlock.fleet")
 

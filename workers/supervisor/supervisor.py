@@ -21,7 +21,6 @@ from pathlib import Path
 from oarlock.broker.epoch import Seen
 from oarlock.broker.values import EpochOver
 from oarlock.controllers.registry import QUEUES
-from oarlock.workers.children import Berth, Child, RunChild, fork_child
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table
 from oarlock.workers.epoch.epoch_search import EpochSearch
@@ -34,13 +33,14 @@ from oarlock.workers.process.log_line import in_every_line, line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names, share
 from oarlock.workers.process.turn_slots import TurnSlots
-from oarlock.workers.process_list import OnChange, Process, file_writer
 from oarlock.workers.rq.client import open_rq_client
 from oarlock.workers.rq.dead_workers import TIMEOUT_S, Graves
-from oarlock.workers.shard_processes import run_each
-from oarlock.workers.supervised import run_supervised
-from oarlock.workers.tending import REFUSALS, RETRY_MS, Tender, open_tender
-from oarlock.workers.wakeups import Wakeups
+from oarlock.workers.supervisor.children import Berth, Child, RunChild, fork_child
+from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, Tender, open_tender
+from oarlock.workers.supervisor.process_list import OnChange, Process, file_writer
+from oarlock.workers.supervisor.shard_processes import run_each
+from oarlock.workers.supervisor.supervised import run_supervised
+from oarlock.workers.supervisor.wakeups import Wakeups
 
 log = logging.getLogger("oarlock.fleet")
 

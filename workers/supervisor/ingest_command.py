@@ -49,8 +49,8 @@ from oarlock.workers.process.log_line import in_every_line, line
 from oarlock.workers.process.rights import INGESTOR, MissingRights
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
-from oarlock.workers.shard_processes import run_each
 from oarlock.workers.signing.signing_broker import sealing
+from oarlock.workers.supervisor.shard_processes import run_each
 
 RESIGN_S = 0.3
 CLOSE_S = 0.5

@@ -1,0 +1,1 @@
+"""Processes: who starts them, renews their leases and gives their keys back."""
