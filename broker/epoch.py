@@ -1,9 +1,8 @@
 """The epoch: one life of the Redis contents.
 
 ``current`` reads it; ``mint`` begins a new one. Minting is the caller's right only after it won the compare-and-swap on
-the fleet's Lease in the Kubernetes API (``workers.epoch.coordinator``); here is only what happens in Redis: first the new
-number and
-the phase DRAIN, then the scripts of the new epoch, then the old keys, lazily.
+the fleet's Lease in the Kubernetes API (``workers.epoch.coordinator``); here is only what happens in Redis: first the
+new number and the phase DRAIN, then the scripts of the new epoch, then the old keys, lazily.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The steps a turn may ask for. A turn is a generator: it yields a step and is sent the step's result.
 
-So a turn never touches Redis, the API or a clock itself; ``workers.turn.engine.engine`` carries the steps out for real, and the
-simulation stops between any two of them.
+So a turn never touches Redis, the API or a clock itself; ``workers.turn.engine.engine`` carries the steps out for real,
+and the simulation stops between any two of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One turn over one key, on one screen: read, decide, act, say so.
 
 The order is the protocol's: nothing is decided on a cache that has not passed our own answered writes; those without an
-answer are counted both ways (``workers.turn.expectations``); claims come before creates and deletes, the status after them.
+answer are counted both ways (``workers.turn.expectations``); claims come before creates and deletes, the status after
+them.
 """
 
 from __future__ import annotations

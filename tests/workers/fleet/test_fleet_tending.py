@@ -235,10 +235,10 @@ def test_where_no_worker_can_be_forked_its_holder_is_released_and_the_others_liv
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(supervisor, "fork_child", fork)
-    supervisor = supervisor.Supervisor(Settings(), 1, lambda seat: 0)
-    supervisor._seen = Seen(1, "r", "r", "OPEN")
-    broker, (berth,) = ScriptedBroker(), supervisor._berths
-    supervisor._fill(berth, Tender(broker, ScriptedTimer(), Settings(), ManualClock()), 1_000)
+    one = supervisor.Supervisor(Settings(), 1, lambda seat: 0)
+    one._seen = Seen(1, "r", "r", "OPEN")
+    broker, (berth,) = ScriptedBroker(), one._berths
+    one._fill(berth, Tender(broker, ScriptedTimer(), Settings(), ManualClock()), 1_000)
     (registered, holder), (released, same, _) = broker.calls
     assert (registered, released, holder) == ("register", "release", same)
     assert berth.child is None
