@@ -7,6 +7,8 @@ WORKDIR /src
 COPY image/steps.sh image/requirements.lock image/
 COPY pyproject.toml README.md LICENSE ./
 COPY broker broker
+COPY chaos chaos
+COPY cli cli
 COPY cluster cluster
 COPY controllers controllers
 COPY sandbox sandbox

@@ -44,7 +44,7 @@ class FleetPeer:
     def __enter__(self) -> FleetPeer:
         kubeconfig = self._directory / "kubeconfig"
         kubeconfig.write_text(json.dumps(_NOWHERE))
-        command = [sys.executable, "-m", "oarlock.workers.cli", "worker", "--workers", "1"]
+        command = [sys.executable, "-m", "oarlock.cli", "worker", "--workers", "1"]
         self._process = subprocess.Popen(
             command_dying_with_this_process([*command, "--state-dir", str(self._directory)]),
             env={**os.environ, "OARLOCK_REDIS_URL": self._url, "OARLOCK_KUBECONFIG": str(kubeconfig)},

@@ -17,6 +17,7 @@ from benchmarks.report import Unfit
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
+from oarlock.cli.run.underneath import Underneath
 from oarlock.cluster.access import config
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
@@ -25,7 +26,6 @@ from oarlock.cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLI
 from oarlock.controllers.objects import wire
 from oarlock.controllers.registry import QUEUES
 from oarlock.sandbox.up.state_dir import PREFIX, StateDir
-from oarlock.workers.cli.underneath import Underneath
 from oarlock.workers.process.io_loop import IoLoop
 
 NAMESPACE = "bench"

@@ -101,7 +101,7 @@ class Place:
     def run_nodes(self, count: int) -> None:
         """Simulated nodes that neither schedule nor report again: the pods stay pending on both sides alike."""
         flags = ["--count", str(count), "--no-schedule", "--heartbeat-s", "0"]
-        nodes = self.run_beside([sys.executable, "-m", "oarlock.workers.cli", "nodes", "run", *flags], "nodes", {})
+        nodes = self.run_beside([sys.executable, "-m", "oarlock.cli", "nodes", "run", *flags], "nodes", {})
         await_true(lambda: self._untainted() == count, "the nodes", 90.0, 0.5)
         nodes.kill()
 

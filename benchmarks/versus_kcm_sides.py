@@ -93,7 +93,7 @@ class Fleet:
         self.state.mkdir(exist_ok=True)
         qps, burst = self._limit
         env = {"OARLOCK_KUBE_API_QPS": "0" if self._limit == OPEN else str(qps), "OARLOCK_KUBE_API_BURST": str(burst)}
-        oarlock = [sys.executable, "-m", "oarlock.workers.cli"]
+        oarlock = [sys.executable, "-m", "oarlock.cli"]
         for _ in range(self._ingestors):
             ingest = [*oarlock, "ingest", "--embedded", "--redis", self._redis.url("ingestor")]
             self._running.append(("ingestor", self._place.run_beside(ingest, "ingestor", env)))

@@ -247,7 +247,7 @@ class Up:
 def _oarlock(
     role: str, name: str, arguments: Sequence[str], environment: dict[str, str], *, report: bool = False
 ) -> Program:
-    return Program(role, name, [sys.executable, "-m", "oarlock.workers.cli", *arguments], environment, report)
+    return Program(role, name, [sys.executable, "-m", "oarlock.cli", *arguments], environment, report)
 
 
 def _marks(shards: int) -> list[tuple[str, str]]:

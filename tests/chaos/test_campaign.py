@@ -24,7 +24,7 @@ def test_fifteen_faults(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "oarlock.workers.cli",
+        "oarlock.cli",
         "chaos",
         "--duration",
         "20",
@@ -66,7 +66,7 @@ def test_one_sort_of_fault_alone(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "oarlock.workers.cli",
+        "oarlock.cli",
         "chaos",
         "--only",
         "redis-cut",

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from oarlock.broker.connection.client import connect
+from oarlock.cli.run.chaos import chaos
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import ServerBinary, find
 from oarlock.workers.chaos import redis_program
@@ -28,7 +29,6 @@ from oarlock.workers.chaos.redis_program import (
     program_with_log,
 )
 from oarlock.workers.chaos.schedule import Timing
-from oarlock.workers.cli.chaos import chaos
 
 TIMING = Timing(drain_s=7.0, lease_s=3.0)
 

@@ -53,7 +53,7 @@ def start(folder: Path, name: str, arguments: list[str]) -> Running:
     given = {key: value for key, value in rendered.items() if key.startswith("OARLOCK_") and key not in OTHER_PLACES}
     environment = {key: value for key, value in os.environ.items() if not key.startswith("OARLOCK_")}
     given |= {"OARLOCK_SIGNING_KEY_FILE": str(key), "OARLOCK_METRICS_BIND_ADDRESS": "127.0.0.1:0"}
-    command = [story.sys.executable, "-m", "oarlock.workers.cli", *arguments]
+    command = [story.sys.executable, "-m", "oarlock.cli", *arguments]
     return Running(command, folder / f"{name}.log", cwd=story.ROOT, env={**environment, **given})
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from oarlock.broker.values import Event
+from oarlock.cli import cli
 from oarlock.controllers.registry import Resource
-from oarlock.workers.cli import cli
 
 REPLICASET = """\
 apiVersion: apps/v1

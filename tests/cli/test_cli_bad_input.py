@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import REPLICASET, call, problems
 
-import oarlock.workers.cli.up as up_command
+import oarlock.cli.run.up as up_command
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from oarlock.workers.cli import cli
-from oarlock.workers.cli.ingest import ingest
-from oarlock.workers.cli.setting_options import SETTINGS, flag
-from oarlock.workers.cli.worker import worker
+from oarlock.cli import cli
+from oarlock.cli.options.setting_options import SETTINGS, flag
+from oarlock.cli.run.ingest import ingest
+from oarlock.cli.run.worker import worker
 from oarlock.workers.process.settings import Settings
 
 

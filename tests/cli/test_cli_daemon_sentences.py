@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from oarlock.broker.inspect import KeyView, RecordView
+from oarlock.cli.explain.daemon_sentences import Daemons, NodeSubject
+from oarlock.cli.explain.sentences import Fleet, explain
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import OwnerRef, Pod
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
-from oarlock.workers.cli.daemon_sentences import Daemons, NodeSubject
-from oarlock.workers.cli.sentences import Fleet, explain
 
 NOW_MS = 1_000_000
 OURS = OwnerRef("apps/v1", "DaemonSet", "agent", "u", True)

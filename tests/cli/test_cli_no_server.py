@@ -15,7 +15,7 @@ import sys
 from oarlock.broker import redis_binary
 redis_binary.find_spec = lambda name: None  # the package of the extra
 sys.executable = "/nowhere/python"
-from oarlock.workers.cli import main
+from oarlock.cli import main
 main()
 """
 

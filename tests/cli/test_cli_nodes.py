@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from cli_helpers import call, problems
 
+from oarlock.cli.nodes.node_text import numbered, parse_taint_change, told, with_taints
 from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
 from oarlock.sandbox.up.state_dir import StateDir
-from oarlock.workers.cli.node_text import numbered, parse_taint_change, told, with_taints
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 20.0

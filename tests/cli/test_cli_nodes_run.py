@@ -48,7 +48,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @contextmanager
 def nodes_run(kubeconfig: Path, *arguments: str) -> Iterator[str]:
     """What it says once it is ready."""
-    with process("oarlock.workers.cli", "nodes", "run", "--kubeconfig", str(kubeconfig), *arguments) as running:
+    with process("oarlock.cli", "nodes", "run", "--kubeconfig", str(kubeconfig), *arguments) as running:
         assert running.stdout is not None
         yield running.stdout.readline()
 

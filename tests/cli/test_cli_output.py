@@ -8,9 +8,9 @@ import logging
 import pytest
 from cli_helpers import call
 
-from oarlock.workers.cli import COMMANDS, cli
-from oarlock.workers.cli.logs import JsonFormatter, TextFormatter
-from oarlock.workers.cli.tables import cell, span
+from oarlock.cli import COMMANDS, cli
+from oarlock.cli.logs import JsonFormatter, TextFormatter
+from oarlock.cli.tables import cell, span
 from oarlock.workers.process.log_line import line
 
 

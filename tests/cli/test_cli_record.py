@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from oarlock.broker.inspect import KeyView, RecordView
+from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
+from oarlock.cli.explain.expectation_sentences import record_sentences
+from oarlock.cli.explain.sentences import Fleet, Owner, explain
+from oarlock.cli.tables import listed
 from oarlock.controllers.objects.model import ReplicaSet, ReplicaSetStatus
-from oarlock.workers.cli.record_entries import EntryView, entries_of, said_of, state_told
-from oarlock.workers.cli.record_sentences import record_sentences
-from oarlock.workers.cli.sentences import Fleet, Owner, explain
-from oarlock.workers.cli.tables import listed
 
 NOW_MS, WALL_MS = 1_800_000_000_000, 1_700_000_000_000
 SENT_ONCE = f"pending since_ms={NOW_MS - 1_200} sent_ms={NOW_MS - 1_200} tries=1"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from oarlock.broker.inspect import KeyView, LockView, ResourceView
+from oarlock.cli.explain.sentences import STALE_MS, Fleet, Owner, explain
 from oarlock.cluster.watch import IDLE_S, LIFE_S
 from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
-from oarlock.workers.cli.sentences import STALE_MS, Fleet, Owner, explain
 
 KEY = KeyView("replicaset", "ns/web", "idle", None, None, None, 0, 0, "", None, None)
 FLEET = Fleet("OPEN", True, 2, resources=(ResourceView("pods", "90", 100, "1", 5),))

@@ -13,9 +13,10 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
+from oarlock.cli.look import view
+from oarlock.cli.options import options
+from oarlock.cli.problems import InputProblem
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.cli import options, view
-from oarlock.workers.cli.problems import InputProblem
 from oarlock.workers.process.shards import shard_of
 
 QUEUE = "replicaset"

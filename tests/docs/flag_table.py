@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oarlock.workers.cli.setting_options import SETTINGS, flag, variable
+from oarlock.cli.options.setting_options import SETTINGS, flag, variable
 from oarlock.workers.process.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs/flags.md"
-MARK = "<!-- the table is made from workers/cli/setting_options.py: python tests/docs/flag_table.py -->\n"
+MARK = "<!-- the table is made from cli/options/setting_options.py: python tests/docs/flag_table.py -->\n"
 
 
 def table() -> str:

@@ -11,7 +11,7 @@ import click
 import pytest
 from flag_table import PAGE, page
 
-from oarlock.workers.cli import cli
+from oarlock.cli import cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md"), *ROOT.glob("SECURITY.md")])

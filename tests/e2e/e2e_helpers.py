@@ -31,7 +31,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def oarlock(*arguments: str, timeout_s: float = 60, **more: str) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
-    command = [sys.executable, "-m", "oarlock.workers.cli", *arguments]
+    command = [sys.executable, "-m", "oarlock.cli", *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, env=environment(**more), timeout=timeout_s, check=False
     )
@@ -53,7 +53,7 @@ class RunningUp:
         self.state = StateDir(root)
         self.out, self.err = root.with_suffix(".out"), root.with_suffix(".err")
         with self.out.open("wb") as out, self.err.open("wb") as err:
-            command = [sys.executable, "-m", "oarlock.workers.cli", "up", "--state-dir", str(root), *arguments]
+            command = [sys.executable, "-m", "oarlock.cli", "up", "--state-dir", str(root), *arguments]
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT, env=environment(**more)
             )

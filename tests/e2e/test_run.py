@@ -112,7 +112,7 @@ def test_interrupted_it_takes_all_with_it(number: signal.Signals, tmp_path: Path
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "oarlock.workers.cli", "run", "--no-chaos", "-f", str(path)],
+        [sys.executable, "-m", "oarlock.cli", "run", "--no-chaos", "-f", str(path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,

@@ -17,8 +17,8 @@ from rq.worker import SimpleWorker
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.inspect import Inspector
+from oarlock.cli import cli
 from oarlock.sandbox.up.state_dir import Process
-from oarlock.workers.cli import cli
 from oarlock.workers.process.shards import names, shard_of
 from oarlock.workers.rq.queue import KeyQueue
 

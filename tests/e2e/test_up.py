@@ -214,7 +214,7 @@ def test_when_the_api_server_ends_all_ends(tmp_path: Path) -> None:
 
 
 def test_control_c_ends_it_and_a_temporary_directory_goes(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "oarlock.workers.cli", "up", "--workers", "1", "--ingestors", "1"]
+    command = [sys.executable, "-m", "oarlock.cli", "up", "--workers", "1", "--ingestors", "1"]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

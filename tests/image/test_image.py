@@ -13,7 +13,7 @@ from containers import Container
 from image_parts import ROOT, Image
 from packaging.requirements import Requirement
 
-from oarlock.workers.cli import COMMANDS
+from oarlock.cli import COMMANDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

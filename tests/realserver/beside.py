@@ -67,7 +67,7 @@ class Beside:
 
     def _start(self, arguments: list[str], name: str, first_line: str) -> None:
         """Start a command of ours, and wait until it prints a line that begins so."""
-        command = [sys.executable, "-m", "oarlock.workers.cli", *arguments, "--kubeconfig", str(self._kubeconfig)]
+        command = [sys.executable, "-m", "oarlock.cli", *arguments, "--kubeconfig", str(self._kubeconfig)]
         log = self._folder / f"{name}.log"
         running = Running(command, log, cwd=ROOT, env=self._environment)
         self._ending.callback(running.kill)

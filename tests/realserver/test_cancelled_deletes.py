@@ -83,7 +83,7 @@ def test_what_is_stuck_is_finished_by_whoever_runs_the_nodes(tmp_path: Path) -> 
             pytest.skip(f"none of {TRIES} deletes was cut off between the two writes")
         time.sleep(5.0)
         assert api.stuck() == stuck, "the server does not finish them"
-        command = [sys.executable, "-m", "oarlock.workers.cli", "nodes", "run", "--count", "0"]
+        command = [sys.executable, "-m", "oarlock.cli", "nodes", "run", "--count", "0"]
         nodes = Running([*command, "--kubeconfig", str(server.kubeconfig)], tmp_path / "nodes.log", cwd=ROOT)
         try:
             ends_s = time.monotonic() + 120

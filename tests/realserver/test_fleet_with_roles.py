@@ -63,7 +63,7 @@ def until(happened: Callable[[], Any], what: str, limit_s: float = 160.0) -> Any
 
 def start(folder: Path, name: str, arguments: list[str]) -> Running:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("OARLOCK_")}
-    command = [sys.executable, "-m", "oarlock.workers.cli", *arguments]
+    command = [sys.executable, "-m", "oarlock.cli", *arguments]
     log = folder / f"{name}.log"
     return Running(command, log, cwd=ROOT, env={**environment, "OARLOCK_KUBE_API_QPS": "0"})
 

@@ -11,9 +11,9 @@ from real_servers import RealServer
 from oarlock.broker.connection import fitness, server_facts
 from oarlock.broker.connection.client import connect
 from oarlock.broker.connection.redis_url import BadRedisUrl, parse
+from oarlock.cli import cli
 from oarlock.sandbox.redis import redis_binary
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.cli import cli
 
 RUN = "ab" * 20
 

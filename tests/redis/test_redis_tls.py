@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker.connection.client import BadRedisUrl, connect
 from oarlock.broker.connection.tls import TlsFiles
-from oarlock.workers.cli import cli
+from oarlock.cli import cli
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
 

@@ -17,7 +17,7 @@ from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
-from oarlock.workers.cli import cli
+from oarlock.cli import cli
 
 ALL = ("ingestor", "worker", "metrics", "replica", "sentinel")
 FORBIDDEN: dict[tuple[object, ...], tuple[str, ...]] = {

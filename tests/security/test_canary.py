@@ -73,7 +73,7 @@ class Told:
             command = [
                 sys.executable,
                 "-m",
-                "oarlock.workers.cli",
+                "oarlock.cli",
                 *words,
                 "-vv",
                 "--kubeconfig",

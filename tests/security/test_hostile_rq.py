@@ -104,7 +104,7 @@ NESTED = b"\x91" * 4_000
 
 JOBS: dict[str, Callable[[Path], dict[str, bytes | str]]] = {
     "os.system": lambda marker: _job(data=_of_function("os.system", f"touch {marker}")),
-    "a function of ours": lambda marker: _job(data=_of_function("oarlock.workers.cli.main")),
+    "a function of ours": lambda marker: _job(data=_of_function("oarlock.cli.main")),
     "a pickle": lambda marker: _job(data=pickle.dumps(Payload(marker))),
     "a pickle in its meta": lambda marker: _job(data=_of_function(FUNCTION, KEY), meta=pickle.dumps(Payload(marker))),
     "a callback": lambda marker: _job(

@@ -157,7 +157,7 @@ class Rig:
     async def _run(
         self, arguments: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
     ) -> asyncio.subprocess.Process:
-        return await self._spawn([sys.executable, "-m", "oarlock.workers.cli", *arguments], log, signum, extra)
+        return await self._spawn([sys.executable, "-m", "oarlock.cli", *arguments], log, signum, extra)
 
     async def _spawn(
         self, command: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None

@@ -73,7 +73,7 @@ class SecondFleet:
     async def _run(self, command: str, arguments: list[str], environment: Mapping[str, str]) -> None:
         with (self._root / f"{command}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *command_dying_with_this_process([sys.executable, "-m", "oarlock.workers.cli", command, *arguments]),
+                *command_dying_with_this_process([sys.executable, "-m", "oarlock.cli", command, *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -181,7 +181,7 @@ def run_fleet(
 
 
 def _oarlock(arguments: list[str], log: Path, kubeconfig: Path, times: dict[str, str] = UNHURRIED) -> Running:
-    command = [sys.executable, "-m", "oarlock.workers.cli", *arguments, "--kubeconfig", str(kubeconfig)]
+    command = [sys.executable, "-m", "oarlock.cli", *arguments, "--kubeconfig", str(kubeconfig)]
     return _ours(command, log, times)
 
 

@@ -136,7 +136,7 @@ class FleetStage:
 
     def _start(self, name: str, words: list[str], url: str) -> None:
         env = self.env | {"OARLOCK_REDIS_URL": url}
-        self.processes.append(Process(self.folder, name, ["oarlock.workers.cli", *words], env))
+        self.processes.append(Process(self.folder, name, ["oarlock.cli", *words], env))
 
     # -- the cluster -----------------------------------------------------------------------------------------------
 

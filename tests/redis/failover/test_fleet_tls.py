@@ -13,7 +13,7 @@ from fleet_stage import DRAIN_S, FleetStage
 from real_servers import RealServer, free_port, started
 
 from oarlock.broker.connection.client import connect
-from oarlock.workers.cli import cli
+from oarlock.cli import cli
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""`oarlock explain`: what is known of a key, as sentences."""

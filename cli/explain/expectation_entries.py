@@ -1,0 +1,128 @@
+"""The entries of a record as people and tools are shown them: what is stored, and its times counted from the look."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from oarlock.broker.inspect import RecordView
+from oarlock.broker.values import BACK_OFF, REST, Open
+from oarlock.cli.tables import span
+from oarlock.controllers.daemonset.plan import BackOff
+from oarlock.workers.process.log_line import discreet
+
+_UNTIL = re.compile(r"(?:^| )until_ms=(\d{1,17})$")
+_NODE = re.compile(r"(?:^| )(node=\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryView:
+    """One entry. ``what``: its field, "create pods/web-1"; ``state``: its text, as stored.
+
+    ``hint``: "node=n1" of a create or a reserved name. ``left_ms``: until a request for it can no longer land, or until
+    the name is no longer reserved, passed over or resting, or until a failed pod is replaced; 0 when that is over, None
+    where no time is set. Of a write without an answer: ``age_ms`` since it was announced first, ``sent_ago_ms`` since
+    last, ``tries``: how often; else None.
+    """
+
+    what: str
+    state: str
+    hint: str = ""
+    left_ms: int | None = None
+    age_ms: int | None = None
+    sent_ago_ms: int | None = None
+    tries: int | None = None
+
+    @property
+    def verb(self) -> str:
+        return self.what.partition(" ")[0]
+
+    @property
+    def name(self) -> str:
+        """The pod's, with the node that it is for."""
+        target = self.what.partition(" ")[2].removeprefix("pods/")
+        return f"{target} for {self.hint.removeprefix('node=')}" if self.hint else target
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is a write without an answer."""
+        return self.tries is not None
+
+
+def entries_of(record: RecordView, wall_ms: int) -> list[EntryView]:
+    """Every entry, by name. ``wall_ms``: the clock that back-offs are counted on; all else is on Redis's."""
+    return [
+        _entry(name, text, record.now_ms, wall_ms)
+        for name, text in sorted(record.fields.items())
+        if name not in ("owner", "said")
+    ]
+
+
+def said_of(record: RecordView) -> str:
+    """The last answer that proved nothing, in the server's words but for the values of fields; "" if there is none."""
+    return discreet(record.fields.get("said", ""))
+
+
+def state_told(entry: EntryView) -> str:
+    """What of an entry is to be told beside its name."""
+    if entry.is_open:
+        return f"no answer: {_sends(entry)}" + (f", {entry.hint}" if entry.hint else "")
+    match entry.verb:
+        case "reserved":
+            return time_told(entry, "until the next look at the API") + (f", {entry.hint}" if entry.hint else "")
+        case "passed":
+            return time_told(entry, "over")
+        case "rest":
+            return rest_told(entry)
+        case verb if verb == BACK_OFF and (back_off := BackOff.parse(entry.state)) is not None:
+            left = time_told(entry, "over")
+            return f"{left}, {span(back_off.delay_ms)} in all, generation {back_off.generation}"
+        case _:
+            return entry.state
+
+
+def write_told(entry: EntryView) -> str:
+    """A write without an answer: its pod, and what was done about it."""
+    return f"{entry.name} ({_sends(entry)})"
+
+
+def time_told(entry: EntryView, over: str) -> str:
+    """``for another 9.0s``, or ``over``."""
+    return f"for another {span(entry.left_ms)}" if entry.left_ms else over
+
+
+def rest_told(entry: EntryView) -> str:
+    """How long the name of a failed pod is not used again."""
+    return "until that has gone" if entry.left_ms is None else time_told(entry, "over")
+
+
+def _sends(entry: EntryView) -> str:
+    told = f"sent {span(entry.age_ms)} ago"
+    if entry.tries is not None and entry.tries > 1:
+        told = f"sent {entry.tries} times in {span(entry.age_ms)}, the last time {span(entry.sent_ago_ms)} ago"
+    if entry.left_ms is None:
+        return told
+    return told + (f", may land for another {span(entry.left_ms)}" if entry.left_ms else ", to be looked up")
+
+
+def _entry(name: str, text: str, now_ms: int, wall_ms: int) -> EntryView:
+    verb = name.partition(" ")[0]
+    hint = found[1] if verb in ("create", "reserved") and (found := _NODE.search(text)) else ""
+    if verb == BACK_OFF:
+        back_off = BackOff.parse(text)
+        left_ms = max(0, back_off.at_ms + back_off.delay_ms - wall_ms) if back_off is not None else None
+        return EntryView(name, text, left_ms=left_ms)
+    until = _UNTIL.search(text)
+    left_ms = max(0, int(until[1]) - now_ms) if until else 0 if "over" in text.split() else None
+    if verb not in ("create", "delete") or not text.startswith("pending "):
+        return EntryView(name, text, hint, left_ms if verb in ("reserved", "passed", REST) else None)
+    opened = Open.parse(text)
+    return EntryView(
+        name,
+        text,
+        hint,
+        left_ms,
+        max(0, now_ms - opened.since_ms),
+        max(0, now_ms - opened.sent_ms),
+        opened.tries,
+    )

@@ -1,0 +1,75 @@
+"""What a key expects, as sentences. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from oarlock.broker.inspect import RecordView
+from oarlock.cli.explain.expectation_entries import EntryView, entries_of, rest_told, said_of, time_told, write_told
+from oarlock.cli.tables import listed
+
+
+def record_sentences(record: RecordView) -> list[str]:
+    """Writes without an answer, what was answered last, then the names that cannot be had for a while."""
+    entries = entries_of(record, wall_ms=0)  # of back-offs the owner's own sentences tell
+    opened = sorted((each for each in entries if each.is_open), key=lambda each: -(each.age_ms or 0))
+    unanswered = {each.what.partition(" ")[2] for each in opened if each.verb == "create"}
+
+    def of(verb: str) -> list[EntryView]:
+        return [each for each in entries if each.verb == verb and not each.is_open]
+
+    reserved = [each for each in of("reserved") if each.what.partition(" ")[2] not in unanswered]
+    said = [
+        _told(
+            [each for each in opened if each.verb == verb],
+            f"{verb} has no answer yet",
+            f"{verb}s have no answer yet",
+            write_told,
+        )
+        for verb in ("create", "delete")
+    ]
+    if answer := said_of(record):
+        said.append(f"The last answer that proved nothing: {answer.rstrip('.')}.")
+    if opened:
+        said.append("Everything else goes on meanwhile, counting each of these both as done and as not done.")
+    said += [
+        _told(
+            of("delete"),
+            "delete is done and not yet seen in the cache",
+            "deletes are done and not yet seen in the cache",
+            lambda each: each.name,
+        ),
+        _told(
+            reserved,
+            "name is reserved, as a create that was sent may still take it",
+            "names are reserved, as creates that were sent may still take them",
+            lambda each: f"{each.name} ({time_told(each, 'until the next look at the API')})",
+        ),
+        _told(
+            of("passed"),
+            "name is passed over where another will do, as it was refused or never answered",
+            "names are passed over where others will do, as they were refused or never answered",
+            lambda each: f"{each.name} ({time_told(each, 'over')})",
+        ),
+        _told(
+            of("rest"),
+            "name rests, as its pod has failed",
+            "names rest, as their pods have failed",
+            lambda each: f"{each.name} ({rest_told(each)})",
+        ),
+        _told(
+            of("blocked"),
+            "name is blocked by a pod that is not its own",
+            "names are blocked by pods that are not its own",
+            lambda each: each.name,
+        ),
+    ]
+    return [each for each in said if each]
+
+
+def _told(entries: Sequence[EntryView], one: str, many: str, name: Callable[[EntryView], str]) -> str:
+    """``2 names are blocked: a, b.``, or "" where there are none."""
+    if not entries:
+        return ""
+    counted = f"1 {one}" if len(entries) == 1 else f"{len(entries)} {many}"
+    return f"{counted}: {listed([name(each) for each in entries])}."

@@ -1,0 +1,120 @@
+"""`oarlock explain`: why has nothing happened to default/web?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oarlock.cli.explain.expectation_entries import entries_of, said_of
+from oarlock.cli.explain.sentences import Fleet
+from oarlock.cli.explain.sentences import explain as explain_key
+from oarlock.cli.explain.subjects import subject_of
+from oarlock.cli.look.get import as_json, decoded
+from oarlock.cli.look.kind_prefix import without_kind
+from oarlock.cli.look.view import View, key_of, looking, queue_of_key, view_options
+from oarlock.cli.options.options import namespace_option
+from oarlock.cli.problems import InputProblem
+from oarlock.cli.tables import show_json
+from oarlock.controllers.registry import QUEUES, RESOURCES, resource_of
+from oarlock.workers.process.shards import has_key
+
+SUSPENDED = "rq:suspended"
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock explain shop/cart\n  oarlock explain rs/shop/cart -o json\n"
+    "  oarlock explain kube-system/agent -c daemonset\n  oarlock explain node-3"
+)
+@click.argument("key")
+@click.option(
+    "--controller",
+    "-c",
+    type=click.Choice(QUEUES),
+    help="Whose key. Default: of the kind that has an object of that name in the cache.",
+)
+@namespace_option
+@view_options
+def explain(
+    key: str,
+    controller: str | None,
+    namespace: str | None,
+    redis_url: str | None,
+    state_dir: Path | None,
+    shards: int | None,
+    output: str,
+) -> None:
+    """Why has nothing happened to KEY (namespace/name, or rs/namespace/name; of a node its name)? All that Redis knows
+    of it, in sentences.
+
+    \b
+    JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
+    unsettled_age_ms, record, suspect, entries, said, phase, epoch, workers, object}; entries and said are as in
+    `oarlock expectations`; object is null or as `oarlock get` prints it. With --shards of more than one also shard,
+    and of a node a list of these: each shard looks at it for its own DaemonSets
+    """
+    key, controller = without_kind(key, controller, namespace)
+    key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
+    with looking(redis_url, state_dir, shards) as views:
+        queue = controller or queue_of_key(views, key, namespace)
+        name = key_of(resource_of(queue), key, namespace)
+        views.of(name)  # or it is said that its shard has no epoch
+        asked = [view for view in views if has_key(name, view.shard, views.shards)]
+        found = [(view, look(view, queue, name)) for view in asked]
+    if output == "json":
+        told = [views.told(view, facts) for view, facts in found]
+        show_json(told if len(told) > 1 else told[0])
+        return
+    for view, facts in found:
+        for sentence in facts["sentences"]:
+            click.echo((views.of_shard(view) if len(found) > 1 else "") + sentence)
+
+
+def look(view: View, queue: str, key: str) -> dict[str, Any]:
+    """Everything about one key, as `-o json` prints it. Raises BrokerUnreachable and redis's errors."""
+    inspector, resource = view.inspector, resource_of(queue)
+    about = inspector.key(queue, key)
+    ahead = 0
+    if about.state == "queued":
+        queued = [line.key for line in inspector.keys_of(queue) if line.state == "queued"]
+        ahead = queued.index(key) if key in queued else 0
+    fleet = Fleet(
+        view.seen.phase,
+        view.seen.intact,
+        int(view.client.hlen(inspector.keys.of("holders"))),
+        _suspended(view),
+        ahead,
+        inspector.resources(),
+        inspector.held(),
+    )
+    cached = inspector.object(resource, key)
+    obj = decoded(RESOURCES[resource], cached) if cached is not None else None
+    subject = subject_of(inspector, about, cached.rv, obj) if cached is not None else None
+    record = about.record
+    return {
+        **asdict(about),
+        "entries": [asdict(each) for each in entries_of(record, time.time_ns() // 1_000_000)] if record else [],
+        "said": said_of(record) if record else "",
+        "sentences": explain_key(about, subject, fleet, RESOURCES[resource].kind),
+        "phase": fleet.phase,
+        "epoch": view.seen.epoch,
+        "workers": fleet.workers,
+        "object": as_json(cached, obj) if cached is not None else None,
+    }
+
+
+def sentences_of(redis_url: str, key: str, queue: str = QUEUES[0]) -> list[str]:
+    """The sentences alone; what hinders the look instead where there can be none."""
+    try:
+        with looking(redis_url, None) as views:
+            sentences: list[str] = look(views.of(key), queue, key)["sentences"]
+            return sentences
+    except InputProblem as problem:
+        return list(problem.lines)
+
+
+def _suspended(view: View) -> bool:
+    return bool(view.client.exists(SUSPENDED))

@@ -1,0 +1,186 @@
+"""Why has nothing happened to a key? What is known of it, as sentences. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from oarlock.broker.inspect import KeyView, ResourceView
+from oarlock.broker.values import BACK_OFF
+from oarlock.cli.explain.expectation_sentences import record_sentences
+from oarlock.cli.tables import span
+from oarlock.controllers.objects.model import ReplicaSet
+from oarlock.workers.process.log_line import printable
+
+STALE_MS = 75_000
+"""A watermark that nobody confirmed for so long says that no ingestor hears the API: one of a resource of which nothing
+happens is confirmed when a watch of it ends, which is before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What concerns every key. ``workers``: registered to claim; ``ahead``: queued keys in front of this one;
+    ``held``: why no turn begins, in phase HELD.
+    """
+
+    phase: str
+    intact: bool
+    workers: int
+    suspended: bool = False
+    ahead: int = 0
+    resources: Sequence[ResourceView] = field(default_factory=tuple)
+    held: str = ""
+
+
+class Subject(Protocol):
+    """The cached object of a key, whatever its kind."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether something is to be done about it."""
+        ...
+
+    def sentences(self, kind: str) -> list[str]:
+        """What is known of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A ReplicaSet or ReplicationController, and how many of its pods the cache has, not terminating."""
+
+    obj: ReplicaSet
+    rv: str
+    active: int
+    terminating: int
+
+    @property
+    def differs(self) -> bool:
+        return self.active != self.obj.replicas or self.obj.status.observed_generation < self.obj.generation
+
+    def sentences(self, kind: str) -> list[str]:
+        obj, status = self.obj, self.obj.status
+        said = [
+            f"{kind} {obj.key} asks for {obj.replicas} pods and has {self.active} in the cache (revision {self.rv})"
+            + (f", and {self.terminating} terminating" if self.terminating else "")
+            + f"; its status says {status.replicas} created, {status.ready} ready, {status.available} available."
+        ]
+        if obj.deleting_ms:
+            said.append("It is being deleted: only its end is awaited.")
+        for condition in status.conditions:
+            if condition.type == "ReplicaFailure" and condition.status == "True":
+                said.append(f"Its last writes failed: {condition.reason}: {condition.message.rstrip('.')}.")
+        return said
+
+
+def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "ReplicaSet") -> list[str]:
+    """Sentences, the most telling first. What others have said in them speaks to no terminal."""
+    about = [f"No {kind} {key.key} is in the cache: it does not exist, or no ingestor has seen it yet."]
+    if subject is not None:
+        about = subject.sentences(kind)
+    said = [*_fleet(fleet), *about, *_state(key, fleet), *_writes(key, fleet), *_troubles(key)]
+    at_rest = key.state == "idle" and key.delayed_in_ms is None and not _expects(key) and not key.needs
+    if subject is not None and at_rest and not subject.differs:
+        said.append("All is as it should be: there is nothing to do.")
+    elif subject is not None and at_rest and fleet.workers and fleet.phase == "OPEN":
+        said.append("Nothing is planned although something differs: `oarlock requeue` asks for another look.")
+    return [printable(each) for each in said]
+
+
+def _expects(key: KeyView) -> bool:
+    """Whether the record holds more than back-offs, which stay for as long as they may matter."""
+    fields = key.record.fields if key.record is not None else ()
+    return any(name.partition(" ")[0] not in ("owner", "said", BACK_OFF) for name in fields)
+
+
+def _fleet(fleet: Fleet) -> list[str]:
+    said = []
+    if not fleet.intact:
+        said.append(
+            "Redis lost or changed its data; an ingestor has yet to begin a new epoch, and until then nobody works."
+        )
+    elif fleet.phase == "HELD":
+        said.append(
+            f"The fleet keeps its hands off, for upstream's controllers are at work on the same kinds: {fleet.held}."
+            " Switch these off (docs/take-over.md), then `oarlock resume`."
+        )
+    elif fleet.phase != "OPEN":
+        said.append(
+            f"The fleet is in phase {fleet.phase}: the Redis data were lost, and writes of before may still be under"
+            " way; turns begin once these are over and the cluster was listed."
+        )
+    if not fleet.workers:
+        said.append("No worker is registered: nobody claims keys; start some with `oarlock worker`.")
+    if fleet.suspended:
+        said.append("RQ is suspended: workers wait until `rq resume`.")
+    for each in fleet.resources:
+        if each.age_ms > STALE_MS:
+            said.append(
+                f"The cache of {each.resource} was last confirmed {span(each.age_ms)} ago: no ingestor hears the API;"
+                " start one with `oarlock ingest`."
+            )
+    return said
+
+
+def _state(key: KeyView, fleet: Fleet) -> list[str]:
+    said = []
+    if key.state == "queued":
+        ahead = f"{fleet.ahead} keys are ahead of it" if fleet.ahead else "it is the next one"
+        said.append(f"It is queued: {ahead}.")
+    elif key.lock is not None:
+        lock = key.lock
+        left = f"for another {span(lock.remaining_ms)} unless renewed"
+        if lock.remaining_ms < 0:
+            left = f"{span(-lock.remaining_ms)} longer than its lease: it will be reclaimed"
+        said.append(f"{lock.holder} is working on it since {span(lock.age_ms)}, {left}.")
+        if key.state == "running+":
+            said.append("Something changed meanwhile: it is queued again as soon as this turn ends.")
+    elif key.state == "parked":
+        said.append(
+            f"It is parked, because workers died over it; it is tried again, alone, in {span(key.parked_in_ms)}."
+            " `oarlock requeue` tries it now."
+        )
+    elif key.state == "idle":
+        said.append("It is idle: no event asks for a turn.")
+    if key.delayed_in_ms is not None:
+        due = "is due now" if key.delayed_in_ms <= 0 else f"comes in {span(key.delayed_in_ms)}"
+        said.append(f"A delayed look at it {due}.")
+    return said
+
+
+def _writes(key: KeyView, fleet: Fleet) -> list[str]:
+    said = []
+    if key.needs:
+        marks = {each.resource: each.rv for each in fleet.resources}
+        for need in key.needs.split():
+            resource, _, rv = need.partition("=")
+            mark = marks.get(resource, "")
+            if mark and (len(mark), mark) >= (len(rv), rv):
+                continue
+            said.append(
+                "It waits to read its own writes:"
+                f" the cache of {resource} is at revision {mark or 'none'}, needed is {rv}."
+            )
+    if key.record is not None:
+        said += record_sentences(key.record)
+    elif key.unsettled_age_ms is not None:
+        said.append("Writes were announced whose record is lost: the next acting turn decides on a live list.")
+    return said
+
+
+def _troubles(key: KeyView) -> list[str]:
+    said = []
+    if key.failures:
+        said.append(
+            f"Its last {key.failures} turns failed; the traceback is in RQ's failed-job registry from the fifth on"
+            " (rq info; the workers' log has each)."
+        )
+    if key.crashes:
+        said.append(f"It killed its last {key.crashes} workers.")
+    if key.suspect:
+        said.append(
+            "It is suspect: its lease ended, for its worker and the supervisor of that were gone. It is worked on alone"
+            " until a turn of it ends; should that happen again, it counts as the cause."
+        )
+    return said

@@ -1,0 +1,66 @@
+"""The command group: loads a command's module when it is called, and says every misuse in one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from oarlock.cli.problems import say
+
+
+class LazyGroup(click.Group):
+    """``table``: name -> ("module:attribute", one line of help). A command whose module is absent is not listed."""
+
+    def __init__(self, name: str, table: Mapping[str, tuple[str, str]], text: str) -> None:
+        super().__init__(name, help=text, context_settings={"help_option_names": ["-h", "--help"]})
+        self._table = {key: entry for key, entry in table.items() if find_spec(entry[0].partition(":")[0])}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._table:
+            return None
+        module, _, attribute = self._table[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self._table.items()])
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """As click's, but a misuse is one line (exit 2), and an integer that a command returns is the exit code."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(2)
+        except click.UsageError as error:
+            path = error.ctx.command_path if error.ctx is not None else "oarlock"
+            say([f"{error.format_message().rstrip('.')}; see {path} --help"])
+            sys.exit(2)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(130)
+        except BrokenPipeError:  # the reader of our output has seen enough
+            sys.stderr.close()
+            sys.exit(141)
+        sys.exit(result if isinstance(result, int) else 0)

@@ -1,0 +1,1 @@
+"""Commands that look into Redis: queues, locks, expectations, the cache, the epoch."""

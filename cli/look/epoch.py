@@ -1,0 +1,53 @@
+"""`oarlock epoch`: the life of the Redis data, and how far the cache is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oarlock.cli.look.view import View, held_line, looking, view_options
+from oarlock.cli.tables import show, show_json, span
+
+
+@click.command(epilog="\b\nExample:\n  oarlock epoch -o json | jq -r .phase")
+@view_options
+def epoch(redis_url: str | None, state_dir: Path | None, shards: int | None, output: str) -> None:
+    """The epoch (one life of the Redis data), its phase, and how far the cache of each resource is.
+
+    \b
+    JSON: epoch, phase (OPEN | DRAIN | HELD), held (why it is), intact (false: the server lost or changed its
+    data), run, minted_on, resources: [{resource, rv, age_ms, generation, objects}]; with --shards of more than
+    one a list of these, each with its shard
+    """
+    with looking(redis_url, state_dir, shards) as views:
+        found = [(view, views.told(view, _facts(view))) for view in views]
+    if output == "json":
+        told = [facts for _, facts in found]
+        show_json(told if views.shards > 1 else told[0])
+        return
+    for view, facts in found:
+        lost = "; the server has lost or changed its data since: an ingestor will begin a new epoch"
+        click.echo(f"{views.of_shard(view)}epoch {facts['epoch']}, {facts['phase']}{'' if facts['intact'] else lost}")
+        if facts["held"]:
+            click.echo(views.of_shard(view) + held_line(facts["held"]))
+    rows = [
+        views.told(view, {**each, "age": span(each["age_ms"])}) for view, facts in found for each in facts["resources"]
+    ]
+    columns = {"resource": "RESOURCE", "objects": "OBJECTS", "rv": "AT REVISION", "age": "CONFIRMED"}
+    show(rows, views.columns(columns), "table")
+
+
+def _facts(view: View) -> dict[str, Any]:
+    seen = view.seen
+    return {
+        "epoch": seen.epoch,
+        "phase": seen.phase,
+        "held": view.inspector.held(),
+        "intact": seen.intact,
+        "run": seen.run,
+        "minted_on": seen.minted_on,
+        "resources": [asdict(each) for each in view.inspector.resources()],
+    }

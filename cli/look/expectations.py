@@ -1,0 +1,103 @@
+"""`oarlock expectations`: writes announced and not yet seen in the cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oarlock.broker.inspect import RecordView
+from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
+from oarlock.cli.look.kind_prefix import without_kind
+from oarlock.cli.look.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
+from oarlock.cli.options.options import namespace_option
+from oarlock.cli.tables import show, span
+from oarlock.controllers.registry import QUEUES, resource_of
+from oarlock.workers.process.shards import has_key
+
+
+@click.command(epilog="\b\nExamples:\n  oarlock expectations\n  oarlock expectations shop/cart -o json")
+@click.argument("key", required=False)
+@controller_option
+@namespace_option
+@view_options
+def expectations(
+    key: str | None,
+    controller: str | None,
+    namespace: str | None,
+    redis_url: str | None,
+    state_dir: Path | None,
+    shards: int | None,
+    output: str,
+) -> None:
+    """Per KEY (namespace/name, or rs/namespace/name; default: all): writes announced whose answer is not known, deletes
+    not yet seen, names that are reserved, passed over, resting or blocked, nodes whose failed pods are left alone for a
+    while ("backoff"), the last answer that proved nothing ("said"), and which revision the cache has to pass ("needs").
+
+    \b
+    JSON: [{queue, key, owner_uid, ttl_ms, needs, said, entries: [{what, state, hint, left_ms, age_ms, sent_ago_ms,
+    tries}]}]; what is "create", "delete", "reserved", "passed", "rest" or "blocked" and "pods/NAME", or "backoff NODE";
+    state: as stored (docs/redis-keys.md); hint: what was said beside a create, such as node=n1; age_ms, sent_ago_ms,
+    tries: of a write without an answer, since it was sent first and last, and how often; left_ms: how long that may
+    still land, a name is not used, or a failed pod is left alone: 0 when that is over, null where no time is set;
+    with --shards of more than one also shard
+    """
+    if key is not None:
+        key, controller = without_kind(key, controller, namespace)
+        key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
+    with looking(redis_url, state_dir, shards) as views:
+        queues = queues_of(views, controller)
+        told = [
+            views.told(view, each) for view in views for each in _records(view, views.shards, queues, key, namespace)
+        ]
+    found = sorted(told, key=lambda each: (each["queue"], each["key"]))
+    rows = [row for each in found for row in _lines(each)]
+    columns = {"queue": "CONTROLLER", "key": "KEY", "what": "WHAT", "state": "STATE", "ttl": "TTL"}
+    columns = dict(views.columns(columns))
+    show(found if output == "json" else rows, columns, output, empty="nothing is expected: all writes have been seen")
+
+
+def _records(
+    view: View, shards: int, queues: Sequence[str], text: str | None, namespace: str | None
+) -> Iterator[dict[str, Any]]:
+    now_ms = time.time_ns() // 1_000_000
+    for queue in queues:
+        if text is not None:
+            if not is_namespaced(resource_of(queue)) and ("/" in text or namespace):
+                continue
+            key = key_of(resource_of(queue), text, namespace)
+            if not has_key(key, view.shard, shards):
+                continue
+            about = view.inspector.key(queue, key)
+            if about.record is not None or about.needs:
+                yield _row(about.record or RecordView(queue, about.key, {}, -1), about.needs, now_ms)
+            continue
+        for record in view.inspector.records(queue):
+            if not namespace or record.key.startswith(f"{namespace}/"):
+                yield _row(record, view.inspector.key(queue, record.key).needs, now_ms)
+
+
+def _row(record: RecordView, needs: str, now_ms: int) -> dict[str, Any]:
+    return {
+        "queue": record.queue,
+        "key": record.key,
+        "owner_uid": record.fields.get("owner", ""),
+        "ttl_ms": record.ttl_ms if record.ttl_ms >= 0 else None,
+        "needs": needs,
+        "said": said_of(record),
+        "entries": [asdict(each) for each in entries_of(record, now_ms)],
+    }
+
+
+def _lines(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row as people read it: a line for each entry, and one for what was answered last."""
+    lines = [{"what": each["what"], "state": state_told(EntryView(**each))} for each in row["entries"]]
+    if row["said"]:
+        lines.append({"what": "said", "state": row["said"]})
+    if not lines:
+        lines.append({"what": "(only read its own writes)", "state": row["needs"]})
+    return [{**row, **line, "ttl": span(row["ttl_ms"])} for line in lines]

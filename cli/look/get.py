@@ -1,0 +1,115 @@
+"""`oarlock get`: objects as the fleet's cache has them."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from oarlock.broker.values import Cached
+from oarlock.cli.look.get_rows import COLUMNS, row
+from oarlock.cli.look.view import View, is_namespaced, key_of, looking, view_options
+from oarlock.cli.options.options import namespace_option
+from oarlock.cli.problems import InputProblem, NotDone
+from oarlock.cli.tables import show, show_json, span
+from oarlock.controllers.registry import RESOURCES, Resource
+
+SHORT = {"po": "pods", "no": "nodes", "rs": "replicasets", "rc": "replicationcontrollers", "ds": "daemonsets"}
+"""As kubectl has them."""
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock get pods -n shop\n  oarlock get rs shop/cart -o json\n"
+    "  oarlock get ds -n kube-system\n  oarlock get controllerrevisions\n  oarlock get node node-3\n\n"
+    "What is shown is what the workers decide on: only the fields they read."
+)
+@click.argument("kind")
+@click.argument("name", required=False)
+@namespace_option
+@view_options
+def get(
+    kind: str,
+    name: str | None,
+    namespace: str | None,
+    redis_url: str | None,
+    state_dir: Path | None,
+    shards: int | None,
+    output: str,
+) -> None:
+    """Objects of KIND from the cache, all or the one named NS/NAME (a node: NAME). KIND is pods (po), nodes (no),
+    replicasets (rs), replicationcontrollers (rc), daemonsets (ds) or controllerrevisions.
+
+    \b
+    JSON: a list of objects, or the one object; each has rv, uid, name and the fields of its class in controllers/
+    """
+    resource = _resource(kind)
+    with looking(redis_url, state_dir, shards) as views:
+        if name is not None:
+            key = key_of(resource.plural, name, namespace)
+            _one(views.of(key), resource, key, output)
+            return
+        found = {  # nodes are in every shard's cache, and once in the list
+            key: cached
+            for view in views
+            for key, cached in view.inspector.objects(resource.plural)
+            if not namespace or not is_namespaced(resource.plural) or key.startswith(f"{namespace}/")
+        }
+    objects = [(cached, decoded(resource, cached)) for _, cached in sorted(found.items())]
+    if output == "json":
+        show_json([as_json(cached, obj) for cached, obj in objects])
+        return
+    now_ms = time.time_ns() // 1_000_000
+    show([row(cached, obj, now_ms) for cached, obj in objects], COLUMNS[resource.plural], output, empty="none")
+
+
+def _resource(kind: str) -> Resource[Any]:
+    word = kind.lower()
+    for resource in RESOURCES.values():
+        if SHORT.get(word, word) in (resource.plural, resource.kind.lower()):
+            return resource
+    raise InputProblem(f"KIND {kind!r} is not in the cache; there are: {', '.join(RESOURCES)}")
+
+
+def _one(view: View, resource: Resource[Any], key: str, output: str) -> None:
+    cached = view.inspector.object(resource.plural, key)
+    if cached is None:
+        at = next((each for each in view.inspector.resources() if each.resource == resource.plural), None)
+        far = (
+            f"the cache is at revision {at.rv}, {span(at.age_ms)} old"
+            if at
+            else f"no {resource.plural} were listed yet"
+        )
+        raise NotDone(f"{resource.kind} {key} is not in the cache ({far})")
+    obj = decoded(resource, cached)
+    if output == "json":
+        show_json(as_json(cached, obj))
+        return
+    for name, value in as_json(cached, obj).items():
+        click.echo(f"{name:20} {value if isinstance(value, str) else json.dumps(value)}")
+
+
+def decoded(resource: Resource[Any], cached: Cached) -> Any:
+    """The projection as it is shown: with the template that is kept beside it."""
+    obj = resource.decode(cached.blob)
+    return msgspec.structs.replace(obj, template=cached.apart) if resource.apart else obj  # none: it went meanwhile
+
+
+def as_json(cached: Cached, obj: Any) -> dict[str, Any]:
+    """A cached object as JSON: its revision, and every field of its projection by name."""
+    return {"rv": cached.rv, **_plain(obj)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, bytes):
+        return json.loads(value) if value else None
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    return value

@@ -1,0 +1,42 @@
+"""`oarlock locks`: who works on which key."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from oarlock.cli.look.view import controller_option, looking, view_options
+from oarlock.cli.options.options import namespace_option
+from oarlock.cli.tables import show, span
+
+
+@click.command(epilog="\b\nExamples:\n  oarlock locks\n  oarlock locks -o json | jq -r '.[].holder' | sort | uniq -c")
+@controller_option
+@namespace_option
+@view_options
+def locks(
+    controller: str | None,
+    namespace: str | None,
+    redis_url: str | None,
+    state_dir: Path | None,
+    shards: int | None,
+    output: str,
+) -> None:
+    """Every lock: its holder (the name of the RQ worker), since when, and until when unless it is renewed.
+
+    \b
+    JSON: [{queue, key, holder, nonce, age_ms, remaining_ms}], with --shards of more than one also shard
+    """
+    with looking(redis_url, state_dir, shards) as views:
+        found = [
+            views.told(view, asdict(each))
+            for view in views
+            for each in view.inspector.locks()
+            if (not controller or each.queue == controller) and (not namespace or each.key.startswith(f"{namespace}/"))
+        ]
+    found.sort(key=lambda each: each["remaining_ms"])
+    rows = [{**each, "age": span(each["age_ms"]), "left": span(each["remaining_ms"])} for each in found]
+    columns = {"queue": "CONTROLLER", "key": "KEY", "holder": "HOLDER", "age": "HELD FOR", "left": "ENDS IN"}
+    show(found if output == "json" else rows, views.columns(columns), output, empty="no key is locked")

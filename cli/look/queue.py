@@ -1,0 +1,74 @@
+"""`oarlock queue`: how many keys of each controller are where, or which."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from oarlock.cli.look.view import controller_option, looking, queues_of, view_options
+from oarlock.cli.options.options import namespace_option
+from oarlock.cli.tables import show, span
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock queue\n  oarlock queue --keys -n shop\n  oarlock queue -o json | jq '.[].queued'"
+)
+@controller_option
+@click.option("--keys", "list_keys", is_flag=True, help="List the keys that are not idle.")
+@namespace_option
+@view_options
+def queue(
+    controller: str | None,
+    list_keys: bool,
+    namespace: str | None,
+    redis_url: str | None,
+    state_dir: Path | None,
+    shards: int | None,
+    output: str,
+) -> None:
+    """Keys queued, in work, delayed and parked, per controller, and how long the oldest has been waiting.
+
+    \b
+    JSON: [{name, queued, in_work, delayed, parked, failing, oldest_age_ms}]
+    with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms, crashes}];
+    crashes: workers it killed in a row, 0 where it is only suspect, else null;
+    with --shards of more than one, each has shard too
+    """
+    with looking(redis_url, state_dir, shards) as views:
+        for held in views.held():
+            click.echo(held, err=True)
+        queues = queues_of(views, controller)
+        if list_keys or namespace:
+            lines = [
+                views.told(view, asdict(each))
+                for name in queues
+                for view in views
+                for each in view.inspector.keys_of(name)
+            ]
+            if namespace:
+                lines = [each for each in lines if each["key"].startswith(f"{namespace}/")]
+            rows = [
+                {
+                    **each,
+                    "due": span(each["due_in_ms"]),
+                    "crashes": "suspect" if each["crashes"] == 0 else each["crashes"],
+                }
+                for each in lines
+            ]
+            columns = {"queue": "CONTROLLER", "key": "KEY", "state": "STATE", "due": "DUE IN", "crashes": "CRASHES"}
+            show(lines if output == "json" else rows, views.columns(columns), output, empty="all keys are idle")
+            return
+        lines = [views.told(view, asdict(view.inspector.queue(name))) for name in queues for view in views]
+    rows = [{**each, "oldest": span(each["oldest_age_ms"])} for each in lines]
+    columns = {
+        "name": "CONTROLLER",
+        "queued": "QUEUED",
+        "in_work": "IN WORK",
+        "delayed": "DELAYED",
+        "parked": "PARKED",
+        "failing": "FAILING",
+        "oldest": "OLDEST",
+    }
+    show(lines if output == "json" else rows, views.columns(columns), output)

@@ -1,0 +1,78 @@
+"""`oarlock requeue`: have a key looked at again, now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.cli.look.kind_prefix import without_kind
+from oarlock.cli.look.view import Views, key_of, looking, queue_of_key
+from oarlock.cli.options.options import namespace_option, redis_option, state_dir_option
+from oarlock.cli.options.shard_options import shards_option
+from oarlock.cli.problems import InputProblem
+from oarlock.controllers.registry import QUEUES, resource_of
+from oarlock.workers.process.shards import has_key
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock requeue shop/cart\n  oarlock requeue web -n default --force\n"
+    "  oarlock requeue -c daemonset-node-updates node-3"
+)
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option(
+    "--controller",
+    "-c",
+    type=click.Choice(QUEUES),
+    help="Whose queue. Default: of the kind that has an object of that name in the cache.",
+)
+@click.option("--force", is_flag=True, help="Also for a key whose object is not in the cache.")
+@namespace_option
+@redis_option
+@state_dir_option
+@shards_option
+def requeue(
+    keys: tuple[str, ...],
+    controller: str | None,
+    force: bool,
+    namespace: str | None,
+    redis_url: str | None,
+    state_dir: Path | None,
+    shards: int | None,
+) -> None:
+    """Have each KEY (namespace/name, or rs/namespace/name; of a node its name) looked at again, now: queued if it was
+    idle or parked, once more if it is in work.
+
+    Harmless at any time: a look at an object that is as it should be changes nothing.
+    """
+    asked = [without_kind(key, controller, namespace) for key in keys]
+    for key, queue in asked:
+        key_of(resource_of(queue or QUEUES[0]), key, namespace)  # before anything is asked of anybody
+    with looking(redis_url, state_dir, shards) as views:
+        wanted = [_task(views, queue, key, namespace) for key, queue in asked]
+        if not force:
+            missing = [task for task in wanted if _is_missing(views, *task)]
+            for queue in dict.fromkeys(queue for queue, _ in missing):
+                resource, named = resource_of(queue), ", ".join(key for each, key in missing if each == queue)
+                raise InputProblem(
+                    f"{named}: not among the cached {resource}; see `oarlock get {resource}`, or --force"
+                )
+        for queue, key in wanted:
+            for view in views:
+                if not has_key(key, view.shard, views.shards):
+                    continue
+                added = RedisBroker(view.client, view.seen.epoch, shard=view.shard).add(queue, [key], unpark=True)
+                state = view.inspector.key(queue, key).state
+                where = "" if "/" in key else views.of_shard(view)
+                click.echo(f"{where}{key}: {'queued' if added else f'nothing to add, it is {state} already'}")
+
+
+def _is_missing(views: Views, queue: str, key: str) -> bool:
+    return views.of(key).inspector.object(resource_of(queue), key) is None
+
+
+def _task(views: Views, queue: str | None, text: str, namespace: str | None) -> tuple[str, str]:
+    """Queue and key that are meant. Raises InputProblem."""
+    queue = queue or queue_of_key(views, text, namespace)
+    return queue, key_of(resource_of(queue), text, namespace)

@@ -1,0 +1,1 @@
+"""`oarlock nodes`: the simulated nodes."""

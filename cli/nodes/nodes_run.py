@@ -1,0 +1,176 @@
+"""`oarlock nodes run`: simulated nodes at any API server, as a process of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import time
+from typing import Any, Final
+
+import click
+import uvloop
+
+from oarlock.cli import logs
+from oarlock.cli.nodes.node_text import check_name
+from oarlock.cli.nodes.unpullable_option import unpullable_option
+from oarlock.cli.options.options import check_kubeconfig, log_format_option, verbose_option
+from oarlock.cli.problems import InputProblem, NotDone, say
+from oarlock.cluster.access.config import ClusterConfig
+from oarlock.cluster.client import Client
+from oarlock.cluster.resources import NODES
+from oarlock.sandbox.nodes import NodeSettings, Simulator
+from oarlock.sandbox.nodes.api.remoteapi import CannotRegister, RemotePodApi
+from oarlock.sandbox.nodes.lifecycle import readiness, wants_taints
+
+_LOOK_S: Final = 0.05
+_READY_WITHIN_S: Final = 60.0
+_TELL_AFTER_S: Final = 1.0
+
+
+@click.command(
+    "run",
+    epilog="\b\nExamples:\n"
+    "  oarlock nodes run --count 100 --schedule --kubeconfig ~/.kube/config\n"
+    "  oarlock nodes run --count 3 --prefix sim- --no-lifecycle --remove --kubeconfig ~/.kube/config\n\n"
+    "Nodes of others are left alone: only those with the annotation oarlock.io/simulated=true are served, which these "
+    "and those of `oarlock nodes add` bear. One such process a cluster.",
+)
+@click.option("--count", type=click.IntRange(0, 5_000), default=5, show_default=True, help="How many nodes.")
+@click.option("--prefix", default="node-", show_default=True, help="What stands before the number of each.")
+@click.option("--room", type=click.IntRange(0, 10_000), default=110, show_default=True, help="Pods that each takes.")
+@click.option("--schedule/--no-schedule", default=False, show_default=True, help="Give pods without a node one.")
+@click.option(
+    "--lifecycle/--no-lifecycle",
+    default=True,
+    show_default=True,
+    help="Taint nodes by their state, evict by taint, give up pods that nobody else takes away.",
+)
+@click.option("--ready-ms", type=click.FloatRange(0), default=0.0, help="How long a pod takes to become ready.")
+@click.option("--ready-jitter-ms", type=click.FloatRange(0), default=0.0, help="Up to so much longer.")
+@click.option("--terminate-ms", type=click.FloatRange(0), default=0.0, help="How long a pod takes to end.")
+@unpullable_option
+@click.option(
+    "--gone-node-ms",
+    type=click.FloatRange(0),
+    default=40_000.0,
+    show_default=True,
+    help="How long pods of a node that is gone are left alone.",
+)
+@click.option(
+    "--heartbeat-s",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    help="How often each node's status is repeated; 0: never.",
+)
+@click.option("--seed", type=int, default=0, help="Of the jitter.")
+@click.option("--remove", "removing", is_flag=True, help="Delete these nodes at the end.")
+@click.option("--kubeconfig", metavar="FILE", envvar="OARLOCK_KUBECONFIG", required=True, help="Of the API server.")
+@verbose_option
+@log_format_option
+def nodes_run(
+    count: int,
+    prefix: str,
+    room: int,
+    schedule: bool,
+    lifecycle: bool,
+    ready_ms: float,
+    ready_jitter_ms: float,
+    terminate_ms: float,
+    unpullable: re.Pattern[str] | None,
+    gone_node_ms: float,
+    heartbeat_s: float,
+    seed: int,
+    removing: bool,
+    kubeconfig: str,
+    verbose: int,
+    log_format: str,
+) -> int:
+    """Run simulated nodes against an API server that has no machines, or beside those it has, until Ctrl-C.
+
+    They register, report ready, run the pods that are bound to them (one status write makes a pod running and ready)
+    and end those that are deleted. `oarlock up` needs this not: its own nodes are simulated already.
+    """
+    check_name(f"{prefix}0")
+    config = check_kubeconfig(kubeconfig)
+    logs.set_up(verbose, log_format)
+    settings = NodeSettings(
+        nodes=count,
+        pods_per_node=room,
+        ready_ms=ready_ms,
+        ready_jitter_ms=ready_jitter_ms,
+        terminate_ms=terminate_ms,
+        gone_node_ms=gone_node_ms,
+        heartbeat_ms=heartbeat_s * 1000,
+        seed=seed,
+        prefix=prefix,
+        schedules=schedule,
+        lifecycle=lifecycle,
+        unpullable=unpullable,
+    )
+    uvloop.run(_run(config, settings, removing))
+    return 0
+
+
+async def _run(config: ClusterConfig, settings: NodeSettings, removing: bool) -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    names = [f"{settings.prefix}{number}" for number in range(settings.nodes)]
+    async with Client(config, role="nodes") as client:
+        await _reach(client, config)
+        api = RemotePodApi(client)
+        simulator = Simulator(api, settings)
+        try:
+            await simulator.begin()
+        except CannotRegister as error:
+            raise NotDone(str(error)) from None
+        simulator.start()
+        try:
+            if await _ready(api, names, settings, stopping):
+                click.echo(f"ready: {_told(names)} at {config.address}; Ctrl-C ends")
+                await stopping.wait()
+        finally:
+            await simulator.stop()
+        if removing:
+            await asyncio.gather(*(client.delete(NODES, "", name) for name in names))
+            say([f"removed {len(names)} nodes"])
+
+
+async def _reach(client: Client, config: ClusterConfig) -> None:
+    """Raises InputProblem where nobody answers, or nobody who lets us in."""
+    answer = await client.probe()
+    if answer.code <= 0:
+        raise InputProblem(f"no API server answers at {config.address} ({answer.message}); is it running?")
+    if not answer.ok:
+        raise InputProblem(f"the API server at {config.address} refuses: {answer.message}")
+
+
+async def _ready(api: RemotePodApi, names: list[str], settings: NodeSettings, stopping: asyncio.Event) -> bool:
+    """Until all are ready, without taints that say otherwise; False when told to stop. Raises NotDone."""
+    begun_s = time.monotonic()
+    told = False
+    while not stopping.is_set():
+        nodes = api.nodes
+        if all(name in nodes and _is_ready(nodes[name], settings) for name in names):
+            return True
+        waited_s = time.monotonic() - begun_s
+        if waited_s > _READY_WITHIN_S:
+            raise NotDone(f"not all of {len(names)} nodes were ready within {_READY_WITHIN_S:g} s")
+        if waited_s > _TELL_AFTER_S and not told:
+            say([f"waiting until {len(names)} nodes are registered and ready ..."])
+            told = True
+        await asyncio.sleep(_LOOK_S)
+    return False
+
+
+def _is_ready(node: dict[str, Any], settings: NodeSettings) -> bool:
+    """The taints that a server gives a node at its birth are taken away by whoever does the lifecycle."""
+    return readiness(node) is not None and not (settings.lifecycle and wants_taints(node))
+
+
+def _told(names: list[str]) -> str:
+    if not names:
+        return "no nodes of its own"
+    return f"node {names[0]}" if len(names) == 1 else f"{len(names)} nodes, {names[0]} to {names[-1]}"

@@ -1,0 +1,150 @@
+"""A flag for every setting: the names of kube-controller-manager's where the meaning is the same.
+
+A value comes from its flag, else from its environment variable, else it is the default. `given` says what flags gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import click
+
+from oarlock.cli.problems import InputProblem
+from oarlock.workers.process.settings import BadSetting, Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+_META = "oarlock.settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """``upstream``: its flag of the same meaning. ``own_flag``: one that another part of the command line declares.
+
+    ``named``: its flag where that is not its name with dashes.
+    """
+
+    help: str
+    upstream: str = ""
+    own_flag: str = ""
+    named: str = ""
+
+
+SETTINGS: Mapping[str, Told] = {
+    "controllers": Told(
+        'Controllers to run: "*" is all, "foo" foo, "-foo" all but foo; such as "*,-daemonset".', "--controllers"
+    ),
+    "concurrent_replicaset_syncs": Told(
+        "ReplicaSets that this process syncs at once at most, one a worker; 0: a batch a worker.",
+        "--concurrent-replicaset-syncs",
+    ),
+    "concurrent_rc_syncs": Told("The same for ReplicationControllers.", "--concurrent-rc-syncs"),
+    "concurrent_daemonset_syncs": Told("The same for DaemonSets.", "--concurrent-daemonset-syncs"),
+    "kube_api_qps": Told("Requests a second of one process to the API server; 0: no limit.", "--kube-api-qps"),
+    "kube_api_burst": Told("Requests at once before that limit counts.", "--kube-api-burst"),
+    "kubeconfig": Told(
+        "Path; default: in a pod its service account, else $KUBECONFIG, else ~/.kube/config.",
+        "--kubeconfig",
+        "--kubeconfig",
+    ),
+    "redis_url": Told("Where queues, locks, records and cache live.", own_flag="--redis"),
+    "rq_redis_url": Told("URL of where RQ keeps its own keys; default: the same server.", named="--rq-redis"),
+    "redis_tls_ca": Told("Certificates to trust with rediss://.", own_flag="--redis-tls-ca"),
+    "redis_tls_cert": Told("Client certificate for Redis.", own_flag="--redis-tls-cert"),
+    "redis_tls_key": Told("Its key.", own_flag="--redis-tls-key"),
+    "signing_key_file": Told(
+        "Keys that seal the cached objects; default: they are not sealed.", own_flag="--signing-key-file"
+    ),
+    "shards": Told("Into how many fleets the namespaces are divided; the same everywhere.", own_flag="--shards"),
+    "shard": Told("The one that this process serves; default: all.", own_flag="--shard"),
+    "metrics_bind_address": Told("Where /metrics, /livez and /readyz are served.", own_flag="--metrics-bind-address"),
+    "alongside_upstream": Told(
+        "Work on although kube-controller-manager is seen at work on the same kinds.", own_flag="--alongside-upstream"
+    ),
+    "fleet_id": Told("Name of the fleet, in its Lease and in requests."),
+    "lease_namespace": Told("Namespace of the Lease in which epochs are numbered."),
+    "terminating_replicas": Told("Whether statuses say terminatingReplicas where the server keeps it; false: nowhere."),
+    "lease_ms": Told("How long a lock stands that nobody renews."),
+    "renew_every_ms": Told("How often a supervisor renews its workers' locks."),
+    "request_timeout_ms": Told("After it a request to the API server counts as unanswered."),
+    "send_margin_ms": Told("No write is begun so shortly before the end of its lease."),
+    "turn_limit_ms": Told("A turn that takes longer ends itself."),
+    "stall_ms": Told("A worker that does nothing for so long within a turn is killed."),
+    "batch_keys": Told("Keys a claim takes at most."),
+    "batch_keys_quick": Told("The same after a full claim in which nothing was to be done."),
+    "batch_bytes": Told("Bytes of objects a claim takes at most, of more than one key."),
+    "slow_turn_ms": Told("After a turn that computed for longer its worker claims one key at a time."),
+    "view_age_max_ms": Told("A delete on an older cache asks for a live list first."),
+    "writes_in_flight": Told("Requests a worker has under way at most."),
+    "failed_after": Told("Failed turns in a row before a key enters RQ's failed-job registry."),
+}
+"""field of Settings -> what people are told of it"""
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return f"OARLOCK_{name.upper()}"
+
+
+def flag(name: str) -> str:
+    """Its flag."""
+    told = SETTINGS[name]
+    return told.own_flag or told.named or "--" + name.replace("_", "-")
+
+
+def setting_options(function: F) -> F:
+    """The flags of every setting that no other option of the command gives."""
+    return _with_options(function, [name for name in Settings.__annotations__ if not SETTINGS[name].own_flag])
+
+
+def every_setting_option(function: F) -> F:
+    """The flags of all settings."""
+    return _with_options(function, list(Settings.__annotations__))
+
+
+def _with_options(function: F, names: Sequence[str]) -> F:
+    for name in reversed(names):
+        function = _option(name)(function)
+    return function
+
+
+def _option(name: str) -> Callable[[F], F]:
+    default = getattr(Settings(), name)
+
+    def keep(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value is not None:
+            given(context)[name] = value
+
+    kinds: Mapping[type, Any] = {bool: click.BOOL, int: click.INT, float: click.FLOAT, str: click.STRING}
+    shown = "" if default == "" else f"  [default: {str(default).lower() if isinstance(default, bool) else default}]"
+    return click.option(
+        flag(name), name, type=kinds[type(default)], callback=keep, expose_value=False, help=SETTINGS[name].help + shown
+    )
+
+
+def given(context: click.Context) -> dict[str, Any]:
+    """field -> value, of those that flags gave to this command."""
+    found: dict[str, Any] = context.meta.setdefault(_META, {})
+    return found
+
+
+def with_flags(settings: Settings) -> Settings:
+    """The settings with what flags say. Raises InputProblem in the words that were used."""
+    context = click.get_current_context(silent=True)
+    return settings if context is None else in_force(settings, given(context))
+
+
+def in_force(settings: Settings, by_flag: Mapping[str, Any]) -> Settings:
+    """The settings with these values. Raises InputProblem naming the flags."""
+    try:
+        return replace(settings, **by_flag)
+    except BadSetting as error:
+        raise InputProblem(in_words_of_flags(str(error), by_flag)) from None
+
+
+def in_words_of_flags(text: str, by_flag: Mapping[str, Any]) -> str:
+    """A message about settings, where those given by flags are called by them."""
+    for name in by_flag:
+        text = text.replace(f"{variable(name)}=", f"{flag(name)}=")
+    return text

@@ -1,0 +1,44 @@
+"""Into how many shards the cluster is divided, and which of them is meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import click
+
+from oarlock.cli.problems import InputProblem
+from oarlock.workers.process.shards import SHARDS_MAX
+
+shards_option = click.option(
+    "--shards",
+    type=click.IntRange(1, SHARDS_MAX),
+    metavar="N",
+    envvar="OARLOCK_SHARDS",
+    help="Into how many the namespaces are divided; the same for all processes (docs/shards.md).  [default: 1]",
+)
+shard_option = click.option(
+    "--shard",
+    type=click.IntRange(0, SHARDS_MAX - 1),
+    metavar="I",
+    envvar="OARLOCK_SHARD",
+    help="Only this one, 0 to N-1. Default: all, each in processes of its own.",
+)
+
+
+def with_shards(shards: int | None, shard: int | None) -> Mapping[str, str]:
+    """The environment with what the options say. Raises InputProblem where there is no such shard."""
+    count = shards or 1
+    if shard is not None and shard >= count:
+        numbers = f"0 to {count - 1}" if count > 1 else "only 0"
+        raise InputProblem(f"--shard {shard}: of --shards {count} there are {numbers}")
+    given = {"OARLOCK_SHARDS": str(count), "OARLOCK_SHARD": "" if shard is None else str(shard)}
+    return {**os.environ, **given}
+
+
+def check_workers(workers: int, shards: int | None, shard: int | None) -> None:
+    """Whether every shard has a worker. Raises InputProblem."""
+    if shards is not None and shard is None and workers < shards:
+        raise InputProblem(
+            f"--workers {workers}: too few for --shards {shards}, somebody has to serve each: give {shards} or more"
+        )

@@ -1,0 +1,283 @@
+"""`oarlock chaos`: a seeded campaign of faults against a fleet under load, with a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from oarlock.cli.problems import InputProblem, NotDone, say
+from oarlock.cli.tables import console
+from oarlock.workers.chaos.campaign import Campaign, CampaignFailed
+from oarlock.workers.chaos.checker import Evidence, check
+from oarlock.workers.chaos.episodes import EPISODES, fitting
+from oarlock.workers.chaos.options import SHORTER, Options
+from oarlock.workers.chaos.saved import VERDICT, NoEvidence, read_saved
+from oarlock.workers.chaos.schedule import WARM_UP_S, Timing
+from oarlock.workers.chaos.timeline import clock, timeline
+from oarlock.workers.chaos.verdict import Verdict
+from oarlock.workers.process.settings import BadSetting, Settings
+
+DURATION_S, DURATION_LEAST_S, SECONDS_A_FAULT = 120.0, 20.0, 0.8
+ONLY_S = 60.0
+SHOWN_MAX = 5
+"""Violations whose evidence is printed; the others are named."""
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock chaos\n  oarlock chaos --faults 300 --seed 11\n"
+    "  oarlock chaos -o json | jq .verdict\n"
+    "  oarlock chaos --only redis-cut                host 2 loses its Redis, again and again\n"
+    "  oarlock chaos --only refused-names --duration 90\n"
+    "  oarlock chaos --list                          the faults that can be played alone\n"
+    "\b\nEvery setting of the fleet can be given as OARLOCK_<NAME>, such as OARLOCK_LEASE_MS=5000."
+)
+@click.option(
+    "--duration",
+    "duration_s",
+    type=click.FloatRange(10, 86_400),
+    help="Seconds of load and faults. Default: 120, or as many as the faults ask for: 0.8 each.",
+)
+@click.option("--seed", type=int, default=7, show_default=True, help="Decides which fault comes when, and the load.")
+@click.option(
+    "--faults",
+    type=click.IntRange(0, 100_000),
+    help="How many. Default: 5 in 4 seconds. Of 300 about 240 kill workers, 30 ingestors, 15 supervisors; 10 are"
+    " pauses, 5 lose Redis.",
+)
+@click.option(
+    "--only",
+    type=click.Choice(sorted(EPISODES)),
+    metavar="FAULT",
+    help="Play this one sort of fault, instead of kills; --list tells of them. --faults is how often, and as often as"
+    " there is room for by default.",
+)
+@click.option("--list", "listing", is_flag=True, help="List the faults for --only, and end.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 5_000),
+    default=5,
+    show_default=True,
+    help="Simulated nodes; the load adds ten of its own.",
+)
+@click.option(
+    "--workers", type=click.IntRange(2, 256), default=6, show_default=True, help="RQ workers of two supervisors."
+)
+@click.option("--ingestors", type=click.IntRange(1, 16), default=2, show_default=True, help="Ingestors.")
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 16),
+    default=1,
+    show_default=True,
+    help="Divide the fleet. More than one are judged from the API alone, for what Redis tells is of one fleet.",
+)
+@click.option(
+    "--second-fleet",
+    is_flag=True,
+    help="For a while have another fleet, with its own Redis and Lease, run the same controllers beside this one.",
+)
+@click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    help="Keep the evidence here. Default: a temporary directory, kept only if the verdict is not pass.",
+)
+@click.option(
+    "--judge",
+    "earlier",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Judge the evidence of an earlier campaign in this directory again; nothing is started.",
+)
+@click.option(
+    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to end."
+)
+def chaos(
+    duration_s: float | None,
+    seed: int,
+    faults: int | None,
+    only: str | None,
+    listing: bool,
+    nodes: int,
+    workers: int,
+    ingestors: int,
+    shards: int,
+    second_fleet: bool,
+    state_dir: Path | None,
+    earlier: Path | None,
+    output: str,
+) -> int:
+    """Start an `oarlock up` and a second supervisor; without a pause scale and disturb ReplicaSets and
+    ReplicationControllers, roll DaemonSets, and relabel, taint, remove and add nodes; and meanwhile kill workers (where
+    it can be, with writes in flight), ingestors and supervisors, freeze hosts for longer than the lease, lose Redis,
+    and have the API server delay, drop, refuse and fail requests. Then judge from evidence alone: the audit log, a
+    watch of its own, and MONITOR of the Redis.
+
+    Exit 0 only if nothing was violated *and* there was enough opportunity for it; 1 if not. The last line is one JSON
+    object; the seed decides the schedule. With --only one sort of fault is played instead of the kills, such as a host
+    that is cut off from Redis, again and again; `--list` tells of all of them.
+
+    \b
+    JSON, all violations 0 in a run that passes:
+      verdict               pass, fail, or "no evidence" (too few opportunities, or a recorder missed something)
+      over_creations        a create made more active pods than were wanted since the owner was last at rest
+      over_deletions        a delete left fewer than the fewest wanted since the owner version that its turn's claim
+                            had read, less those lost to others
+      overlaps              two locks on a key, or a step of an earlier holder or epoch accepted
+      lost_keys             a change no claim had read, or an unlock that did not give the key back
+      stuck_keys            not as it should be 30 s after the faults stopped
+      stalled_owners        with --only: left alone for 10 s and a lease while faults lasted, and not as it asked to be,
+                            but for the names that were refused
+      duplicate_daemon_pods a create made a second pod of a DaemonSet on a node (a third while it surges)
+      nodes_down_by_us      a delete left more nodes of a DaemonSet down through our deletes than maxUnavailable
+      duplicate_names, unannounced_writes, unguarded_deletes, statuses_backwards, early_opens, watermarks_backwards
+      crashes               a supervisor, ingestor or Redis that ended without being killed
+      evidence_gaps         what the recorders missed
+      opportunities         kills_with_write_in_flight, already_exists, late_commits (after the sender's death),
+                            stale_nonce_refusals, leases_ended, reissued_writes, live_lists, epochs, creates,
+                            deletes, rests, rollouts, rolling_deletes, most_nodes_down, daemon_already_exists,
+                            node_moves, progress_checks, progress_checks_refused (of owners with a refused name), ...
+      by_kind               queue -> {creates, deletes, already_exists, claims, rests, changes_followed}
+      too_few               opportunity -> {had, needed}
+      too_many              what had to be let pass, and more of it than can be -> {had, allowed}; fails the run
+      faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, second_fleets, total,
+                            asked, missed (no victim), api (requests befallen, by action); with --only: struck (how
+                            often it really struck), idle (how many of them never did)
+      recovery              worker_kill_to_claim_ms, supervisor_kill_to_claim_ms, change_to_claim_ms
+                            {count, p50, p99, max}; settle_s: from the last fault until all was at rest
+      answers, load         what the API answered to the workers; what the load did
+      not_judged            what is not judged beside a second fleet, with shards, or with several Redis servers
+      seed, duration_s, settings, state_dir
+    """
+    quiet = output == "json"
+    if listing:
+        return _list()
+    if only and second_fleet:
+        raise InputProblem("--only and --second-fleet: one at a time; leave one out")
+    if shards > 1 and (only or second_fleet):
+        raise InputProblem("--shards: only the mixture of kills is played on several; leave out the other option")
+    if workers < 2 * shards:
+        raise InputProblem(f"--workers {workers}: {shards} shards of two supervisors need {2 * shards}; give as many")
+    if earlier is not None:
+        return _judge(earlier.absolute(), quiet, keep=True)
+    try:
+        settings = Settings.from_env(SHORTER.to_env() | _given())
+    except (BadSetting, AssertionError) as error:
+        raise InputProblem(f"OARLOCK_...: {error}") from None
+    duration_s, faults = _size(duration_s, faults, only, settings)
+    root, made_here = _root(state_dir)
+    options = Options(
+        seed, duration_s, faults, nodes, workers, ingestors, root, settings, second_fleet, only or "", shards
+    )
+    tell = _tell_nobody if quiet else _print_now
+    campaign = Campaign(options, tell)
+    tell(
+        f"seed {seed}: {len(campaign.plan)} faults in {duration_s:g} s; lease {settings.lease_ms} ms,"
+        f" requests {settings.request_timeout_ms} ms, D {settings.drain_ms} ms; evidence in {root}"
+    )
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        asyncio.run(campaign.run())
+    except CampaignFailed as error:
+        raise NotDone(f"the campaign could not be carried out: {error}; see {root}") from None
+    return _judge(root, quiet, keep=not made_here)
+
+
+def _judge(root: Path, quiet: bool, *, keep: bool) -> int:
+    """Print the verdict on the evidence in a directory, and remove that if all is well, unless it is to be kept."""
+    try:
+        run, evidence = read_saved(root)
+    except NoEvidence as error:
+        raise InputProblem(str(error)) from None
+    verdict = Verdict.of(run, check(evidence))
+    if not quiet:
+        _report(verdict, evidence)
+    told = verdict.as_json()
+    (root / VERDICT).write_text(json.dumps(told, indent=1) + "\n")
+    if verdict.word == "pass" and not keep:
+        shutil.rmtree(root, ignore_errors=True)
+        told["state_dir"] = ""
+    click.echo(json.dumps(told))
+    return 0 if verdict.word == "pass" else 1
+
+
+def _size(duration_s: float | None, faults: int | None, only: str | None, settings: Settings) -> tuple[float, int]:
+    """How long, and how many faults, where one of both or neither is given."""
+    if only:
+        timing = Timing(settings.drain_ms / 1000, settings.lease_ms / 1000)
+        if duration_s is None:
+            duration_s = ONLY_S if faults is None else WARM_UP_S + faults * EPISODES[only].takes_s(timing)
+        return duration_s, fitting(only, duration_s, timing) if faults is None else max(1, faults)
+    if duration_s is None:
+        duration_s = DURATION_S if faults is None else max(DURATION_LEAST_S, faults * SECONDS_A_FAULT)
+    return duration_s, round(duration_s / SECONDS_A_FAULT) if faults is None else faults
+
+
+def _list() -> int:
+    width = max(map(len, EPISODES))
+    for name, episode in EPISODES.items():
+        click.echo(f"{name:<{width}}  {episode.what}")
+    return 0
+
+
+def _given() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("OARLOCK_")}
+
+
+def _root(state_dir: Path | None) -> tuple[Path, bool]:
+    if state_dir is None:
+        return Path(tempfile.mkdtemp(prefix="oarlock-chaos-")), True
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputProblem(f"--state-dir {state_dir}: {error.strerror}; give a directory you may write to") from None
+    return state_dir.absolute(), False
+
+
+def _print_now(text: str) -> None:
+    click.echo(text)
+    sys.stdout.flush()
+
+
+def _tell_nobody(text: str) -> None:
+    pass
+
+
+def _report(verdict: Verdict, evidence: Evidence) -> None:
+    found = verdict.findings
+    for violation in found.violations[:SHOWN_MAX]:
+        click.echo(f"\n{violation.kind} {violation.task} at {clock(violation.at_s)}, revision {violation.rv}:")
+        click.echo(f"  {violation.text}")
+        for line in timeline(evidence, violation):
+            click.echo(f"    {line}")
+    for violation in found.violations[SHOWN_MAX:]:
+        click.echo(f"{violation.kind} {violation.task} at {clock(violation.at_s)}, rv {violation.rv}: {violation.text}")
+    say([f"evidence is missing: {gap}" for gap in found.gaps])
+    click.echo()
+    console().print(verdict.table())
+    click.echo()
+    console().print(verdict.kinds_table())
+    told, run = verdict.as_json(), verdict.run
+    worker = told["recovery"]["worker_kill_to_claim_ms"]
+    if run.only:
+        how = f"{run.only} {run.done} times (seed {run.seed}), struck {sum(run.struck.values())} times"
+    else:
+        how = f"{run.done} faults (seed {run.seed})"
+    if worker["count"]:
+        how += (
+            f"; a killed worker's keys were claimed again after {worker['p50']} ms (p50), {worker['p99']} ms (p99),"
+            f" {worker['max']} ms (most)"
+        )
+    click.echo(f"\n{how}; all at rest {run.settle_s} s after the last fault")
+    if told["not_judged"]:
+        click.echo(f"not judged {told['not_judged']}")
+    click.echo(f"verdict: {verdict.word}" + ("" if verdict.word == "pass" else f"; evidence in {run.state_dir}"))
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,65 @@
+"""`oarlock config`: every setting, what is in force here, and where it came from."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from oarlock.broker.connection.redis_url import without_password
+from oarlock.cli.options.setting_options import SETTINGS, every_setting_option, flag, given, in_force, variable
+from oarlock.cli.problems import InputProblem
+from oarlock.cli.tables import show
+from oarlock.workers.process.settings import BadSetting, Settings
+
+COLUMNS = {"setting": "SETTING", "value": "IN FORCE", "from": "FROM", "upstream": "AS KUBE-CONTROLLER-MANAGER"}
+
+
+@click.command(
+    epilog="\b\nExamples:\n  oarlock config\n  oarlock config --kube-api-qps 50 --controllers '*,-daemonset'\n"
+    "  kubectl exec oarlock-worker-0 -- oarlock config           # what a worker of a cluster was given\n"
+    '  oarlock config -o json | jq -r \'.[] | select(.from != "default") | .setting + "=" + .value\''
+)
+@every_setting_option
+@click.option("--changed", is_flag=True, help="Only what is not as it is by default.")
+@click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def config(changed: bool, output: str) -> None:
+    """What `oarlock worker` and `oarlock ingest` would work with if they were started here with these flags.
+
+    A flag goes before its environment variable, which goes before the default. Passwords are not shown.
+
+    \b
+    JSON: [{setting, value, from (default | the variable | the flag), flag, variable, upstream, help}]
+    """
+    by_flag = given(click.get_current_context())
+    rows = settings_rows(by_flag)
+    show([row for row in rows if not changed or row["from"] != "default"], COLUMNS, output)
+
+
+def settings_rows(by_flag: dict[str, Any]) -> list[dict[str, str]]:
+    """A row a setting. Raises InputProblem for values that do not go together."""
+    try:
+        settings = in_force(Settings.from_env(), by_flag)
+    except BadSetting as error:
+        raise InputProblem(str(error)) from None
+    return [_row(settings, name, by_flag) for name in Settings.__annotations__]
+
+
+def _row(settings: Settings, name: str, by_flag: dict[str, Any]) -> dict[str, str]:
+    value = getattr(settings, name)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    source = "default"
+    if name in by_flag:
+        source = flag(name)
+    elif variable(name) in os.environ:
+        source = variable(name)
+    return {
+        "setting": name,
+        "value": without_password(text) if name.endswith("redis_url") else text,
+        "from": source,
+        "flag": flag(name),
+        "variable": variable(name),
+        "upstream": SETTINGS[name].upstream,
+        "help": SETTINGS[name].help,
+    }
