@@ -13,16 +13,16 @@ from pathlib import Path
 
 import click
 
+from oarlock.chaos.campaign import Campaign, CampaignFailed
+from oarlock.chaos.faults.episodes import EPISODES, fitting
+from oarlock.chaos.faults.schedule import WARM_UP_S, Timing
+from oarlock.chaos.judge.checker import Evidence, check
+from oarlock.chaos.judge.timeline import clock, timeline
+from oarlock.chaos.judge.verdict import Verdict
+from oarlock.chaos.options import SHORTER, Options
+from oarlock.chaos.record.saved import VERDICT, NoEvidence, read_saved
 from oarlock.cli.problems import InputProblem, NotDone, say
 from oarlock.cli.tables import console
-from oarlock.workers.chaos.campaign import Campaign, CampaignFailed
-from oarlock.workers.chaos.checker import Evidence, check
-from oarlock.workers.chaos.episodes import EPISODES, fitting
-from oarlock.workers.chaos.options import SHORTER, Options
-from oarlock.workers.chaos.saved import VERDICT, NoEvidence, read_saved
-from oarlock.workers.chaos.schedule import WARM_UP_S, Timing
-from oarlock.workers.chaos.timeline import clock, timeline
-from oarlock.workers.chaos.verdict import Verdict
 from oarlock.workers.process.settings import BadSetting, Settings
 
 DURATION_S, DURATION_LEAST_S, SECONDS_A_FAULT = 120.0, 20.0, 0.8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from oarlock.workers.chaos.evidence import Claimed, Unlocked
-from oarlock.workers.chaos.sightings import (
+from oarlock.chaos.judge.evidence.evidence import Claimed, Unlocked
+from oarlock.chaos.judge.evidence.sightings import (
     DAEMONS,
     NODE_QUEUE,
     DaemonSetSeen,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from oarlock.workers.chaos.checker import Evidence, Findings, check
-from oarlock.workers.chaos.evidence import (
+from oarlock.chaos.judge.checker import Evidence, Findings, check
+from oarlock.chaos.judge.evidence.evidence import (
     Blow,
     Claimed,
     Facts,
@@ -22,7 +22,7 @@ from oarlock.workers.chaos.evidence import (
     Unlocked,
     Watermark,
 )
-from oarlock.workers.chaos.sightings import OwnerSeen, PodSeen, Seen
+from oarlock.chaos.judge.evidence.sightings import OwnerSeen, PodSeen, Seen
 
 TASK = "replicaset:shop/web"
 UID = "owner-uid"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.workers.chaos.sightings import NODE_QUEUE, QUEUE_OF_KIND
+from oarlock.chaos.judge.evidence.sightings import NODE_QUEUE, QUEUE_OF_KIND
 
 SETTINGS = {"OARLOCK_LEASE_MS": "2000", "OARLOCK_RENEW_EVERY_MS": "600", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}
 

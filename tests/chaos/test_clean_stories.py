@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.workers.chaos.evidence import Attached, Dirty, Lost, Minted, Opened, Refused, Renewed
+from oarlock.chaos.judge.evidence.evidence import Attached, Dirty, Lost, Minted, Opened, Refused, Renewed
 from tests.chaos.story import TASK, Story, kinds
 
 

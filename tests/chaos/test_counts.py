@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.workers.chaos.sightings import PodSeen
+from oarlock.chaos.judge.evidence.sightings import PodSeen
 from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.workers.chaos.evidence import Claimed, Dirty
-from oarlock.workers.chaos.sightings import NODE_QUEUE, NodeSeen, TaintSeen
+from oarlock.chaos.judge.evidence.evidence import Claimed, Dirty
+from oarlock.chaos.judge.evidence.sightings import NODE_QUEUE, NodeSeen, TaintSeen
 from tests.chaos.daemon_story import TASK, DaemonStory
 from tests.chaos.story import DRAIN_S, kinds
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.workers.chaos.checker import Findings
+from oarlock.chaos.judge.checker import Findings
 from tests.chaos.story import DRAIN_S, Story, kinds
 
 ABC = ("web-a", "web-b", "web-c")

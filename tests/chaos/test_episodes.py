@@ -12,23 +12,16 @@ import pytest
 from click.testing import CliRunner
 
 from oarlock.broker.connection.client import connect
+from oarlock.chaos import redis_program
+from oarlock.chaos.faults.episodes import EPISODES, fitting, planned
+from oarlock.chaos.faults.network import API, REDIS
+from oarlock.chaos.faults.proxy import MODES
+from oarlock.chaos.faults.schedule import Timing
+from oarlock.chaos.record.monitor import Clock
+from oarlock.chaos.redis_program import CUT_FILE, ClockFile, NoClock, find_library, program_with_clock, program_with_log
 from oarlock.cli.run.chaos import chaos
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import ServerBinary, find
-from oarlock.workers.chaos import redis_program
-from oarlock.workers.chaos.episodes import EPISODES, fitting, planned
-from oarlock.workers.chaos.monitor import Clock
-from oarlock.workers.chaos.network import API, REDIS
-from oarlock.workers.chaos.proxy import MODES
-from oarlock.workers.chaos.redis_program import (
-    CUT_FILE,
-    ClockFile,
-    NoClock,
-    find_library,
-    program_with_clock,
-    program_with_log,
-)
-from oarlock.workers.chaos.schedule import Timing
 
 TIMING = Timing(drain_s=7.0, lease_s=3.0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.workers.chaos.evidence import (
+from oarlock.chaos.judge.evidence.evidence import (
     Attached,
     Blow,
     Claimed,

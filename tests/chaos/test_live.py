@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.workers.chaos.live import Live
+from oarlock.chaos.load.live import Live
 from tests.chaos.daemon_story import TASK, DaemonStory
 from tests.chaos.story import Story
 

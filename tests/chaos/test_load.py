@@ -11,18 +11,18 @@ from pathlib import Path
 import orjson
 import pytest
 
+from oarlock.chaos.judge.evidence.sightings import NodeSeen
+from oarlock.chaos.load import daemon_load, node_load
+from oarlock.chaos.load.daemon_load import DaemonLoad
+from oarlock.chaos.load.hand import Hand
+from oarlock.chaos.load.live import Live
+from oarlock.chaos.load.node_load import NodeLoad
+from oarlock.chaos.load.plans import AWAY, DAEMON_PLANS, FAIL, HOLD, NODES, OURS, REJECT, DaemonRole
+from oarlock.chaos.record.journal import Journal
 from oarlock.cluster import resources
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
 from oarlock.sandbox.apiserver.server import EmbeddedCluster, Settings
-from oarlock.workers.chaos import daemon_load, node_load
-from oarlock.workers.chaos.daemon_load import DaemonLoad
-from oarlock.workers.chaos.hand import Hand
-from oarlock.workers.chaos.journal import Journal
-from oarlock.workers.chaos.live import Live
-from oarlock.workers.chaos.node_load import NodeLoad
-from oarlock.workers.chaos.plans import AWAY, DAEMON_PLANS, FAIL, HOLD, NODES, OURS, REJECT, DaemonRole
-from oarlock.workers.chaos.sightings import NodeSeen
 
 
 class Quick(random.Random):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.workers.chaos.placing import Place, limit_of, place
-from oarlock.workers.chaos.sightings import DaemonSetSeen, NodeSeen, TaintSeen, Tolerance
+from oarlock.chaos.judge.evidence.placing import Place, limit_of, place
+from oarlock.chaos.judge.evidence.sightings import DaemonSetSeen, NodeSeen, TaintSeen, Tolerance
 
 HERE, STAYS, NOWHERE = Place(True, True), Place(False, True), Place(False, False)
 SET = DaemonSetSeen(1, 0.0, False, "daemonset:shop/web", "u", 1)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.workers.chaos.checker import Findings
-from oarlock.workers.chaos.evidence import Blow, Lost
+from oarlock.chaos.judge.checker import Findings
+from oarlock.chaos.judge.evidence.evidence import Blow, Lost
 from tests.chaos.daemon_story import DaemonStory
 from tests.chaos.story import DRAIN_S, Story, kinds
 

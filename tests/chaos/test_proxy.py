@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from oarlock.workers.chaos.proxy import MODES, Proxy
+from oarlock.chaos.faults.proxy import MODES, Proxy
 
 Body = Callable[[Proxy], Awaitable[None]]
 SOON_S, LIMIT_S = 0.15, 10.0

@@ -10,18 +10,25 @@ import aiohttp
 import orjson
 import pytest
 
+from oarlock.chaos.judge.evidence.audit_log import read_requests
+from oarlock.chaos.judge.evidence.objects import VERSION
+from oarlock.chaos.judge.evidence.placing import place as place_of
+from oarlock.chaos.judge.evidence.sightings import (
+    DaemonSetSeen,
+    NamespaceSeen,
+    NodeSeen,
+    OwnerSeen,
+    PodSeen,
+    RevisionSeen,
+)
+from oarlock.chaos.load.live import Live
+from oarlock.chaos.load.plans import DAEMON_PLANS, OURS, PLANS, ZONE, Plan, Role, body, daemon_body, node_body
+from oarlock.chaos.record.journal import Journal
+from oarlock.chaos.record.saved import _history
 from oarlock.cluster import resources
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
 from oarlock.sandbox.apiserver.server import EmbeddedCluster, Settings
-from oarlock.workers.chaos.audit_log import read_requests
-from oarlock.workers.chaos.journal import Journal
-from oarlock.workers.chaos.live import Live
-from oarlock.workers.chaos.objects import VERSION
-from oarlock.workers.chaos.placing import place as place_of
-from oarlock.workers.chaos.plans import DAEMON_PLANS, OURS, PLANS, ZONE, Plan, Role, body, daemon_body, node_body
-from oarlock.workers.chaos.saved import _history
-from oarlock.workers.chaos.sightings import DaemonSetSeen, NamespaceSeen, NodeSeen, OwnerSeen, PodSeen, RevisionSeen
 
 WORKER = {"User-Agent": "oarlock/0.1 (worker)"}
 PODS = "/api/v1/namespaces/default/pods"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from oarlock.chaos.redis_pair import Pair
 from oarlock.sandbox.redis.redis_binary import installed
-from oarlock.workers.chaos.redis_pair import Pair
 
 pytestmark = [
     pytest.mark.real,

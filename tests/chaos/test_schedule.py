@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from oarlock.workers.chaos.schedule import AFTER_DRAIN_S, Timing, mix, schedule
+from oarlock.chaos.faults.schedule import AFTER_DRAIN_S, Timing, mix, schedule
 
 TIMING = Timing(drain_s=7.0, lease_s=3.0)
 

@@ -14,8 +14,8 @@ from oarlock.broker import epoch, script_texts
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Change, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
-from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.chaos.evidence import (
+from oarlock.chaos.faults.prey import Prey
+from oarlock.chaos.judge.evidence.evidence import (
     Attached,
     Claimed,
     Dirty,
@@ -32,11 +32,11 @@ from oarlock.workers.chaos.evidence import (
     Unlocked,
     Watermark,
 )
-from oarlock.workers.chaos.fences import Fences
-from oarlock.workers.chaos.monitor import END, Filter, MonitorRecorder
-from oarlock.workers.chaos.prey import Prey
-from oarlock.workers.chaos.sightings import DAEMONS, NODE_QUEUE
-from oarlock.workers.chaos.trace import read_trace
+from oarlock.chaos.judge.evidence.sightings import DAEMONS, NODE_QUEUE
+from oarlock.chaos.judge.evidence.trace import read_trace
+from oarlock.chaos.judge.fences import Fences
+from oarlock.chaos.record.monitor import END, Filter, MonitorRecorder
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 SPEC = LoadSpec("replicaset", "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "wanted")))
 TASK = "replicaset:shop/web"

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from oarlock.chaos.judge.checker import KINDS, Findings, check
+from oarlock.chaos.judge.evidence.evidence import End, Violation
+from oarlock.chaos.judge.recovery import percentile
+from oarlock.chaos.judge.timeline import timeline
+from oarlock.chaos.judge.verdict import PLURALS, Run, Verdict, least
+from oarlock.chaos.record.saved import NoEvidence, read_saved, write_notes
 from oarlock.cli.run.chaos import chaos
-from oarlock.workers.chaos.checker import KINDS, Findings, check
-from oarlock.workers.chaos.evidence import End, Violation
-from oarlock.workers.chaos.recovery import percentile
-from oarlock.workers.chaos.saved import NoEvidence, read_saved, write_notes
-from oarlock.workers.chaos.timeline import timeline
-from oarlock.workers.chaos.verdict import PLURALS, Run, Verdict, least
 from tests.chaos.daemon_story import DaemonStory
 from tests.chaos.story import TASK, Story
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.workers.chaos.evidence import CUT, Blow, Claimed, Lost, Request, Watermark
+from oarlock.chaos.judge.evidence.evidence import CUT, Blow, Claimed, Lost, Request, Watermark
 from tests.chaos.story import DRAIN_S, TASK, UID, Story, kinds
 
 
@@ -169,6 +169,6 @@ def test_a_change_of_just_now_may_still_be_claimed() -> None:
     story = Story(1).fill("web-a").wait(4.0)
     evidence = story.becomes("web-a", labels="x=y").wait(-4.5).evidence()
     assert evidence.facts.ended_s - story.history[-1].at_s < 1.5
-    from oarlock.workers.chaos.checker import check
+    from oarlock.chaos.judge.checker import check
 
     assert kinds(check(evidence)) == []

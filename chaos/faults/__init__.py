@@ -1,0 +1,1 @@
+"""The faults: when which comes, and how it is done."""

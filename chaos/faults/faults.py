@@ -1,0 +1,201 @@
+"""The faults, carried out: signals to processes, and the loss of what Redis holds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections.abc import Collection, Sequence
+
+from oarlock.chaos.faults.prey import Prey
+from oarlock.chaos.faults.schedule import Planned
+from oarlock.chaos.judge.evidence.evidence import Blow
+from oarlock.chaos.rig import Rig, Target
+
+HUNT_S = 1.5
+"""How long a moment is waited for at which some worker has writes in flight."""
+HUNT_STEP_S = 0.002
+VICTIM_LIMIT_S = 6.0
+"""How long an open epoch is waited for, and then a victim."""
+HEAD_START_S = 0.3
+"""Of frozen workers over their supervisor, which would end them at once."""
+
+
+class Faults:
+    """``run`` a schedule; ``blows`` is what was really done. ``missed``: faults for which no victim was found."""
+
+    def __init__(self, rig: Rig, prey: Prey, seed: int) -> None:
+        self._rig, self._prey = rig, prey
+        self._chance = random.Random(f"victims {seed}")
+        self._frozen: dict[int, Target] = {}
+        self._pauses: list[asyncio.Task[None]] = []
+        self.blows: list[Blow] = []
+        self.missed: list[str] = []
+
+    async def run(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> None:
+        """Times are of the event loop's clock. What is late comes at once, and after ``end_s`` not at all."""
+        loop = asyncio.get_running_loop()
+        for planned in plan:
+            await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))
+            if loop.time() > end_s:
+                self.missed.append(planned.kind)
+                continue
+            self._rig.check()
+            match planned.kind:
+                case "worker":
+                    await self._kill_worker(planned)
+                case "pause":
+                    self._pauses.append(asyncio.create_task(self.pause(planned)))
+                case "redis":
+                    self._lose_redis(planned)
+                case role:
+                    self._kill(role)
+        await asyncio.gather(*self._pauses)
+
+    def thaw(self) -> None:
+        """Nothing stands still any more."""
+        for task in self._pauses:
+            task.cancel()
+        for pid in list(self._frozen):
+            self.signal(pid, signal.SIGCONT)
+        self._frozen.clear()
+
+    # -- kills
+
+    async def _kill_worker(self, planned: Planned) -> None:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        while self._prey.phase() != "OPEN" and loop.time() - began_s < VICTIM_LIMIT_S:
+            await asyncio.sleep(0.05)  # nobody does anything in a drain
+        began_s = loop.time()
+        while True:
+            living = self._free("worker")
+            by_name = {each.name: each for each in living}
+            if planned.detail == "busy" and loop.time() - began_s < HUNT_S:
+                name = self._prey.busy(by_name) if by_name else None
+                victim = by_name[name] if name is not None else None
+                why = "writes in flight"
+            else:
+                victim = self._chance.choice(living) if living else None
+                why = "any"
+            if victim is not None and self.kill_one(victim, (victim.name,), why):
+                return
+            if loop.time() - began_s > VICTIM_LIMIT_S:
+                self.missed.append("worker")
+                return
+            await asyncio.sleep(HUNT_STEP_S if planned.detail == "busy" else 0.02)
+
+    def _kill(self, role: str) -> None:
+        living = self._free(role)
+        if not living:
+            self.missed.append(role)
+            return
+        victim = self._chance.choice(living)
+        workers = [each.name for each in self._rig.targets("worker") if each.fleet == victim.fleet]
+        self.kill_one(victim, tuple(workers) if role == "supervisor" else (), "")
+
+    def kill_one(self, victim: Target, holders: tuple[str, ...], why: str) -> bool:
+        """SIGKILL. ``holders``: the workers that die with it. False where it is gone already."""
+        at_s = time.time()
+        if not self.signal(victim.pid, signal.SIGKILL):
+            return False
+        self.blows.append(Blow(at_s, victim.role, victim.pid, holders, 0.0, why))
+        return True
+
+    def _lose_redis(self, planned: Planned) -> None:
+        at_s = time.time()
+        if planned.detail == "flushall":
+            if self._prey.flushall():
+                self.blows.append(Blow(at_s, "flushall"))
+            else:
+                self.missed.append("redis")
+            return
+        servers = self._rig.targets("redis")
+        if servers and self.signal(servers[0].pid, signal.SIGKILL):
+            self.blows.append(Blow(at_s, "redis", servers[0].pid))
+        else:
+            self.missed.append("redis")
+
+    # -- pauses
+
+    async def pause(self, planned: Planned) -> None:
+        """A worker stands still, or a whole host: its supervisor with all workers, while the other fleet goes on."""
+        if planned.detail == "worker":
+            targets = self._standing_still(self._free("worker"))
+        else:
+            supervisors = self._free("supervisor")
+            targets = []
+            if len(supervisors) > 1 and not self._frozen:
+                fleet = await self._busy_fleet()
+                targets = [each for each in supervisors if each.fleet == fleet]
+                targets += [each for each in self._free("worker") if each.fleet == fleet]
+        if not targets:
+            self.missed.append("pause")
+            return
+        workers = [each for each in targets if each.role == "worker"]
+        at_s = time.time()
+        for each in targets:
+            if self.signal(each.pid, signal.SIGSTOP):
+                self._frozen[each.pid] = each
+        names = tuple(each.name for each in workers)
+        held = {lock.task for lock in self._prey.locks() if lock.holder in names}
+        try:
+            await asyncio.sleep(planned.lasts_s)
+            await self._until_taken_over(held, names)
+            self.blows.append(Blow(at_s, "pause", targets[0].pid, names, time.time(), planned.detail))
+            self._let_go(workers)
+            if len(workers) < len(targets):
+                await asyncio.sleep(HEAD_START_S)
+        finally:
+            self._let_go(targets)
+
+    def _standing_still(self, living: Sequence[Target]) -> list[Target]:
+        by_name = {each.name: each for each in living}
+        name = self._prey.busy(by_name) if by_name else None
+        if name is not None:
+            return [by_name[name]]
+        return [self._chance.choice(living)] if living else []
+
+    async def _busy_fleet(self) -> int:
+        """The fleet of a worker with writes in flight, or any."""
+        for _ in range(int(HUNT_S / HUNT_STEP_S)):
+            by_name = {each.name: each for each in self._free("worker")}
+            name = self._prey.busy(by_name) if by_name else None
+            if name is not None:
+                return by_name[name].fleet
+            await asyncio.sleep(HUNT_STEP_S)
+        return self._chance.choice((0, 1))
+
+    async def _until_taken_over(self, tasks: Collection[str], holders: Collection[str]) -> None:
+        """Wait, not for long, for a moment at which others work on what the frozen held."""
+        for _ in range(int(HUNT_S / HUNT_STEP_S)):
+            if any(lock.task in tasks and lock.holder not in holders for lock in self._prey.locks()):
+                return
+            await asyncio.sleep(HUNT_STEP_S)
+
+    def _let_go(self, targets: Sequence[Target]) -> None:
+        for each in targets:
+            if self._frozen.pop(each.pid, None) is not None:
+                self.signal(each.pid, signal.SIGCONT)
+
+    # -- with
+
+    def _free(self, role: str) -> list[Target]:
+        """Those that run and do not stand still, nor belong to a host that does."""
+        fleets = {each.fleet for each in self._frozen.values() if each.role == "supervisor"}
+        fleet_wide = role in ("worker", "supervisor")
+        return [
+            each
+            for each in self._rig.targets(role)
+            if each.pid not in self._frozen and not (fleet_wide and each.fleet in fleets)
+        ]
+
+    def signal(self, pid: int, number: signal.Signals) -> bool:
+        """False where there is no such process."""
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""The judge: evidence in, findings out. Nothing here imports the product."""

@@ -1,0 +1,121 @@
+"""Which sightings are changes that a key depends on: what has to be followed by a claim that has read it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from oarlock.chaos.judge.evidence.sightings import (
+    NODE_QUEUE,
+    QUEUE_OF_KIND,
+    DaemonSetSeen,
+    NodeSeen,
+    OwnerSeen,
+    PodSeen,
+    RevisionSeen,
+    Seen,
+)
+
+RESOURCE_OF_QUEUE = {
+    QUEUE_OF_KIND["ReplicaSet"]: "replicasets",
+    QUEUE_OF_KIND["ReplicationController"]: "replicationcontrollers",
+    QUEUE_OF_KIND["DaemonSet"]: "daemonsets",
+    NODE_QUEUE: "nodes",
+}
+
+
+class Change(NamedTuple):
+    """Something a decision or a status depends on."""
+
+    at_s: float
+    rv: int
+    resource: str
+    what: str
+
+
+def changes_of(history: Iterable[Seen]) -> dict[str, list[Change]]:
+    """The changes of every owner and node that is there in the end, by task, since it appeared; in revision order."""
+    found = _Changes()
+    for seen in history:
+        match seen:
+            case OwnerSeen() | DaemonSetSeen():
+                found.owner(seen)
+            case PodSeen():
+                found.pod(seen)
+            case RevisionSeen():
+                found.revision(seen)
+            case NodeSeen():
+                found.node(seen)
+    return found.by_task
+
+
+class _Changes:
+    def __init__(self) -> None:
+        self.by_task: dict[str, list[Change]] = defaultdict(list)
+        self._owners: dict[str, OwnerSeen | DaemonSetSeen] = {}
+        self._pods: dict[str, PodSeen] = {}
+        self._revisions: dict[str, RevisionSeen] = {}
+        self._nodes: dict[str, NodeSeen] = {}
+
+    def owner(self, seen: OwnerSeen | DaemonSetSeen) -> None:
+        before = self._owners.get(seen.task)
+        if seen.gone:
+            self._owners.pop(seen.task, None)
+            self.by_task.pop(seen.task, None)
+            return
+        self._owners[seen.task] = seen
+        resource = RESOURCE_OF_QUEUE[seen.task.partition(":")[0]]
+        if before is None or before.uid != seen.uid:
+            self.by_task[seen.task] = [Change(seen.at_s, seen.rv, resource, "was created")]
+        elif (before.generation, before.deleting) != (seen.generation, seen.deleting):
+            self._add(seen.task, Change(seen.at_s, seen.rv, resource, f"generation {seen.generation}"))
+
+    def pod(self, seen: PodSeen) -> None:
+        was = self._pods.pop(seen.uid, None)
+        if not seen.gone:
+            self._pods[seen.uid] = seen
+        if was is not None and not seen.gone and _judged(was) == _judged(seen):
+            return
+        what = f"pod {seen.name} {'has gone' if seen.gone else 'appeared' if was is None else 'changed'}"
+        for each in dict.fromkeys((was or seen, seen)):
+            self._concerns(each, Change(seen.at_s, seen.rv, "pods", what))
+
+    def revision(self, seen: RevisionSeen) -> None:
+        """One that appears concerns nobody: whoever made it knows (upstream: daemon_controller.go, addHistory)."""
+        was = self._revisions.pop(seen.uid, None)
+        if not seen.gone:
+            self._revisions[seen.uid] = seen
+        same = was is not None and (was.owner, was.label, was.number) == (seen.owner, seen.label, seen.number)
+        if was is None or (same and not seen.gone):
+            return
+        what = f"revision {seen.name} {'has gone' if seen.gone else 'changed'}"
+        for each in dict.fromkeys((was, seen)):
+            self._concerns(each, Change(seen.at_s, seen.rv, "controllerrevisions", what))
+
+    def node(self, seen: NodeSeen) -> None:
+        """Of one that goes nobody is told; nothing but labels and taints matters."""
+        was = self._nodes.pop(seen.name, None)
+        task = f"{NODE_QUEUE}:{seen.name}"
+        if seen.gone:
+            self.by_task.pop(task, None)
+            return
+        self._nodes[seen.name] = seen
+        if was is None:
+            self._add(task, Change(seen.at_s, seen.rv, "nodes", "appeared"))
+        elif (was.labels, was.taints) != (seen.labels, seen.taints):
+            self._add(task, Change(seen.at_s, seen.rv, "nodes", "changed its labels or taints"))
+
+    def _concerns(self, seen: PodSeen | RevisionSeen, change: Change) -> None:
+        owner = self._owners.get(seen.task)
+        if seen.owner and owner is not None and owner.uid == seen.owner:
+            self._add(seen.task, change)
+
+    def _add(self, task: str, change: Change) -> None:
+        of_task = self.by_task[task]
+        if not (of_task and of_task[-1].rv == change.rv):
+            of_task.append(change)
+
+
+def _judged(pod: PodSeen) -> tuple[object, ...]:
+    return pod.owner, pod.labels, pod.deleting, pod.phase, pod.ready, pod.node

@@ -1,0 +1,109 @@
+"""The load of nodes: labels and taints that change, cordons, nodes that go and come back, kubelets that reject pods.
+
+Only nodes that the load has added itself are touched; nothing but daemon pods is on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from oarlock.chaos.judge.evidence.sightings import NodeSeen
+from oarlock.chaos.load.hand import Hand
+from oarlock.chaos.load.plans import AWAY, HOLD, NODES, REJECT, ZONE, node_body
+from oarlock.cluster import resources
+
+NAMES = tuple(f"chaos-node-{index}" for index in range(NODES))
+ZONES = ("a", "b")
+_NODES = resources.NODES
+
+
+class NodeLoad:
+    """``begin`` adds them; ``run`` goes on until it is cancelled; ``finish`` brings back what is missing."""
+
+    def __init__(self, hand: Hand, seed: int) -> None:
+        self._hand, self._live, self._seed = hand, hand.live, seed
+
+    async def begin(self) -> None:
+        for index, name in enumerate(NAMES):
+            await self._hand.create(_NODES, "", node_body(name, ZONES[index % len(ZONES)]))
+
+    async def run(self) -> None:
+        """All of them at the same time."""
+        async with asyncio.TaskGroup() as group:
+            for name in NAMES:
+                group.create_task(self._torment(name))
+
+    async def finish(self) -> None:
+        """All are there and take pods; their labels, and taints that keep new pods away, stay as they are."""
+        for index, name in enumerate(NAMES):
+            node = self._live.nodes.get(name)
+            if node is None:
+                await self._hand.create(_NODES, "", node_body(name, ZONES[index % len(ZONES)]))
+                continue
+            change = {"metadata": {"annotations": {REJECT: None}}, "spec": {"taints": _taints(node, without=AWAY)}}
+            await self._hand.merge(_NODES, "", name, change, "")
+
+    async def _torment(self, name: str) -> None:
+        chance = random.Random(f"nodes {self._seed} {name}")
+        while True:
+            await asyncio.sleep(chance.uniform(1.0, 6.0) * self._hand.pace)
+            node = self._live.nodes.get(name)
+            if node is None:
+                await self._add(name, chance)
+                continue
+            (way,) = chance.choices(list(_WAYS), list(_WAYS.values()))
+            await getattr(self, f"_{way}")(node, chance)
+
+    # -- what is done
+
+    async def _label(self, node: NodeSeen, chance: random.Random) -> None:
+        zone = chance.choice([each for each in (*ZONES, None) if each != dict(node.labels).get(ZONE)])
+        await self._hand.merge(_NODES, "", node.name, {"metadata": {"labels": {ZONE: zone}}}, "nodes relabelled")
+
+    async def _hold(self, node: NodeSeen, chance: random.Random) -> None:
+        held = any(taint.key == HOLD for taint in node.taints)
+        taints = _taints(node, without=HOLD) + ([] if held else [{"key": HOLD, "effect": "NoSchedule"}])
+        await self._hand.merge(_NODES, "", node.name, {"spec": {"taints": taints}}, "nodes tainted or not")
+
+    async def _away(self, node: NodeSeen, chance: random.Random) -> None:
+        """All pods have to go, and soon may come back."""
+        taints = [*_taints(node, without=AWAY), {"key": AWAY, "effect": "NoExecute"}]
+        await self._hand.merge(_NODES, "", node.name, {"spec": {"taints": taints}}, "nodes emptied by a taint")
+        await asyncio.sleep(chance.uniform(0.05, 1.5))
+        now = self._live.nodes.get(node.name, node)
+        await self._hand.merge(_NODES, "", node.name, {"spec": {"taints": _taints(now, without=AWAY)}}, "")
+
+    async def _cordon(self, node: NodeSeen, chance: random.Random) -> None:
+        await self._hand.merge(_NODES, "", node.name, {"spec": {"unschedulable": True}}, "nodes cordoned")
+        await asyncio.sleep(chance.uniform(0.2, 2.0))
+        await self._hand.merge(_NODES, "", node.name, {"spec": {"unschedulable": None}}, "")
+
+    async def _reject(self, node: NodeSeen, chance: random.Random) -> None:
+        await self._hand.merge(
+            _NODES, "", node.name, {"metadata": {"annotations": {REJECT: "chaos"}}}, "nodes rejecting"
+        )
+        await asyncio.sleep(chance.uniform(0.5, 2.5))
+        await self._hand.merge(_NODES, "", node.name, {"metadata": {"annotations": {REJECT: None}}}, "")
+
+    async def _remove(self, node: NodeSeen, chance: random.Random) -> None:
+        answer = await self._hand.client.delete(_NODES, "", node.name)
+        self._hand.done["nodes removed"] += answer.ok
+        await self._hand.until(lambda: node.name not in self._live.nodes)
+        await asyncio.sleep(chance.uniform(0.0, 3.0))
+        await self._add(node.name, chance)
+
+    async def _add(self, name: str, chance: random.Random) -> None:
+        await self._hand.create(_NODES, "", node_body(name, chance.choice(ZONES)), "nodes added")
+
+
+def _taints(node: NodeSeen, *, without: str) -> list[dict[str, Any]]:
+    return [
+        {"key": taint.key, "effect": taint.effect, **({"value": taint.value} if taint.value else {})}
+        for taint in node.taints
+        if taint.key != without
+    ]
+
+
+_WAYS = {"label": 5, "hold": 3, "away": 2, "cordon": 2, "reject": 2, "remove": 2}

@@ -1,0 +1,1 @@
+"""Recorders: what happened in the cluster and in Redis, kept as evidence."""

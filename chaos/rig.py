@@ -1,0 +1,218 @@
+"""What is shaken: an `oarlock up` and a second supervisor beside it, as on two hosts, and their processes by role.
+
+One supervisor alone would renew the leases of a worker that stands still; only with two can a key be taken over from a
+fleet that is frozen as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from oarlock.chaos.faults.network import Network
+from oarlock.sandbox.up.state_dir import StateDir
+from oarlock.workers.process.death_signal import command_dying_with_this_process
+
+UP_LIMIT_S = 60.0
+STOP_LIMIT_S = 30.0
+AGAIN_S = 0.1
+
+
+class Target(NamedTuple):
+    """A process that can be hit. ``fleet``: 0 of `oarlock up`, 1 of the second supervisor. ``name``: as in locks."""
+
+    role: str
+    pid: int
+    name: str
+    fleet: int
+
+
+class RigFailed(Exception):
+    """It did not come up, or ended by itself; one line."""
+
+
+class Rig:
+    """``start``, then ``targets``; ``stop`` in any case.
+
+    ``root``: for the state directories of both, ``root/up`` and ``root/second``, and for what they say. ``settings``:
+    environment for every process of ours. ``network``: between the second supervisor and everything else, if it is to
+    be bad. ``shards``: into how many the fleet is divided.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        nodes: int,
+        workers: int,
+        ingestors: int,
+        settings: Mapping[str, str],
+        network: Network | None = None,
+        shards: int = 1,
+    ) -> None:
+        self._root = root.absolute()
+        self._network, self._shards = network, str(shards)
+        self.state = StateDir(self._root / "up")
+        self._counts = (workers + 1) // 2, workers // 2
+        self._nodes, self._ingestors, self._environment = nodes, ingestors, {**os.environ, **settings}
+        self._second_dir = self._root / "second"
+        self._up: asyncio.subprocess.Process | None = None
+        self._second: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def api_url(self) -> str:
+        """The API server's."""
+        return str(self.state.read_up()["api_url"])
+
+    def redis_url(self) -> str:
+        """The admin's URL of the Redis."""
+        return self.state.read_redis_url()
+
+    async def start(self) -> None:
+        """Bring all up and wait until turns may begin. Raises RigFailed. Only the main thread may call this."""
+        self._second_dir.mkdir(parents=True, exist_ok=True)
+        first, _ = self._counts
+        arguments = ["up", "--faults", "--no-api-token", "-v", "--state-dir", str(self.state.root)]
+        arguments += ["--nodes", str(self._nodes), "--workers", str(first), "--ingestors", str(self._ingestors)]
+        arguments += ["--shards", self._shards]
+        self._up = await self._run(arguments, self._root / "up.log", signal.SIGTERM)
+        deadline_s = time.monotonic() + UP_LIMIT_S
+        while self.state.owner_pid() != self._up.pid or self.state.read_up().get("state") != "ready":
+            self.check()
+            if time.monotonic() > deadline_s:
+                raise RigFailed(f"not everything was up within {UP_LIMIT_S:.0f} s; see {self._root}")
+            await asyncio.sleep(0.02)
+        if self._network is not None:
+            try:
+                await self._network.start(self.redis_url(), self.api_url, self.state.kubeconfig)
+            except OSError as error:
+                raise RigFailed(str(error)) from None
+        self._keeper = asyncio.create_task(self._keep_second())
+        while len(self.targets("worker")) < sum(self._counts):
+            self.check()
+            if time.monotonic() > deadline_s:
+                raise RigFailed(f"not all workers were up within {UP_LIMIT_S:.0f} s; see {self.state.logs}")
+            await asyncio.sleep(0.02)
+
+    def check(self) -> None:
+        """Raises RigFailed once `oarlock up` has ended."""
+        if self._up is not None and self._up.returncode is not None:
+            log = self._root / "up.log"
+            said = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
+            raise RigFailed(
+                f"`oarlock up` ended with exit code {self._up.returncode}: {' '.join(said) or 'it said nothing'}"
+            )
+
+    def targets(self, role: str) -> list[Target]:
+        """The processes of a role that run now."""
+        found = [Target(each.role, each.pid, each.name, 0) for each in self.state.read_processes() if each.role == role]
+        second = self._second
+        if second is not None and second.returncode is None:
+            if role == "supervisor":
+                found.append(Target(role, second.pid, "supervisor-2", 1))
+            elif role == "worker":
+                found += self._workers_in(self._second_dir, 1)
+        first_pid, second_pid = (process.pid if process else 0 for process in (self._up, second))
+        return [each for each in found if _belongs(each.pid, second_pid if each.fleet else first_pid)]
+
+    def _workers_in(self, folder: Path, fleet: int) -> list[Target]:
+        """Those that a supervisor lists; the list may be its predecessor's, and a pid another's by now."""
+        found = []
+        for path in sorted(folder.glob("workers*.json")):
+            try:
+                listed = json.loads(path.read_text())
+            except (OSError, ValueError):
+                continue
+            found += [Target("worker", each["pid"], each["name"], fleet) for each in listed if each["role"] == "worker"]
+        return found
+
+    async def _keep_second(self) -> None:
+        command = ["worker", "--workers", str(self._counts[1]), "--shards", self._shards]
+        command += ["--state-dir", str(self._second_dir)]
+        if not self._counts[1]:
+            return
+        url, kubeconfig = self.redis_url(), self.state.kubeconfig
+        if self._network is not None:
+            url, kubeconfig = self._network.redis_url(url), self._network.kubeconfig
+        extra = {
+            "OARLOCK_REDIS_URL": url,
+            "OARLOCK_KUBECONFIG": str(kubeconfig),
+            "OARLOCK_KUBE_API_QPS": "0",
+            "OARLOCK_EMBEDDED": "1",
+        }
+        while True:
+            self._second = await self._run(command, self._root / "second.log", signal.SIGTERM, extra)
+            await self._second.wait()
+            await asyncio.sleep(AGAIN_S)
+
+    async def _run(
+        self, arguments: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
+    ) -> asyncio.subprocess.Process:
+        return await self._spawn([sys.executable, "-m", "oarlock.cli", *arguments], log, signum, extra)
+
+    async def _spawn(
+        self, command: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
+    ) -> asyncio.subprocess.Process:
+        file = log.open("ab")
+        try:
+            return await asyncio.create_subprocess_exec(
+                *command_dying_with_this_process(command, signum),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env={**self._environment, **(extra or {})},
+                start_new_session=True,
+            )
+        finally:
+            file.close()
+
+    async def stop(self) -> None:
+        """End everything; the audit log and the logs stay."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        for process in (self._second, self._up):
+            if process is None or process.returncode is not None:
+                continue
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), STOP_LIMIT_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        if self._network is not None:
+            await self._network.stop()
+
+
+def _belongs(pid: int, root: int) -> bool:
+    """Whether it runs in that process's tree, or is its root."""
+    return (pid == root and _parent(pid) != 0) or descends_from(pid, root)
+
+
+def descends_from(pid: int, ancestor: int) -> bool:
+    """Whether it runs, as a child of that process or of one of its children or theirs."""
+    for _ in range(4):
+        pid = _parent(pid)
+        if pid == ancestor != 0:
+            return True
+        if pid <= 1:
+            break
+    return False
+
+
+def _parent(pid: int) -> int:
+    """Pid of the parent; 0 where there is no such process, or only its corpse."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if fields[0] == "Z" else int(fields[1])

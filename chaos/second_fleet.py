@@ -1,0 +1,103 @@
+"""A second fleet on the same cluster: its own Redis, ingestor, supervisor and workers, and a Lease elsewhere.
+
+Fleets find one another by one Lease in one namespace; this one is told another namespace, as by a careless operator,
+and so neither knows of the other. Each of its requests asks the server for a time limit of one millisecond more, by
+which the audit log tells the two apart (``audit_log``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from oarlock.chaos.judge.evidence.evidence import Facts
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
+from oarlock.sandbox.redis.redis_binary import NoRedisBinary
+from oarlock.workers.process.death_signal import command_dying_with_this_process
+from oarlock.workers.process.settings import Settings
+
+LEASE_NAMESPACE = "default"
+WORKERS = 2
+
+
+class SecondFleet:
+    """``start`` it, and ``stop`` it in any case. ``settings``: of the first."""
+
+    def __init__(self, root: Path, kubeconfig: Path, settings: Settings) -> None:
+        self._root = root / "second-fleet"
+        self._redis = EmbeddedRedis(self._root / "redis", log=self._root / "redis.log")
+        self._kubeconfig = kubeconfig
+        self.settings = replace(
+            settings,
+            request_timeout_ms=settings.request_timeout_ms + 1,
+            fleet_id="second",
+            lease_namespace=LEASE_NAMESPACE,
+        )
+        self._processes: list[asyncio.subprocess.Process] = []
+        self._stopping = False
+        self.from_s = 0.0
+        self.to_s = 0.0
+
+    async def start(self) -> None:
+        """Only the main thread may. Raises OSError where it cannot be started."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        self.from_s = time.time()
+        try:
+            self._redis.start()
+        except (NoRedisBinary, RedisNotStarted) as error:
+            raise OSError(str(error)) from None
+        await self._run("ingest", [], self._environment("ingestor"))
+        await self._run("worker", ["--workers", str(WORKERS)], self._environment("worker"))
+
+    def _environment(self, user: str) -> Mapping[str, str]:
+        return {
+            **os.environ,
+            **self.settings.to_env(),
+            "OARLOCK_REDIS_URL": self._redis.url(user),
+            "OARLOCK_KUBECONFIG": str(self._kubeconfig),
+            "OARLOCK_KUBE_API_QPS": "0",
+            "OARLOCK_EMBEDDED": "1",
+        }
+
+    def told(self, facts: Facts) -> Facts:
+        """With what the checker has to know of it."""
+        timeout_ms = self.settings.request_timeout_ms
+        return facts._replace(second_from_s=self.from_s, second_to_s=self.to_s, second_timeout_ms=timeout_ms)
+
+    async def _run(self, command: str, arguments: list[str], environment: Mapping[str, str]) -> None:
+        with (self._root / f"{command}.log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *command_dying_with_this_process([sys.executable, "-m", "oarlock.cli", command, *arguments]),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
+        self._processes.append(process)
+
+    def ended(self) -> str:
+        """Which of its processes has ended by itself; "" while all run."""
+        codes = [process.returncode for process in self._processes]
+        by_itself = not self._stopping and any(code is not None for code in codes)
+        return f"exit codes {codes}; see {self._root}" if by_itself else ""
+
+    async def stop(self) -> None:
+        """Kill it; what it has sent may still land."""
+        self._stopping = True
+        for process in self._processes:
+            if process.returncode is None:
+                process.kill()
+        for process in self._processes:
+            await process.wait()
+        self._processes.clear()
+        self._redis.kill()
+        self._redis.stop()
+        if self.from_s and not self.to_s:
+            self.to_s = time.time()

@@ -1,0 +1,69 @@
+"""What a campaign is played on: the rig that its fault needs, and the means to do it with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from oarlock.chaos.faults.episodes import Needs
+from oarlock.chaos.faults.network import Network
+from oarlock.chaos.options import Options
+from oarlock.chaos.record.monitor import Clock, MonitorRecorder, NoRecorder
+from oarlock.chaos.record.saved import MONITOR
+from oarlock.chaos.redis_program import ClockFile, find_library, path_with, program_with_clock, program_with_log
+from oarlock.chaos.rig import Rig
+from oarlock.chaos.two_hosts import TwoHosts
+from oarlock.sandbox.redis import redis_binary
+
+
+class Stage:
+    """``rig``: not started. ``network``, ``clock``: where they can be set. ``programs``: for a Redis of the campaign's.
+
+    Raises NoClock or NoRedisBinary.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.programs: Path = options.root / "bin"
+        self.clock: tuple[ClockFile, Clock] | None = None
+        needs = options.episode.needs if options.episode else None
+        self.network = Network(options.root, options.seed) if needs is Needs.NETWORK else None
+        self.rig: Rig = self._rig(needs, options.environment() | self._redis_program(needs))
+
+    def recorder(self) -> MonitorRecorder | NoRecorder:
+        """Of the one Redis, or of none."""
+        path = self._options.root / MONITOR
+        if self._options.api_alone:
+            return NoRecorder(path)
+        return MonitorRecorder(self.rig.redis_url, path, self.clock[1] if self.clock else None)
+
+    def _rig(self, needs: Needs | None, environment: dict[str, str]) -> Rig:
+        options = self._options
+        if needs in (Needs.PAIR, Needs.SENTINELS):
+            return TwoHosts(
+                options.root,
+                nodes=options.nodes,
+                workers=options.workers,
+                settings=environment,
+                sentinels=needs is Needs.SENTINELS,
+            )
+        return Rig(
+            options.root,
+            nodes=options.nodes,
+            workers=options.workers,
+            ingestors=options.ingestors,
+            settings=environment,
+            network=self.network,
+            shards=options.shards,
+        )
+
+    def _redis_program(self, needs: Needs | None) -> dict[str, str]:
+        """The environment in which `oarlock up` finds a Redis that the fault can be done to."""
+        match needs:
+            case Needs.CLOCK:
+                self.clock = ClockFile(self._options.root / "clock"), Clock()
+                program_with_clock(self.programs, redis_binary.find(), self.clock[0], find_library())
+            case Needs.LOG:
+                program_with_log(self.programs, redis_binary.find())
+            case _:
+                return {}
+        return {"PATH": path_with(self.programs)}

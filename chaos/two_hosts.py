@@ -1,0 +1,133 @@
+"""Two equal hosts over a pair of Redis servers: each an ingestor and a supervisor with its workers, and the API beside.
+
+Here no single Redis is the fleet's, so nobody can watch it: what such a campaign finds, it finds from the API alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from oarlock.chaos.faults.network import Wire
+from oarlock.chaos.redis_pair import Pair, PairFailed, Server
+from oarlock.chaos.rig import AGAIN_S, STOP_LIMIT_S, UP_LIMIT_S, Rig, RigFailed, Target, descends_from
+
+READY_MS, TERMINATE_MS, PODS_PER_NODE = 500, 300, 1_000
+"""As `oarlock up` has them."""
+
+
+class TwoHosts(Rig):
+    """As ``Rig``. Without Sentinels each host reaches its Redis through a wire that can be laid to either server."""
+
+    def __init__(self, root: Path, *, nodes: int, workers: int, settings: Mapping[str, str], sentinels: bool) -> None:
+        super().__init__(root, nodes=nodes, workers=workers, ingestors=2, settings=settings)
+        self.pair = Pair(self._root / "pair", sentinels=sentinels)
+        self.wires = [] if sentinels else [Wire("redis", self._root / f"wire-{host}.log", host) for host in (0, 1)]
+        self._api: asyncio.subprocess.Process | None = None
+        self._url = ""
+        self._running: dict[tuple[str, int], asyncio.subprocess.Process] = {}
+        self._keepers: list[asyncio.Task[None]] = []
+
+    @property
+    def api_url(self) -> str:
+        return self._url
+
+    def redis_url(self) -> str:
+        return self.pair.url("admin", self.pair.master)
+
+    async def start(self) -> None:
+        deadline_s = time.monotonic() + UP_LIMIT_S
+        self.state.root.mkdir(parents=True, exist_ok=True)
+        try:
+            await self.pair.start()
+            for wire in self.wires:
+                await wire.start(f"127.0.0.1:{self.pair.master.port}")
+        except (PairFailed, OSError) as error:
+            raise RigFailed(str(error)) from None
+        await self._start_api(deadline_s)
+        for host in (0, 1):
+            (self._root / f"host-{host}").mkdir(exist_ok=True)
+            count = ["--workers", str(self._counts[host]), "--shards", "1"]
+            count += ["--state-dir", str(self._root / f"host-{host}")]
+            self._keepers.append(asyncio.create_task(self._keep("ingestor", host, ["ingest", "--shards", "1"])))
+            self._keepers.append(asyncio.create_task(self._keep("supervisor", host, ["worker", *count], "worker")))
+        while len(self.targets("worker")) < sum(self._counts):
+            self.check()
+            if time.monotonic() > deadline_s:
+                raise RigFailed(f"not all workers were up within {UP_LIMIT_S:.0f} s; see {self._root}")
+            await asyncio.sleep(0.02)
+
+    async def _start_api(self, deadline_s: float) -> None:
+        ready = self._root / "api.json"
+        words = ["--state-dir", str(self.state.root), "--audit-log", str(self.state.audit_log), "--admin"]
+        words += ["--nodes", str(self._nodes), "--pods-per-node", str(PODS_PER_NODE), "--ready-file", str(ready)]
+        words += ["--terminate-ms", str(TERMINATE_MS), "--ready-ms", str(READY_MS), "--ready-jitter-ms", str(READY_MS)]
+        command = [sys.executable, "-m", "oarlock.sandbox.apiserver", *words]
+        self._api = await self._spawn(command, self._root / "api.log", signal.SIGTERM)
+        while not ready.exists():
+            self.check()
+            if time.monotonic() > deadline_s:
+                raise RigFailed(f"the API server was not ready within {UP_LIMIT_S:.0f} s; see {self._root / 'api.log'}")
+            await asyncio.sleep(0.02)
+        self._url = str(json.loads(ready.read_text())["url"])
+
+    def check(self) -> None:
+        if self._api is not None and self._api.returncode is not None:
+            raise RigFailed(f"the API server ended with exit code {self._api.returncode}; see {self._root / 'api.log'}")
+
+    def targets(self, role: str) -> list[Target]:
+        found = [
+            Target(role, process.pid, f"{role}-{host}", host)
+            for (kind, host), process in self._running.items()
+            if kind == role and process.returncode is None
+        ]
+        if role == "worker":
+            for host in (0, 1):
+                found += self._workers_in(self._root / f"host-{host}", host)
+        return [each for each in found if descends_from(each.pid, os.getpid())]
+
+    async def lay(self, host: int, server: Server) -> None:
+        """From now on a host's Redis is this one. What it had open is reset."""
+        await self.wires[host].turn(f"to 127.0.0.1:{server.port}")
+
+    async def _keep(self, role: str, host: int, command: list[str], user: str = "ingestor") -> None:
+        url = self.pair.url(user)
+        if self.wires:
+            parts = urlsplit(url)
+            netloc = f"{parts.netloc.rpartition('@')[0]}@127.0.0.1:{self.wires[host].port}"
+            url = parts._replace(netloc=netloc).geturl()
+        extra = {
+            "OARLOCK_REDIS_URL": url,
+            "OARLOCK_KUBECONFIG": str(self.state.kubeconfig),
+            "OARLOCK_KUBE_API_QPS": "0",
+            "OARLOCK_METRICS_BIND_ADDRESS": "0",
+        }
+        while True:
+            process = await self._run(command, self._root / f"{role}-{host}.log", signal.SIGTERM, extra)
+            self._running[role, host] = process
+            await process.wait()
+            await asyncio.sleep(AGAIN_S)
+
+    async def stop(self) -> None:
+        for keeper in self._keepers:
+            keeper.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+        for process in [*self._running.values(), *([self._api] if self._api else [])]:
+            if process.returncode is not None:
+                continue
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), STOP_LIMIT_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        for wire in self.wires:
+            await wire.stop()
+        self.pair.stop()
