@@ -141,7 +141,10 @@ def _of_replicas(owner: Obj, active: list[Obj], room: int | None) -> Iterator[st
     said = status(owner)
     short = owner["spec"]["replicas"] - len(active)
     failing = any(each["type"] == "ReplicaFailure" for each in said.get("conditions") or ())
-    if short and not (short > 0 and room == 0 and failing):
+    no_room = (
+        room is not None and room <= 0
+    )  # below 0 where pods were let in before the server had counted those before them
+    if short and not (short > 0 and no_room and failing):
         yield f"{len(active)} pods of {owner['spec']['replicas']}"
     if failing and room is None:
         yield "a failure that is over is still told"
