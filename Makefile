@@ -36,14 +36,14 @@ test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also und
 	@OARLOCK_TEST_REDIS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/redis/failover $(ARGS)
 
 test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver: KUBEBUILDER_ASSETS=DIR, or built once; or OARLOCK_TEST_KUBECONFIG=FILE
-	@$(if $(OARLOCK_TEST_KUBECONFIG),,PYTHONPATH=tests $(BIN)/python -m realserver >/dev/null)
+	@$(if $(OARLOCK_TEST_KUBECONFIG),,$(BIN)/python -m tests.realserver >/dev/null)
 	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q --timeout 900 $(if $(OARLOCK_TEST_KUBECONFIG),,tests/realserver tests/chart/test_real_*.py) tests/cluster/acceptance $(ARGS)
 
 test-conformance: $(READY) ## upstream's own e2e.test, built once, with a fleet in its manager's place; FLAGS="--kind Deployment"
-	@PYTHONPATH=tests $(BIN)/python -m conformance $(FLAGS)
+	@$(BIN)/python -m tests.conformance $(FLAGS)
 
 diff-kcm: $(READY) ## the same scenarios beside upstream's manager, compared; SCENARIOS=300 SEED=1 FLAGS="--only 7"
-	@PYTHONPATH=tests $(BIN)/python -m differential --scenarios $(or $(SCENARIOS),20) --seed $(or $(SEED),1) $(FLAGS)
+	@$(BIN)/python -m tests.differential --scenarios $(or $(SCENARIOS),20) --seed $(or $(SEED),1) $(FLAGS)
 
 chart: $(CHART_READY) ## the Helm chart: lint, render each of its options, validate to the letter; ARGS="-k redis" narrows it
 	@$(BIN)/python -m pytest -q tests/chart $(ARGS)

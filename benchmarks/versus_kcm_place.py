@@ -39,9 +39,8 @@ def _obtained() -> dict[str, str]:
 
     Exit 2 with one line when something is missing.
     """
-    sys.path.insert(0, str(ROOT / "tests"))
-    from realserver.programs import obtain, version_of
-    from realserver.telling import CannotObtain
+    from tests.realserver.programs import obtain, version_of
+    from tests.realserver.telling import CannotObtain
 
     try:
         obtain(*PROGRAMS)
@@ -59,7 +58,7 @@ class Place:
 
     def __init__(self) -> None:
         self.versions = _obtained()
-        from realserver.server import RealServer
+        from tests.realserver.server import RealServer
 
         self.folder = Path(tempfile.mkdtemp(prefix="oarlock-versus-"))
         self._numbers = itertools.count(1)
@@ -121,7 +120,7 @@ class Place:
         """A program with this server's kubeconfig; its output goes to a file, and it ends when we do."""
         import os
 
-        from realserver.processes import Running
+        from tests.realserver.processes import Running
 
         ours = {key: value for key, value in os.environ.items() if not key.startswith("OARLOCK_")}
         number = next(self._numbers)

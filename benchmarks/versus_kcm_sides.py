@@ -45,8 +45,8 @@ class Upstream:
         return self
 
     def start_one(self) -> None:
-        from realserver.programs import obtain, version_of
-        from realserver.versions import controllers, known
+        from tests.realserver.programs import obtain, version_of
+        from tests.realserver.versions import controllers, known
 
         name, (qps, burst) = "kube-controller-manager", self._limit
         version = version_of(name)

@@ -6,10 +6,11 @@ Taints are written `key=value:Effect`, as kubectl writes them.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
-MANIFESTS = Path(__file__).parents[2] / "shared" / "manifests"
+from tests import ROOT
+
+MANIFESTS = ROOT.parent / "shared" / "manifests"
 
 LINUX = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 _OWN = "node.kubernetes.io/"

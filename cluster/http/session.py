@@ -1,6 +1,6 @@
 """The aiohttp session of a transport, set up so that it does exactly one thing per request.
 
-Everything here that leans on the inside of aiohttp is held by tests/cluster/client/test_client_contract.py and by
+Everything here that leans on the inside of aiohttp is held by tests/cluster/http/test_contract.py and by
 the pinned version in pyproject.toml.
 """
 

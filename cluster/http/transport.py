@@ -1,6 +1,6 @@
 """Requests to the API server, each sent at most once, each ending in an Answer.
 
-What the protocol rests on (contract: tests/cluster/client/test_client_contract.py): a write reaches the server at
+What the protocol rests on (contract: tests/cluster/http/test_contract.py): a write reaches the server at
 most once, whatever happens to the connection; no redirect is followed; nothing is sent after its deadline; and an
 answer says for certain whether anything was sent at all.
 """
@@ -32,7 +32,7 @@ from oarlock.cluster.http.write_pool import WritePool
 REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to the server as `timeout`
 # Writes on the wire at once, each on a connection of its own; the rest of a burst of 500 waits here, where waiting
 # uses up none of T_req. More is worse while the server is near: 500 connections cost 0.12-0.15 ms CPU a request
-# and half the rate, 64 cost 0.08 (tests/cluster/client/cost.py). Worth raising, up to 500, where answers take long
+# and half the rate, 64 cost 0.08 (tests/cluster/http/cost.py). Worth raising, up to 500, where answers take long
 # (slow admission webhooks): 64 at 100 ms each still make 640 writes a second.
 WRITES_MAX = 64
 

@@ -17,11 +17,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import redis
+from redis.exceptions import RedisError, ResponseError
+
 from oarlock.broker.connection import acl
 from oarlock.broker.connection.client import connect
 from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.process.death_signal import command_dying_with_this_process
-from redis.exceptions import RedisError, ResponseError
 
 START_LIMIT_S = 15.0
 STOP_LIMIT_S = 3.0

@@ -18,8 +18,8 @@ from benchmarks.processes import CpuMeter, cpu_ns, rss_kb
 from benchmarks.report import percentile, spread
 from benchmarks.round_trips import Call, turns
 from benchmarks.worker_writes import WorkerWrites
+from tests import ROOT
 
-ROOT = Path(__file__).parents[2]
 LIMIT_S = 110
 
 

@@ -19,6 +19,7 @@ from benchmarks.versus_kcm_goals import GOALS, cost, speed
 from benchmarks.versus_kcm_server import Around, requests_told
 from benchmarks.versus_kcm_sides import OPEN, Upstream
 from oarlock.cluster.resources import DAEMONSETS, REPLICASETS
+from tests import ROOT
 
 LARGE = Shape("one", REPLICASETS, 1, 4)
 
@@ -60,7 +61,7 @@ def test_every_key_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
     shapes = versus_kcm._shapes(versus_kcm._parser().parse_args([]))
     versus_kcm._report(dict.fromkeys(shapes, sides), {"benchmark": "versus_kcm"})
     _, facts = told(capsys)
-    text = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text()
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
     listed = re.findall(r"^\| `([^`]+)`", text.partition("## versus_kcm")[2], flags=re.MULTILINE)
     assert set(facts) <= set(listed)
     assert {goal.fact for goal in GOALS} <= set(listed)
@@ -96,7 +97,7 @@ def test_programs_that_are_missing_are_told_before_anything_is_started(tmp_path:
         [sys.executable, "-m", "benchmarks.versus_kcm"],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         env={**os.environ, "KUBEBUILDER_ASSETS": str(tmp_path / "nowhere"), "OARLOCK_KUBERNETES_BIN": ""},
         timeout=60,
         check=False,
@@ -117,7 +118,6 @@ def test_upstream_is_given_flags_that_it_knows(
     manager.chmod(0o755)
     monkeypatch.setenv("OARLOCK_KUBERNETES_BIN", str(tmp_path))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
-    monkeypatch.syspath_prepend(Path(__file__).parents[1])
     started: list[list[str]] = []
 
     class Place:

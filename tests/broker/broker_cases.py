@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import broker_state
 import redis
-from broker_state import State
 
 from oarlock.broker import epoch, keys, script_texts
 from oarlock.broker.connection.client import RunGuard, connect
@@ -15,6 +13,8 @@ from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, Event, Finish, Idle, LoadSpec, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.broker import broker_state
+from tests.broker.broker_state import State
 
 TEST_CLOCK = "return tonumber(redis.call('GET', 'oarlock:test-clock'))"
 START_MS = 1_800_000_000_000

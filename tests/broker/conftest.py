@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from broker_cases import Case, MemoryCase, RedisCase, clients_of, fake_case
-from broker_servers import REAL, Serve
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import ServerBinary
+from tests.broker.broker_cases import Case, MemoryCase, RedisCase, clients_of, fake_case
+from tests.broker.broker_servers import REAL, Serve
 
 
 @pytest.fixture(scope="session")

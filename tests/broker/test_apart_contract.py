@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_cases import QUEUE, Case, RedisCase, claim, claim_one, finish, opened
 
 from oarlock.broker.values import DataDamaged, Event, Verdict
+from tests.broker.broker_cases import QUEUE, Case, RedisCase, claim, claim_one, finish, opened
 
 OWNERS = "replicasets"
 BIG, SMALL = ("b19", b"B" * 4_000), ("51a11", b"s")

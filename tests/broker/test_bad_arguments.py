@@ -7,11 +7,11 @@ import secrets
 from typing import Any
 
 import pytest
-from broker_cases import QUEUE, TEST_CLOCK, RedisCase, claim, opened
 from redis.exceptions import InvalidResponse, ResponseError
 
 from oarlock.broker import script_texts
 from oarlock.broker.values import Entry, Event
+from tests.broker.broker_cases import QUEUE, TEST_CLOCK, RedisCase, claim, opened
 
 NONCE, HOLDER = "the-nonce", "w1"
 SPEC = f"{QUEUE} replicasets pods/owner/uid replicasets/orphan/wanted pods/node/name pods/first-pods:0/mirror"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from broker_cases import LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, state_of
 from redis.exceptions import ResponseError
 
 from oarlock.broker import keys
 from oarlock.broker.values import BrokerFull, Claim, ClaimLost, DataDamaged, Entry, Event, Verdict
+from tests.broker.broker_cases import LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, state_of
 
 pytestmark = pytest.mark.real
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_cases import QUEUE, Case, claim, claim_one, finish, opened, state_of
 
 from oarlock.broker.values import Cached, Change, Event, Ingested, Verdict
+from tests.broker.broker_cases import QUEUE, Case, claim, claim_one, finish, opened, state_of
 
 PODS = "pods"
 

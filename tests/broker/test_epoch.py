@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 import redis
-from broker_cases import LEASE_MS, QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_one, clients_of, opened
 from redis.connection import Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -16,6 +15,7 @@ from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, Claim, ClaimLost, Entry, EpochOver, Event, Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.broker.broker_cases import LEASE_MS, QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_one, clients_of, opened
 
 STEPS: dict[str, Callable[[Broker], object]] = {
     "add": lambda broker: broker.add(QUEUE, ["ns/a"]),

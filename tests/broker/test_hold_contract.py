@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from broker_cases import QUEUE, Case, claim_reply, opened
-
 from oarlock.broker.values import Batch, Idle
+from tests.broker.broker_cases import QUEUE, Case, claim_reply, opened
 
 
 def test_while_there_is_a_hold_no_turn_begins(case: Case) -> None:

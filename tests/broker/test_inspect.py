@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from broker_cases import HOLD_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
 
 from oarlock.broker.inspect import Inspector, KeyLine, LockView
 from oarlock.broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Open, Verdict
+from tests.broker.broker_cases import HOLD_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
 
 pytestmark = pytest.mark.real
 

@@ -1,12 +1,12 @@
 """The page on Redis keys names every key and every field of a record, and nothing else."""
 
 from dataclasses import fields
-from pathlib import Path
 
 from oarlock.broker import keys
 from oarlock.broker.values import Record
+from tests import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "redis-keys.md"
+PAGE = ROOT / "docs" / "redis-keys.md"
 
 
 KEYS, _, RECIPES = PAGE.read_text().partition("\n## Recipes\n")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
 
 from oarlock.broker import keys
 from oarlock.broker.values import Batch, Cached, DataDamaged, Delta, Event, LoadSpec
+from tests.broker.broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
 
 NODES = "nodes"
 

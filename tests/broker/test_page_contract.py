@@ -6,9 +6,9 @@ import random
 import secrets
 
 import pytest
-from broker_cases import Case, opened
 
 from oarlock.broker.values import Event, Page, PageMark
+from tests.broker.broker_cases import Case, opened
 
 PODS = "pods"
 ENTRY = ("owner=u1",)

@@ -6,7 +6,10 @@ Cases of upstream's tests that mean something else here are listed in deviations
 from __future__ import annotations
 
 import pytest
-from broker_cases import (
+
+from oarlock.broker import keys
+from oarlock.broker.values import Batch, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
+from tests.broker.broker_cases import (
     HOLD_MS,
     LEASE_MS,
     QUEUE,
@@ -22,9 +25,6 @@ from broker_cases import (
     park,
     state_of,
 )
-
-from oarlock.broker import keys
-from oarlock.broker.values import Batch, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
 
 OTHER = "daemonset"
 

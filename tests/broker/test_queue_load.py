@@ -8,14 +8,14 @@ from collections import Counter
 
 import pytest
 import redis
-from broker_cases import HOLD_MS, QUEUE, SPECS, RedisCase, clients_of
-from broker_servers import server_binaries
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Finish, Idle, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.broker.broker_cases import HOLD_MS, QUEUE, SPECS, RedisCase, clients_of
+from tests.broker.broker_servers import server_binaries
 
 pytestmark = pytest.mark.real
 

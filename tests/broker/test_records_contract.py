@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_cases import HOLD_MS, LEASE_MS, QUEUE, Case, claim, claim_one, claim_reply, finish, opened, state_of
 
 from oarlock.broker.values import (
     Batch,
@@ -20,6 +19,18 @@ from oarlock.broker.values import (
     Open,
     RecordedDelete,
     Verdict,
+)
+from tests.broker.broker_cases import (
+    HOLD_MS,
+    LEASE_MS,
+    QUEUE,
+    Case,
+    claim,
+    claim_one,
+    claim_reply,
+    finish,
+    opened,
+    state_of,
 )
 
 KEY, UID = "ns/web", "uid-ns/web"

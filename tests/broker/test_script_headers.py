@@ -6,14 +6,14 @@ import hashlib
 import re
 from pathlib import Path
 
-import lua_reading
 import pytest
-from broker_servers import server_binaries
 
 from oarlock.broker import epoch, keys, script_texts
 from oarlock.broker.connection.client import connect
 from oarlock.sandbox.redis import redis_binary
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.broker import lua_reading
+from tests.broker.broker_servers import server_binaries
 
 every_script = pytest.mark.parametrize("name", script_texts.NAMES)
 PARTS = ("prelude", "cache", "changes", "queue", "locks", "reads")

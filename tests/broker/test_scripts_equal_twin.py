@@ -11,11 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import broker_state
 import pytest
-from broker_cases import HOLD_MS, LEASE_MS, MemoryCase, RedisCase
-from broker_servers import REAL, Serve
-from broker_state import State
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -42,6 +38,10 @@ from oarlock.broker.values import (
     Verdict,
 )
 from oarlock.sandbox.redis.redis_binary import ServerBinary
+from tests.broker import broker_state
+from tests.broker.broker_cases import HOLD_MS, LEASE_MS, MemoryCase, RedisCase
+from tests.broker.broker_servers import REAL, Serve
+from tests.broker.broker_state import State
 
 QUEUES = ("replicaset", "daemonset")
 KEYS = ("ns/a", "ns/b", "other/c", "d")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 import redis
-from broker_cases import QUEUE, SPECS, TEST_CLOCK
-from broker_servers import REAL, Serve
 from redis.exceptions import NoPermissionError
 
 from oarlock.broker import epoch, keys, script_texts
@@ -17,6 +15,8 @@ from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, Entry, Event, Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.broker.broker_cases import QUEUE, SPECS, TEST_CLOCK
+from tests.broker.broker_servers import REAL, Serve
 
 USER, PASSWORD = "of-shard-one", "one"
 EPOCH = 5

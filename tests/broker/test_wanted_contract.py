@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from broker_cases import QUEUE, Case, claim_one, finish, opened
 
 from oarlock.broker.values import Event
+from tests.broker.broker_cases import QUEUE, Case, claim_one, finish, opened
 
 OWNERS = "replicasets"
 KEY = "ns/web"

@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import ROOT
+
 try:
     import helm_python
     import jsonschema  # noqa: F401
@@ -28,7 +30,6 @@ except ImportError:
         raise
     pytest.skip("no Helm engine here: `make chart` installs it", allow_module_level=True)
 
-ROOT = Path(__file__).parents[2]
 CHART = ROOT / "helm" / "oarlock"
 CI_VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 OLDEST, NEWEST = "v1.25.0", "v1.37.0"

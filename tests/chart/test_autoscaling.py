@@ -10,13 +10,13 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from chart.engine import CHART, NEEDED, ci_values, merged, render
 from oarlock.controllers.registry import QUEUES
 from oarlock.workers.metrics.families import FAMILIES, Scope
 from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
 from oarlock.workers.metrics.fleet_samples import put_look
 from oarlock.workers.metrics.latest import Look
 from oarlock.workers.metrics.samples import Samples
+from tests.chart.engine import CHART, NEEDED, ci_values, merged, render
 
 KEDA = {"worker": {"processes": 2, "autoscaling": {"mode": "keda"}}}
 

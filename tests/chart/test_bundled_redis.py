@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from chart.engine import CHART, NEEDED, ROOT, Obj, ci_values, merged, render
 from oarlock.broker.connection.acl import USERS, acl_file
 from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.process.death_signal import command_dying_with_this_process
+from tests.chart.engine import CHART, NEEDED, ROOT, Obj, ci_values, merged, render
 
 PASSWORDS = {user: f"{user}-0123456789abcdef" for user in USERS}
 START_LIMIT_S = 30.0

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from chart.engine import CHART, CI_VALUES, ROOT, render
+from tests.chart.engine import CHART, CI_VALUES, ROOT, render
 
 TEXT = (ROOT / "docs" / "chart.md").read_text()
 

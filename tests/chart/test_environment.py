@@ -14,12 +14,12 @@ from typing import Any
 import click
 import pytest
 
-from chart.engine import CHART, CI_VALUES, NEEDED, Rendered, ci_values, merged, render
 from oarlock.broker.connection.redis_url import Kind, parse
 from oarlock.cli import cli
 from oarlock.workers.process.bind_address import listen
 from oarlock.workers.process.enabled_controllers import enabled_queues
 from oarlock.workers.process.settings import Settings
+from tests.chart.engine import CHART, CI_VALUES, NEEDED, Rendered, ci_values, merged, render
 
 BY_NAME = pytest.mark.parametrize("path", CI_VALUES, ids=lambda path: path.name.removesuffix("-values.yaml"))
 ROLES = {"ingestor": "ingest", "worker": "worker"}

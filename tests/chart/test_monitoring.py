@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chart.engine import CHART, DASHBOARD, NEEDED, Rendered, ci_values, furnished, merged, render
+from tests.chart.engine import CHART, DASHBOARD, NEEDED, Rendered, ci_values, furnished, merged, render
 
 VALUES = CHART / "ci" / "monitoring-values.yaml"
 

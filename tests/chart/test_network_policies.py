@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chart.engine import CHART, CI_VALUES, NEEDED, Obj, Rendered, ci_values, merged, render
+from tests.chart.engine import CHART, CI_VALUES, NEEDED, Obj, Rendered, ci_values, merged, render
 
 
 def policies_of(rendered: Rendered, role: str) -> list[Obj]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chart.engine import CI_VALUES, Obj, Rendered, ci_values, render
+from tests.chart.engine import CI_VALUES, Obj, Rendered, ci_values, render
 
 BY_NAME = pytest.mark.parametrize("path", CI_VALUES, ids=lambda path: path.name.removesuffix("-values.yaml"))
 VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from realserver import test_fleet_with_roles as story
-from realserver.accounts import NAMESPACE, apply, kubectl
-from realserver.processes import Running
-from realserver.server import RealServer
-from realserver.test_fleet_with_roles import (  # noqa: F401  # collected here too, with what `rendered` puts in place
+
+from tests.chart.engine import NEEDED, merged, render
+from tests.realserver import test_fleet_with_roles as story
+from tests.realserver.accounts import NAMESPACE, apply, kubectl
+from tests.realserver.processes import Running
+from tests.realserver.server import RealServer
+from tests.realserver.test_fleet_with_roles import (  # noqa: F401  # collected here too, with what `rendered` puts in place
     fleet,
     test_create_scale_release_adopt,
     test_roll_back_and_prune,
 )
-
-from chart.engine import NEEDED, merged, render
 
 pytestmark = [
     pytest.mark.kubectl,

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
-from realserver.accounts import kubectl
-from realserver.server import RealServer
 
-from chart.custom_kinds import SCHEMAS
-from chart.engine import CHART, CI_VALUES, NEEDED, Obj, ci_values, helm_python, merged, render
+from tests.chart.custom_kinds import SCHEMAS
+from tests.chart.engine import CHART, CI_VALUES, NEEDED, Obj, ci_values, helm_python, merged, render
+from tests.realserver.accounts import kubectl
+from tests.realserver.server import RealServer
 
 pytestmark = [
     pytest.mark.kubectl,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chart.engine import NEEDED, Refused, merged, render
+from tests.chart.engine import NEEDED, Refused, merged, render
 
 NONE_ON = dict.fromkeys(("replicaset", "replicationcontroller", "daemonset"), False)
 SENTINEL = {"mode": "sentinel", "hosts": ["a:26379"]}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chart.engine import CHART, NEEDED, Obj, Rendered, merged, render
+from tests.chart.engine import CHART, NEEDED, Obj, Rendered, merged, render
 
 KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 WORKERS = ("daemonset", "replicaset", "replicationcontroller")

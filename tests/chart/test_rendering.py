@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chart.engine import CHART, CI_VALUES, NEEDED, NEWEST, OLDEST, ci_values, helm_python, lint, merged, render
+from tests.chart.engine import CHART, CI_VALUES, NEEDED, NEWEST, OLDEST, ci_values, helm_python, lint, merged, render
 
 BY_NAME = pytest.mark.parametrize("path", CI_VALUES, ids=lambda path: path.name.removesuffix("-values.yaml"))
 OWN_NAMESPACE = ("PodDisruptionBudget", "StatefulSet", "Service", "ServiceAccount", "NetworkPolicy", "ConfigMap")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from chart.custom_kinds import SCHEMAS
-from chart.engine import (
+from tests.chart.custom_kinds import SCHEMAS
+from tests.chart.engine import (
     CI_VALUES,
     NEWEST,
     OLDEST,

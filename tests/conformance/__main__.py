@@ -1,4 +1,4 @@
-"""`python -m conformance`: upstream's end-to-end cases of our kinds, against a fleet in its manager's place.
+"""`python -m tests.conformance`: upstream's end-to-end cases of our kinds, against a fleet in its manager's place.
 
 etcd, kube-apiserver, upstream's scheduler, its controller manager with all but our controllers, simulated nodes and a
 fleet. Exit 0: every case passed but those that are listed as not played; 1: not so, or fewer cases than there have to
@@ -16,15 +16,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from realserver.beside import OURS, Beside, Broken
-from realserver.programs import obtain
-from realserver.server import NotStarted, RealServer
-from realserver.telling import CannotObtain
-
-from conformance import table
-from conformance.cases import KINDS, LEAST, NOT_PLAYED, absent, called, of_kinds
-from conformance.results import Result
-from conformance.suite import Suite, tell
+from tests.conformance import table
+from tests.conformance.cases import KINDS, LEAST, NOT_PLAYED, absent, called, of_kinds
+from tests.conformance.results import Result
+from tests.conformance.suite import Suite, tell
+from tests.realserver.beside import OURS, Beside, Broken
+from tests.realserver.programs import obtain
+from tests.realserver.server import NotStarted, RealServer
+from tests.realserver.telling import CannotObtain
 
 PROGRAMS = ("e2e.test", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 """Obtained together, as one build makes them in half the time."""
@@ -33,7 +32,7 @@ NODES = ("--count", "3", "--no-schedule", "--no-lifecycle", "--ready-ms", "2500"
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     kinds = ", ".join(f"'{kind}'" for kind in LEAST)
     parser.add_argument("--kind", choices=LEAST, action="append", metavar="KIND", help=f"{kinds}; may be repeated")
     parser.add_argument("--within", type=float, default=840.0, metavar="S", help="end the suite after it (default 840)")

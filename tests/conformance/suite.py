@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from realserver.beside import Broken
-from realserver.processes import Running
-
-from conformance import results
-from conformance.results import Result
+from tests.conformance import results
+from tests.conformance.results import Result
+from tests.realserver.beside import Broken
+from tests.realserver.processes import Running
 
 _LIST_LIMIT_S = 120.0
 _END_LIMIT_S = 60.0

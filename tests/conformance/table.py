@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.cases import NOT_PLAYED, SIG, called
-from conformance.results import Result
+from tests.conformance.cases import NOT_PLAYED, SIG, called
+from tests.conformance.results import Result
 
 NOT_RUN = "not run"
 _REASON_MAX = 200

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from conformance import table
-from conformance.cases import KINDS, LEAST, NOT_PLAYED, SIG, absent, called, of_kinds
-from conformance.results import Result, read, read_progress
+from tests import ROOT
+from tests.conformance import table
+from tests.conformance.cases import KINDS, LEAST, NOT_PLAYED, SIG, absent, called, of_kinds
+from tests.conformance.results import Result, read, read_progress
 
-DOCS = Path(__file__).parents[2] / "docs" / "conformance.md"
+DOCS = ROOT / "docs" / "conformance.md"
 SERVE = "[sig-apps] ReplicaSet should serve a basic image on each replica with a public image  [Conformance]"
 ADOPT = "[sig-apps] ReplicaSet should adopt matching pods [Conformance]"
 ROLL = "[sig-apps] Daemon set [Serial] should rollback without unnecessary restarts [Conformance]"

@@ -7,14 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
-from realserver.beside import Broken
-from realserver.processes import Running
 
-import conformance.__main__ as command
-from conformance import suite
-from conformance.cases import KINDS, LEAST, NOT_PLAYED, SIG, called, of_kinds
-from conformance.results import Result
-from conformance.suite import Suite
+from tests.conformance import __main__ as command
+from tests.conformance import suite
+from tests.conformance.cases import KINDS, LEAST, NOT_PLAYED, SIG, called, of_kinds
+from tests.conformance.results import Result
+from tests.conformance.suite import Suite
+from tests.realserver.beside import Broken
+from tests.realserver.processes import Running
 
 STAND_IN = """#!{python}
 import re, signal, sys, time

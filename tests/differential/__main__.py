@@ -1,4 +1,4 @@
-"""`python -m differential`: play scenarios on both sides and compare.
+"""`python -m tests.differential`: play scenarios on both sides and compare.
 
 The last line is one JSON object. Exit 0: nothing that is not explained; 1: a difference, a scenario that did not come
 to rest, or fewer scenarios than asked for; 2: it could not be begun.
@@ -12,15 +12,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from realserver.beside import Broken
-from realserver.server import NotStarted
-from realserver.telling import CannotObtain
-
-from differential.campaign import Plan, run
+from tests.differential.campaign import Plan, run
+from tests.realserver.beside import Broken
+from tests.realserver.server import NotStarted
+from tests.realserver.telling import CannotObtain
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m differential", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--scenarios", type=_positive, default=20, help="how many (default 20)")
     parser.add_argument("--steps", type=_positive, default=50, help="of each scenario (default 50)")
     parser.add_argument("--seed", type=int, default=1)

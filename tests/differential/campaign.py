@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from realserver.programs import version_of
 
-from differential import report
-from differential.generate import scenario
-from differential.hands import Hands
-from differential.play import Outcome, Patience, Table
-from differential.rules import Rules
-from differential.scene import Scenes
-from differential.sides import SIDES, Side, SideName
-from differential.step import Step
 from oarlock.cluster.access import config
 from oarlock.cluster.client import Client
+from tests.differential import report
+from tests.differential.generate import scenario
+from tests.differential.hands import Hands
+from tests.differential.play import Outcome, Patience, Table
+from tests.differential.rules import Rules
+from tests.differential.scene import Scenes
+from tests.differential.sides import SIDES, Side, SideName
+from tests.differential.step import Step
+from tests.realserver.programs import version_of
 
 TELL_EVERY_S = 10.0
 REQUEST_TIMEOUT_S = 60.0

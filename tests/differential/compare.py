@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from differential.scene import REFUSED
-from differential.snapshot import Snapshot
+from tests.differential.scene import REFUSED
+from tests.differential.snapshot import Snapshot
 
 Obj = dict[str, Any]
 GENERATION = "pod-template-generation"

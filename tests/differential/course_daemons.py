@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from differential.plot import REST, Rest
-from differential.reading import NEVER_READY
-from differential.step import Step
+from tests.differential.plot import REST, Rest
+from tests.differential.reading import NEVER_READY
+from tests.differential.step import Step
 
 Steps = Iterator[Step | Rest]
 KIND = "DaemonSet"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from differential.manifests import COST
-from differential.plot import REST, Rest
-from differential.reading import NEVER_READY
-from differential.snapshot import MARK
-from differential.step import Step
+from tests.differential.manifests import COST
+from tests.differential.plot import REST, Rest
+from tests.differential.reading import NEVER_READY
+from tests.differential.snapshot import MARK
+from tests.differential.step import Step
 
 HOUR_S = 3600
 Steps = Iterator[Step | Rest]

@@ -6,9 +6,9 @@ versions of upstream.
 
 from __future__ import annotations
 
-from differential import meant_daemons, meant_replicas
-from differential.compare import Difference
-from differential.moment import Moment
+from tests.differential import meant_daemons, meant_replicas
+from tests.differential.compare import Difference
+from tests.differential.moment import Moment
 
 EXPLANATIONS = (*meant_replicas.MEANT, *meant_daemons.MEANT)
 

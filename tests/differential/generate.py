@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from differential.course_daemons import Daemons
-from differential.course_replicas import Replicas
-from differential.plot import Rest
-from differential.step import Step
+from tests.differential.course_daemons import Daemons
+from tests.differential.course_replicas import Replicas
+from tests.differential.plot import Rest
+from tests.differential.step import Step
 
 
 def scenario(seed: int, number: int, count: int, *, surge: bool = False) -> list[Step]:

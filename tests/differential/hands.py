@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from differential import manifests
-from differential.hands_nodes import NodeHands
-from differential.hands_owners import OwnerHands
-from differential.hands_pods import PodHands
-from differential.scene import QUOTAS
-from differential.step import Step
 from oarlock.cluster.resources import CONTROLLERREVISIONS, EVENTS, NAMESPACES, NODES, PODS
+from tests.differential import manifests
+from tests.differential.hands_nodes import NodeHands
+from tests.differential.hands_owners import OwnerHands
+from tests.differential.hands_pods import PodHands
+from tests.differential.scene import QUOTAS
+from tests.differential.step import Step
 
 
 class Hands(OwnerHands, PodHands, NodeHands):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from differential import manifests
-from differential.reading import ENDED, phase, status, taints
-from differential.scene import QUOTAS
-from differential.step import StepRefused
-from differential.writing import Writer
 from oarlock.cluster.client import PatchType
 from oarlock.cluster.resources import NODES
+from tests.differential import manifests
+from tests.differential.reading import ENDED, phase, status, taints
+from tests.differential.scene import QUOTAS
+from tests.differential.step import StepRefused
+from tests.differential.writing import Writer
 
 
 class NodeHands(Writer):

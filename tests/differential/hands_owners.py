@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from differential import manifests
-from differential.reading import HASH
-from differential.writing import Obj, Writer
 from oarlock.cluster.client import PatchType
 from oarlock.cluster.resources import CONTROLLERREVISIONS
+from tests.differential import manifests
+from tests.differential.reading import HASH
+from tests.differential.writing import Obj, Writer
 
 
 class OwnerHands(Writer):

@@ -10,11 +10,11 @@ import asyncio
 import time
 from typing import Any
 
-from differential import manifests
-from differential.reading import ENDED, is_deleting, is_owned, phase, status
-from differential.writing import Writer
 from oarlock.cluster.client import PatchType
 from oarlock.cluster.resources import PODS
+from tests.differential import manifests
+from tests.differential.reading import ENDED, is_deleting, is_owned, phase, status
+from tests.differential.writing import Writer
 
 
 class PodHands(Writer):

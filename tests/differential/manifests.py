@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from differential.scene import SCENARIO
 from oarlock.cluster.resources import DAEMONSETS, REPLICASETS, REPLICATIONCONTROLLERS, Resource
+from tests.differential.scene import SCENARIO
 
 Obj = dict[str, Any]
 RESOURCES: dict[str, Resource] = {each.kind: each for each in (REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import orjson
 
-from differential import rules
-from differential.compare import GENERATION, Difference
-from differential.moment import Explanation, Moment, Obj, pods, surplus, title_of
-from differential.reading import ENDED
-from differential.snapshot import Snapshot
+from tests.differential import rules
+from tests.differential.compare import GENERATION, Difference
+from tests.differential.moment import Explanation, Moment, Obj, pods, surplus, title_of
+from tests.differential.reading import ENDED
+from tests.differential.snapshot import Snapshot
 
 CREATED, DELETED = "Normal SuccessfulCreate", "Normal SuccessfulDelete"
 SUCCEEDED = "Normal SucceededDaemonPod"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from differential import rules
-from differential.compare import Difference
-from differential.manifests import COST
-from differential.moment import Explanation, Moment, Obj, pods
-from differential.snapshot import MARK, Snapshot
+from tests.differential import rules
+from tests.differential.compare import Difference
+from tests.differential.manifests import COST
+from tests.differential.moment import Explanation, Moment, Obj, pods
+from tests.differential.snapshot import MARK, Snapshot
 
 LATE_S = 120
 """Within which a pod's age is looked at after it was set."""

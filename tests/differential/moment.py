@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from realserver.building import VERSION
-from realserver.versions import Version, parse
 
-from differential import rules
-from differential.compare import Difference
-from differential.snapshot import Snapshot
-from differential.step import Step
+from tests.differential import rules
+from tests.differential.compare import Difference
+from tests.differential.snapshot import Snapshot
+from tests.differential.step import Step
+from tests.realserver.building import VERSION
+from tests.realserver.versions import Version, parse
 
 Obj = dict[str, Any]
 BUILT = parse(VERSION) or Version(0, 0, 0)

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from differential import snapshot
-from differential.compare import Difference, differences
-from differential.explain import explain
-from differential.hands import Hands
-from differential.moment import Moment
-from differential.quiet import unsettled
-from differential.rules import Rules
-from differential.scene import Scene
-from differential.step import Step, StepRefused
+from tests.differential import snapshot
+from tests.differential.compare import Difference, differences
+from tests.differential.explain import explain
+from tests.differential.hands import Hands
+from tests.differential.moment import Moment
+from tests.differential.quiet import unsettled
+from tests.differential.rules import Rules
+from tests.differential.scene import Scene
+from tests.differential.step import Step, StepRefused
 
 LOOK_S = 0.05
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from differential.reading import (
+from tests.differential.reading import (
     ENDED,
     NEVER_READY,
     annotated,
@@ -27,8 +27,8 @@ from differential.reading import (
     stays,
     target,
 )
-from differential.scene import OWNERS, REFUSED, Scene
-from differential.snapshot import SPAM_BURST
+from tests.differential.scene import OWNERS, REFUSED, Scene
+from tests.differential.snapshot import SPAM_BURST
 
 Obj = dict[str, Any]
 LONG_S = 60

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from differential.scene import Scene
-from differential.snapshot import Snapshot, take
+from tests.differential.scene import Scene
+from tests.differential.snapshot import Snapshot, take
 
 Obj = dict[str, Any]
 _BORN = "2026-01-02T03:04:05Z"

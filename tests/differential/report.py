@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from differential.play import Outcome
+from tests.differential.play import Outcome
 
 _SHOWN_MAX = 20
 _WIDTH_MAX = 240

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from realserver.versions import MAX_SURGE_SINCE, Version
+from tests.realserver.versions import MAX_SURGE_SINCE, Version
 
 Minor = tuple[int, int]
 FIRST: Minor = (0, 0)

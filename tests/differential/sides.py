@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
-from realserver.beside import OURS, Beside
-from realserver.server import RealServer
+from tests.realserver.beside import OURS, Beside
+from tests.realserver.server import RealServer
 
 OTHERS = ("namespace", "garbagecollector", "resourcequota")
 _PATIENT = {"OARLOCK_KUBE_API_QPS": "0", "OARLOCK_REQUEST_TIMEOUT_MS": "30000", "OARLOCK_LEASE_MS": "15000"}

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from differential.reading import (
+from tests.differential.reading import (
     HASH,
     annotated,
     controller,
@@ -24,7 +24,7 @@ from differential.reading import (
     status,
     target,
 )
-from differential.scene import Scene
+from tests.differential.scene import Scene
 
 Obj = dict[str, Any]
 Snapshot = dict[str, Any]

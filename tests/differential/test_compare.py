@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from differential.compare import differences
-from differential.explain import explain
-from differential.moment import Moment
-from differential.recorded import event, owner, pod, reference, revision, snapshot
-from differential.snapshot import Snapshot
+from tests.differential.compare import differences
+from tests.differential.explain import explain
+from tests.differential.moment import Moment
+from tests.differential.recorded import event, owner, pod, reference, revision, snapshot
+from tests.differential.snapshot import Snapshot
 
 Obj = dict[str, Any]
 RS, DS = reference("ReplicaSet", "web"), reference("DaemonSet", "agent")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from realserver.versions import Version
 
-from differential.compare import Difference, differences
-from differential.explain import EXPLANATIONS, explain
-from differential.manifests import COST
-from differential.moment import BUILT, Moment
-from differential.recorded import event, owner, pod, reference, revision, snapshot
-from differential.snapshot import MARK, Snapshot
-from differential.step import Step
+from tests import ROOT
+from tests.differential.compare import Difference, differences
+from tests.differential.explain import EXPLANATIONS, explain
+from tests.differential.manifests import COST
+from tests.differential.moment import BUILT, Moment
+from tests.differential.recorded import event, owner, pod, reference, revision, snapshot
+from tests.differential.snapshot import MARK, Snapshot
+from tests.differential.step import Step
+from tests.realserver.versions import Version
 
 Obj = dict[str, Any]
-DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
+DOCUMENT = ROOT / "docs" / "differences.md"
 DS, RS = reference("DaemonSet", "agent"), reference("ReplicaSet", "web")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from differential.generate import scenario
-from differential.hands import Hands
+from tests.differential.generate import scenario
+from tests.differential.hands import Hands
 
 COUNT = 50
 MANY = 120

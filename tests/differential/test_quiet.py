@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from differential.quiet import unsettled
-from differential.reading import NEVER_READY
-from differential.recorded import event, owner, pod, reference, scene
+from tests.differential.quiet import unsettled
+from tests.differential.reading import NEVER_READY
+from tests.differential.recorded import event, owner, pod, reference, scene
 
 Obj = dict[str, Any]
 There = dict[str, tuple[str, Obj]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from realserver.versions import Version
 
-from differential.campaign import Plan, upstream_rules
-from differential.rules import Rules
+from tests.differential.campaign import Plan, upstream_rules
+from tests.differential.rules import Rules
+from tests.realserver.versions import Version
 
 
 @pytest.mark.parametrize(

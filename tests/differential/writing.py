@@ -9,13 +9,13 @@ from typing import Any
 
 import orjson
 
-from differential import manifests
-from differential.reading import is_active, is_owned, is_ready
-from differential.scene import Scenes
-from differential.step import StepRefused
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
 from oarlock.cluster.resources import NAMESPACES, PODS, Resource
+from tests.differential import manifests
+from tests.differential.reading import is_active, is_owned, is_ready
+from tests.differential.scene import Scenes
+from tests.differential.step import StepRefused
 
 Obj = dict[str, Any]
 SEEN_WITHIN_S = 180.0

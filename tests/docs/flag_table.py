@@ -1,14 +1,13 @@
-"""The table of docs/flags.md, from the settings themselves. `python tests/docs/flag_table.py` writes it anew."""
+"""The table of docs/flags.md, from the settings themselves. `python -m tests.docs.flag_table` writes it anew."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from oarlock.cli.options.setting_options import SETTINGS, flag, variable
 from oarlock.workers.process.settings import Settings
+from tests import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs/flags.md"
-MARK = "<!-- the table is made from cli/options/setting_options.py: python tests/docs/flag_table.py -->\n"
+PAGE = ROOT / "docs/flags.md"
+MARK = "<!-- the table is made from cli/options/setting_options.py: python -m tests.docs.flag_table -->\n"
 
 
 def table() -> str:

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 import pytest
-from flag_table import PAGE, page
 
 from oarlock.cli import cli
+from tests import ROOT
+from tests.docs.flag_table import PAGE, page
 
-ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md"), *ROOT.glob("SECURITY.md")])
 
 
 def test_the_table_of_settings() -> None:
-    assert PAGE.read_text() == page(), "PYTHONPATH=. python tests/docs/flag_table.py writes it anew"
+    assert PAGE.read_text() == page(), "python -m tests.docs.flag_table writes it anew"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

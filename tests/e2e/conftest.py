@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from e2e_helpers import RunningUp
-from e2e_kubectl import NODES, Kubectl, kubectl_of, need_kubectl
 
-sys.path.append(str(Path(__file__).parents[1]))  # what tests of several folders share stands beside these folders
+from tests.e2e.e2e_helpers import RunningUp
+from tests.e2e.e2e_kubectl import NODES, Kubectl, kubectl_of, need_kubectl
 
 _numbers = itertools.count(1)
 

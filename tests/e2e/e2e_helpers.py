@@ -16,8 +16,8 @@ import redis
 import yaml
 
 from oarlock.sandbox.up.state_dir import Process, StateDir, is_alive
+from tests import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT.parent / "shared" / "manifests"
 QUICK = {"OARLOCK_LEASE_MS": "1500", "OARLOCK_RENEW_EVERY_MS": "400", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}
 """After a loss of Redis the fleet pauses for lease + two requests + 1 s: 4.5 s with these."""

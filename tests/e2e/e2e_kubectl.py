@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import e2e_helpers
 import pytest
 import yaml
-from e2e_helpers import RunningUp, oarlock
+
+from tests.e2e import e2e_helpers
+from tests.e2e.e2e_helpers import RunningUp, oarlock
 
 Obj = dict[str, Any]
 WAIT_S = 60.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from e2e_kubectl import Kubectl, Obj, until
+from tests.e2e.e2e_kubectl import Kubectl, Obj, until
 
 
 def on_own(kubectl: Kubectl, **more: object) -> Obj:

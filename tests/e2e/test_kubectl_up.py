@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from e2e_helpers import RunningUp
-from e2e_kubectl import until
+
+from tests.e2e.e2e_helpers import RunningUp
+from tests.e2e.e2e_kubectl import until
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl")]
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from e2e_helpers import RunningUp, oarlock
-from e2e_kubectl import Kubectl, Obj, controlled_by, kubectl_of, need_kubectl, node_of, until
-from manifest_nodes import EXPECTED, MANIFESTS, NODES
+
+from tests.e2e.e2e_helpers import RunningUp, oarlock
+from tests.e2e.e2e_kubectl import Kubectl, Obj, controlled_by, kubectl_of, need_kubectl, node_of, until
+from tests.manifest_nodes import EXPECTED, MANIFESTS, NODES
 
 pytestmark = [
     pytest.mark.kubectl,

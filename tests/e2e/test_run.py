@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_helpers import ROOT, all_gone, environment, oarlock, until
 
 from oarlock.sandbox.up.state_dir import PREFIX, StateDir
+from tests.e2e.e2e_helpers import ROOT, all_gone, environment, oarlock, until
 
 pytestmark = pytest.mark.xdist_group("run")
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from e2e_helpers import RunningUp, until
 from rq.worker import SimpleWorker
 
 from oarlock.broker import epoch, keys
@@ -21,6 +20,7 @@ from oarlock.cli import cli
 from oarlock.sandbox.up.state_dir import Process
 from oarlock.workers.process.shards import names, shard_of
 from oarlock.workers.rq.queue import KeyQueue
+from tests.e2e.e2e_helpers import RunningUp, until
 
 pytestmark = pytest.mark.xdist_group("up")
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
 
 from oarlock.sandbox.up.state_dir import PREFIX, Process, is_alive
+from tests.e2e.e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
 
 pytestmark = pytest.mark.xdist_group("up")
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from image_parts import ROOT
+
+from tests import ROOT
 
 COMPOSE = shutil.which("docker-compose")
 

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import composing
 import pytest
-from containers import Container, Network, why_not
-from dockerfile import stages
-from image_parts import PREFIX, ROOT, Image
+
+from tests import ROOT
+from tests.image import composing
+from tests.image.containers import Container, Network, why_not
+from tests.image.dockerfile import stages
+from tests.image.image_parts import PREFIX, Image
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dockerfile import Stage
+from tests.image.dockerfile import Stage
 
-ROOT = Path(__file__).parents[2]
 PREFIX = "/opt/oarlock"
 
 

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from composing import config, prepare, services
-from image_parts import ROOT
 
 from oarlock.broker.connection.acl import USERS
+from tests import ROOT
+from tests.image.composing import config, prepare, services
 
 
 def test_without_passwords_it_says_what_to_do(project: Path) -> None:

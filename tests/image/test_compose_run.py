@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from composing import prepare, services
-from containers import Container, Network
-from image_parts import Image
+
+from tests.image.composing import prepare, services
+from tests.image.containers import Container, Network
+from tests.image.image_parts import Image
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 SHORT = {"OARLOCK_LEASE_MS": "2500", "OARLOCK_RENEW_EVERY_MS": "500", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}

@@ -9,11 +9,12 @@ from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
-from containers import Container
-from image_parts import ROOT, Image
 from packaging.requirements import Requirement
 
 from oarlock.cli import COMMANDS
+from tests import ROOT
+from tests.image.containers import Container
+from tests.image.image_parts import Image
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from image_parts import ROOT
+
+from tests import ROOT
 
 SCRIPT = (ROOT / ".ci" / "oldest_python.sh").read_text()
 

@@ -1,4 +1,4 @@
-"""`python -m model`: search the wide cases, print how many states each has.
+"""`python -m tests.model`: search the wide cases, print how many states each has.
 
 Exit 0: the rule holds; 1: it does not; 2: there is no such case.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from model.cases import LIVELY, MUTANTS, SAFE, WIDE
-from model.clock import ClockRule, ends_too_early, ticks_until_over
+from tests.model.cases import LIVELY, MUTANTS, SAFE, WIDE
+from tests.model.clock import ClockRule, ends_too_early, ticks_until_over
 
 SETS = {"wide": WIDE, "small": (*SAFE, *LIVELY), "mutants": MUTANTS}
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m model", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.model", description=__doc__)
     parser.add_argument("cases", nargs="?", default="wide", choices=sorted(SETS), help="which (default wide)")
     parser.add_argument("--limit", type=int, default=1_000_000, help="states of a case at most (default 1,000,000)")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains it")

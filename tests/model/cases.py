@@ -1,15 +1,15 @@
 """What is searched: the rule, which has to hold, and changed rules, which have to be found wanting.
 
-Small cases for every test run; `WIDE` ones, which take minutes, for `python -m model`.
+Small cases for every test run; `WIDE` ones, which take minutes, for `python -m tests.model`.
 """
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from model.explore import Result, full, lively, one_over, one_short, safe
-from model.rule import NODE, ROLLING, STRICT, SURGING, Kind, Rule
-from model.state import ABSENT, ACTIVE, Faults, State, start
-from model.world import World
+from tests.model.explore import Result, full, lively, one_over, one_short, safe
+from tests.model.rule import NODE, ROLLING, STRICT, SURGING, Kind, Rule
+from tests.model.state import ABSENT, ACTIVE, Faults, State, start
+from tests.model.world import World
 
 
 class Case(NamedTuple):

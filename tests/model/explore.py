@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from model.rule import Rule
-from model.state import OPEN, State, active
-from model.world import Violation, World, steps
+from tests.model.rule import Rule
+from tests.model.state import OPEN, State, active
+from tests.model.world import Violation, World, steps
 
 
 class Result(NamedTuple):

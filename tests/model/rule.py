@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from model.state import ACTIVE, FAILED, FOREIGN, OPEN, OURS, Delete, Pod, Request, Rest, State, names_in
+from tests.model.state import ACTIVE, FAILED, FOREIGN, OPEN, OURS, Delete, Pod, Request, Rest, State, names_in
 
 
 class Kind(NamedTuple):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from model.clock import ClockRule, ends_too_early, ticks_until_over
+from tests.model.clock import ClockRule, ends_too_early, ticks_until_over
 
 
 def test_no_entry_ends_while_a_send_of_it_may_land() -> None:

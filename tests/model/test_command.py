@@ -2,7 +2,7 @@
 
 import pytest
 
-from model.__main__ import main
+from tests.model.__main__ import main
 
 
 def test_it_prints_states_and_verdict(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from model.cases import LIVELY, MUTANTS, SAFE, Case
+from tests.model.cases import LIVELY, MUTANTS, SAFE, Case
 
 LIMIT = 100_000
 

@@ -6,8 +6,8 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from model.rule import Rule, turns
-from model.state import (
+from tests.model.rule import Rule, turns
+from tests.model.state import (
     ABSENT,
     ACTIVE,
     CLOSED,

@@ -1,4 +1,4 @@
-"""`python -m realserver [PROGRAM...]`: obtain programs of a real control plane and print where they are.
+"""`python -m tests.realserver [PROGRAM...]`: obtain programs of a real control plane and print where they are.
 
 Without PROGRAM: what the acceptance suite needs. Of programs that the environment gives, the versions are told on
 stderr. Exit 2 with one line when something is missing.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import signal
 import sys
 
-from realserver.given import given
-from realserver.programs import PROGRAMS, obtain
-from realserver.telling import CannotObtain, tell
-from realserver.versions import asked
+from tests.realserver.given import given
+from tests.realserver.programs import PROGRAMS, obtain
+from tests.realserver.telling import CannotObtain, tell
+from tests.realserver.versions import asked
 
 NEEDED = ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager")
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import yaml
 
-from realserver.server import RealServer
+from tests import ROOT
+from tests.realserver.server import RealServer
 
-ROLES = Path(__file__).parents[2] / "helm" / "oarlock" / "rbac"
+ROLES = ROOT / "helm" / "oarlock" / "rbac"
 NAMESPACE = "oarlock"
 LIFE_S = 600  # the least a server grants
 

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from realserver.processes import Running
+from tests import ROOT
+from tests.realserver.processes import Running
 
-ROOT = Path(__file__).parents[2]
 OURS = ("replicaset", "replicationcontroller", "daemonset")
 """The controllers that a fleet has, as upstream 1.20 calls them."""
 _START_LIMIT_S = 300.0

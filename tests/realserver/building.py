@@ -10,8 +10,8 @@ import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from realserver.debian import Packages
-from realserver.telling import CannotObtain, run, tell
+from tests.realserver.debian import Packages
+from tests.realserver.telling import CannotObtain, run, tell
 
 VERSION = "1.20.2"
 TARGETS = {

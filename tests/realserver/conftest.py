@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from realserver.programs import put_on_path
+from tests.realserver.programs import put_on_path
 
 if os.environ.get("OARLOCK_TEST_SERVER") == "real":
     put_on_path("kubectl")

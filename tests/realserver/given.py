@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from realserver.telling import CannotObtain
+from tests.realserver.telling import CannotObtain
 
 ANY = "OARLOCK_KUBERNETES_BIN"
 """May hold any of the programs, and is looked into first."""

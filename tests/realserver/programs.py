@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from realserver.building import TARGETS, VERSION, build
-from realserver.debian import Packages
-from realserver.given import given
-from realserver.telling import CannotObtain, tell
-from realserver.versions import Version, asked, parse
+from tests.realserver.building import TARGETS, VERSION, build
+from tests.realserver.debian import Packages
+from tests.realserver.given import given
+from tests.realserver.telling import CannotObtain, tell
+from tests.realserver.versions import Version, asked, parse
 
 PACKAGED = {"etcd": "etcd-server", "kubectl": "kubernetes-client"}
 """program -> the binary package it is in"""

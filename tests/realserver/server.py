@@ -13,9 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from realserver.processes import Running, free_ports
-from realserver.programs import obtain, version_of
-from realserver.versions import controllers, known
+from tests.realserver.processes import Running, free_ports
+from tests.realserver.programs import obtain, version_of
+from tests.realserver.versions import controllers, known
 
 START_LIMIT_S = 240.0
 _LOOK_S = 0.1

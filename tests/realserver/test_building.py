@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from realserver import building
+from tests.realserver import building
 
 _extractall = tarfile.TarFile.extractall
 

@@ -16,15 +16,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from realserver.processes import Running
-from realserver.server import ADMIN, RealServer
+from tests import ROOT
+from tests.realserver.processes import Running
+from tests.realserver.server import ADMIN, RealServer
 
 pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.skipif(os.environ.get("OARLOCK_TEST_SERVER") != "real", reason="make test-cluster has a real server"),
 ]
 
-ROOT = Path(__file__).parents[2]
 PODS = "/api/v1/namespaces/cut/pods"
 TRIES = 1_500
 SPEC = {

@@ -20,8 +20,8 @@ from oarlock.cluster.access.credentials import REREAD_S, Auth, FileCredentials
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
 from oarlock.cluster.resources import NODES, PODS
-from realserver.accounts import NAMESPACE, install, kubeconfig, kubectl, token
-from realserver.server import RealServer
+from tests.realserver.accounts import NAMESPACE, install, kubeconfig, kubectl, token
+from tests.realserver.server import RealServer
 
 pytestmark = [
     pytest.mark.kubectl,

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from realserver.accounts import apply, install, kubeconfig, kubectl, lines, may, role, token, without
-from realserver.processes import Running
-from realserver.server import RealServer
+from tests import ROOT
+from tests.realserver.accounts import apply, install, kubeconfig, kubectl, lines, may, role, token, without
+from tests.realserver.processes import Running
+from tests.realserver.server import RealServer
 
 pytestmark = [
     pytest.mark.kubectl,
@@ -26,7 +27,6 @@ pytestmark = [
     pytest.mark.skipif(os.environ.get("OARLOCK_TEST_SERVER") != "real", reason="make test-cluster has a real server"),
 ]
 
-ROOT = Path(__file__).parents[2]
 OWN_REPLICAS = [("apps/v1", "ReplicaSet"), ("v1", "ReplicationController")]
 INGESTOR, WORKER = (f"system:serviceaccount:oarlock:oarlock-{role}" for role in ("ingestor", "worker"))
 Obj = dict[str, Any]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from realserver import programs
-from realserver.given import ANY, ENVTEST
-from realserver.server import RealServer
-from realserver.telling import CannotObtain
-from realserver.versions import Version, asked, controllers, known, parse
+from tests import ROOT
+from tests.realserver import programs
+from tests.realserver.given import ANY, ENVTEST
+from tests.realserver.server import RealServer
+from tests.realserver.telling import CannotObtain
+from tests.realserver.versions import Version, asked, controllers, known, parse
 
-TESTS = Path(__file__).parents[1]
 ENVTEST_PROGRAMS = ("kube-apiserver", "etcd", "kubectl")
 OURS = ("replicaset", "replicationcontroller", "daemonset")
 
@@ -149,13 +149,13 @@ def test_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def command(*names: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`python -m realserver`, as it is called from the Makefile."""
+    """`python -m tests.realserver`, as it is called from the Makefile."""
     return subprocess.run(
-        [sys.executable, "-m", "realserver", *names],
+        [sys.executable, "-m", "tests.realserver", *names],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(TESTS), **environment},
-        cwd=TESTS.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        cwd=ROOT,
         timeout=60,
         check=False,
     )

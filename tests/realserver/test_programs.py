@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from realserver import debian, programs
-from realserver.debian import Packages
-from realserver.given import ANY, ENVTEST
-from realserver.telling import CannotObtain
-
-TESTS = Path(__file__).parents[1]
+from tests import ROOT
+from tests.realserver import debian, programs
+from tests.realserver.debian import Packages
+from tests.realserver.given import ANY, ENVTEST
+from tests.realserver.telling import CannotObtain
 
 
 @pytest.fixture
@@ -45,13 +44,13 @@ def tool(folder: Path, name: str, text: str) -> None:
 
 
 def command(*names: str) -> subprocess.CompletedProcess[str]:
-    """`python -m realserver`, as it is called from the Makefile."""
+    """`python -m tests.realserver`, as it is called from the Makefile."""
     return subprocess.run(
-        [sys.executable, "-m", "realserver", *names],
+        [sys.executable, "-m", "tests.realserver", *names],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
-        cwd=TESTS.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
         timeout=60,
         check=False,
     )
@@ -175,9 +174,9 @@ def test_an_interrupted_build_leaves_nothing_running(cache: Path, tools: Path, s
     """Signals reach the one process only, as `kill` sends them and a CI does: what it has started ends all the same."""
     tool(tools, "dpkg", "exit 0")
     tool(tools, "apt-get", f"/bin/sleep 600 & echo $! > {tools}/wrote; /bin/mv {tools}/wrote {tools}/pid; wait")
-    command = [sys.executable, "-m", "realserver", "etcd"]
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=TESTS.parent)
+    command = [sys.executable, "-m", "tests.realserver", "etcd"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
     try:
         until((tools / "pid").exists, "something is started")
         started = int((tools / "pid").read_text())
@@ -244,13 +243,12 @@ def test_no_mirror(tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_programs_end_with_a_killed_parent(tmp_path: Path) -> None:
     code = (
-        "import pathlib, time; from realserver.processes import Running;"
+        "import pathlib, time; from tests.realserver.processes import Running;"
         f"print(Running(['/bin/sleep', '600'], pathlib.Path({str(tmp_path / 'log')!r})).process.pid, flush=True);"
         "time.sleep(600)"
     )
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     parent = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert parent.stdout is not None
     child = int(parent.stdout.readline())

@@ -25,8 +25,8 @@ from oarlock.cluster.watch import Broken
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process.rights import GRANTS, SURE_AFTER_MS, MissingRights
 from oarlock.workers.turn.engine.api import RESOURCES
-from realserver.accounts import apply, bind, kubectl, role, without
-from realserver.server import RealServer, User
+from tests.realserver.accounts import apply, bind, kubectl, role, without
+from tests.realserver.server import RealServer, User
 
 pytestmark = [
     pytest.mark.kubectl,

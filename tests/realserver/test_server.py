@@ -18,14 +18,14 @@ from oarlock.cluster.access.config import load
 from oarlock.cluster.client import Client
 from oarlock.cluster.outcome import Outcome, of_create
 from oarlock.cluster.resources import PODS
-from realserver.server import RealServer, User
+from tests import ROOT
+from tests.realserver.server import RealServer, User
 
 pytestmark = [
     pytest.mark.kubectl,
     pytest.mark.skipif(os.environ.get("OARLOCK_TEST_SERVER") != "real", reason="make test-cluster has a real server"),
 ]
 
-TESTS = Path(__file__).parents[1]
 READER = User("reader", ("readers",))
 
 
@@ -79,13 +79,12 @@ def test_a_restart_keeps_what_is_stored(server: RealServer) -> None:
 
 def test_nothing_outlives_a_killed_parent(tmp_path: Path) -> None:
     code = (
-        "import pathlib, time; from realserver.server import RealServer;"
+        "import pathlib, time; from tests.realserver.server import RealServer;"
         f"s = RealServer(pathlib.Path({str(tmp_path)!r})).start(); s.run_controllers('namespace');"
         "print(*[each.process.pid for each in s._running], flush=True); time.sleep(600)"
     )
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     parent = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert parent.stdout is not None
     pids = [int(word) for word in parent.stdout.readline().split()]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from realserver.telling import CannotObtain
+from tests.realserver.telling import CannotObtain
 
 ANSWER_LIMIT_S = 60.0
 _VERSION = re.compile(r"\bv?(\d+)\.(\d+)\.(\d+)")

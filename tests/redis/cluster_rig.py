@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from real_servers import PASSWORDS, RealServer, free_port, started, until
 
 from oarlock.broker.connection.cluster_slot import slot_of
+from tests.redis.real_servers import PASSWORDS, RealServer, free_port, started, until
 
 BUS = 10_000
 NODE_TIMEOUT_MS = 1_500

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from certificates import Certificates
-from cluster_rig import ClusterRig
-from real_servers import RealServer, started
-from sentinel_rig import SentinelRig
+
+from tests.redis.certificates import Certificates
+from tests.redis.cluster_rig import ClusterRig
+from tests.redis.real_servers import RealServer, started
+from tests.redis.sentinel_rig import SentinelRig
 
 
 @pytest.fixture(scope="session")

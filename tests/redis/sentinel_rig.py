@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from real_servers import PASSWORDS, RealServer, started, until
+
+from tests.redis.real_servers import PASSWORDS, RealServer, started, until
 
 DOWN_AFTER_MS = 500
 NAME = "mymaster"

@@ -11,8 +11,6 @@ from typing import Any
 
 import orjson
 import redis
-from ingest_api import PODS, REPLICASETS, ScriptedApi, replicaset_json
-from ingest_rig import TEST_CLOCK, Process, Rig, Server, Side
 from rq.exceptions import StopRequested
 from rq.worker import WorkerStatus
 
@@ -36,8 +34,10 @@ from oarlock.workers.signing.signing_broker import SealedBroker
 from oarlock.workers.supervisor.lease_manager import REFUSALS, Tender
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Listed, Write
-from tests.review.quiet_api import QuietApi
-from tests.turns import arrived
+from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, replicaset_json
+from tests.workers.ingest.ingest_rig import TEST_CLOCK, Process, Rig, Server, Side
+from tests.workers.turn.quiet_api import QuietApi
+from tests.workers.turn.turns import arrived
 
 QUEUE, KEY, UID = "replicaset", "default/web", "uid-web"
 SETTINGS = Settings(lease_ms=1_500, renew_every_ms=400, request_timeout_ms=200)

@@ -16,13 +16,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from e2e_helpers import ROOT, RunningUp, environment, oarlock, until
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached
 from oarlock.controllers.objects import codec
 from oarlock.workers.process.log_line import discreet
+from tests.e2e.e2e_helpers import ROOT, RunningUp, environment, oarlock, until
 
 CANARY = "CANARYWORD"
 KEY = base64.b64encode(bytes(range(50, 82))).decode()

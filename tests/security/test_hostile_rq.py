@@ -14,12 +14,12 @@ from typing import Any
 import msgpack
 import pytest
 import redis
-from mini_fleet import KEY, QUEUE, Fleet
-from planting import BINARY, HUGE
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.workers.rq.job import FUNCTION, job_id
+from tests.security.mini_fleet import KEY, QUEUE, Fleet
+from tests.security.planting import BINARY, HUGE
 
 pytestmark = pytest.mark.real
 

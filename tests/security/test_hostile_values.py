@@ -15,13 +15,13 @@ import logging
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import planting
 import pytest
-from mini_fleet import KEY, QUEUE, UID, Fleet
 
 from oarlock.broker import keys
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
+from tests.security import planting
+from tests.security.mini_fleet import KEY, QUEUE, UID, Fleet
 
 pytestmark = pytest.mark.real
 

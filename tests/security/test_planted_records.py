@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker.values import Record
-from tests.decide.builders import UID, WEB_SLOTS, pods, rs
+from tests.controllers.builders import UID, WEB_SLOTS, pods, rs
 from tests.workers.turn.turn_script import claimed, plays
 
 RECORD = ["owner", UID]

@@ -8,11 +8,11 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from mini_fleet import KEY, Fleet
 
 from oarlock.broker.values import Cached
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
+from tests.security.mini_fleet import KEY, Fleet
 
 pytestmark = pytest.mark.real
 

@@ -30,7 +30,7 @@ from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
 from tests.simulation.traffic import Flight
 from tests.simulation.world import NAMESPACE, World, as_json
-from tests.turns import arrived
+from tests.workers.turn.turns import arrived
 
 
 class Killed(BaseException):

@@ -30,7 +30,7 @@ from tests.simulation.simulation import Simulation, Weights
 from tests.simulation.traffic import refusal
 from tests.simulation.watching import WatchingIngestor
 from tests.simulation.world import NAMESPACE
-from tests.turns import arrived
+from tests.workers.turn.turns import arrived
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Permissions: which role of the fleet grants what, and one line for each that a process turns out to lack.
 
-The roles are the files helm/oarlock/rbac/*.yaml, which tests/workers/test_rights.py holds against this; docs/rbac.md
-tells which request needs what.
+The roles are the files helm/oarlock/rbac/*.yaml, which tests/workers/process/test_rights.py holds against this;
+docs/rbac.md tells which request needs what.
 """
 
 from __future__ import annotations

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[2]
-sys.path += [str(TESTS), str(TESTS / "e2e")]  # `realserver`, and what these tests share with those of a whole `up`
-
-from e2e_kubectl import Kubectl, need_kubectl, until  # noqa: E402
-from realserver.programs import put_on_path  # noqa: E402
-from stages import Stage, stage  # noqa: E402
+from tests.cluster.acceptance.stages import Stage, stage
+from tests.e2e.e2e_kubectl import Kubectl, need_kubectl, until
+from tests.realserver.programs import put_on_path
 
 if os.environ.get("OARLOCK_TEST_SERVER") == "real" and not os.environ.get("OARLOCK_TEST_KUBECONFIG"):
     put_on_path("kubectl")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from e2e_kubectl import Kubectl, Obj, until
+from tests.e2e.e2e_kubectl import Kubectl, Obj, until
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from typing import Any
 import orjson
 import yaml
 from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
-from e2e_kubectl import Obj
 
 from oarlock.cluster.access.config import load
 from oarlock.cluster.access.tls import tls_context
+from tests.e2e.e2e_kubectl import Obj
 
 SAID = "something went wrong"
 _HOPS = ("connection", "content-length", "host", "keep-alive", "transfer-encoding")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from e2e_kubectl import WAIT_S, Kubectl, Obj, template, until
+
+from tests.e2e.e2e_kubectl import WAIT_S, Kubectl, Obj, template, until
 
 
 @dataclass(frozen=True)

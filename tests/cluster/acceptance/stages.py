@@ -21,14 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_helpers import ROOT, environment, oarlock
-from e2e_kubectl import Kubectl, until
-from middleman import Middleman
-from realserver.processes import Running
-from realserver.server import RealServer
-from realserver.versions import MAX_SURGE_SINCE
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests import ROOT
+from tests.cluster.acceptance.middleman import Middleman
+from tests.e2e.e2e_helpers import environment, oarlock
+from tests.e2e.e2e_kubectl import Kubectl, until
+from tests.realserver.processes import Running
+from tests.realserver.server import RealServer
+from tests.realserver.versions import MAX_SURGE_SINCE
 
 NODES, INGESTORS = 4, 2
 OTHERS = ("namespace", "garbagecollector", "resourcequota")

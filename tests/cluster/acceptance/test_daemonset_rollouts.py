@@ -12,9 +12,23 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from e2e_kubectl import HASH, NEVER_READY, NODES, WAIT_S, Kubectl, Obj, daemonset, hashes, node_of, rolling, uids, until
-from e2e_states import on_own, pods_of, revisions, settled, status
-from stages import Stage, need_surge
+
+from tests.cluster.acceptance.stages import Stage, need_surge
+from tests.e2e.e2e_kubectl import (
+    HASH,
+    NEVER_READY,
+    NODES,
+    WAIT_S,
+    Kubectl,
+    Obj,
+    daemonset,
+    hashes,
+    node_of,
+    rolling,
+    uids,
+    until,
+)
+from tests.e2e.e2e_states import on_own, pods_of, revisions, settled, status
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 

@@ -14,14 +14,14 @@ from datetime import datetime
 
 import orjson
 import pytest
-from e2e_kubectl import HASH, NEVER_READY, PATIENCE, Kubectl, Obj, daemonset, hashes, node_of, rolling, until
-from e2e_states import on_own, pods_of, settled
-from following import Following, following
-from stages import Stage, need_surge
 
 from oarlock.cluster.access.config import load
 from oarlock.cluster.client import Client, PatchType
 from oarlock.cluster.resources import PODS
+from tests.cluster.acceptance.following import Following, following
+from tests.cluster.acceptance.stages import Stage, need_surge
+from tests.e2e.e2e_kubectl import HASH, NEVER_READY, PATIENCE, Kubectl, Obj, daemonset, hashes, node_of, rolling, until
+from tests.e2e.e2e_states import on_own, pods_of, settled
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, rolling, uids, until
-from e2e_states import on_own, pods_of, revisions, settled, status
-from replicas import change_status, pod_path
-from stages import Stage, beyond_upstream
+
+from tests.cluster.acceptance.replicas import change_status, pod_path
+from tests.cluster.acceptance.stages import Stage, beyond_upstream
+from tests.e2e.e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, rolling, uids, until
+from tests.e2e.e2e_states import on_own, pods_of, revisions, settled, status
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from e2e_kubectl import NEVER_READY, Kubectl, Obj, controlled_by, template, until
-from replicas import (
+
+from tests.cluster.acceptance.replicas import (
     RS,
     Kind,
     bare_pod,
@@ -24,7 +24,8 @@ from replicas import (
     status,
     uids,
 )
-from stages import Stage, beyond_upstream
+from tests.cluster.acceptance.stages import Stage, beyond_upstream
+from tests.e2e.e2e_kubectl import NEVER_READY, Kubectl, Obj, controlled_by, template, until
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from e2e_kubectl import NODES, Kubectl, daemonset
-from e2e_kubectl import uids as uids_by_node
-from e2e_states import settled
-from replicas import RS, ready, uids
-from stages import Stage
+
+from tests.cluster.acceptance.replicas import RS, ready, uids
+from tests.cluster.acceptance.stages import Stage
+from tests.e2e.e2e_kubectl import NODES, Kubectl, daemonset
+from tests.e2e.e2e_kubectl import uids as uids_by_node
+from tests.e2e.e2e_states import settled
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 

@@ -7,10 +7,11 @@ ingestors stand still, so that the cache does not move at all.
 from __future__ import annotations
 
 import pytest
-from e2e_kubectl import NODES, Kubectl, Obj, daemonset, until
-from e2e_states import settled
-from replicas import RC, RS, pods_of, ready, uids
-from stages import Stage, beyond_upstream
+
+from tests.cluster.acceptance.replicas import RC, RS, pods_of, ready, uids
+from tests.cluster.acceptance.stages import Stage, beyond_upstream
+from tests.e2e.e2e_kubectl import NODES, Kubectl, Obj, daemonset, until
+from tests.e2e.e2e_states import settled
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]
 

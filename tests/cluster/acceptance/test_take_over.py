@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from e2e_helpers import oarlock
-from e2e_kubectl import HASH, WAIT_S, Kubectl, Obj, daemonset, need_kubectl, node_of, template, until
-from realserver.server import RealServer
-from stages import NODES, OTHERS, OURS, run_fleet, run_nodes, with_own_server
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.ingest.upstream_detector import RECENT_MS
+from tests.cluster.acceptance.stages import NODES, OTHERS, OURS, run_fleet, run_nodes, with_own_server
+from tests.e2e.e2e_helpers import oarlock
+from tests.e2e.e2e_kubectl import HASH, WAIT_S, Kubectl, Obj, daemonset, need_kubectl, node_of, template, until
+from tests.realserver.server import RealServer
 
 pytestmark = [
     pytest.mark.kubectl,

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from e2e_helpers import oarlock
-from e2e_kubectl import NODES, WAIT_S, Kubectl, daemonset, need_kubectl, until
-from e2e_states import revisions, settled
-from e2e_states import status as daemon_status
-from realserver.server import RealServer
-from replicas import RC, RS, pods_of, ready, status
-from stages import OTHERS, run_fleet, run_nodes, with_own_server
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.cluster.acceptance.replicas import RC, RS, pods_of, ready, status
+from tests.cluster.acceptance.stages import OTHERS, run_fleet, run_nodes, with_own_server
+from tests.e2e.e2e_helpers import oarlock
+from tests.e2e.e2e_kubectl import NODES, WAIT_S, Kubectl, daemonset, need_kubectl, until
+from tests.e2e.e2e_states import revisions, settled
+from tests.e2e.e2e_states import status as daemon_status
+from tests.realserver.server import RealServer
 
 pytestmark = [
     pytest.mark.kubectl,

@@ -12,14 +12,15 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from e2e_kubectl import NODES, Kubectl, Obj, daemonset, node_of, rolling, until
-from e2e_kubectl import uids as uids_by_node
-from e2e_states import settled
-from e2e_states import status as ds_status
-from following import Following, following
-from middleman import SAID, Middleman, Rule
-from replicas import RS, change_status, condition_of, pod_path, pods_of, ready, status, uids
-from stages import BRISK, Stage, by_upstream, stage
+
+from tests.cluster.acceptance.following import Following, following
+from tests.cluster.acceptance.middleman import SAID, Middleman, Rule
+from tests.cluster.acceptance.replicas import RS, change_status, condition_of, pod_path, pods_of, ready, status, uids
+from tests.cluster.acceptance.stages import BRISK, Stage, by_upstream, stage
+from tests.e2e.e2e_kubectl import NODES, Kubectl, Obj, daemonset, node_of, rolling, until
+from tests.e2e.e2e_kubectl import uids as uids_by_node
+from tests.e2e.e2e_states import settled
+from tests.e2e.e2e_states import status as ds_status
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]
 

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from e2e_kubectl import Kubectl, until
-from replicas import RS, bare_pod, condition_of, ready, status
-from stages import Stage
+
+from tests.cluster.acceptance.replicas import RS, bare_pod, condition_of, ready, status
+from tests.cluster.acceptance.stages import Stage
+from tests.e2e.e2e_kubectl import Kubectl, until
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
 

@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from real_servers import until
-
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.process.shards import shard_of
+from tests import ROOT
+from tests.redis.real_servers import until
 
-ROOT = Path(__file__).resolve().parents[3]
 LEASE_MS, REQUEST_MS = 3_000, 1_500
 DRAIN_S = (LEASE_MS + 2 * REQUEST_MS + 1_000) / 1000
 OWNERS = 8

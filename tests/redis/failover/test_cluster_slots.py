@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_rig import ClusterRig
-from real_servers import PASSWORDS, until
 from redis.exceptions import RedisError
 
 from oarlock.broker import epoch, keys
@@ -16,6 +14,8 @@ from oarlock.broker.connection.cluster_slot import slot_of
 from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, EpochOver, Event
+from tests.redis.cluster_rig import ClusterRig
+from tests.redis.real_servers import PASSWORDS, until
 
 QUEUE = "replicaset"
 

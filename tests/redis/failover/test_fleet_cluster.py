@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_rig import ClusterRig
-from fleet_stage import DRAIN_S, FleetStage
-from real_servers import RealServer, started
+
+from tests.redis.cluster_rig import ClusterRig
+from tests.redis.failover.fleet_stage import DRAIN_S, FleetStage
+from tests.redis.real_servers import RealServer, started
 
 
 @pytest.fixture

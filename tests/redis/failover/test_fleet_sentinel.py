@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fleet_stage import DRAIN_S, FleetStage
-from sentinel_rig import SentinelRig
+
+from tests.redis.failover.fleet_stage import DRAIN_S, FleetStage
+from tests.redis.sentinel_rig import SentinelRig
 
 
 @pytest.fixture

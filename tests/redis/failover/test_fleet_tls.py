@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from certificates import Certificates
 from click.testing import CliRunner
-from fleet_stage import DRAIN_S, FleetStage
-from real_servers import RealServer, free_port, started
 
 from oarlock.broker.connection.client import connect
 from oarlock.cli import cli
+from tests.redis.certificates import Certificates
+from tests.redis.failover.fleet_stage import DRAIN_S, FleetStage
+from tests.redis.real_servers import RealServer, free_port, started
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet_stage import Judge
+from tests.redis.failover.fleet_stage import Judge
 
 
 def owner(rv: int, replicas: int) -> dict[str, Any]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import signal
 
 import pytest
-from real_servers import PASSWORDS, RealServer, started, until
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
-from sentinel_rig import NAME, SentinelRig
 
 from oarlock.broker import epoch
 from oarlock.broker.connection import fitness
@@ -18,6 +16,8 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
+from tests.redis.real_servers import PASSWORDS, RealServer, started, until
+from tests.redis.sentinel_rig import NAME, SentinelRig
 
 
 def test_a_failover_ends_the_epoch_and_nothing_of_it_is_believed(sentinels: SentinelRig) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from ingest_rig import Rig, Server
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
+from tests.workers.ingest.ingest_rig import Rig, Server
 
 
 @pytest.fixture(scope="session")

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from ingest_rig import Server
 
 from oarlock.controllers.registry import RESOURCES
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.process.settings import Settings
+from tests import ROOT
+from tests.workers.ingest.ingest_rig import Server
 
-ROOT = Path(__file__).resolve().parents[3]
 QUICK = Settings(lease_ms=1_000, renew_every_ms=300, request_timeout_ms=500, send_margin_ms=100)
 """D is three seconds."""
 RUN = (

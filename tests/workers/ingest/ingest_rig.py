@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import redis
-from ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import RunGuard
@@ -25,6 +24,7 @@ from oarlock.workers.ingest.upstream_detector import Rivals
 from oarlock.workers.ingest.upstream_guard import HandsOff
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
+from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
 
 CLOCK_KEY = "oarlock:test-clock"
 TEST_CLOCK = f"return tonumber(redis.call('GET', '{CLOCK_KEY}'))"

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
-from ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
-from ingest_rig import TEST_CLOCK, Server
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import RunGuard
@@ -27,6 +25,8 @@ from oarlock.workers.ingest.shard_source import Ours, ShardSource
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
+from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
+from tests.workers.ingest.ingest_rig import TEST_CLOCK, Server
 
 QUICK = Settings(lease_ms=1_000, renew_every_ms=300, request_timeout_ms=500, send_margin_ms=100)
 """D is three seconds."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import orjson
-from turn_answers import written
 
 from oarlock.broker.values import Cached, Change, Claim, Verdict
 from oarlock.cluster.answer import Answer
@@ -29,8 +28,9 @@ from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.turn.revisions import RESOURCE, Current, construct
 from oarlock.workers.turn.steps import Grant, Read, Reserve, Send, Step, TurnFailed, Write
 from oarlock.workers.turn.turn_outcome import Ledger
-from tests.decide.builders import OTHER_UID, UID, WEB
-from tests.decide.history_builders import hash_for, template
+from tests.controllers.builders import OTHER_UID, UID, WEB
+from tests.controllers.history.history_builders import hash_for, template
+from tests.workers.turn.turn_answers import written
 
 CONTROLLER = CONTROLLERS["daemonset"]
 OWNER_RV, CACHED_RV = "30", "7"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from turn_rig import Rig
 
 from oarlock.cluster.answer import Answer
 from oarlock.workers.turn.steps import Write
+from tests.workers.turn.turn_rig import Rig
 
 BOTH = ["default/api", "default/web"]
 

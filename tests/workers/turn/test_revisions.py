@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from revision_script import CACHED_RV, CONTROLLER, claimed, history, play
 
 from oarlock.broker.values import Cached
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects import codec
 from oarlock.workers.turn.revisions import RELABELS_MAX, construct, prune
 from oarlock.workers.turn.turn_outcome import Ledger
-from tests.decide.builders import OTHER_UID, UID, WEB, with_fields
-from tests.decide.history_builders import daemon_pod, daemons, hash_for, revision
+from tests.controllers.builders import OTHER_UID, UID, WEB, with_fields
+from tests.controllers.history.history_builders import daemon_pod, daemons, hash_for, revision
+from tests.workers.turn.revision_script import CACHED_RV, CONTROLLER, claimed, history, play
 
 V1, V2, V3 = revision(1, "v1"), revision(2, "v2"), revision(3, "v3")
 TWIN = revision(4, "v1", "twin", WEB | {HASH_LABEL: "twin"})

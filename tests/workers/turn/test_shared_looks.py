@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 import pytest
-from turn_rig import WORKER, Rig
 
 from oarlock.broker.values import Batch, Event
 from oarlock.controllers.registry import DAEMONSETS, NODE_QUEUE, NODES, Resource
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
+from tests.workers.turn.turn_rig import WORKER, Rig
 
 NAMES = ("n1", "n2", "n3")
 

@@ -20,7 +20,7 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod
 from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.steps import Announce, Grant, Listed, ListLive, Look, Read, Reserve, Send, Step
-from tests.decide.builders import OTHER_UID, OURS, THEIRS, UID, WEB_SLOTS, pod, pods
+from tests.controllers.builders import OTHER_UID, OURS, THEIRS, UID, WEB_SLOTS, pod, pods
 
 LIST_POD_RV = "40"
 

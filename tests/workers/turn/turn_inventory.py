@@ -1,4 +1,4 @@
-"""The number of the upstream case in a test's id, for tests that are no tables. See tests/decide/deviations.md."""
+"""The number of the upstream case in a test's id, for tests that are no tables. See tests/controllers/deviations.md."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
 from tests.simulation.actors import Ingestor
 from tests.simulation.world import World, as_json
-from tests.turns import arrived, through
+from tests.workers.turn.turns import arrived, through
 
 RESOURCES = ("pods", "replicasets")
 WORKER = "worker-1"

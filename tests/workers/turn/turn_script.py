@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from turn_answers import answer_to
 
 from oarlock.broker.values import Cached, Change, Claim, Finish, Record, Verdict
 from oarlock.controllers.flavour import REPLICASET
@@ -39,7 +38,8 @@ from oarlock.workers.turn.steps import (
 )
 from oarlock.workers.turn.turn import turn
 from oarlock.workers.turn.turn_outcome import REFUSED_MS, Ledger
-from tests.decide.builders import NOW_MS, UID, WEB_SLOTS
+from tests.controllers.builders import NOW_MS, UID, WEB_SLOTS
+from tests.workers.turn.turn_answers import answer_to
 
 POD_RV, OWNER_RV, READ_RV = "7", "5", "10"
 HOLD_MS, CLAIMED_MS = 14_000, 1_000_000

@@ -1,0 +1,66 @@
+"""Kinds that are only stored: applied, read, changed and deleted like any other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sandbox.kubectl.kubectl_harness import KUBECTL, Kubectl
+
+pytestmark = KUBECTL
+
+MADE: list[tuple[str, str, list[str]]] = [  # what kubectl itself writes, its short name, a row of the table
+    ("deployment x --image=nginx:1 --replicas=2", "deploy", ["x", "0/2", "0", "0"]),
+    ("job x --image=nginx:1", "job", ["x", "Running", "0/1"]),
+    ("role x --verb=get --resource=pods", "role", ["x"]),
+    ("rolebinding x --role=r --user=u --serviceaccount=n:a", "rolebinding", ["x", "Role/r"]),
+    ("clusterrole oarlock:x --verb=get --resource=pods", "clusterrole", ["oarlock:x"]),
+    ("clusterrolebinding oarlock:x --clusterrole=r --group=g", "clusterrolebinding", ["oarlock:x", "ClusterRole/r"]),
+    ("poddisruptionbudget x --selector=a=b --min-available=50%", "pdb", ["x", "50%", "N/A", "0"]),
+    ("priorityclass x --value=5", "pc", ["x", "5", "false"]),
+]
+
+
+@pytest.mark.parametrize(("command", "kind", "row"), MADE, ids=lambda value: value if isinstance(value, str) else "")
+def test_life_of_an_object(kubectl: Kubectl, command: str, kind: str, row: list[str]) -> None:
+    name = row[0]
+    written = kubectl.run("create", *command.split(), "--dry-run=client", "-o", "yaml")
+    assert "created" in kubectl.run("apply", "-f", "-", stdin=written)
+    assert kubectl.run("get", kind, name, "--no-headers").split()[: len(row)] == row
+    assert f"Name:  {name}".split() == kubectl.run("describe", kind, name).splitlines()[0].split()
+    kubectl.run("label", kind, name, "a=b")
+    assert kubectl.run("get", kind, "-l", "a=b", "-o", "name").rpartition("/")[2].strip() == name
+    assert "deleted" in kubectl.run("delete", kind, name)
+    assert "NotFound" in kubectl.run("get", kind, name, code=1)
+
+
+def test_a_deployment_is_scaled_and_changed_though_nothing_follows(kubectl: Kubectl) -> None:
+    written = kubectl.run("create", "deployment", "x", "--image=nginx:1", "--dry-run=client", "-o", "yaml")
+    kubectl.run("apply", "-f", "-", stdin=written)
+    kubectl.run("scale", "deploy", "x", "--replicas=7")
+    kubectl.run("set", "image", "deploy/x", "nginx=nginx:2")
+    kubectl.run("rollout", "pause", "deploy/x")
+    found = kubectl.json("get", "deploy", "x")
+    assert (found["spec"]["replicas"], found["spec"]["paused"], found["metadata"]["generation"]) == (7, True, 4)
+    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:2"
+    assert found["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": "25%", "maxUnavailable": "25%"}
+    assert "No resources found" in kubectl.run("get", "pods")
+
+
+def test_a_definition_is_stored_and_its_kind_is_not_served(kubectl: Kubectl) -> None:
+    names = {"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "listKind": "GizmoList"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gizmos.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    assert "created" in kubectl.apply(definition)
+    assert kubectl.run("get", "crd", "--no-headers").split()[0] == "gizmos.x.io"
+    assert "the server doesn't have a resource type" in kubectl.run("get", "gizmos", code=1)
+    kubectl.run("delete", "crd", "gizmos.x.io")

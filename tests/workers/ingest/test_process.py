@@ -1,0 +1,138 @@
+"""Ingestors as users run them: processes, a real API over HTTP, a real Redis with its users and rights."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workers.ingest.ingest_processes import QUICK, Stage, until
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
+    yield made
+    made.close()
+
+
+def test_two_ingestors_keep_the_cache_whatever_befalls_one_of_them(stage: Stage) -> None:
+    uid = stage.cluster.create_owner("web", "a")
+    for i in range(20):
+        stage.cluster.create_pod(f"web-{i}", "a", "web", uid)
+    first = stage.ingestor()
+    opened = first.said()
+    assert (opened["event"], opened["epoch"]) == ("open", 1)
+    second = stage.ingestor()
+    assert second.said()["epoch"] == 1
+    assert stage.in_step()
+
+    stage.cluster.create_pod("stray", "a")
+    assert until(stage.in_step) < 2.0
+    first.end(signal.SIGKILL)
+    stage.cluster.ask("DELETE", "/api/v1/namespaces/default/pods/web-0", {"gracePeriodSeconds": 0})
+    assert until(stage.in_step) < 2.0
+
+    stage.cluster.ask("POST", "/_oarlock/faults", {"action": "cutHistory"})
+    for i in range(5):
+        stage.cluster.create_pod(f"later-{i}", "a", "web", uid)
+    until(stage.in_step)
+
+    code, took_s = second.end()
+    assert code == 0, second.errors
+    assert took_s < 1.0
+    assert stage.ingestor().said()["epoch"] == 1, "the epoch outlives its ingestors"
+
+
+def test_a_flush_and_a_restart_of_redis_each_end_in_a_new_epoch(stage: Stage) -> None:
+    uid = stage.cluster.create_owner("web", "a")
+    ingestors = [stage.ingestor(), stage.ingestor()]
+    assert [each.said()["epoch"] for each in ingestors] == [1, 1]
+    stage.server.admin.flushall()
+    lost_s = time.monotonic()
+    assert [each.said()["epoch"] for each in ingestors] == [2, 2]
+    assert QUICK.drain_ms / 1000 <= time.monotonic() - lost_s <= QUICK.drain_ms / 1000 + 3.0
+    stage.redis.kill()
+    time.sleep(0.3)
+    stage.redis.start()
+    stage.cluster.create_pod("late", "a", "web", uid)
+    assert [each.said()["epoch"] for each in ingestors] == [3, 3]
+    until(stage.in_step)
+    assert [each.process.poll() for each in ingestors] == [None, None]
+
+
+def test_a_minter_killed_in_the_drain_is_succeeded(stage: Stage) -> None:
+    ingestors = [stage.ingestor(), stage.ingestor()]
+    assert [each.said()["epoch"] for each in ingestors] == [1, 1]
+    stage.server.admin.flushall()
+    until(lambda: stage.server.epoch().epoch == 2)
+    lease = stage.cluster.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/oarlock")
+    assert lease["metadata"]["annotations"]["oarlock.io/phase"] == "DRAIN"
+    pid = lease["spec"]["holderIdentity"].split("-")[-2]
+    minter = next(each for each in ingestors if str(each.process.pid) == pid)
+    minter.end(signal.SIGKILL)
+    ingestors.remove(minter)
+    assert ingestors[0].said()["epoch"] == 3
+
+
+def test_an_api_server_that_lost_its_history_is_a_new_epoch(stage: Stage) -> None:
+    uid = stage.cluster.create_owner("web", "a")
+    for i in range(10):
+        stage.cluster.create_pod(f"web-{i}", "a", "web", uid)
+    ingestor = stage.ingestor()
+    assert ingestor.said()["epoch"] == 1
+    until(stage.in_step)
+    stage.cluster.child.end(signal.SIGKILL)
+    stage.cluster.start()
+    assert ingestor.said(30.0)["epoch"] == 2
+    until(stage.in_step)
+    assert stage.server.cache(2, "pods") == {}
+    # The Lease went with the history: whichever of the two is missed first.
+    why = ("went back", 'event=left epoch=1 why="there is no Lease"')
+    assert any(each in text for each in why for text in ingestor.errors), "".join(ingestor.errors)
+
+
+def test_a_second_fleet_is_refused_with_one_line(stage: Stage) -> None:
+    assert stage.ingestor().said()["epoch"] == 1
+    other = stage.ingestor(fleet_id="blue")
+    assert other.process.wait(10.0) == 2
+    time.sleep(0.1)
+    told = [text for text in other.errors if text.startswith("oarlock: ")]
+    assert len(told) == 1
+    assert "fleet 'oarlock'" in told[0]
+    assert "fleet 'blue'" in told[0]
+
+
+def test_a_redis_that_is_absent_or_refuses_the_password_is_told_in_one_line(stage: Stage) -> None:
+    port = stage.redis.port
+    for url, told in (
+        ("redis://127.0.0.1:1/0", "cannot use the Redis"),
+        (f"redis://ingestor:wrong@127.0.0.1:{port}/0", "password"),
+        ("http://127.0.0.1/", "it looks like redis://"),
+    ):
+        child = stage.ingestor(redis_url=url)
+        assert child.process.wait(10.0) == 2
+        time.sleep(0.1)
+        lines = [text for text in child.errors if not text.startswith("INFO")]
+        assert len(lines) == 1, lines
+        assert told in lines[0]
+        assert "wrong" not in lines[0]
+
+
+def test_a_redis_that_comes_late_is_waited_for_where_that_is_asked(stage: Stage) -> None:
+    stage.redis.kill()
+    child = stage.ingestor(wait_for_redis_s=30.0)
+    time.sleep(0.5)
+    stage.redis.start()
+    assert child.said()["epoch"] == 1
+
+
+def test_a_kubeconfig_that_is_not_there_is_told_in_one_line(stage: Stage) -> None:
+    child = stage.ingestor(kubeconfig="/nowhere/kubeconfig")
+    assert child.process.wait(10.0) == 2
+    time.sleep(0.1)
+    assert [text for text in child.errors if "/nowhere/kubeconfig" in text]
+    assert stage.server.epoch().epoch == 0, "nothing half done"

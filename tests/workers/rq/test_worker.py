@@ -1,0 +1,302 @@
+"""What a worker makes of each outcome of a claim, a turn and a finish. In this process, in burst mode."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from redis.exceptions import ResponseError
+
+from oarlock.broker import epoch
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import (
+    Batch,
+    BrokerFull,
+    BrokerUnreachable,
+    Change,
+    Claim,
+    ClaimLost,
+    EpochOver,
+    Finish,
+    Idle,
+    Verdict,
+)
+from oarlock.workers.epoch.identity import Seat
+from oarlock.workers.process.clock import Clock, ManualClock
+from oarlock.workers.process.exit_code import ExitCode
+from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.turn_slots import TurnSlots
+from oarlock.workers.rq.client import open_rq_client
+from oarlock.workers.rq.worker import FleetWorker
+from oarlock.workers.turn.steps import TurnFailed
+from tests.workers.fleet_puppet import QUEUE
+from tests.workers.fleet_rig import Rig
+
+Act = Callable[[Claim], Finish]
+
+
+def claim_of(key: str) -> Claim:
+    return Claim(QUEUE, key, "nonce", None, [], None, "", False, 0)
+
+
+def batch_of(*keys: str) -> Batch:
+    return Batch(QUEUE, [claim_of(key) for key in keys], {})
+
+
+def ok(claim: Claim) -> Finish:
+    return Finish(claim.queue, claim.key, claim.nonce, Verdict.OK)
+
+
+class ScriptedTurn:
+    """What it does it does at once: turns that wait are turn/engine/test_runner.py's."""
+
+    age_ratios = ()
+
+    def __init__(self, claim: Claim, act: Act) -> None:
+        self._claim, self._act = claim, act
+        self.waits_for: Future[Any] | None = None
+
+    def advance(self) -> Finish:
+        return self._act(self._claim)
+
+    def abandon(self) -> None:
+        """It waits for nothing."""
+
+
+class ScriptedEngine:
+    """Hands out ``replies`` in order, then EMPTY; a turn over a key does what ``acts`` says of it."""
+
+    def __init__(self, replies: Sequence[Any], acts: dict[str, Act], finish_error: Exception | None = None) -> None:
+        self.replies, self.acts, self.finish_error = list(replies), acts, finish_error
+        self.asked_for: list[int] = []
+        self.turns: list[str] = []
+        self.finished: list[list[Finish]] = []
+        self.failures = 0
+        self.closed = False
+
+    def claim(self, holder: str, keys_max: int) -> Batch | Idle:
+        self.asked_for.append(keys_max)
+        reply = self.replies.pop(0) if self.replies else Idle.EMPTY
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def start(self, batch: Batch, claim: Claim) -> ScriptedTurn:
+        self.turns.append(claim.key)
+        return ScriptedTurn(claim, self.acts.get(claim.key, ok))
+
+    def finish(self, finishes: Sequence[Finish]) -> list[int]:
+        if self.finish_error is not None:
+            raise self.finish_error
+        self.finished.append(list(finishes))
+        return [self.failures if each.verdict is Verdict.RETRY else 0 for each in finishes]
+
+    def wait(self, timeout_s: float) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def raising(error: BaseException) -> Act:
+    def act(claim: Claim) -> Finish:
+        raise error
+
+    return act
+
+
+@pytest.fixture
+def run(rig: Rig) -> Iterator[Callable[..., FleetWorker]]:
+    """Work in burst mode with an engine; returns the worker when it has left."""
+    slots = TurnSlots(1)
+    handlers = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+
+    def work(engine: ScriptedEngine, clock: Clock | None = None, **options: Any) -> FleetWorker:
+        class Worker(FleetWorker):
+            @staticmethod
+            def engine_factory(
+                settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object
+            ) -> ScriptedEngine:
+                return engine
+
+        seat = Seat("w-test", "test", epoch.current(rig.admin), slots[0])
+        worker = Worker(
+            [QUEUE], "w-test", connection=open_rq_client(rig.settings), settings=rig.settings, seat=seat, clock=clock
+        )
+        worker.work(burst=True, **options)
+        assert slots[0].read().since_ms == 0
+        assert engine.closed is (worker.exit_code is ExitCode.DONE)
+        return worker
+
+    yield work
+    for signum, handler in handlers.items():
+        signal.signal(signum, handler)
+
+
+def test_a_batch_is_ended_in_one_call(run: Callable[..., FleetWorker]) -> None:
+    engine = ScriptedEngine([batch_of("a/1", "a/2", "a/3"), batch_of("a/4")], {})
+    worker = run(engine)
+    assert [[each.key for each in call] for call in engine.finished] == [["a/1", "a/2", "a/3"], ["a/4"]]
+    assert engine.asked_for == [8, 8, 8]
+    assert worker.exit_code is ExitCode.DONE
+
+
+def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., FleetWorker]) -> None:
+    """Only after a full batch of quick turns: 8 keys, then 32, then 8 again as soon as a turn asked the API."""
+    clock = ManualClock()
+
+    def asking(claim: Claim) -> Finish:
+        clock.advance(17)
+        return ok(claim)
+
+    full = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, 32, 32)]
+    engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/31": asking})
+    run(engine, clock)
+    assert engine.asked_for == [8, 32, 8, 8, 32, 8], "the second full batch of 32 held a turn of 17 ms"
+
+
+def test_a_worker_of_slow_turns_takes_one_key_at_a_time(run: Callable[..., FleetWorker]) -> None:
+    """And what it has done is ended at once, not with the batch."""
+    clock = ManualClock()
+
+    def slow(claim: Claim) -> Finish:
+        clock.advance(51)
+        return ok(claim)
+
+    engine = ScriptedEngine([batch_of("a/1", "a/2"), batch_of("a/3"), batch_of("a/4")], {"a/2": slow, "a/3": slow})
+    run(engine, clock)
+    assert engine.asked_for == [8, 1, 1, 8]
+    assert [[each.key for each in call] for call in engine.finished] == [["a/1", "a/2"], ["a/3"], ["a/4"]]
+
+
+def test_a_lost_claim_is_neither_ended_nor_counted(run: Callable[..., FleetWorker]) -> None:
+    engine = ScriptedEngine([batch_of("a/1", "a/2")], {"a/1": raising(ClaimLost("a/1"))})
+    run(engine)
+    assert [[each.key for each in call] for call in engine.finished] == [["a/2"]]
+
+
+def test_an_exception_is_a_failed_turn_that_keeps_nothing(run: Callable[..., FleetWorker]) -> None:
+    engine = ScriptedEngine([batch_of("a/1", "a/2")], {"a/1": raising(ValueError("bug"))})
+    run(engine)
+    assert engine.finished == [[Finish(QUEUE, "a/1", "nonce", Verdict.RETRY), ok(claim_of("a/2"))]]
+
+
+def test_a_turn_that_failed_keeps_what_it_had_settled(run: Callable[..., FleetWorker]) -> None:
+    kept = Finish(QUEUE, "a/1", "nonce", Verdict.RETRY, None, (Change.drop("create pods/x"),))
+    engine = ScriptedEngine([batch_of("a/1")], {"a/1": raising(TurnFailed("quota", kept))})
+    run(engine)
+    assert engine.finished == [[kept]]
+
+
+def test_the_failed_registry_is_entered_after_the_fifth_failure_in_a_row(
+    run: Callable[..., FleetWorker], rig: Rig
+) -> None:
+    for in_a_row, entries in ((4, 0), (5, 1), (6, 1)):
+        engine = ScriptedEngine([batch_of("a/1")], {"a/1": raising(ValueError("bug"))})
+        engine.failures = in_a_row
+        run(engine)
+        assert rig.admin.zcard(f"rq:failed:{QUEUE}") == entries
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(EpochOver("stale"), ExitCode.EPOCH_OVER, id="epoch over"),
+        pytest.param(BrokerUnreachable("timeout"), ExitCode.UNSURE, id="no answer"),
+        pytest.param(ResponseError("bug in a script"), ExitCode.UNSURE, id="an answer nobody expected"),
+    ],
+)
+def test_after_a_claim_without_a_clear_answer_the_worker_leaves(
+    run: Callable[..., FleetWorker], error: Exception, code: ExitCode
+) -> None:
+    """Keys may be locked under its name that it does not know of: only its release gives them back."""
+    engine = ScriptedEngine([error, batch_of("a/1")], {})
+    assert run(engine).exit_code is code
+    assert engine.turns == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(EpochOver("stale"), ExitCode.EPOCH_OVER, id="epoch over"),
+        pytest.param(BrokerUnreachable("timeout"), ExitCode.UNSURE, id="no answer"),
+    ],
+)
+def test_a_turn_without_redis_ends_the_batch_and_sends_nothing_more(
+    run: Callable[..., FleetWorker], error: Exception, code: ExitCode
+) -> None:
+    engine = ScriptedEngine([batch_of("a/1", "a/2", "a/3")], {"a/2": raising(error)})
+    assert run(engine).exit_code is code
+    assert engine.turns == ["a/1", "a/2"]
+    assert engine.finished == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(EpochOver("stale"), ExitCode.EPOCH_OVER, id="epoch over"),
+        pytest.param(BrokerUnreachable("timeout"), ExitCode.UNSURE, id="no answer"),
+    ],
+)
+def test_after_a_finish_without_an_answer_the_worker_leaves(
+    run: Callable[..., FleetWorker], error: Exception, code: ExitCode
+) -> None:
+    engine = ScriptedEngine([batch_of("a/1"), batch_of("a/2")], {}, finish_error=error)
+    assert run(engine).exit_code is code
+    assert engine.turns == ["a/1"]
+
+
+def test_a_released_worker_leaves(run: Callable[..., FleetWorker]) -> None:
+    assert run(ScriptedEngine([Idle.UNKNOWN], {})).exit_code is ExitCode.RELEASED
+
+
+def test_draining_and_a_full_redis_are_waited_out(run: Callable[..., FleetWorker]) -> None:
+    engine = ScriptedEngine([Idle.WAIT, BrokerFull("full"), batch_of("a/1")], {})
+    assert run(engine).exit_code is ExitCode.DONE
+    assert engine.turns == ["a/1"]
+
+
+def test_a_request_to_stop_in_a_turn_lets_the_batch_end(run: Callable[..., FleetWorker]) -> None:
+    def stop(claim: Claim) -> Finish:
+        signal.raise_signal(signal.SIGTERM)
+        return ok(claim)
+
+    engine = ScriptedEngine([batch_of("a/1", "a/2"), batch_of("a/3")], {"a/1": stop})
+    run(engine)
+    assert engine.turns == ["a/1", "a/2"]
+    assert [len(call) for call in engine.finished] == [2]
+
+
+def test_rq_without_its_server_does_not_keep_turns_from_being_run(
+    run: Callable[..., FleetWorker], rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RQ's keys may be on another server than ours; they only show what happens."""
+
+    def cut(claim: Claim) -> Finish:
+        rig.admin.execute_command("ACL", "SETUSER", "worker", "-hset", "-zadd", "-lrange")
+        raise ValueError("bug")
+
+    engine = ScriptedEngine([batch_of("a/1", "a/2"), batch_of("a/3")], {"a/1": cut})
+    engine.failures = 9
+    assert run(engine).exit_code is ExitCode.DONE
+    assert engine.turns == ["a/1", "a/2", "a/3"]
+
+
+def test_a_worker_whose_rq_keys_vanish_enters_itself_again(run: Callable[..., FleetWorker], rig: Rig) -> None:
+    def wipe(claim: Claim) -> Finish:
+        rig.admin.delete(*rig.admin.keys("rq:*"))
+        return ok(claim)
+
+    seen: list[set[str]] = []
+
+    def look(claim: Claim) -> Finish:
+        seen.append(rig.workers())
+        return ok(claim)
+
+    engine = ScriptedEngine([batch_of("a/1"), *[Idle.WAIT] * 5, batch_of("a/2")], {"a/1": wipe, "a/2": look})
+    run(engine)
+    assert seen == [{"w-test"}]
+    assert rig.admin.sismember("rq:queues", f"rq:queue:{QUEUE}")
