@@ -19,6 +19,8 @@ VALUES_MAX = 16
 """Values of an In that are looked at one by one."""
 
 _MADE_UP = frozenset(ALPHABET)
+EVERY_OWNER = "all"
+"""Index entry that every owner has in the cache, so that a new ingestor can read all owners at one moment."""
 
 
 def orphan_entry(place: str) -> str:

@@ -27,7 +27,7 @@ from oarlock.workers.epoch.identity import Seat
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
-from oarlock.workers.rq.worker import FleetWorker
+from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.signing.refusals import Refusals
 from oarlock.workers.signing.signature import Key, Sealer
 from oarlock.workers.signing.signing_broker import SealedBroker
@@ -149,7 +149,7 @@ class Fleet:
         self.crashes: list[str] = []
         self.leaves: list[str] = []
         self.bugs: list[str] = []
-        self.worker: FleetWorker | None = None
+        self.worker: KeyWorker | None = None
         self.tender: Tender | None = None
         self.broker: RedisBroker | None = None
         self._seen: Seen | None = None
@@ -273,19 +273,19 @@ class Fleet:
                 return
             self.worker = self._new_worker(holder)
 
-    def _new_worker(self, holder: str) -> FleetWorker:
+    def _new_worker(self, holder: str) -> KeyWorker:
         assert self._seen is not None
         assert self.broker is not None
         client = redis.Redis.from_url(self.redis.url("worker"), protocol=2)
         seat = Seat(holder, "s", self._seen, TurnSlots(1)[0])
-        worker = FleetWorker([QUEUE], holder, connection=client, settings=SETTINGS, clock=self.clock, seat=seat)
+        worker = KeyWorker([QUEUE], holder, connection=client, settings=SETTINGS, clock=self.clock, seat=seat)
         worker._seat, worker._broker, worker._counts = seat, self.broker, TurnCounts(seat.counts)
         broker: Broker = sealed(self.broker) if self._seals else self.broker
         worker._engine = Engine(broker, self.cluster, SETTINGS, self.clock, [QUEUE])  # type: ignore[assignment]
         worker._runner = worker._new_runner()
         return worker
 
-    def _work(self, worker: FleetWorker) -> None:
+    def _work(self, worker: KeyWorker) -> None:
         try:
             if worker.birth_date is None:
                 worker.register_birth()
@@ -302,7 +302,7 @@ class Fleet:
             self.crashes.append(f"worker: {type(error).__name__}: {error}"[:300])
             self._bury(worker)
 
-    def _bury(self, worker: FleetWorker) -> None:
+    def _bury(self, worker: KeyWorker) -> None:
         self.worker = None
         if self.tender is not None:
             try:

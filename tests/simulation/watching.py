@@ -11,9 +11,10 @@ from typing import Any
 
 from oarlock.broker.paging import Pages
 from oarlock.cluster.http.frames import WatchEvent
+from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.ingest.applying import Applied, Applier
-from oarlock.workers.ingest.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
 from tests.simulation.daemon_world import DaemonWorld
 

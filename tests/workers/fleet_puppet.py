@@ -27,7 +27,7 @@ from oarlock.cluster.access.errors import ConfigError
 from oarlock.controllers.registry import QUEUES
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.rq.worker import FleetWorker
+from oarlock.workers.rq_worker import FleetWorker
 from oarlock.workers.supervisor.process_list import file_writer
 from oarlock.workers.supervisor.supervised import run_supervised
 from oarlock.workers.supervisor.supervisor import Supervisor

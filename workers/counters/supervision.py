@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from oarlock.workers.counters.layout import DEATHS
 from oarlock.workers.counters.table import Row, Table
-from oarlock.workers.process.exit_code import ExitCode
 
 
 class Supervision:
@@ -22,12 +21,11 @@ class Supervision:
         berth.ints[self._layout.pid] = pid
         self._ints[self._layout.starts] += 1
 
-    def ended(self, berth: Row, code: int, killed: bool) -> None:
-        """It has ended, and was waited for."""
+    def ended(self, berth: Row, death: str) -> None:
+        """It has ended, and was waited for. ``death``: one of DEATHS."""
         berth.ints[self._layout.pid] = berth.ints[self._layout.turn_since_ns] = 0
         berth.ints[self._layout.turns_under_way] = 0
-        how = "killed" if killed else _HOW.get(code, "crashed")
-        self._ints[self._layout.deaths + DEATHS.index(how)] += 1
+        self._ints[self._layout.deaths + DEATHS.index(death)] += 1
 
     def released(self, keys: int) -> None:
         """Keys of a worker that has ended were given back."""
@@ -44,12 +42,3 @@ class Supervision:
     def leaving(self) -> None:
         """It was asked to stop."""
         self._ints[self._layout.leaving] = 1
-
-
-_HOW: dict[int, str] = {
-    ExitCode.DONE: "left",
-    ExitCode.RELEASED: "left",
-    ExitCode.UNKEPT: "left",
-    ExitCode.UNSURE: "left",
-    ExitCode.EPOCH_OVER: "epoch_over",
-}

@@ -21,8 +21,6 @@ from oarlock.controllers.ownership.owner_table import Owner, OwnerTable
 from oarlock.controllers.registry import Resource
 from oarlock.workers.signing.refusals import decoded
 
-EVERY_OWNER = "all"
-"""Index entry that every owner has in the cache, so that a new ingestor can read them all at one moment."""
 NAMESPACES_AT_ONCE = 50
 
 

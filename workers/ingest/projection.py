@@ -13,9 +13,10 @@ from oarlock.broker.values import Event
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.objects.wire import WireError
+from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import Resource
 from oarlock.controllers.routing import WakeKey
-from oarlock.workers.ingest.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.upstream_detector import Rivals
 from oarlock.workers.process.log_line import discreet, line
 

@@ -12,9 +12,10 @@ from oarlock.broker.paging import PageBroker, Pages
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page
+from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import Resource
 from oarlock.workers.ingest.applying import Applied, Applier, ApplyBroker
-from oarlock.workers.ingest.known_owners import EVERY_OWNER, KnownOwners
+from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
 from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
 from oarlock.workers.ingest.source import End, Ending, Source, Stream

@@ -18,3 +18,12 @@ class ExitCode(IntEnum):
 
 NO_BLAME = frozenset(code for code in ExitCode if code is not ExitCode.FAILED)
 """A worker that ended so had come to the end of its key's turn, or said why not."""
+
+
+def death_of(code: int, killed: bool) -> str:
+    """How the metrics name a worker's end, one of ``counters.layout.DEATHS``. ``killed``: by its supervisor."""
+    if killed:
+        return "killed"
+    if code == ExitCode.EPOCH_OVER:
+        return "epoch_over"
+    return "left" if code in NO_BLAME else "crashed"

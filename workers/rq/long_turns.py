@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import NamedTuple
 
 import redis
 from redis.exceptions import RedisError
@@ -19,6 +18,7 @@ from rq.utils import now, utcformat
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.rq.job import KeyJob, job_id
+from oarlock.workers.turn.engine.waiting_turns import UnderWay
 
 log = logging.getLogger("oarlock.worker")
 
@@ -26,14 +26,6 @@ SHOWN_AFTER_MS = 1_000
 LOOK_EVERY_S = 0.5
 JOB_TTL_S = 90
 """A job left by a worker that was killed vanishes after this."""
-
-
-class Current(NamedTuple):
-    """A turn under way, and since when."""
-
-    queue: str
-    key: str
-    since_ms: int
 
 
 class LongTurns:
@@ -50,8 +42,8 @@ class LongTurns:
     ) -> None:
         self._connection, self._clock, self._shard = connection, clock, shard
         self._worker_name, self._worker_key, self._worker_ttl_s = worker_name, worker_key, worker_ttl_s
-        self._under_way: dict[Current, None] = {}
-        self._showing: Current | None = None
+        self._under_way: dict[UnderWay, None] = {}
+        self._showing: UnderWay | None = None
         self._made_job = False
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -66,17 +58,15 @@ class LongTurns:
         self._stopped.set()
 
     @property
-    def current(self) -> Current | None:
+    def current(self) -> UnderWay | None:
         """The turn that was begun first. Any thread may ask: the copy is made in one step."""
         return next(iter(list(self._under_way)), None)
 
-    def begin(self, queue: str, key: str, now_ms: int) -> Current:
+    def begin(self, turn: UnderWay) -> None:
         """A turn begins. Costs one assignment."""
-        turn = Current(queue, key, now_ms)
         self._under_way[turn] = None
-        return turn
 
-    def end(self, turn: Current) -> None:
+    def end(self, turn: UnderWay) -> None:
         """The turn is over; what was shown of it is taken back before anything else is written about its key.
 
         Without a lock in the usual case: the thread says what it is about to show before it looks whether that is still
@@ -90,7 +80,7 @@ class LongTurns:
     def _watch(self) -> None:
         while not self._stopped.wait(LOOK_EVERY_S):
             turn = self.current
-            if turn is None or self._clock.mono_ms() - turn.since_ms < SHOWN_AFTER_MS:
+            if turn is None or self._clock.mono_ms() - turn.begun_ms < SHOWN_AFTER_MS:
                 continue
             with self._lock:
                 known = self._showing is turn
@@ -98,13 +88,13 @@ class LongTurns:
                 if turn in self._under_way:
                     self._show(turn, known)
 
-    def _show(self, turn: Current, known: bool) -> None:
-        identifier = job_id(turn.queue, turn.key, self._shard)
+    def _show(self, turn: UnderWay, known: bool) -> None:
+        identifier = job_id(turn.claim.queue, turn.claim.key, self._shard)
         try:
             with self._connection.pipeline() as pipe:
                 if not known:
                     self._made_job = not self._connection.exists(KeyJob.key_for(identifier))
-                    job = KeyJob.of(turn.queue, turn.key, self._connection, self._shard)
+                    job = KeyJob.of(turn.claim.queue, turn.claim.key, self._connection, self._shard)
                     job.worker_name, job.started_at, job._status = self._worker_name, now(), JobStatus.STARTED
                     if self._made_job:
                         job.save(pipe, include_meta=False, include_result=False)
@@ -127,7 +117,7 @@ class LongTurns:
             with self._connection.pipeline() as pipe:
                 pipe.hdel(self._worker_key, "current_job")
                 if self._made_job:
-                    pipe.delete(KeyJob.key_for(job_id(shown.queue, shown.key, self._shard)))
+                    pipe.delete(KeyJob.key_for(job_id(shown.claim.queue, shown.claim.key, self._shard)))
                 pipe.execute()
         except RedisError as error:
             log.warning(line("rq_silent", error=error))

@@ -29,11 +29,12 @@ from oarlock.workers.rq.client import with_manners
 from oarlock.workers.rq.failed_turns import FailedTurns
 from oarlock.workers.rq.heartbeat import Pulse
 from oarlock.workers.rq.job import KeyJob, MsgpackSerializer, job_id
-from oarlock.workers.rq.long_turns import Current, LongTurns
+from oarlock.workers.rq.long_turns import LongTurns
 from oarlock.workers.rq.queue import KeyQueue
 from oarlock.workers.rq.requests import Inlet
 from oarlock.workers.rq.turn_limit import TurnLimit
 from oarlock.workers.rq.upkeep import clean_up, enter_again
+from oarlock.workers.turn.engine.waiting_turns import UnderWay
 from oarlock.workers.turn.steps import TurnFailed
 
 log = logging.getLogger("oarlock.worker")
@@ -214,7 +215,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def get_current_job_id(self, pipeline: Any = None) -> str | None:
         """Of the turn that was begun first, also of a short one that RQ's keys do not show."""
         turn = self._turns.current
-        return job_id(turn.queue, turn.key, self._shard) if turn is not None else None
+        return job_id(turn.claim.queue, turn.claim.key, self._shard) if turn is not None else None
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
         """`stop-job`, heard by RQ's command thread: turns are the main thread's, so it is ended there."""
@@ -226,10 +227,10 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         """Main thread: by now that turn may be over, and nobody asked for another to be stopped."""
         wanted, self._stopped_job_id = self._stopped_job_id, None
         turn = self._turns.current
-        if wanted is not None and turn is not None and wanted == job_id(turn.queue, turn.key, self._shard):
+        if wanted is not None and turn is not None and wanted == job_id(turn.claim.queue, turn.claim.key, self._shard):
             self._end_early(turn, TurnStopped(f"{wanted} was stopped by request"))
 
-    def _end_early(self, turn: Current, why: Exception) -> None:
+    def _end_early(self, turn: UnderWay, why: Exception) -> None:
         """End a turn that is under way."""
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""A genuine RQ worker whose jobs are keys: `rq worker --worker-class oarlock.workers.rq_worker.FleetWorker replicaset`.
+"""A genuine RQ worker whose jobs are keys.
 
 RQ's loop, signals, registration, suspension, remote commands, death penalty, exception handlers and failed-job registry
 are RQ's own (see ``workers.rq.shell``). Replaced are the two steps in the middle: a dequeue claims a batch of keys
@@ -24,12 +24,11 @@ from oarlock.workers.epoch.identity import Seat, open_broker
 from oarlock.workers.process.collecting import collect_rarely
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
-from oarlock.workers.rq.long_turns import Current
 from oarlock.workers.rq.queue import KeyQueue
 from oarlock.workers.rq.shell import RqShell
-from oarlock.workers.supervisor.watchdog import Kept, take_seat
 from oarlock.workers.turn.engine.runner import Ended, TurnRunner
 from oarlock.workers.turn.engine.turn_engine import EngineFactory, TurnEngine, open_engine
+from oarlock.workers.turn.engine.waiting_turns import UnderWay
 
 log = logging.getLogger("oarlock.worker")
 
@@ -39,8 +38,8 @@ QUICK_TURN_MS = 0.5
 DRAIN_PAUSE_S = 0.15
 
 
-class FleetWorker(RqShell):
-    """``seat``: given by a supervisor; without one, ``work`` forks a keeper. Settings come from the environment."""
+class KeyWorker(RqShell):
+    """A worker of keys that somebody else watches, renews the leases of and releases: ``work`` needs its ``seat``."""
 
     engine_factory: ClassVar[EngineFactory] = staticmethod(open_engine)
     _seat: Seat
@@ -52,8 +51,7 @@ class FleetWorker(RqShell):
     def __init__(self, *args: Any, seat: Seat | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.exit_code = ExitCode.DONE
-        self._given_seat = seat
-        self._kept: Kept | None = None
+        self.seat = seat
         self._queue_of = {queue.name: queue for queue in self.queues}
         self._keys_max = self.settings.batch_keys
 
@@ -68,16 +66,10 @@ class FleetWorker(RqShell):
         with_scheduler: bool = False,
         dequeue_strategy: DequeueStrategy = DequeueStrategy.DEFAULT,
     ) -> bool:
-        """RQ's loop. ``max_jobs`` counts batches; there is never a scheduler.
-
-        A worker without a supervisor exits with ``exit_code`` where it could not go on.
-        """
-        seat = self._given_seat
-        if seat is None:
-            self._kept = take_seat(self.settings, self.name, self.queue_names(), self.connection, self._clock)
-            seat = self._kept.seat
-        self._seat = seat
-        self._broker = open_broker(self.settings, self._seat.seen)
+        """RQ's loop. ``max_jobs`` counts batches; there is never a scheduler."""
+        assert self.seat is not None, "whoever starts the worker gives it a seat"
+        self._seat = seat = self.seat
+        self._broker = open_broker(self.settings, seat.seen)
         self._counts = TurnCounts(seat.counts)
         requests = RequestCounts(seat.counts)
         self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names(), requests)
@@ -90,8 +82,6 @@ class FleetWorker(RqShell):
         finally:
             if self.exit_code is ExitCode.DONE:  # else keys may wait for our end
                 self._engine.close()
-        if self._kept and self.exit_code:
-            raise SystemExit(int(self.exit_code))
         return worked
 
     def _new_runner(self) -> TurnRunner:
@@ -144,8 +134,6 @@ class FleetWorker(RqShell):
             self._exchange(self._broker, shown)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
-        if self._kept and not self._kept.keeper_lives():
-            self._leave(ExitCode.UNKEPT, "the keeper is gone")
 
     def _claim(self) -> Batch | Idle:
         """BUSY from before the claim: a request to stop must not interrupt it and leave keys locked."""
@@ -192,7 +180,7 @@ class FleetWorker(RqShell):
         quick = taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
         self._keys_max = 1 if self._runner.slow else max(usual, self.settings.batch_keys_quick) if quick else usual
 
-    def _end_early(self, turn: Current, why: Exception) -> None:
+    def _end_early(self, turn: UnderWay, why: Exception) -> None:
         self._runner.end_early(turn, why)
 
     def _finished(self, turn: Ended, in_a_row: int) -> None:

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
-from oarlock.broker.values import Cached, Finish
+from oarlock.broker.values import Cached
 from oarlock.controllers.registry import Resource
 from oarlock.workers.process.log_line import line
-from oarlock.workers.turn.steps import TurnFailed
 
 SAY_EVERY_MS = 10_000
 MEND = "see docs/signing.md; a new epoch writes every object anew"
@@ -33,13 +32,6 @@ def decoded(resource: Resource[T], cached: Cached) -> T:
         return resource.decode(cached.blob)
     except (ValueError, RecursionError) as error:
         raise ObjectRefused(resource.plural, f"it cannot be read ({type(error).__name__})") from None
-
-
-class TurnRefused(TurnFailed):
-    """A turn that was not begun, because of what it would have had to believe. Nothing was written."""
-
-    def __init__(self, reason: str, finish: Finish) -> None:
-        super().__init__(reason, finish)
 
 
 class Refusals:

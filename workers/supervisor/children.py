@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from oarlock.workers.counters.table import Row, own_row
 from oarlock.workers.epoch.identity import Seat
-from oarlock.workers.process.death_signal import die_with_parent
-from oarlock.workers.process.exit_code import ExitCode
+from oarlock.workers.process.fork import fork_process
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.turn_slots import TurnSlot
 
@@ -22,7 +20,6 @@ QUICK_DEATH_MS = 2_000
 BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS = 100, 5_000
 BACK_OFF_PROVEN_MS = 100
 """At most so long after a worker that had worked: it was killed, or its key killed it, and such keys are parked."""
-_BLOCKED_AT_FORK = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
 RunChild = Callable[[Seat], int]
 """The life of a worker process, after the fork; returns its exit code."""
@@ -83,40 +80,3 @@ def back_off_ms(quick_deaths: int, proven: bool) -> int:
 def fork_child(seat: Seat, run_child: RunChild, now_ms: int) -> Child:
     """Fork a worker, see ``fork_process``."""
     return Child(seat.holder, fork_process(seat.holder, lambda: run_child(seat)), now_ms)
-
-
-def fork_process(name: str, life: Callable[[], int]) -> int:
-    """Fork from the main thread, before it ever starts another one. Returns the pid of the process that lives ``life``,
-    to its exit code; it ends with its parent.
-
-    Signals are held back over the fork: the child must not answer one with its parent's handlers, which write to
-    its parent's sockets. Those it inherits and never touches; closing them by number would be worse.
-    """
-    parent_pid = os.getpid()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_AT_FORK)
-    try:
-        pid = os.fork()
-        if pid == 0:
-            _live(name, life, parent_pid)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return pid
-
-
-def _live(name: str, life: Callable[[], int], parent_pid: int) -> None:
-    code = int(ExitCode.FAILED)
-    try:
-        die_with_parent(parent_pid=parent_pid)
-        signal.set_wakeup_fd(-1)
-        for signum in _BLOCKED_AT_FORK:
-            signal.signal(signum, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_AT_FORK)
-        code = life()
-    except SystemExit as leaving:  # a second request to stop
-        code = leaving.code if isinstance(leaving.code, int) else 0
-    except BaseException:
-        log.exception(line("process_failed", name=name))
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)

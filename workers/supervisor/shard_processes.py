@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from oarlock.workers.process.fork import fork_process
 from oarlock.workers.process.log_line import line
-from oarlock.workers.supervisor.children import back_off_ms, fork_process
+from oarlock.workers.supervisor.children import back_off_ms
 
 log = logging.getLogger("oarlock.shards")
 

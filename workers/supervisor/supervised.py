@@ -11,7 +11,7 @@ from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
-from oarlock.workers.rq.worker import FleetWorker
+from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.supervisor.children import RunChild
 
 log = logging.getLogger("oarlock.fleet")
@@ -20,9 +20,7 @@ WORKER_TTL_S = 60
 """RQ's own is seven minutes, for workers that beat only between jobs; these beat every second."""
 
 
-def run_supervised(
-    settings: Settings, queues: Sequence[str], worker_class: type[FleetWorker] = FleetWorker
-) -> RunChild:
+def run_supervised(settings: Settings, queues: Sequence[str], worker_class: type[KeyWorker] = KeyWorker) -> RunChild:
     """What a supervisor runs in each child."""
 
     def run_child(seat: Seat) -> int:

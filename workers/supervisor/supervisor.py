@@ -28,7 +28,7 @@ from oarlock.workers.epoch.identity import Seat, new_supervisor_name
 from oarlock.workers.metrics.serving.sibling import Sibling
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.enabled_controllers import queues_by_worker
-from oarlock.workers.process.exit_code import NO_BLAME, ExitCode
+from oarlock.workers.process.exit_code import NO_BLAME, ExitCode, death_of
 from oarlock.workers.process.log_line import in_every_line, line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names, share
@@ -201,7 +201,7 @@ class Supervisor:
                 # is still noted as living gets a signal, which would go to a pid that is free for others by now.
                 ended.append((child, code, berth.slot.read().task))
                 berth.vacate(self._clock.mono_ms())
-                self._counts.ended(berth.counts, code, bool(child.killed))
+                self._counts.ended(berth.counts, death_of(code, bool(child.killed)))
                 if code != ExitCode.DONE:
                     self._graves.add(child.holder)
         self._untold = self._untold or bool(ended)

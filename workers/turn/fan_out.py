@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oarlock.broker.values import Cached, Claim
 from oarlock.controllers.objects.codec import decode_pod
+from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import RESOURCES, Relay
-from oarlock.workers.ingest.known_owners import EVERY_OWNER
 from oarlock.workers.turn import blob_memo
 from oarlock.workers.turn.steps import Look, Turn, Wake
 from oarlock.workers.turn.turn_outcome import Ledger

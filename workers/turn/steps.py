@@ -140,3 +140,7 @@ class TurnFailed(Exception):
     def __init__(self, reason: str, finish: Finish) -> None:
         super().__init__(reason)
         self.finish = finish
+
+
+class TurnRefused(TurnFailed):
+    """A turn that was not begun, because a cached object is not signed by an ingestor. Nothing was written."""

@@ -20,7 +20,7 @@ from oarlock.workers.counters.table import Row, Table, own_row
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.metrics.count_samples import rebucket
 from oarlock.workers.process.death_signal import die_with_parent
-from oarlock.workers.process.exit_code import ExitCode
+from oarlock.workers.process.exit_code import ExitCode, death_of
 
 QUEUE = "replicaset"
 
@@ -303,7 +303,7 @@ def test_a_supervisor_notes_who_comes_and_goes() -> None:
     for code, killed in ((0, False), (-9, True), (-9, False), (ExitCode.EPOCH_OVER, False), (ExitCode.FAILED, False)):
         supervision.started(berth, 4711)
         assert berth.ints[LAYOUT.pid] == 4711
-        supervision.ended(berth, code, killed)
+        supervision.ended(berth, death_of(code, killed))
         assert berth.ints[LAYOUT.pid] == 0
     found = dict(zip(layout.DEATHS, own.ints[LAYOUT.deaths : LAYOUT.deaths + 4], strict=True))
     assert found == {"left": 1, "epoch_over": 1, "killed": 1, "crashed": 2}

@@ -30,7 +30,7 @@ from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq.client import open_rq_client
-from oarlock.workers.rq.worker import FleetWorker
+from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.turn.steps import TurnFailed
 from tests.workers.fleet_puppet import QUEUE
 from tests.workers.fleet_rig import Rig
@@ -109,13 +109,13 @@ def raising(error: BaseException) -> Act:
 
 
 @pytest.fixture
-def run(rig: Rig) -> Iterator[Callable[..., FleetWorker]]:
+def run(rig: Rig) -> Iterator[Callable[..., KeyWorker]]:
     """Work in burst mode with an engine; returns the worker when it has left."""
     slots = TurnSlots(1)
     handlers = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
 
-    def work(engine: ScriptedEngine, clock: Clock | None = None, **options: Any) -> FleetWorker:
-        class Worker(FleetWorker):
+    def work(engine: ScriptedEngine, clock: Clock | None = None, **options: Any) -> KeyWorker:
+        class Worker(KeyWorker):
             @staticmethod
             def engine_factory(
                 settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object
@@ -136,7 +136,7 @@ def run(rig: Rig) -> Iterator[Callable[..., FleetWorker]]:
         signal.signal(signum, handler)
 
 
-def test_a_batch_is_ended_in_one_call(run: Callable[..., FleetWorker]) -> None:
+def test_a_batch_is_ended_in_one_call(run: Callable[..., KeyWorker]) -> None:
     engine = ScriptedEngine([batch_of("a/1", "a/2", "a/3"), batch_of("a/4")], {})
     worker = run(engine)
     assert [[each.key for each in call] for call in engine.finished] == [["a/1", "a/2", "a/3"], ["a/4"]]
@@ -144,7 +144,7 @@ def test_a_batch_is_ended_in_one_call(run: Callable[..., FleetWorker]) -> None:
     assert worker.exit_code is ExitCode.DONE
 
 
-def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., FleetWorker]) -> None:
+def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., KeyWorker]) -> None:
     """Only after a full batch of quick turns: 8 keys, then 32, then 8 again as soon as a turn asked the API."""
     clock = ManualClock()
 
@@ -158,7 +158,7 @@ def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., Fle
     assert engine.asked_for == [8, 32, 8, 8, 32, 8], "the second full batch of 32 held a turn of 17 ms"
 
 
-def test_a_worker_of_slow_turns_takes_one_key_at_a_time(run: Callable[..., FleetWorker]) -> None:
+def test_a_worker_of_slow_turns_takes_one_key_at_a_time(run: Callable[..., KeyWorker]) -> None:
     """And what it has done is ended at once, not with the batch."""
     clock = ManualClock()
 
@@ -172,19 +172,19 @@ def test_a_worker_of_slow_turns_takes_one_key_at_a_time(run: Callable[..., Fleet
     assert [[each.key for each in call] for call in engine.finished] == [["a/1", "a/2"], ["a/3"], ["a/4"]]
 
 
-def test_a_lost_claim_is_neither_ended_nor_counted(run: Callable[..., FleetWorker]) -> None:
+def test_a_lost_claim_is_neither_ended_nor_counted(run: Callable[..., KeyWorker]) -> None:
     engine = ScriptedEngine([batch_of("a/1", "a/2")], {"a/1": raising(ClaimLost("a/1"))})
     run(engine)
     assert [[each.key for each in call] for call in engine.finished] == [["a/2"]]
 
 
-def test_an_exception_is_a_failed_turn_that_keeps_nothing(run: Callable[..., FleetWorker]) -> None:
+def test_an_exception_is_a_failed_turn_that_keeps_nothing(run: Callable[..., KeyWorker]) -> None:
     engine = ScriptedEngine([batch_of("a/1", "a/2")], {"a/1": raising(ValueError("bug"))})
     run(engine)
     assert engine.finished == [[Finish(QUEUE, "a/1", "nonce", Verdict.RETRY), ok(claim_of("a/2"))]]
 
 
-def test_a_turn_that_failed_keeps_what_it_had_settled(run: Callable[..., FleetWorker]) -> None:
+def test_a_turn_that_failed_keeps_what_it_had_settled(run: Callable[..., KeyWorker]) -> None:
     kept = Finish(QUEUE, "a/1", "nonce", Verdict.RETRY, None, (Change.drop("create pods/x"),))
     engine = ScriptedEngine([batch_of("a/1")], {"a/1": raising(TurnFailed("quota", kept))})
     run(engine)
@@ -192,7 +192,7 @@ def test_a_turn_that_failed_keeps_what_it_had_settled(run: Callable[..., FleetWo
 
 
 def test_the_failed_registry_is_entered_after_the_fifth_failure_in_a_row(
-    run: Callable[..., FleetWorker], rig: Rig
+    run: Callable[..., KeyWorker], rig: Rig
 ) -> None:
     for in_a_row, entries in ((4, 0), (5, 1), (6, 1)):
         engine = ScriptedEngine([batch_of("a/1")], {"a/1": raising(ValueError("bug"))})
@@ -210,7 +210,7 @@ def test_the_failed_registry_is_entered_after_the_fifth_failure_in_a_row(
     ],
 )
 def test_after_a_claim_without_a_clear_answer_the_worker_leaves(
-    run: Callable[..., FleetWorker], error: Exception, code: ExitCode
+    run: Callable[..., KeyWorker], error: Exception, code: ExitCode
 ) -> None:
     """Keys may be locked under its name that it does not know of: only its release gives them back."""
     engine = ScriptedEngine([error, batch_of("a/1")], {})
@@ -226,7 +226,7 @@ def test_after_a_claim_without_a_clear_answer_the_worker_leaves(
     ],
 )
 def test_a_turn_without_redis_ends_the_batch_and_sends_nothing_more(
-    run: Callable[..., FleetWorker], error: Exception, code: ExitCode
+    run: Callable[..., KeyWorker], error: Exception, code: ExitCode
 ) -> None:
     engine = ScriptedEngine([batch_of("a/1", "a/2", "a/3")], {"a/2": raising(error)})
     assert run(engine).exit_code is code
@@ -242,24 +242,24 @@ def test_a_turn_without_redis_ends_the_batch_and_sends_nothing_more(
     ],
 )
 def test_after_a_finish_without_an_answer_the_worker_leaves(
-    run: Callable[..., FleetWorker], error: Exception, code: ExitCode
+    run: Callable[..., KeyWorker], error: Exception, code: ExitCode
 ) -> None:
     engine = ScriptedEngine([batch_of("a/1"), batch_of("a/2")], {}, finish_error=error)
     assert run(engine).exit_code is code
     assert engine.turns == ["a/1"]
 
 
-def test_a_released_worker_leaves(run: Callable[..., FleetWorker]) -> None:
+def test_a_released_worker_leaves(run: Callable[..., KeyWorker]) -> None:
     assert run(ScriptedEngine([Idle.UNKNOWN], {})).exit_code is ExitCode.RELEASED
 
 
-def test_draining_and_a_full_redis_are_waited_out(run: Callable[..., FleetWorker]) -> None:
+def test_draining_and_a_full_redis_are_waited_out(run: Callable[..., KeyWorker]) -> None:
     engine = ScriptedEngine([Idle.WAIT, BrokerFull("full"), batch_of("a/1")], {})
     assert run(engine).exit_code is ExitCode.DONE
     assert engine.turns == ["a/1"]
 
 
-def test_a_request_to_stop_in_a_turn_lets_the_batch_end(run: Callable[..., FleetWorker]) -> None:
+def test_a_request_to_stop_in_a_turn_lets_the_batch_end(run: Callable[..., KeyWorker]) -> None:
     def stop(claim: Claim) -> Finish:
         signal.raise_signal(signal.SIGTERM)
         return ok(claim)
@@ -271,7 +271,7 @@ def test_a_request_to_stop_in_a_turn_lets_the_batch_end(run: Callable[..., Fleet
 
 
 def test_rq_without_its_server_does_not_keep_turns_from_being_run(
-    run: Callable[..., FleetWorker], rig: Rig, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., KeyWorker], rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RQ's keys may be on another server than ours; they only show what happens."""
 
@@ -285,7 +285,7 @@ def test_rq_without_its_server_does_not_keep_turns_from_being_run(
     assert engine.turns == ["a/1", "a/2", "a/3"]
 
 
-def test_a_worker_whose_rq_keys_vanish_enters_itself_again(run: Callable[..., FleetWorker], rig: Rig) -> None:
+def test_a_worker_whose_rq_keys_vanish_enters_itself_again(run: Callable[..., KeyWorker], rig: Rig) -> None:
     def wipe(claim: Claim) -> Finish:
         rig.admin.delete(*rig.admin.keys("rq:*"))
         return ok(claim)

@@ -20,10 +20,11 @@ from oarlock.controllers.registry import CONTROLLERS, RESOURCES
 from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.signing.refusals import SAY_EVERY_MS, ObjectRefused, Refusals, TurnRefused, decoded
+from oarlock.workers.signing.refusals import SAY_EVERY_MS, ObjectRefused, Refusals, decoded
 from oarlock.workers.signing.signature import Key, Sealer
 from oarlock.workers.signing.signing_broker import REMEMBERED_MAX, SealedBroker, key_in
 from oarlock.workers.turn.engine.engine import Engine, load_spec
+from oarlock.workers.turn.steps import TurnRefused
 from tests.controllers.builders import THEIRS, pod, rs
 from tests.workers.turn.quiet_api import QuietApi
 from tests.workers.turn.turns import through

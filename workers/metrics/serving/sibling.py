@@ -18,9 +18,9 @@ from collections.abc import Collection
 from oarlock.workers.counters.table import Table
 from oarlock.workers.process.bind_address import url
 from oarlock.workers.process.clock import SystemClock
+from oarlock.workers.process.fork import fork_process
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.supervisor.children import fork_process
 
 log = logging.getLogger("oarlock.metrics")
 

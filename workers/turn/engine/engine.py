@@ -18,7 +18,6 @@ from oarlock.controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES,
 from oarlock.controllers.replicaset.status import reports_terminating
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.signing.refusals import TurnRefused
 from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.engine.api import TurnApi
 from oarlock.workers.turn.engine.local_cache import Mirror
@@ -35,6 +34,7 @@ from oarlock.workers.turn.steps import (
     Send,
     Step,
     TurnContext,
+    TurnRefused,
     View,
     Wake,
 )

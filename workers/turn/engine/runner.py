@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
@@ -15,7 +15,6 @@ from oarlock.workers.process.enabled_controllers import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlot
-from oarlock.workers.rq.long_turns import Current, LongTurns
 from oarlock.workers.turn.engine.turn_engine import TurnEngine
 from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
 from oarlock.workers.turn.steps import TurnFailed
@@ -37,6 +36,13 @@ OnFinish = Callable[[Ended, int], None]
 """Told of every turn that was ended in Redis, and how many have failed in a row by now; -1: its claim was lost."""
 
 
+class ShowsTurns(Protocol):
+    """Told which turns are under way, to show them to people: ``workers.rq.long_turns.LongTurns``."""
+
+    def begin(self, turn: UnderWay) -> None: ...
+    def end(self, turn: UnderWay) -> None: ...
+
+
 class TurnRunner:
     """One worker's. Main thread only, ``end_early`` in a signal handler of it.
 
@@ -47,7 +53,7 @@ class TurnRunner:
         self,
         engine: TurnEngine,
         slot: TurnSlot,
-        shown: LongTurns,
+        shown: ShowsTurns,
         counts: TurnCounts,
         settings: Settings,
         clock: Clock,
@@ -57,7 +63,7 @@ class TurnRunner:
         self._engine, self._slot, self._shown, self._counts = engine, slot, shown, counts
         self._settings, self._clock, self._limit, self._on_finish = settings, clock, limit, on_finish
         self._limit_s = max(1, -(-settings.turn_limit_ms // 1_000))
-        self._under_way: dict[Current, UnderWay] = {}
+        self._under_way: dict[UnderWay, None] = {}
         self._waiting = WaitingTurns()
         self._stepping: UnderWay | None = None
         self._ended: list[Ended] = []
@@ -91,18 +97,18 @@ class TurnRunner:
         self._slot.end()
         return now_ms - first_ms
 
-    def end_early(self, turn: Current, why: Exception) -> None:
+    def end_early(self, turn: UnderWay, why: Exception) -> None:
         """In a signal handler: the turn in hand is struck where it stands, one that waits goes on no more."""
-        each = self._under_way.get(turn)
-        if each is None:
+        if turn not in self._under_way:
             return
-        if self._stepping is each:
+        if self._stepping is turn:
             raise why
-        self._waiting.fail(each, why)
+        self._waiting.fail(turn, why)
 
     def _begin(self, batch: Batch, claim: Claim, now_ms: int) -> int:
-        each = UnderWay(claim, self._shown.begin(claim.queue, claim.key, now_ms), now_ms, self._counts.begun())
-        self._under_way[each.shown] = each
+        each = UnderWay(claim, now_ms, self._counts.begun())
+        self._shown.begin(each)
+        self._under_way[each] = None
         return self._run(each, batch, now_ms)
 
     def _go_on(self, now_ms: int) -> int:
@@ -129,12 +135,12 @@ class TurnRunner:
         if first:
             self._ended_ms = now_ms
         if over:
-            del self._under_way[each.shown]
-            oldest = next(iter(self._under_way.values()), None)
+            del self._under_way[each]
+            oldest = next(iter(self._under_way), None)
             self._counts.worked(each.begun_ns, oldest.begun_ns if oldest is not None else 0)
             if each.turn is not None:
                 self._counts.ranked(claim.queue, each.turn.age_ratios)
-            self._shown.end(each.shown)
+            self._shown.end(each)
         limit_ms = self._settings.slow_turn_ms
         self.slow = self.slow or now_ms - begun_ms > limit_ms
         if now_ms - begun_ms > limit_ms or (self._ended and now_ms - self._ended_ms >= limit_ms):

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from oarlock.broker.values import Claim, Finish, Verdict
 from oarlock.cluster.listing import ListError
-from oarlock.workers.signing.refusals import ObjectRefused, TurnRefused
-from oarlock.workers.turn.steps import Step, Turn
+from oarlock.workers.signing.refusals import ObjectRefused
+from oarlock.workers.turn.steps import Step, Turn, TurnRefused
 from oarlock.workers.turn.turn_outcome import Ledger
 
 

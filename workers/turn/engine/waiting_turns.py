@@ -7,7 +7,6 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from oarlock.broker.values import Claim
-from oarlock.workers.rq.long_turns import Current
 from oarlock.workers.turn.engine.turn_engine import TurnUnderWay
 
 LOOK_UP_S = 0.1
@@ -17,10 +16,10 @@ LOOK_UP_S = 0.1
 class UnderWay:
     """A turn that has begun. ``failure``: why it is to go on no more, where somebody says so while it waits."""
 
-    __slots__ = ("begun_ms", "begun_ns", "claim", "failure", "shown", "turn")
+    __slots__ = ("begun_ms", "begun_ns", "claim", "failure", "turn")
 
-    def __init__(self, claim: Claim, shown: Current, begun_ms: int, begun_ns: int) -> None:
-        self.claim, self.shown, self.begun_ms, self.begun_ns = claim, shown, begun_ms, begun_ns
+    def __init__(self, claim: Claim, begun_ms: int, begun_ns: int) -> None:
+        self.claim, self.begun_ms, self.begun_ns = claim, begun_ms, begun_ns
         self.turn: TurnUnderWay | None = None
         self.failure: Exception | None = None
 

@@ -199,7 +199,7 @@ def test_one_that_waits_is_ended_early_and_no_other() -> None:
 
     def stop() -> None:
         assert rig.shown.current is not None
-        assert rig.shown.current.key == "a"
+        assert rig.shown.current.claim.key == "a"
         rig.runner.end_early(rig.shown.current, why)
         second.set_result(None)
 
@@ -278,7 +278,7 @@ def test_what_runs_now_is_the_oldest_of_them() -> None:
 
     def look() -> None:
         assert rig.shown.current is not None
-        seen.append((rig.shown.current.key, rig.row.ints[since_at] > 0))
+        seen.append((rig.shown.current.claim.key, rig.row.ints[since_at] > 0))
 
     rig.run(a=[asked], b=[look], c=[answered(asked)], d=[look])
     assert seen == [("a", True), ("a", True)]
