@@ -22,7 +22,7 @@ from oarlock.sandbox.manifests.checks import Item
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
-from oarlock.sandbox.up.child import Child, Program
+from oarlock.sandbox.up.program import Program, ProgramChild
 from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.sandbox.up.tree import Tree
 from oarlock.workers.process.bind_address import BACKLOG, FD_VARIABLE, url
@@ -85,7 +85,7 @@ class Up:
         on_api()
         state = self._state
         programs = [self._serving(program) for program in (*self._ingestors(), *self._supervisors())]
-        self.tree.add([Child(program, state.logs) for program in programs])
+        self.tree.add([ProgramChild(program, state.logs) for program in programs])
         try:
             asyncio.run(apply(config.load(state.kubeconfig), items))
         except NotApplied as error:
@@ -171,7 +171,7 @@ class Up:
             *(["--admin"] if options.faults else []),
             *(["--new-token"] if options.api_token else []),
         ]
-        child = Child(Program("api", "api", command), state.logs)
+        child = ProgramChild(Program("api", "api", command), state.logs)
         ours, theirs = os.pipe()
         try:
             self.tree.add_api(child, theirs)
@@ -183,7 +183,7 @@ class Up:
             os.close(ours)
         self.api_url = str(facts["url"])
 
-    def _first_line(self, fd: int, child: Child) -> dict[str, Any]:
+    def _first_line(self, fd: int, child: ProgramChild) -> dict[str, Any]:
         text, deadline_s = b"", time.monotonic() + API_LIMIT_S
         while b"\n" not in text:
             self.tree.check()

@@ -12,15 +12,15 @@ import logging
 import os
 import selectors
 import signal
-import socket
-import time
 from collections.abc import Callable, Sequence
-from types import FrameType
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
-from oarlock.sandbox.up.child import BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS, Child
+from oarlock.sandbox.up.program import BACK_OFF, ProgramChild
 from oarlock.sandbox.up.state_dir import Process, StateDir
+from oarlock.workers.process.child import next_start_ms
+from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.log_line import line
+from oarlock.workers.process.wakeup import FOR_PARENTS, SignalSocket
 
 log = logging.getLogger("oarlock.up")
 
@@ -41,40 +41,35 @@ class Tree:
 
     def __init__(self, state: StateDir, redis: EmbeddedRedis) -> None:
         self._state, self._redis = state, redis
-        self._api: Child | None = None
-        self.children: list[Child] = []
+        self._api: ProgramChild | None = None
+        self.children: list[ProgramChild] = []
         self._workers: dict[int, list[Process]] = {}
         self._reports: dict[int, bytes] = {}
-        self._redis_started_ms = _wall_ms()
+        self._clock = SystemClock()
+        self._redis_started_ms = self._clock.wall_ms()
         self._redis_due_ms: int | None = None
         self._redis_failures = 0
         self._stops = 0
         self._selector = selectors.DefaultSelector()
-        self._wake, theirs = socket.socketpair()
-        self._wake.setblocking(False)
-        theirs.setblocking(False)
-        self._theirs = theirs
-        self._selector.register(self._wake, selectors.EVENT_READ)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._asked_to_stop)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
-
-    def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
-        self._stops += 1
+        self._signals = SignalSocket(*FOR_PARENTS, signal.SIGHUP)
+        self._selector.register(self._signals.socket, selectors.EVENT_READ)
 
     def check(self) -> None:
-        """Raises Stopped once somebody asked us to."""
+        """Raises Stopped once somebody asked us to. Reads the signals, so a look for dead children comes after it."""
+        self._listen()
         if self._stops:
             raise Stopped
 
-    def add_api(self, child: Child, stdout: int) -> None:
+    def _listen(self) -> None:
+        self._stops += sum(signum != signal.SIGCHLD for signum in self._signals.read())
+
+    def add_api(self, child: ProgramChild, stdout: int) -> None:
         """Start the API server; its first line goes to ``stdout``."""
         self._api = child
-        child.start(_mono_ms(), stdout)
+        child.run(self._clock.mono_ms(), stdout)
         self._tell()
 
-    def add(self, children: Sequence[Child]) -> None:
+    def add(self, children: Sequence[ProgramChild]) -> None:
         """Start children that are to be kept running."""
         self.children += children
         for child in children:
@@ -86,20 +81,21 @@ class Tree:
 
         Raises ApiServerEnded.
         """
-        while until is None or not until():
+        while True:
             self.check()
+            self._keep_running()
+            if until is not None and until():
+                return
             wait_s = self._wait_s()
             if tick_s is not None:
                 wait_s = tick_s if wait_s is None else min(wait_s, tick_s)
             for key, _ in self._selector.select(wait_s):
-                if key.fileobj is self._wake:
-                    _drain(self._wake)
-                else:
+                if key.fileobj is not self._signals.socket:
                     self._read_report(int(key.fd))
-            self._tend()
 
     def stop(self) -> None:
         """End everything: the fleet, then the API server, then Redis. A second signal to us kills at once."""
+        self._signals.read()  # what has come so far was the request to stop
         self._stops = 0
         self._end(self.children)
         if self._api is not None:
@@ -107,10 +103,8 @@ class Tree:
         self._redis.stop()
         self.children, self._api = [], None
         self._state.write_processes([])
-        signal.set_wakeup_fd(-1)
         self._selector.close()
-        self._wake.close()
-        self._theirs.close()
+        self._signals.close()
 
     def processes(self) -> list[Process]:
         """All that run now."""
@@ -119,30 +113,30 @@ class Tree:
             found.append(Process("redis", self._redis.pid, "redis", started_ms=self._redis_started_ms))
         for child in [*([self._api] if self._api else []), *self.children]:
             if child.pid:
-                started_ms = _wall_ms() - (_mono_ms() - child.started_ms)
+                started_ms = self._clock.wall_ms() - (self._clock.mono_ms() - child.started_ms)
                 found.append(Process(child.program.role, child.pid, child.program.name, started_ms=started_ms))
                 found += self._workers.get(child.report_fd, [])
         return found
 
     # -- keeping it running -----------------------------------------------------------------------------------------
 
-    def _tend(self) -> None:
-        now_ms, changed = _mono_ms(), False
+    def _keep_running(self) -> None:
+        now_ms, changed = self._clock.mono_ms(), False
         if self._api is not None and (code := self._api.ended(now_ms)) is not None:
             words = self._api.last_words()
             self._api = None
             self._tell()
             raise ApiServerEnded(f"exit code {code}{f': {words}' if words else ''}")
-        changed |= self._tend_redis(now_ms)
+        changed |= self._keep_redis(now_ms)
         for child in self.children:
-            changed |= self._bury(child, now_ms)
-            if child.start_at_ms is not None and now_ms >= child.start_at_ms:
+            changed |= self._note_end(child, now_ms)
+            if child.is_due(now_ms):
                 self._start(child)
                 changed = True
         if changed:
             self._tell()
 
-    def _tend_redis(self, now_ms: int) -> bool:
+    def _keep_redis(self, now_ms: int) -> bool:
         if self._redis.alive:
             return False
         if self._redis_due_ms is None:
@@ -154,15 +148,15 @@ class Tree:
             self._redis.start()
         except RedisNotStarted as error:
             self._redis_failures += 1
-            pause_ms = min(BACK_OFF_FIRST_MS * 2**self._redis_failures, BACK_OFF_MAX_MS)
-            self._redis_due_ms = _mono_ms() + pause_ms
+            pause_ms = BACK_OFF.pause_ms(self._redis_failures + 1)
+            self._redis_due_ms = self._clock.mono_ms() + pause_ms
             log.warning(line("not_started", name="redis", reason=error, again_in_ms=pause_ms))
             return False
-        self._redis_due_ms, self._redis_failures, self._redis_started_ms = None, 0, _wall_ms()
+        self._redis_due_ms, self._redis_failures, self._redis_started_ms = None, 0, self._clock.wall_ms()
         log.info(line("started", name="redis", pid=self._redis.pid))
         return True
 
-    def _bury(self, child: Child, now_ms: int) -> bool:
+    def _note_end(self, child: ProgramChild, now_ms: int) -> bool:
         fd = child.report_fd
         code = child.ended(now_ms)
         if code is None:
@@ -171,22 +165,20 @@ class Tree:
             self._selector.unregister(fd)
             self._workers.pop(fd, None)
             self._reports.pop(fd, None)
-        again_in_ms = (child.start_at_ms or now_ms) - now_ms
+        again_in_ms = child.start_at_ms - now_ms
         said = {"said": child.last_words()} if code > 0 else {}
         log.warning(line("ended", name=child.program.name, code=code, again_in_ms=again_in_ms, **said))
         return True
 
-    def _start(self, child: Child) -> None:
-        child.start(_mono_ms())
+    def _start(self, child: ProgramChild) -> None:
+        child.run(self._clock.mono_ms())
         if child.report_fd >= 0:
             self._selector.register(child.report_fd, selectors.EVENT_READ)
         log.info(line("started", name=child.program.name, pid=child.pid))
 
     def _wait_s(self) -> float | None:
-        due = [child.start_at_ms for child in self.children if child.start_at_ms is not None]
-        if self._redis_due_ms is not None:
-            due.append(self._redis_due_ms)
-        return max(0, min(due) - _mono_ms()) / 1000 if due else None
+        due = [each for each in (next_start_ms(self.children), self._redis_due_ms) if each is not None]
+        return max(0, min(due) - self._clock.mono_ms()) / 1000 if due else None
 
     def _read_report(self, fd: int) -> None:
         """The supervisor says which workers it has: one JSON line for each change."""
@@ -204,7 +196,7 @@ class Tree:
         told = [each for each in json.loads(lines[-1]) if each["role"] == "worker"]
         known = {each.pid: each.started_ms for each in self._workers.get(fd, [])}
         self._workers[fd] = [
-            Process("worker", each["pid"], each["name"], each["name"], known.get(each["pid"], _wall_ms()))
+            Process("worker", each["pid"], each["name"], each["name"], known.get(each["pid"], self._clock.wall_ms()))
             for each in told
         ]
         self._tell()
@@ -214,33 +206,17 @@ class Tree:
 
     # -- ending it --------------------------------------------------------------------------------------------------
 
-    def _end(self, children: Sequence[Child]) -> None:
+    def _end(self, children: Sequence[ProgramChild]) -> None:
         for child in children:
             child.send(signal.SIGTERM)
-        deadline_ms = _mono_ms() + STOP_LIMIT_MS
-        while any(child.process is not None and child.ended(_mono_ms()) is None for child in children):
-            left_ms = deadline_ms - _mono_ms()
+        deadline_ms = self._clock.mono_ms() + STOP_LIMIT_MS
+        while any(child.process is not None and child.ended(self._clock.mono_ms()) is None for child in children):
+            left_ms = deadline_ms - self._clock.mono_ms()
             if self._stops or left_ms <= 0:
                 for child in children:
                     child.send(signal.SIGKILL)
             for key, _ in self._selector.select(max(0.02, min(left_ms, 500) / 1000)):
-                if key.fileobj is self._wake:
-                    _drain(self._wake)
+                if key.fileobj is self._signals.socket:
+                    self._listen()
                 else:
                     self._selector.unregister(key.fd)
-
-
-def _drain(wake: socket.socket) -> None:
-    try:
-        while wake.recv(4096):
-            pass
-    except BlockingIOError:
-        pass
-
-
-def _mono_ms() -> int:
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
-
-
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000

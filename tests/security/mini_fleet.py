@@ -1,6 +1,6 @@
-"""A whole fleet on one thread and one clock moved by hand, over a real Redis: an ingestor, a supervisor's tender, a
-genuine RQ worker with the real engine, and a scripted cluster that does what it is told. What would end a process in
-the field is noted, and the process started anew.
+"""A whole fleet on one thread and one clock moved by hand, over a real Redis: an ingestor, a supervisor's lease
+manager, a genuine RQ worker with the real engine, and a scripted cluster that does what it is told. What would end a
+process in the field is noted, and the process started anew.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from oarlock.cluster.answer import Answer
 from oarlock.controllers.pods.slots import index_of
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.counters.turn_counts import TurnCounts
-from oarlock.workers.epoch.identity import Seat
+from oarlock.workers.epoch.identity import Identity
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
@@ -31,7 +31,7 @@ from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.signing.refusals import Refusals
 from oarlock.workers.signing.signature import Key, Sealer
 from oarlock.workers.signing.signing_broker import SealedBroker
-from oarlock.workers.supervisor.lease_manager import REFUSALS, Tender
+from oarlock.workers.supervisor.lease_manager import REFUSALS, LeaseManager
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Listed, Write
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, replicaset_json
@@ -150,7 +150,7 @@ class Fleet:
         self.leaves: list[str] = []
         self.bugs: list[str] = []
         self.worker: KeyWorker | None = None
-        self.tender: Tender | None = None
+        self.leases: LeaseManager | None = None
         self.broker: RedisBroker | None = None
         self._seen: Seen | None = None
         self._holders = 0
@@ -234,12 +234,12 @@ class Fleet:
 
     def _supervise(self) -> None:
         try:
-            if self.tender is None:
+            if self.leases is None:
                 self._seek()
-            if self.tender is not None:
-                self._tend(self.tender)
+            if self.leases is not None:
+                self._keep_worker(self.leases)
         except EpochOver:
-            self.worker = self.tender = self.broker = None
+            self.worker = self.leases = self.broker = None
         except Exception as error:
             self.crashes.append(f"supervisor: {type(error).__name__}: {error}"[:300])
 
@@ -256,19 +256,19 @@ class Fleet:
         except EpochOver:
             return
         self._seen, self.broker = seen, broker
-        self.tender = Tender(broker, NoTimer(), SETTINGS, self.clock)
+        self.leases = LeaseManager(broker, NoTimer(), SETTINGS, self.clock)
 
-    def _tend(self, tender: Tender) -> None:
-        holder = self.worker._seat.holder if self.worker is not None else ""
-        lost = tender.tend([holder] if holder else [])
-        if tender.expired(self.clock.mono_ms()) or lost:
+    def _keep_worker(self, leases: LeaseManager) -> None:
+        holder = self.worker._holder if self.worker is not None else ""
+        lost = leases.run_due([holder] if holder else [])
+        if leases.expired(self.clock.mono_ms()) or lost:
             self.worker = None
-            tender.release(holder)
-        if self.worker is None and tender.answered and not tender.expired(self.clock.mono_ms()):
+            leases.release(holder)
+        if self.worker is None and leases.answered and not leases.expired(self.clock.mono_ms()):
             self._holders += 1
             holder = f"w{self._holders}"
             try:
-                tender.register(holder, "s", [QUEUE])
+                leases.register(holder, "s", [QUEUE])
             except REFUSALS:
                 return
             self.worker = self._new_worker(holder)
@@ -277,9 +277,10 @@ class Fleet:
         assert self._seen is not None
         assert self.broker is not None
         client = redis.Redis.from_url(self.redis.url("worker"), protocol=2)
-        seat = Seat(holder, "s", self._seen, TurnSlots(1)[0])
-        worker = KeyWorker([QUEUE], holder, connection=client, settings=SETTINGS, clock=self.clock, seat=seat)
-        worker._seat, worker._broker, worker._counts = seat, self.broker, TurnCounts(seat.counts)
+        identity = Identity(holder, "s", self._seen, TurnSlots(1)[0])
+        worker = KeyWorker([QUEUE], holder, connection=client, settings=SETTINGS, clock=self.clock, identity=identity)
+        worker._holder, worker._slot = holder, identity.slot
+        worker._broker, worker._counts = self.broker, TurnCounts(identity.counts)
         broker: Broker = sealed(self.broker) if self._seals else self.broker
         worker._engine = Engine(broker, self.cluster, SETTINGS, self.clock, [QUEUE])  # type: ignore[assignment]
         worker._runner = worker._new_runner()
@@ -304,11 +305,11 @@ class Fleet:
 
     def _bury(self, worker: KeyWorker) -> None:
         self.worker = None
-        if self.tender is not None:
+        if self.leases is not None:
             try:
-                self.tender.release(worker._seat.holder)
+                self.leases.release(worker._holder)
             except EpochOver:
-                self.tender = self.broker = None
+                self.leases = self.broker = None
 
     # -- for messages ------------------------------------------------------------------------------------------------
 

@@ -51,13 +51,13 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 def works_on(fleet: Fleet) -> None:
     """One more thing to do, and it is done by the same worker."""
     assert fleet.worker is not None
-    holder = fleet.worker._seat.holder
+    holder = fleet.worker._holder
     fleet.forget_history()
     fleet.want(4 if fleet.replicas == 3 else 3)
     fleet.run(1_500)
     assert fleet.run(3_000, until_healthy=True), fleet.story()
     assert (fleet.crashes, fleet.leaves, fleet.cluster.wrong) == ([], [], [])
-    assert fleet.worker._seat.holder == holder
+    assert fleet.worker._holder == holder
 
 
 WORKER = "rq:worker:<name>"
@@ -68,7 +68,7 @@ KEYS = (INLET, FAILED, f"rq:wip:{QUEUE}", "rq:queues", "rq:workers", f"rq:worker
 @pytest.mark.parametrize("kind", ["another type", "binary", "huge"])
 def test_a_hostile_value(fleet: Fleet, name: str, kind: str) -> None:
     assert fleet.worker is not None
-    name = name.replace("<name>", fleet.worker._seat.holder)
+    name = name.replace("<name>", fleet.worker._holder)
     admin = fleet.admin
     value: bytes | str = BINARY if kind == "binary" else "x" * HUGE
     if kind == "another type":
@@ -141,10 +141,10 @@ def test_a_hostile_job(fleet: Fleet, what: str, tmp_path: Path, caplog: pytest.L
 def test_a_worker_is_born_though_rqs_keys_are_not_rqs(fleet: Fleet) -> None:
     """And is entered once they are."""
     assert fleet.worker is not None
-    assert fleet.tender is not None
+    assert fleet.leases is not None
     fleet.admin.delete("rq:workers")
     fleet.admin.set("rq:workers", "x")
-    fleet.tender.release(fleet.worker._seat.holder)
+    fleet.leases.release(fleet.worker._holder)
     fleet.worker = None
     fleet.run(1_000)
     assert fleet.worker is not None

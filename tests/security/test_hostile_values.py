@@ -133,7 +133,7 @@ def place_of(pattern: str, fleet: Fleet) -> str:
     words = {
         "queue": QUEUE,
         "key": KEY,
-        "holder": fleet.worker._seat.holder,
+        "holder": fleet.worker._holder,
         "resource": resource,
         "generation": generation.decode(),
         "entry": f"owner={UID}",

@@ -1,4 +1,4 @@
-"""What a supervisor counts, in the last row of its table, and what it notes in the rows of its berths."""
+"""What a supervisor counts, in the last row of its table, and what it notes in the rows of its positions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from oarlock.workers.counters.table import Row, Table
 
 
 class Supervision:
-    """``table`` has a row for each berth and one more, the supervisor's."""
+    """``table`` has a row for each position and one more, the supervisor's."""
 
     def __init__(self, table: Table) -> None:
         self._ints, self._layout = table.rows[-1].ints, table.layout
@@ -16,15 +16,15 @@ class Supervision:
         """The loop has come round. ``now_ms``: CLOCK_BOOTTIME."""
         self._ints[self._layout.tick_ms] = now_ms
 
-    def started(self, berth: Row, pid: int) -> None:
-        """A worker was started in a berth."""
-        berth.ints[self._layout.pid] = pid
+    def started(self, position: Row, pid: int) -> None:
+        """A worker was started in a position."""
+        position.ints[self._layout.pid] = pid
         self._ints[self._layout.starts] += 1
 
-    def ended(self, berth: Row, death: str) -> None:
+    def ended(self, position: Row, death: str) -> None:
         """It has ended, and was waited for. ``death``: one of DEATHS."""
-        berth.ints[self._layout.pid] = berth.ints[self._layout.turn_since_ns] = 0
-        berth.ints[self._layout.turns_under_way] = 0
+        position.ints[self._layout.pid] = position.ints[self._layout.turn_since_ns] = 0
+        position.ints[self._layout.turns_under_way] = 0
         self._ints[self._layout.deaths + DEATHS.index(death)] += 1
 
     def released(self, keys: int) -> None:

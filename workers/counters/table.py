@@ -1,7 +1,7 @@
 """Counters in memory that a supervisor shares with the processes it forks.
 
-A row belongs to a berth, not to a process: whoever works there next counts on from where the last one stopped. So what
-was counted survives a SIGKILL, nothing is counted twice, and nothing is left behind, on disk or in memory. A cell has
+A row belongs to a position, not to a process: the next worker there counts on from where the last one stopped. So the
+counts survive a SIGKILL, nothing is counted twice, and nothing is left behind, on disk or in memory. A cell has
 one writer at a time, one thread of one process, and is eight aligned bytes; nobody locks. A process that is killed
 between the two cells of a histogram leaves one value in its counts that its sum lacks.
 """
@@ -18,7 +18,7 @@ CELL_BYTES = 8
 
 
 class Row:
-    """One berth's cells: ``ints`` and ``sums`` (seconds) are written in place."""
+    """One position's cells: ``ints`` and ``sums`` (seconds) are written in place."""
 
     __slots__ = ("ints", "layout", "sums")
 

@@ -11,7 +11,7 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, EpochOver
-from oarlock.workers.epoch.identity import TEND_TIMEOUT_S, open_client
+from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, open_client
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 
@@ -26,7 +26,7 @@ class EpochSearch:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._client = connect(
-            settings.redis_url, timeout_s=TEND_TIMEOUT_S, shard=settings.serves, tls=settings.redis_tls
+            settings.redis_url, timeout_s=LEASE_TIMEOUT_S, shard=settings.serves, tls=settings.redis_tls
         )
         self._pause_ms, self._trouble = PAUSE_FIRST_MS, ""
         self.next_ms = 0
@@ -55,7 +55,7 @@ class EpochSearch:
         seen = epoch.current(self._client, self._settings.serves)
         if not seen.intact:
             return None
-        client = open_client(self._settings, seen, TEND_TIMEOUT_S)
+        client = open_client(self._settings, seen, LEASE_TIMEOUT_S)
         try:
             RedisBroker(client, seen.epoch, shard=self._settings.serves).look("")
         except EpochOver:

@@ -1,4 +1,4 @@
-"""A worker's place in the fleet: the name it holds keys under, who renews its leases, and the epoch it works in."""
+"""A worker's identity in the fleet: the name it holds keys under, who renews its leases, and the epoch it works in."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from oarlock.workers.process.turn_slots import TurnSlot
 CALL_TIMEOUT_S = 4.0
 WAIT_TIMEOUT_S = 3.0
 """Above the second that an idle worker waits in Redis, which ends a wait up to 0.1 s late."""
-TEND_TIMEOUT_S = 1.0
+LEASE_TIMEOUT_S = 1.0
 """A supervisor must learn within its lease that Redis does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """``holder``: registered in the epoch ``seen``, never used before. ``slot``: shows its keeper what it does.
+class Identity:
+    """``holder``: registered in the epoch ``seen``, never used before. ``slot``: shows its supervisor what it does.
 
-    ``counts``: where it counts. ``queues``: of which it takes keys; none named: of all that its fleet serves.
+    ``counts``: its row of the shared counters. ``queues``: those it takes keys of; empty: all that its fleet serves.
     """
 
     holder: str

@@ -1,4 +1,4 @@
-"""Why a worker process ended, for whoever started it."""
+"""Why a worker process ended, for the process that started it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ExitCode(IntEnum):
     EPOCH_OVER = 75  # the data in Redis are of another life, or may be: wait for the next epoch
     UNSURE = 76  # Redis did not answer a claim, a record or a finish: only a release says what is still locked
     RELEASED = 77  # somebody released this holder: it may not claim any more
-    UNKEPT = 78  # the keeper of a worker without a supervisor is gone: nobody renews its leases
+    UNWATCHED = 78  # the watchdog of a worker without a supervisor is gone: nobody renews its leases
     FAILED = 70  # could not start, or a bug: the log has the traceback
 
 

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from oarlock.workers.process.death_signal import die_with_parent
 from oarlock.workers.process.exit_code import ExitCode
@@ -17,9 +17,34 @@ log = logging.getLogger("oarlock.fleet")
 _BLOCKED_AT_FORK = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
 
-def fork_process(name: str, life: Callable[[], int]) -> int:
-    """Fork from the main thread, before it ever starts another one. Returns the pid of the process that lives ``life``,
-    to its exit code; it ends with its parent.
+class Forked:
+    """A child process that was forked here; ``pid``, ``poll`` and ``send_signal`` as of a ``subprocess.Popen``."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal; None while it lives."""
+        if self.returncode is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # somebody else waited for it
+                pid, status = self.pid, 0
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def send_signal(self, signum: int) -> None:
+        """Only before its end was noticed: until then the pid is its own."""
+        if self.returncode is None:
+            os.kill(self.pid, signum)
+
+
+def fork_process(
+    name: str, life: Callable[[], int], *, ignored: Collection[int] = (), outlives_parent: bool = False
+) -> Forked:
+    """Fork from the main thread, before it ever starts another one. The child lives ``life``, to its exit code, deaf to
+    the signals ``ignored``, and ends with its parent unless it ``outlives_parent``.
 
     Signals are held back over the fork: the child must not answer one with its parent's handlers, which write to
     its parent's sockets. Those it inherits and never touches; closing them by number would be worse.
@@ -29,19 +54,20 @@ def fork_process(name: str, life: Callable[[], int]) -> int:
     try:
         pid = os.fork()
         if pid == 0:
-            _live(name, life, parent_pid)
+            _live(name, life, ignored, 0 if outlives_parent else parent_pid)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return pid
+    return Forked(pid)
 
 
-def _live(name: str, life: Callable[[], int], parent_pid: int) -> None:
+def _live(name: str, life: Callable[[], int], ignored: Collection[int], parent_pid: int) -> None:
     code = int(ExitCode.FAILED)
     try:
-        die_with_parent(parent_pid=parent_pid)
+        if parent_pid:
+            die_with_parent(parent_pid=parent_pid)
         signal.set_wakeup_fd(-1)
         for signum in _BLOCKED_AT_FORK:
-            signal.signal(signum, signal.SIG_DFL)
+            signal.signal(signum, signal.SIG_IGN if signum in ignored else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_AT_FORK)
         code = life()
     except SystemExit as leaving:  # a second request to stop

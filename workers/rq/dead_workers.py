@@ -20,8 +20,8 @@ TIMEOUT_S = 0.5
 """For the client of a supervisor, which has more urgent things to do than to wait."""
 
 
-class Graves:
-    """A supervisor's, or a keeper's. RQ's server may be another than ours: a failure is logged and tried again."""
+class DeadWorkers:
+    """Of a supervisor, or of a watchdog. RQ's server may be another than ours: a failure is logged and tried again."""
 
     def __init__(self, client: redis.Redis, queues: Sequence[str]) -> None:
         self._client, self._queues = client, queues
@@ -32,12 +32,12 @@ class Graves:
         """A worker of this RQ name died without saying so."""
         self._dead.add(name)
 
-    def dig_some(self, now_ms: int) -> None:
+    def remove_some(self, now_ms: int) -> None:
         """At most once a second, and only if there is something to do."""
         if self._dead and now_ms >= self._at_ms:
-            self._at_ms = now_ms + (PAUSE_MS if self.dig() else PAUSE_AFTER_ERROR_MS)
+            self._at_ms = now_ms + (PAUSE_MS if self.remove() else PAUSE_AFTER_ERROR_MS)
 
-    def dig(self) -> bool:
+    def remove(self) -> bool:
         """Do it now. Whether RQ's server answered."""
         if not self._dead:
             return True

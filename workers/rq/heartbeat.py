@@ -1,7 +1,7 @@
 """One pipeline a second between a worker and RQ's keys: what RQ does around every job, once for hundreds of turns.
 
-Out go heartbeat, state and counters; back come `rq suspend`, requests on the inlets and whether anything is in the
-failed registries.
+Out go heartbeat, state and counters; back come `rq suspend`, the requests that people made through RQ, and whether
+anything is in the failed-job registries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from oarlock.workers.rq.requests import READ_AT_ONCE
 
 @dataclass(slots=True)
 class Tally:
-    """What was done since the last pulse; working time in seconds."""
+    """What was done since the last heartbeat; working time in seconds."""
 
     succeeded: int = 0
     failed: int = 0
@@ -30,7 +30,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """``known``: RQ knows the worker. ``requests``: job ids on each queue's inlet; ``failing``: registry sizes."""
+    """``known``: RQ knows the worker. ``requests``: job ids on each queue's list; ``failing``: registry sizes."""
 
     known: bool
     suspended: bool
@@ -38,14 +38,14 @@ class Heard:
     failing: dict[str, int] = field(default_factory=dict)
 
 
-class Pulse:
-    """A worker's exchange with RQ's keys. Raises RedisError; then the tally is kept for the next beat."""
+class Heartbeat:
+    """A worker's exchange with RQ's keys. Raises RedisError; then the tally is kept for the next heartbeat."""
 
     def __init__(self, connection: redis.Redis, worker_key: str, ttl_s: int, queues: Sequence[KeyQueue]) -> None:
         self._connection, self._key, self._ttl_s, self._queues = connection, worker_key, ttl_s, queues
         self.tally = Tally()
         self.facts: dict[str, str] = {}
-        """Fields of the worker's hash to be written with the next beat."""
+        """Fields of the worker's hash to be written with the next heartbeat."""
 
     def beat(self, state: str) -> Heard:
         """Send and hear everything in one round trip."""

@@ -1,7 +1,7 @@
 """A queue of keys as RQ's tools see it: `rq info --queue-class oarlock.workers.rq_queue.KeyQueue`.
 
 The keys themselves are in a stream of the broker. The list RQ keeps at ``rq:queue:<name>`` stays what it is for RQ's
-own tools, and serves as an inlet: `rq requeue` pushes job ids there (see ``workers.rq.requests``).
+own tools, and takes requests: `rq requeue` pushes job ids there (see ``workers.rq.requests``).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class KeyQueue(Queue):  # type: ignore[misc]
 
     @property
     def count(self) -> int:
-        """Keys in the stream, of all shards, and requests in the inlet that no worker has read yet."""
-        inlet = int(self.connection.llen(self.key))
+        """Keys in the stream, of all shards, and requests on the list that no worker has read yet."""
+        requests = int(self.connection.llen(self.key))
         settings = Settings.from_env()
-        return inlet + sum(self._queued(settings, shard) for shard in names(settings.shards))
+        return requests + sum(self._queued(settings, shard) for shard in names(settings.shards))
 
     def _queued(self, settings: Settings, shard: str) -> int:
         elsewhere = settings.rq_redis_url

@@ -1,6 +1,6 @@
 """Requests for another turn that come through RQ: `rq requeue` pushes job ids on the list ``rq:queue:<queue>``.
 
-Whoever can write to Redis can write there, so what is found is data until it has been shown to name a key.
+Everybody who can write to Redis can write there, so an entry counts as mere data until it is shown to name a key.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ READ_AT_ONCE = 100
 
 
 class AddsKeys(Protocol):
-    """What the inlet needs of a broker."""
+    """What requests need of a broker."""
 
     def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int: ...
 
 
-class Inlet:
+class Requests:
     """Reads the list and adds the keys. A request leaves the list after its key was added, so none is lost."""
 
     def __init__(self, connection: redis.Redis, broker: AddsKeys, shard: str = "0", shards: int = 1) -> None:
@@ -68,11 +68,11 @@ class Inlet:
                 pipe.hstrlen(job, "data")
                 pipe.hstrlen(job, "origin")
                 size = max(pipe.execute())
-            if size > DATA_BYTES_MAX:  # asked first: it need not be fetched to be refused
+            if size > DATA_BYTES_MAX:  # asked first: large data are refused without being fetched
                 raise NotAKey(f"{size} bytes are too many for a job")
             data, origin = self._connection.hmget(job, "data", "origin")
         except ResponseError as error:
-            if refusals.meaning("inlet", error) is not error:
+            if refusals.meaning("requests", error) is not error:
                 raise  # it says nothing about the job, which stays where it is
             raise NotAKey(f"no job: {error}") from None
         if not isinstance(data, bytes):

@@ -27,11 +27,11 @@ from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.rq.client import with_manners
 from oarlock.workers.rq.failed_turns import FailedTurns
-from oarlock.workers.rq.heartbeat import Pulse
+from oarlock.workers.rq.heartbeat import Heartbeat
 from oarlock.workers.rq.job import KeyJob, MsgpackSerializer, job_id
 from oarlock.workers.rq.long_turns import LongTurns
 from oarlock.workers.rq.queue import KeyQueue
-from oarlock.workers.rq.requests import Inlet
+from oarlock.workers.rq.requests import Requests
 from oarlock.workers.rq.turn_limit import TurnLimit
 from oarlock.workers.rq.upkeep import clean_up, enter_again
 from oarlock.workers.turn.engine.waiting_turns import UnderWay
@@ -39,7 +39,7 @@ from oarlock.workers.turn.steps import TurnFailed
 
 log = logging.getLogger("oarlock.worker")
 
-PULSE_MS, SWEEP_MS = 500, 1_000
+HEARTBEAT_MS, SWEEP_MS = 500, 1_000
 TRACEBACK_MAX = 20_000
 GONE_AFTER_S = 60
 """RQ's lists keep a worker so long beyond its ``worker_ttl``."""
@@ -94,12 +94,12 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self.settings = settings or (Settings.from_env() if prepare_for_work else Settings())
         self._clock = clock or SystemClock()
         self._rq_ttl_s = self.worker_ttl + GONE_AFTER_S
-        self._pulse = Pulse(self.connection, self.key, self._rq_ttl_s, self.queues)
+        self._heartbeat = Heartbeat(self.connection, self.key, self._rq_ttl_s, self.queues)
         self._shard = _shard_of(self.settings)
         self._turns = LongTurns(self.connection, self.name, self.key, self._rq_ttl_s, self._clock, self._shard)
         self._failed = FailedTurns(self.connection, self.name, self._shard, self.settings.shards)
         self._suspended = False
-        self._pulse_at_ms = self._sweep_at_ms = 0
+        self._heartbeat_at_ms = self._sweep_at_ms = 0
         self._rq_trouble = ""
 
     def _set_connection(self, connection: Any) -> Any:
@@ -111,18 +111,18 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def _exchange(self, broker: RedisBroker, state: str) -> None:
         """Once a second: heartbeat, state and counters out; suspension and requests in. Raises EpochOver."""
         now_ms = self._clock.mono_ms()
-        if now_ms < self._pulse_at_ms:
+        if now_ms < self._heartbeat_at_ms:
             return
-        self._pulse_at_ms = now_ms + PULSE_MS
+        self._heartbeat_at_ms = now_ms + HEARTBEAT_MS
         try:
-            heard = self._pulse.beat(state)
+            heard = self._heartbeat.beat(state)
             self._suspended = heard.suspended
             if not heard.known:
                 enter_again(self)
             for queue in self.queues:
                 if queue.name in heard.requests:
-                    inlet = Inlet(self.connection, broker, self._shard, self.settings.shards)
-                    inlet.admit(queue, heard.requests[queue.name])
+                    requests = Requests(self.connection, broker, self._shard, self.settings.shards)
+                    requests.admit(queue, heard.requests[queue.name])
                 if queue.name in heard.failing and now_ms >= self._sweep_at_ms:
                     self._failed.sweep(queue, broker.num_requeues)
             if now_ms >= self._sweep_at_ms:
@@ -159,7 +159,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def teardown(self) -> None:
         """As RQ's, but a silent server cannot keep a worker from leaving."""
         try:
-            self._pulse.beat(self._state)
+            self._heartbeat.beat(self._state)
             super().teardown()
         except RedisError as error:
             self._silent(error)
@@ -178,7 +178,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
 
     def set_shutdown_requested_date(self) -> None:
         """RQ calls this inside a signal handler, where no connection may be used: the next exchange says it."""
-        self._pulse.facts["shutdown_requested_date"] = utcformat(self._shutdown_requested_date)
+        self._heartbeat.facts["shutdown_requested_date"] = utcformat(self._shutdown_requested_date)
 
     def check_for_suspension(self, burst: bool) -> None:
         """As RQ's, when the last exchange brought `rq suspend`."""

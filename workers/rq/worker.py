@@ -20,10 +20,11 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, Idle
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
-from oarlock.workers.epoch.identity import Seat, open_broker
+from oarlock.workers.epoch.identity import Identity, open_broker
 from oarlock.workers.process.collecting import collect_rarely
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
+from oarlock.workers.process.turn_slots import TurnSlot
 from oarlock.workers.rq.queue import KeyQueue
 from oarlock.workers.rq.shell import RqShell
 from oarlock.workers.turn.engine.runner import Ended, TurnRunner
@@ -39,19 +40,20 @@ DRAIN_PAUSE_S = 0.15
 
 
 class KeyWorker(RqShell):
-    """A worker of keys that somebody else watches, renews the leases of and releases: ``work`` needs its ``seat``."""
+    """``identity``: from the process that watches this one, renews its leases and releases its keys after its end."""
 
     engine_factory: ClassVar[EngineFactory] = staticmethod(open_engine)
-    _seat: Seat
+    _holder: str
+    _slot: TurnSlot
     _broker: RedisBroker
     _engine: TurnEngine
     _counts: TurnCounts
     _runner: TurnRunner
 
-    def __init__(self, *args: Any, seat: Seat | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, identity: Identity | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.exit_code = ExitCode.DONE
-        self.seat = seat
+        self.identity = identity
         self._queue_of = {queue.name: queue for queue in self.queues}
         self._keys_max = self.settings.batch_keys
 
@@ -67,11 +69,12 @@ class KeyWorker(RqShell):
         dequeue_strategy: DequeueStrategy = DequeueStrategy.DEFAULT,
     ) -> bool:
         """RQ's loop. ``max_jobs`` counts batches; there is never a scheduler."""
-        assert self.seat is not None, "whoever starts the worker gives it a seat"
-        self._seat = seat = self.seat
-        self._broker = open_broker(self.settings, seat.seen)
-        self._counts = TurnCounts(seat.counts)
-        requests = RequestCounts(seat.counts)
+        identity = self.identity
+        assert identity is not None, "the process that starts the worker gives it an identity"
+        self._holder, self._slot = identity.holder, identity.slot
+        self._broker = open_broker(self.settings, identity.seen)
+        self._counts = TurnCounts(identity.counts)
+        requests = RequestCounts(identity.counts)
         self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names(), requests)
         self._runner = self._new_runner()
         collect_rarely()
@@ -87,20 +90,20 @@ class KeyWorker(RqShell):
     def _new_runner(self) -> TurnRunner:
         limit = self.death_penalty_class
         return TurnRunner(
-            self._engine, self._seat.slot, self._turns, self._counts, self.settings, self._clock, limit, self._finished
+            self._engine, self._slot, self._turns, self._counts, self.settings, self._clock, limit, self._finished
         )
 
     def teardown(self) -> None:
-        """As RQ's. From here on this process works on no key. What it may still hold is given back when it has ended,
-        so then it ends at once, and whoever started it tells RQ.
+        """As RQ's. From here on this process works on no key. The keys it may still hold are given back when it has
+        ended. So it then ends at once, and the process that started it tells RQ.
         """
-        self._seat.slot.end()
+        self._slot.end()
         self._turns.stop()
         if self.exit_code is ExitCode.DONE:
             super().teardown()
 
     def _leave(self, code: ExitCode, reason: object) -> NoReturn:
-        """End RQ's loop. Whoever renews our leases gives back what we hold."""
+        """End RQ's loop. The process that renews our leases gives back our keys."""
         log.warning(line("leaving", worker=self.name, code=int(code), reason=reason))
         self.exit_code = code
         raise StopRequested
@@ -138,9 +141,9 @@ class KeyWorker(RqShell):
     def _claim(self) -> Batch | Idle:
         """BUSY from before the claim: a request to stop must not interrupt it and leave keys locked."""
         self._state = WorkerStatus.BUSY
-        self._seat.slot.begin(self._clock.mono_ms())
+        self._slot.begin(self._clock.mono_ms())
         try:
-            reply = self._engine.claim(self._seat.holder, self._keys_max)
+            reply = self._engine.claim(self._holder, self._keys_max)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerFull, BrokerBusy):
@@ -148,7 +151,7 @@ class KeyWorker(RqShell):
         except (BrokerUnreachable, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)
         if isinstance(reply, Idle):
-            self._seat.slot.end()
+            self._slot.end()
             self._state = WorkerStatus.IDLE
         else:
             self._counts.claimed(reply)
@@ -163,12 +166,12 @@ class KeyWorker(RqShell):
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerUnreachable, RedisError):
-            time.sleep(DRAIN_PAUSE_S)  # nothing is held: the next claim decides
+            time.sleep(DRAIN_PAUSE_S)  # we hold no key: the next claim decides
 
     # -- the execution --------------------------------------------------------------------------------------------
 
     def execute_job(self, job: Batch, queue: KeyQueue) -> None:
-        """Run a batch. Whoever renews our leases gives back what we hold, if we cannot go on."""
+        """Run a batch. If we cannot go on, the process that renews our leases gives back our keys."""
         asked, usual, taken = self._keys_max, self.settings.batch_keys, len(job.claims)
         try:
             took_ms = self._runner.run(job)
@@ -176,7 +179,7 @@ class KeyWorker(RqShell):
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerUnreachable, BrokerFull, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)
-        self._pulse.tally.worked_s += took_ms / 1_000
+        self._heartbeat.tally.worked_s += took_ms / 1_000
         quick = taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
         self._keys_max = 1 if self._runner.slow else max(usual, self.settings.batch_keys_quick) if quick else usual
 
@@ -185,7 +188,7 @@ class KeyWorker(RqShell):
 
     def _finished(self, turn: Ended, in_a_row: int) -> None:
         if turn.failure is None:
-            self._pulse.tally.succeeded += 1
+            self._heartbeat.tally.succeeded += 1
         else:
-            self._pulse.tally.failed += 1
+            self._heartbeat.tally.failed += 1
             self._report(turn.finish.queue, turn.finish.key, turn.failure, in_a_row)

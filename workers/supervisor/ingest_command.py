@@ -40,7 +40,6 @@ from oarlock.workers.ingest.source import Source
 from oarlock.workers.ingest.upstream_detector import Rivals
 from oarlock.workers.ingest.upstream_guard import HandsOff
 from oarlock.workers.metrics.serving.ingest_thread import IngestMetrics
-from oarlock.workers.process.bell import Bell
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.collecting import collect_rarely
 from oarlock.workers.process.enabled_controllers import enabled_queues, kinds_of
@@ -49,6 +48,7 @@ from oarlock.workers.process.log_line import in_every_line, line
 from oarlock.workers.process.rights import INGESTOR, MissingRights
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
+from oarlock.workers.process.wakeup import Wakeup
 from oarlock.workers.signing.signing_broker import sealing
 from oarlock.workers.supervisor.shard_processes import run_each
 
@@ -110,7 +110,7 @@ class IngestProcess:
         self._clock: Clock = SystemClock()
         self._metrics = IngestMetrics(listening, settings, self._clock)
         self._started_ms = self._clock.mono_ms()
-        self._bell = Bell()
+        self._wakeup = Wakeup()
         self._stopping = False
         guard, shard = RunGuard(), settings.serves
         self._redis: redis.Redis = connect(settings.redis_url, guard=guard, shard=shard, tls=settings.redis_tls)
@@ -142,16 +142,16 @@ class IngestProcess:
         layout = None
         if shard != "0":
             every_ms = settings.lease_ms // 2
-            layout = Layout(self._lease("0"), settings.fleet_id, settings.shards, every_ms, self._bell.ring)
+            layout = Layout(self._lease("0"), settings.fleet_id, settings.shards, every_ms, self._wakeup.set)
         self._keeper = EpochKeeper(
-            side, self._lease(shard), settings, self._clock, name, ring=self._bell.ring, layout=layout
+            side, self._lease(shard), settings, self._clock, name, ring=self._wakeup.set, layout=layout
         )
         self.ingestor = Ingestor(
             self._keeper, self.feeds, owners, self._opened, HandsOff(rivals, settings.alongside_upstream)
         )
 
     def _source(self, resource: Resource[Any]) -> Source:
-        source = ApiSource(self._client, resource, self._io, self._bell.ring, self._clock)
+        source = ApiSource(self._client, resource, self._io, self._wakeup.set, self._clock)
         if self._settings.shards == 1:
             return source
         ours = Ours(self._settings.serves, self._settings.shards)
@@ -198,7 +198,7 @@ class IngestProcess:
                 self._metrics.tick(now_ms)
                 due_ms = self.ingestor.round(now_ms)
                 if due_ms > 0 and not self._stopping:
-                    self._bell.wait(due_ms / 1000)
+                    self._wakeup.wait(due_ms / 1000)
         finally:
             for signum, handler in before.items():
                 signal.signal(signum, handler)
@@ -206,7 +206,7 @@ class IngestProcess:
 
     def _stop(self, signum: int, frame: FrameType | None) -> None:
         self._stopping = True
-        self._bell.ring()
+        self._wakeup.set()
 
     def _close(self) -> None:
         self.ingestor.close()

@@ -1,7 +1,8 @@
-"""What a supervisor, or a lone worker's keeper, does for its workers in Redis, from one thread without sleeping.
+"""What a supervisor, or the watchdog of a lone worker, does for its workers in Redis: one thread, without sleeping.
 
-Each second: renew all leases in one call, end leases nobody renewed, queue what is due. In between: queue what is due
-at its very time. On a death: give the keys back at once, and as often as it takes.
+Each second it renews all leases in one call, gives back the keys of leases that nobody renewed, and queues the keys
+that are due. In between it queues a key at the moment it is due. After a death it releases the worker's keys at once,
+and tries again until Redis has answered.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from redis.exceptions import RedisError
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable
-from oarlock.workers.epoch.identity import TEND_TIMEOUT_S, open_client
+from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, open_client
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
@@ -27,11 +28,11 @@ log = logging.getLogger("oarlock.fleet")
 RETRY_MS = 200
 NEVER_MS = 1 << 62
 REFUSALS = (BrokerUnreachable, BrokerFull, RedisError)
-"""No answer, or one that did nothing: to be tried again, and for want of renewals in the end the children go."""
+"""No answer, or one that did nothing: it is tried again. Where renewals fail for too long, the workers are killed."""
 
 
-class TendedBroker(Protocol):
-    """What tending needs of a broker; both twins have it."""
+class LeaseBroker(Protocol):
+    """What a lease manager needs of a broker; both twins have it."""
 
     def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None: ...
     def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]: ...
@@ -48,10 +49,10 @@ class Timer(Protocol):
     def close(self) -> None: ...
 
 
-class Tender:
-    """Tends the holders of one epoch. Every call may raise EpochOver; only ``register`` raises REFUSALS."""
+class LeaseManager:
+    """For the holders of one epoch. Every call may raise EpochOver; only ``register`` raises REFUSALS."""
 
-    def __init__(self, broker: TendedBroker, timer: Timer, settings: Settings, clock: Clock) -> None:
+    def __init__(self, broker: LeaseBroker, timer: Timer, settings: Settings, clock: Clock) -> None:
         self._broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
         self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
         self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0
@@ -70,27 +71,27 @@ class Tender:
         return not self._trouble
 
     @property
-    def owes(self) -> bool:
+    def owes_release(self) -> bool:
         """Whether a holder is still to be released."""
         return bool(self._unreleased)
 
     def next_ms(self) -> int:
-        """When ``tend`` has something to do again."""
+        """When ``run_due`` has something to do again."""
         return min(self._renew_at_ms, self._due_at_ms, self._listen_at_ms)
 
     def expired(self, now_ms: int) -> bool:
         """No renewal acknowledged for so long that the leases must be taken for lost."""
         return now_ms - self._acked_ms >= self._settings.lease_ms - 1_000
 
-    def hurry(self) -> None:
-        """Somebody doubts the epoch: look at once."""
+    def renew_now(self) -> None:
+        """A worker doubts the epoch: the renewal that is due now shows whether it is over."""
         self._renew_at_ms = 0
 
     def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
         """Let a new holder claim. Raises one of REFUSALS: it may be registered, and holds nothing."""
         self._broker.register(holder, supervisor, queues)
 
-    def tend(self, holders: Iterable[str]) -> list[str]:
+    def run_due(self, holders: Iterable[str]) -> list[str]:
         """Do what is due now. Returns the holders that may not claim any more."""
         lost: list[str] = []
         now_ms = self._clock.mono_ms()
@@ -99,7 +100,7 @@ class Tender:
                 self._renew_at_ms = now_ms + RETRY_MS
                 lost = self._broker.renew(list(holders), lease_ms=self._settings.lease_ms)
                 self._acked_ms = now_ms
-                self._well()
+                self._answered()
                 self._release_owed()
                 self._reclaim()
                 self._renew_at_ms = now_ms + self._settings.renew_every_ms
@@ -111,7 +112,7 @@ class Tender:
             if now_ms >= self._due_at_ms:
                 self._due()
         except REFUSALS as error:
-            self._ill(error)
+            self._refused(error)
         return lost
 
     def timer_ready(self) -> None:
@@ -120,12 +121,12 @@ class Tender:
             if self._timer.take():
                 self._due()
         except REFUSALS as error:
-            self._deafen()
+            self._close_timer()
             now_ms = self._clock.mono_ms()
             if now_ms - self._broke_ms < RETRY_MS:  # refused again at once: so would be the next
                 self._listen_at_ms = now_ms + RETRY_MS
             self._broke_ms = now_ms
-            self._ill(error)
+            self._refused(error)
 
     def release(self, holder: str, blamed: str = "") -> list[str]:
         """Give the keys of a dead holder back, now or, where Redis does not answer, with the next renewal."""
@@ -135,12 +136,12 @@ class Tender:
         try:
             return self._release_owed()
         except REFUSALS as error:
-            self._ill(error)
+            self._refused(error)
             return []
 
     def close(self) -> None:
         """Hang up. What is not released is left to the end of its lease."""
-        self._deafen()
+        self._close_timer()
 
     def _release_owed(self) -> list[str]:
         given_back: list[str] = []
@@ -163,24 +164,24 @@ class Tender:
         _, next_in_ms = self._broker.due()
         self._due_at_ms = NEVER_MS if next_in_ms is None else asked_ms + next_in_ms
 
-    def _deafen(self) -> None:
+    def _close_timer(self) -> None:
         self._timer.close()
         self.timer_socket, self._listen_at_ms = None, 0
 
-    def _well(self) -> None:
+    def _answered(self) -> None:
         if self._trouble:
             log.warning(line("redis_back"))
             self._trouble = ""
 
-    def _ill(self, error: Exception) -> None:
+    def _refused(self, error: Exception) -> None:
         if not self._trouble:
             log.warning(line("redis_silent", error=error))
         self._trouble = str(error) or "no answer"
         self._due_at_ms = max(self._due_at_ms, self._clock.mono_ms() + RETRY_MS)
 
 
-def open_tender(settings: Settings, seen: Seen, clock: Clock) -> Tender:
-    """A tender of one epoch on connections of its own."""
-    client = open_client(settings, seen, TEND_TIMEOUT_S)
+def open_lease_manager(settings: Settings, seen: Seen, clock: Clock) -> LeaseManager:
+    """For one epoch, on connections of its own."""
+    client = open_client(settings, seen, LEASE_TIMEOUT_S)
     broker = RedisBroker(client, seen.epoch, shard=settings.serves)
-    return Tender(broker, TimerWait(client, broker.keys.of("timer")), settings, clock)
+    return LeaseManager(broker, TimerWait(client, broker.keys.of("timer")), settings, clock)

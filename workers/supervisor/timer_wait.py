@@ -5,6 +5,7 @@ A token on it says that a delayed key is due before the time the reader sleeps u
 
 from __future__ import annotations
 
+import selectors
 import socket
 
 import redis
@@ -59,3 +60,15 @@ class TimerWait:
     def close(self) -> None:
         """Hang up."""
         self._connection.disconnect()  # type: ignore[no-untyped-call]
+
+
+def watch_instead(
+    selector: selectors.BaseSelector, watched: socket.socket | None, wanted: socket.socket | None
+) -> socket.socket | None:
+    """Let a selector follow the timer's socket as it comes and goes. Returns what is watched now."""
+    if wanted is not watched:
+        if watched is not None:
+            selector.unregister(watched)
+        if wanted is not None:
+            selector.register(wanted, selectors.EVENT_READ)
+    return wanted

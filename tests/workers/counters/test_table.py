@@ -87,7 +87,7 @@ def test_a_killed_worker_takes_no_count_with_it_and_the_next_counts_on() -> None
         for now, then in zip(after, before, strict=True):
             assert done <= now - then <= done + 1
         before = after
-    assert not any(table.rows[1].ints), "a row is one berth's"
+    assert not any(table.rows[1].ints), "a row is one position's"
 
 
 def test_totals_are_sums_over_rows() -> None:
@@ -204,7 +204,7 @@ def test_what_runs_now_is_seen_from_outside() -> None:
     counts.worked(begun_ns, 0)
     assert row.ints[LAYOUT.turn_since_ns] == 0
     counts.begun()
-    TurnCounts(row)  # the next worker of the berth
+    TurnCounts(row)  # the next worker of the position
     assert row.ints[LAYOUT.turn_since_ns] == 0
 
 
@@ -298,13 +298,13 @@ def test_both_families_read_from_one_histogram_are_exact() -> None:
 
 def test_a_supervisor_notes_who_comes_and_goes() -> None:
     table = Table(2)
-    berth, own = table.rows[0], table.rows[-1]
+    position, own = table.rows[0], table.rows[-1]
     supervision = Supervision(table)
     for code, killed in ((0, False), (-9, True), (-9, False), (ExitCode.EPOCH_OVER, False), (ExitCode.FAILED, False)):
-        supervision.started(berth, 4711)
-        assert berth.ints[LAYOUT.pid] == 4711
-        supervision.ended(berth, death_of(code, killed))
-        assert berth.ints[LAYOUT.pid] == 0
+        supervision.started(position, 4711)
+        assert position.ints[LAYOUT.pid] == 4711
+        supervision.ended(position, death_of(code, killed))
+        assert position.ints[LAYOUT.pid] == 0
     found = dict(zip(layout.DEATHS, own.ints[LAYOUT.deaths : LAYOUT.deaths + 4], strict=True))
     assert found == {"left": 1, "epoch_over": 1, "killed": 1, "crashed": 2}
     assert own.ints[LAYOUT.starts] == 5

@@ -18,9 +18,9 @@ from oarlock.controllers.registry import PODS, REPLICASETS
 from oarlock.workers.ingest.api_source import ApiSource, cluster_resource
 from oarlock.workers.ingest.channel import Channel
 from oarlock.workers.ingest.source import End, Ending
-from oarlock.workers.process.bell import Bell
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.wakeup import Wakeup
 
 
 @pytest.fixture
@@ -84,19 +84,19 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
 
 
 def test_nothing_is_lost_or_reordered_between_the_threads(io: IoLoop) -> None:
-    total, bell = 20_000, Bell()
+    total, wakeup = 20_000, Wakeup()
 
     async def many() -> AsyncGenerator[list[WatchEvent], None]:
         for at in range(0, total, 50):
             yield events(at, 50)
 
-    channel = source_of(FakeClient(many), io, bell.ring, events_max=120).watch("1")
+    channel = source_of(FakeClient(many), io, wakeup.set, events_max=120).watch("1")
     taken: list[str] = []
     while channel.end() is None:
         if got := channel.take(77):
             taken += [event.rv for event in got]
         else:
-            assert bell.wait(5.0) or channel.end() is not None
+            assert wakeup.wait(5.0) or channel.end() is not None
     assert taken == [str(rv) for rv in range(total)]
     assert channel.end() == End(Ending.CLOSED)
 
@@ -163,26 +163,26 @@ def test_closing_ends_the_task_and_its_connection(io: IoLoop) -> None:
     assert closed.wait(2.0)
 
 
-def test_the_bell_ends_a_wait_from_a_thread_and_from_a_signal_handler() -> None:
-    bell = Bell()
-    threading.Timer(0.05, bell.ring).start()
+def test_the_wakeup_ends_a_wait_from_a_thread_and_from_a_signal_handler() -> None:
+    wakeup = Wakeup()
+    threading.Timer(0.05, wakeup.set).start()
     began_s = time.monotonic()
-    assert bell.wait(5.0)
-    before = signal.signal(signal.SIGALRM, lambda *_: bell.ring())
+    assert wakeup.wait(5.0)
+    before = signal.signal(signal.SIGALRM, lambda *_: wakeup.set())
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
-        assert bell.wait(5.0)
+        assert wakeup.wait(5.0)
     finally:
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - began_s < 2.0
 
 
 def test_rings_before_a_wait_are_one() -> None:
-    bell = Bell()
+    wakeup = Wakeup()
     for _ in range(100):
-        bell.ring()
-    assert bell.wait(0.0)
-    assert not bell.wait(0.0)
+        wakeup.set()
+    assert wakeup.wait(0.0)
+    assert not wakeup.wait(0.0)
 
 
 def test_a_channel_tells_its_filler_of_room_only_when_that_waits(io: IoLoop) -> None:

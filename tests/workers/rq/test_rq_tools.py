@@ -33,7 +33,7 @@ def failed(rig: Rig) -> list[str]:
     return FailedJobRegistry(QUEUE, connection=rig.admin).get_job_ids()
 
 
-def keepers_of(pid: int) -> list[int]:
+def watchdogs_of(pid: int) -> list[int]:
     """Children of a process."""
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -187,33 +187,33 @@ def test_a_killed_worker_s_keys_go_to_another_at_once_and_its_own_is_blamed(rig:
     worker = rig.rq_worker()
     rig.add("default/held-1")
     until(lambda: rig.begun("default/held-1"))
-    (keeper,) = keepers_of(worker.pid)
+    (watchdog,) = watchdogs_of(worker.pid)
     begun = time.monotonic()
     worker.kill()
     until(lambda: rig.state("default/held-1") == "queued")
     assert time.monotonic() - begun < 4, "the lease ends after 5 s: it must have been given back"
     assert rig.admin.hgetall(rig.broker.keys.crashes(QUEUE)) == {b"default/held-1": b"1"}
-    until(lambda: not alive(keeper))
+    until(lambda: not alive(watchdog))
     assert rig.workers() == set(), "RQ's lists do not show the dead"
     rig.rq_worker()
     until(lambda: rig.begun("default/held-1") == 2)
 
 
-def test_a_worker_whose_keeper_is_killed_leaves(rig: Rig) -> None:
+def test_a_worker_whose_watchdog_is_killed_leaves(rig: Rig) -> None:
     worker = rig.rq_worker()
-    (keeper,) = keepers_of(worker.pid)
-    os.kill(keeper, signal.SIGKILL)
+    (watchdog,) = watchdogs_of(worker.pid)
+    os.kill(watchdog, signal.SIGKILL)
     assert worker.wait(5) == 78
-    assert "the keeper is gone" in rig.log()
+    assert "the watchdog is gone" in rig.log()
 
 
-def test_a_keeper_kills_its_stalled_worker(make_rig: Callable[..., Rig]) -> None:
+def test_a_watchdog_kills_its_stalled_worker(make_rig: Callable[..., Rig]) -> None:
     rig = make_rig(stall_ms=1_500, turn_limit_ms=1_000)
     worker = rig.rq_worker()
     rig.add("default/stop-1")
     assert worker.wait(10) == -signal.SIGKILL
     until(lambda: rig.state("default/stop-1") == "queued")
-    assert not rig.admin.exists(rig.broker.keys.crashes(QUEUE)), "a kill by the keeper carries no blame"
+    assert not rig.admin.exists(rig.broker.keys.crashes(QUEUE)), "a kill by the watchdog carries no blame"
 
 
 def test_a_worker_leaves_when_the_epoch_is_over(rig: Rig) -> None:
@@ -247,7 +247,7 @@ def test_a_queue_without_a_controller_is_refused_with_the_names_there_are(rig: R
     assert "no such queue: nonsense; there are: replicaset" in rig.log()
 
 
-def test_requests_on_the_inlet_that_are_no_keys_are_thrown_away_and_run_nothing(rig: Rig, tmp_path: Path) -> None:
+def test_requests_that_are_no_keys_are_thrown_away_and_run_nothing(rig: Rig, tmp_path: Path) -> None:
     """Each attack would succeed on a stock worker of the same queue; the last one is a real request."""
     marker = tmp_path / "ran"
     command = f"touch {marker}"

@@ -14,7 +14,7 @@ from oarlock.workers.process.shards import has_key, names
 from oarlock.workers.rq.failed_turns import FailedTurns
 from oarlock.workers.rq.job import KeyJob, NotAKey, job_id, key_of, shard_of_job
 from oarlock.workers.rq.queue import KeyQueue
-from oarlock.workers.rq.requests import Inlet
+from oarlock.workers.rq.requests import Requests
 from oarlock.workers.rq.shell import RqShell
 
 QUEUE, NODES = "replicaset", "daemonset-node-updates"
@@ -70,7 +70,7 @@ def test_each_shard_admits_its_own_requests_and_leaves_the_others_there(connecti
     seen: list[str] = []
     for shard in names(3):
         broker = Added()
-        Inlet(connection, broker, shard, 3).admit(queue, connection.lrange(queue.key, 0, -1))
+        Requests(connection, broker, shard, 3).admit(queue, connection.lrange(queue.key, 0, -1))
         assert broker.keys == [key for key in KEYS if has_key(key, shard, 3)]
         seen += broker.keys
     assert sorted(seen) == KEYS

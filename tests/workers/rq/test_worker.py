@@ -24,7 +24,7 @@ from oarlock.broker.values import (
     Idle,
     Verdict,
 )
-from oarlock.workers.epoch.identity import Seat
+from oarlock.workers.epoch.identity import Identity
 from oarlock.workers.process.clock import Clock, ManualClock
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
@@ -122,9 +122,14 @@ def run(rig: Rig) -> Iterator[Callable[..., KeyWorker]]:
             ) -> ScriptedEngine:
                 return engine
 
-        seat = Seat("w-test", "test", epoch.current(rig.admin), slots[0])
+        identity = Identity("w-test", "test", epoch.current(rig.admin), slots[0])
         worker = Worker(
-            [QUEUE], "w-test", connection=open_rq_client(rig.settings), settings=rig.settings, seat=seat, clock=clock
+            [QUEUE],
+            "w-test",
+            connection=open_rq_client(rig.settings),
+            settings=rig.settings,
+            identity=identity,
+            clock=clock,
         )
         worker.work(burst=True, **options)
         assert slots[0].read().since_ms == 0

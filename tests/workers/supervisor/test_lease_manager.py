@@ -11,10 +11,11 @@ from redis.exceptions import NoPermissionError
 from oarlock.broker.epoch import Seen
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.epoch.epoch_search import EpochSearch
+from oarlock.workers.process.child import NOT_STARTED_PAUSE_MS
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.supervisor import supervisor
-from oarlock.workers.supervisor.lease_manager import Tender
+from oarlock.workers.supervisor import position, supervisor
+from oarlock.workers.supervisor.lease_manager import LeaseManager
 
 
 class ScriptedBroker:
@@ -89,122 +90,126 @@ def timer() -> ScriptedTimer:
 
 
 @pytest.fixture
-def tender(broker: ScriptedBroker, timer: ScriptedTimer, clock: ManualClock) -> Tender:
-    return Tender(broker, timer, Settings(), clock)
+def leases(broker: ScriptedBroker, timer: ScriptedTimer, clock: ManualClock) -> LeaseManager:
+    return LeaseManager(broker, timer, Settings(), clock)
 
 
 def test_all_holders_are_renewed_in_one_call_a_second(
-    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+    leases: LeaseManager, broker: ScriptedBroker, clock: ManualClock
 ) -> None:
     for _ in range(50):
-        tender.tend(["w-1", "w-2"])
+        leases.run_due(["w-1", "w-2"])
         clock.advance(100)
     assert [call for call in broker.calls if call[0] == "renew"] == [("renew", ("w-1", "w-2"), 5_000)] * 5
     assert broker.count("reclaim") == 5
 
 
-def test_lost_holders_are_reported(tender: Tender, broker: ScriptedBroker) -> None:
+def test_lost_holders_are_reported(leases: LeaseManager, broker: ScriptedBroker) -> None:
     broker.lost = ["w-2"]
-    assert tender.tend(["w-1", "w-2"]) == ["w-2"]
+    assert leases.run_due(["w-1", "w-2"]) == ["w-2"]
 
 
 def test_renewals_expire_a_second_before_the_lease_counted_from_before_they_were_sent(
-    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+    leases: LeaseManager, broker: ScriptedBroker, clock: ManualClock
 ) -> None:
-    tender.tend(["w-1"])
+    leases.run_due(["w-1"])
     broker.silent = True
     clock.advance(3_999)
-    tender.tend(["w-1"])
-    assert not tender.expired(clock.mono_ms())
+    leases.run_due(["w-1"])
+    assert not leases.expired(clock.mono_ms())
     clock.advance(1)
-    assert tender.expired(clock.mono_ms())
-    assert not tender.answered
+    assert leases.expired(clock.mono_ms())
+    assert not leases.answered
     broker.silent = False
     clock.advance(200)
-    tender.tend(["w-1"])
-    assert not tender.expired(clock.mono_ms())
-    assert tender.answered
+    leases.run_due(["w-1"])
+    assert not leases.expired(clock.mono_ms())
+    assert leases.answered
 
 
 def test_a_silent_redis_is_asked_again_five_times_a_second_not_in_a_busy_loop(
-    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+    leases: LeaseManager, broker: ScriptedBroker, clock: ManualClock
 ) -> None:
     broker.silent = True
     rounds = 0
     end_ms = clock.mono_ms() + 3_000
     while clock.mono_ms() < end_ms:
-        tender.tend([])
+        leases.run_due([])
         rounds += 1
-        clock.advance(max(0, tender.next_ms() - clock.mono_ms()))
+        clock.advance(max(0, leases.next_ms() - clock.mono_ms()))
         assert rounds < 20
     assert 14 <= rounds <= 16
 
 
 def test_a_release_that_was_not_answered_is_made_up_for_with_its_blame(
-    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+    leases: LeaseManager, broker: ScriptedBroker, clock: ManualClock
 ) -> None:
-    tender.tend(["w-1"])
+    leases.run_due(["w-1"])
     broker.silent = True
-    assert tender.release("w-1", "replicaset:a/b") == []
-    assert tender.release("w-2", "") == []
-    assert tender.owes
+    assert leases.release("w-1", "replicaset:a/b") == []
+    assert leases.release("w-2", "") == []
+    assert leases.owes_release
     broker.silent = False
     clock.advance(1_000)
-    tender.tend([])
+    leases.run_due([])
     assert ("release", "w-1", "replicaset:a/b") in broker.calls
     assert ("release", "w-2", "") in broker.calls
-    assert not tender.owes
+    assert not leases.owes_release
     clock.advance(1_000)
-    tender.tend([])
+    leases.run_due([])
     assert broker.count("release") == 2
 
 
 def test_delayed_keys_are_queued_at_their_time_and_no_call_is_made_in_between(
-    tender: Tender, broker: ScriptedBroker, clock: ManualClock
+    leases: LeaseManager, broker: ScriptedBroker, clock: ManualClock
 ) -> None:
     broker.next_in_ms = 300
-    tender.tend([])
-    assert tender.next_ms() - clock.mono_ms() == 300
+    leases.run_due([])
+    assert leases.next_ms() - clock.mono_ms() == 300
     before = len(broker.calls)
     clock.advance(299)
-    tender.tend([])
+    leases.run_due([])
     assert len(broker.calls) == before
     clock.advance(1)
     broker.next_in_ms = None
-    tender.tend([])
+    leases.run_due([])
     assert broker.calls[before:] == [("due",)]
-    assert tender.next_ms() - clock.mono_ms() == 700  # the next renewal
+    assert leases.next_ms() - clock.mono_ms() == 700  # the next renewal
 
 
-def test_a_timer_token_makes_it_look_what_is_due(tender: Tender, broker: ScriptedBroker, timer: ScriptedTimer) -> None:
-    tender.tend([])
-    assert tender.timer_socket is timer.socket
+def test_a_timer_token_makes_it_look_what_is_due(
+    leases: LeaseManager, broker: ScriptedBroker, timer: ScriptedTimer
+) -> None:
+    leases.run_due([])
+    assert leases.timer_socket is timer.socket
     before = broker.count("due")
     broker.next_in_ms = 40
-    tender.timer_ready()
+    leases.timer_ready()
     assert broker.count("due") == before + 1
     timer.token = False
-    tender.timer_ready()
+    leases.timer_ready()
     assert broker.count("due") == before + 1
 
 
-def test_a_timer_connection_that_breaks_is_made_again(tender: Tender, timer: ScriptedTimer, clock: ManualClock) -> None:
-    tender.tend([])
+def test_a_timer_connection_that_breaks_is_made_again(
+    leases: LeaseManager, timer: ScriptedTimer, clock: ManualClock
+) -> None:
+    leases.run_due([])
     timer.broken = True
-    tender.timer_ready()
-    assert tender.timer_socket is None
+    leases.timer_ready()
+    assert leases.timer_socket is None
     clock.advance(1)
-    tender.tend([])
-    assert tender.timer_socket is timer.socket
+    leases.run_due([])
+    assert leases.timer_socket is timer.socket
     assert timer.starts == 2
 
 
-def test_the_end_of_an_epoch_is_not_swallowed(tender: Tender, broker: ScriptedBroker) -> None:
+def test_the_end_of_an_epoch_is_not_swallowed(leases: LeaseManager, broker: ScriptedBroker) -> None:
     broker.over = True
     with pytest.raises(EpochOver):
-        tender.tend(["w-1"])
+        leases.run_due(["w-1"])
     with pytest.raises(EpochOver):
-        tender.release("w-1")
+        leases.release("w-1")
 
 
 def test_a_user_without_the_rights_is_said_and_waited_for(
@@ -234,12 +239,13 @@ def test_where_no_worker_can_be_forked_its_holder_is_released_and_the_others_liv
     def fork(*_: object) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
 
-    monkeypatch.setattr(supervisor, "fork_child", fork)
-    one = supervisor.Supervisor(Settings(), 1, lambda seat: 0)
+    monkeypatch.setattr(position, "fork_process", fork)
+    clock = ManualClock()
+    one = supervisor.Supervisor(Settings(), 1, lambda identity: 0, clock=clock)
     one._seen = Seen(1, "r", "r", "OPEN")
-    broker, (berth,) = ScriptedBroker(), one._berths
-    one._fill(berth, Tender(broker, ScriptedTimer(), Settings(), ManualClock()), 1_000)
+    broker, (place,) = ScriptedBroker(), one._positions
+    one._fill(place, LeaseManager(broker, ScriptedTimer(), Settings(), clock), 1_000)
     (registered, holder), (released, same, _) = broker.calls
     assert (registered, released, holder) == ("register", "release", same)
-    assert berth.child is None
-    assert berth.fill_at_ms == 1_000 + supervisor.FORK_AGAIN_MS
+    assert place.process is None
+    assert place.start_at_ms == clock.mono_ms() + NOT_STARTED_PAUSE_MS

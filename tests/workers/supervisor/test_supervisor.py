@@ -18,10 +18,10 @@ from redis.exceptions import ResponseError
 
 from oarlock.broker import script_texts
 from oarlock.broker.connection.client import connect
-from oarlock.workers.epoch.identity import WAIT_TIMEOUT_S, Seat
-from oarlock.workers.supervisor.children import Child, back_off_ms
+from oarlock.workers.epoch.identity import WAIT_TIMEOUT_S, Identity
+from oarlock.workers.process.wakeup import SignalSocket
+from oarlock.workers.supervisor.position import Death
 from oarlock.workers.supervisor.supervisor import Supervisor
-from oarlock.workers.supervisor.wakeups import Wakeups
 from tests.workers.fleet_puppet import NO_ENGINES, QUEUE
 from tests.workers.fleet_rig import PUPPETS, Rig, alive, until
 
@@ -292,12 +292,6 @@ def test_the_list_of_processes_stays_true(rig: Rig) -> None:
     assert [each["role"] for each in json.loads((rig.directory / "workers.json").read_text())] == ["supervisor"]
 
 
-def test_children_that_die_at_once_are_started_slower_and_slower() -> None:
-    assert [back_off_ms(n, False) for n in range(10)] == [0, 0, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]
-    assert [back_off_ms(n, True) for n in (1, 2, 9)] == [0, 100, 100]
-    assert back_off_ms(10_000, False) == 5_000
-
-
 def test_workers_that_cannot_start_are_not_tried_in_a_busy_loop(rig: Rig) -> None:
     rig.admin.set(NO_ENGINES, "1")
     rig.start(sys.executable, "-m", PUPPETS, "1", rig.directory, "1000")
@@ -313,34 +307,34 @@ def test_a_death_right_after_the_look_for_the_dead_is_not_slept_over(rig: Rig) -
     """Once its signal was read after that look, and such a death waited for the supervisor's next second."""
 
     class Late(Supervisor):
-        killed_at = buried_at = 0.0
+        killed_at = released_at = 0.0
 
         def _reap(self) -> None:
             super()._reap()
-            child = self._berths[0].child
-            if child is not None and not self.killed_at:
-                os.kill(child.pid, signal.SIGKILL)
-                until(lambda: not alive(child.pid))
+            pid = self._positions[0].pid
+            if pid and not self.killed_at:
+                os.kill(pid, signal.SIGKILL)
+                until(lambda: not alive(pid))
                 self.killed_at = time.monotonic()
 
-        def _bury(self, child: Child, code: int, task: str) -> None:
-            self.buried_at = time.monotonic()
-            super()._bury(child, code, task)
+        def _release(self, death: Death) -> None:
+            self.released_at = time.monotonic()
+            super()._release(death)
 
-    def idle(seat: Seat) -> int:
+    def idle(identity: Identity) -> int:
         time.sleep(60)
         return 0
 
     supervisor = Late(rig.settings, 1, idle)
-    with Wakeups() as wakeups:
-        supervisor._selector.register(wakeups.socket, selectors.EVENT_READ)
+    with SignalSocket() as signals:
+        supervisor._selector.register(signals.socket, selectors.EVENT_READ)
         try:
-            while not supervisor.buried_at:
-                supervisor._turn_round(wakeups)
-            assert supervisor.buried_at - supervisor.killed_at < 0.6
+            while not supervisor.released_at:
+                supervisor._turn_round(signals)
+            assert supervisor.released_at - supervisor.killed_at < 0.6
         finally:
             supervisor._kill_all("end of the test")
-            until(lambda: supervisor._reap() or not supervisor._living())
+            until(lambda: supervisor._reap() or not supervisor._running())
 
 
 def test_keys_of_killed_workers_can_be_claimed_again_within_milliseconds(rig: Rig) -> None:

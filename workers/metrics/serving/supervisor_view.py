@@ -27,7 +27,7 @@ class SupervisorView:
 
     def __init__(self, table: Table, supervisor_pid: int, host: str, mono_ms: Callable[[], int]) -> None:
         self._table, self._host, self._mono_ms = table, host, mono_ms
-        self._berths, self._own = table.rows[:-1], table.rows[-1]
+        self._positions, self._own = table.rows[:-1], table.rows[-1]
         self._process = ProcessSamples(supervisor_pid)
 
     def put(self, samples: Samples, look: Look) -> None:
@@ -64,7 +64,7 @@ class SupervisorView:
         return "it was asked to stop" if self._own.ints[self._table.layout.leaving] else ""
 
     def _pids(self) -> list[int]:
-        return [pid for row in self._berths if (pid := row.ints[self._table.layout.pid])]
+        return [pid for row in self._positions if (pid := row.ints[self._table.layout.pid])]
 
     def _tick_age_ms(self) -> int:
         return max(0, self._mono_ms() - self._own.ints[self._table.layout.tick_ms])
@@ -74,7 +74,7 @@ class SupervisorView:
         queues = list(layout.queues)
         longest, together = dict.fromkeys(queues, 0.0), dict.fromkeys(queues, 0.0)
         now_ns = time.perf_counter_ns()  # CLOCK_MONOTONIC: the same in every process
-        for row in self._berths:
+        for row in self._positions:
             since_ns, queue = row.ints[layout.turn_since_ns], queues[row.ints[layout.turn_queue]]
             begun_us, turns = divmod(row.ints[layout.turns_under_way], 256)
             if since_ns:

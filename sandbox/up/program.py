@@ -1,20 +1,17 @@
-"""One child process of `oarlock up`: how it is started, restarted, and ended."""
+"""The programs of `oarlock up`: what is run, with which environment, log and pipe."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from oarlock.workers.process.child import SLOWER, BackOff, Child
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 
-BACK_OFF_FIRST_MS = 100
-BACK_OFF_MAX_MS = 5_000
-STEADY_MS = 10_000
-"""A child that lived this long starts with a fresh back-off when it ends."""
+BACK_OFF = BackOff(early_ms=10_000, pauses_ms=SLOWER, after_steady=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +29,22 @@ class Program:
     fds: tuple[int, ...] = ()
 
 
-class Child:
-    """A program that is kept running. Times are ms of a monotonic clock, given by the caller."""
+class ProgramChild(Child):
+    """A program that is kept running."""
+
+    process: subprocess.Popen[bytes] | None
 
     def __init__(self, program: Program, logs: Path) -> None:
+        super().__init__(program.name, BACK_OFF)
         self.program = program
         self.log = logs / f"{program.name}.log"
-        self.process: subprocess.Popen[bytes] | None = None
         self.report_fd = -1
-        self.started_ms = 0
-        self.start_at_ms: int | None = None
-        self.starts = 0
-        self._failures = 0
 
-    @property
-    def pid(self) -> int:
-        """0 while it does not run."""
-        return self.process.pid if self.process is not None else 0
-
-    def start(self, now_ms: int, stdout: int | None = None) -> None:
+    def run(self, now_ms: int, stdout: int | None = None) -> None:
         """Run it; it dies with us. Only the main thread may call this. ``stdout``: a descriptor instead of the log."""
+        self.start(lambda: self._open(stdout), now_ms)
+
+    def _open(self, stdout: int | None) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **self.program.environment}
         keep: tuple[int, ...] = ()
         if self.program.report:
@@ -61,7 +54,7 @@ class Child:
             keep = (theirs,)
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            self.process = subprocess.Popen(
+            return subprocess.Popen(
                 command_dying_with_this_process(self.program.command),
                 stdin=subprocess.DEVNULL,
                 stdout=log if stdout is None else stdout,
@@ -73,28 +66,14 @@ class Child:
         finally:
             for fd in (log, *keep):
                 os.close(fd)
-        self.started_ms, self.start_at_ms = now_ms, None
-        self.starts += 1
 
     def ended(self, now_ms: int) -> int | None:
-        """Its exit code once it has ended (negative: a signal); plans the next start. None while it runs."""
-        if self.process is None:
-            return None
-        code = self.process.poll()
-        if code is None:
-            return None
-        self.process = None
-        if self.report_fd >= 0:
+        """As every child's; and its pipe is closed."""
+        code = super().ended(now_ms)
+        if code is not None and self.report_fd >= 0:
             os.close(self.report_fd)
             self.report_fd = -1
-        self._failures = 1 if now_ms - self.started_ms >= STEADY_MS else self._failures + 1
-        self.start_at_ms = now_ms + min(BACK_OFF_FIRST_MS * 2 ** (self._failures - 1), BACK_OFF_MAX_MS)
         return code
-
-    def send(self, number: signal.Signals) -> None:
-        """A signal, if it runs."""
-        if self.process is not None:
-            self.process.send_signal(number)
 
     def last_words(self) -> str:
         """The last line of its log, for messages; "" where there is none."""

@@ -1,8 +1,9 @@
 """The process that answers scrapers and probes for a supervisor.
 
-The supervisor has one thread and must reap the dead within milliseconds, so it talks to nobody itself: it forks this
-one, which shares its table and has the listening socket. Whoever makes this one slow, or kills it, delays nothing; it
-is forked again, and no figure was its own. And as it is another process, it can say that the supervisor hangs.
+The supervisor has one thread and must reap dead workers within milliseconds, so it answers no requests itself. It forks
+this process, which has the listening socket and reads the figures from the table they share. A slow scraper, or the
+death of this process, delays no worker and loses no figure: it is forked again. As another process, it can also report
+that the supervisor hangs.
 """
 
 from __future__ import annotations
@@ -17,51 +18,52 @@ from collections.abc import Collection
 
 from oarlock.workers.counters.table import Table
 from oarlock.workers.process.bind_address import url
+from oarlock.workers.process.child import BackOff, Child
 from oarlock.workers.process.clock import SystemClock
-from oarlock.workers.process.fork import fork_process
+from oarlock.workers.process.fork import Forked, fork_process
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 
 log = logging.getLogger("oarlock.metrics")
 
-AGAIN_MS = 1_000
+BACK_OFF = BackOff(early_ms=0, pauses_ms=(1_000,))
 
 
-class Sibling:
-    """``keep`` it now and then; ``end`` it last. Without a socket there is none."""
+class MetricsProcess:
+    """``keep`` it running, ``end`` it last. Without a socket there is none."""
 
     def __init__(self, listening: socket.socket | None, table: Table, settings: Settings) -> None:
         self._listening, self._table, self._settings = listening, table, settings
-        self._pid = self._due_ms = 0
+        self._child = Child("metrics", BACK_OFF)
 
     def keep(self, now_ms: int) -> None:
         """Fork it if it does not run. Main thread, as for any fork."""
         if self._listening is None:
             return
-        if self._pid and os.waitpid(self._pid, os.WNOHANG)[0]:
-            log.warning(line("metrics_ended", pid=self._pid))
-            self._pid, self._due_ms = 0, now_ms + AGAIN_MS
-        if not self._pid and now_ms >= self._due_ms:
-            supervisor_pid = os.getpid()
+        pid = self._child.pid
+        if self._child.ended(now_ms) is not None:
+            log.warning(line("metrics_ended", pid=pid))
+        if self._child.is_due(now_ms):
             try:
-                self._pid = fork_process("metrics", lambda: self._live(supervisor_pid))
-            except OSError as error:  # no more processes, or no memory: workers do their work unseen
+                self._child.start(self._fork, now_ms)
+            except OSError as error:  # the workers go on, but nobody can ask for their metrics
                 log.warning(line("metrics_not_started", reason=error))
-                self._due_ms = now_ms + AGAIN_MS
                 return
-            log.info(line("metrics", url=url(self._listening), pid=self._pid))
+            log.info(line("metrics", url=url(self._listening), pid=self._child.pid))
 
     def end(self) -> None:
-        """It holds nothing."""
-        if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
-            self._pid = 0
+        """It holds nothing, so it is killed."""
+        if pid := self._child.pid:
+            self._child.send(signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+    def _fork(self) -> Forked:
+        supervisor_pid = os.getpid()
+        # It answers until its supervisor has ended.
+        return fork_process("metrics", lambda: self._live(supervisor_pid), ignored=(signal.SIGTERM, signal.SIGINT))
 
     def _live(self, supervisor_pid: int) -> int:
         assert self._listening is not None
-        for signum in (signal.SIGTERM, signal.SIGINT):  # it answers until its supervisor has gone
-            signal.signal(signum, signal.SIG_IGN)
         gc.collect()  # what still wants to be closed is closed now, before its number is somebody else's
         gc.freeze()
         close_others({0, 1, 2, self._listening.fileno()})

@@ -9,8 +9,9 @@ import socket
 import pytest
 
 from oarlock.workers.counters.table import Table
-from oarlock.workers.metrics.serving import sibling
-from oarlock.workers.metrics.serving.sibling import AGAIN_MS, Sibling
+from oarlock.workers.metrics.serving import metrics_process
+from oarlock.workers.metrics.serving.metrics_process import MetricsProcess
+from oarlock.workers.process.child import NOT_STARTED_PAUSE_MS
 from oarlock.workers.process.settings import Settings
 
 
@@ -19,15 +20,15 @@ def test_where_no_process_can_be_forked_it_is_tried_again(
 ) -> None:
     tried: list[str] = []
 
-    def fork(name: str, life: object) -> int:
+    def fork(name: str, life: object, **options: object) -> int:
         tried.append(name)
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr(sibling, "fork_process", fork)
+    monkeypatch.setattr(metrics_process, "fork_process", fork)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        kept = Sibling(listening, Table(1), Settings())
-        for now_ms in (1_000, 1_000 + AGAIN_MS - 1, 1_000 + AGAIN_MS):
-            kept.keep(now_ms)
-        kept.end()
+        process = MetricsProcess(listening, Table(1), Settings())
+        for now_ms in (1_000, 1_000 + NOT_STARTED_PAUSE_MS - 1, 1_000 + NOT_STARTED_PAUSE_MS):
+            process.keep(now_ms)
+        process.end()
     assert tried == ["metrics", "metrics"]
     assert caplog.text.count("metrics_not_started") == 2
