@@ -6,7 +6,7 @@ import click
 
 from oarlock.cli.options.setting_options import given, in_words_of_flags
 from oarlock.cli.problems import InputProblem
-from oarlock.workers.process.enabled_controllers import enabled_queues, queues_by_worker
+from oarlock.workers.process.kinds import enabled_queues, queues_by_worker
 from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.process.shards import names, share
 

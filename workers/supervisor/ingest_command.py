@@ -42,8 +42,8 @@ from oarlock.workers.ingest.upstream_guard import HandsOff
 from oarlock.workers.metrics.serving.ingest_thread import IngestMetrics
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.collecting import collect_rarely
-from oarlock.workers.process.enabled_controllers import enabled_queues, kinds_of
 from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.kinds import enabled_queues, kinds_of
 from oarlock.workers.process.log_line import in_every_line, line
 from oarlock.workers.process.rights import INGESTOR, MissingRights
 from oarlock.workers.process.settings import Settings

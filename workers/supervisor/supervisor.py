@@ -28,8 +28,8 @@ from oarlock.workers.epoch.identity import Identity, new_supervisor_name
 from oarlock.workers.metrics.serving.metrics_process import MetricsProcess
 from oarlock.workers.process.child import next_start_ms
 from oarlock.workers.process.clock import Clock, SystemClock
-from oarlock.workers.process.enabled_controllers import queues_by_worker
 from oarlock.workers.process.exit_code import ExitCode, death_of
+from oarlock.workers.process.kinds import queues_by_worker
 from oarlock.workers.process.log_line import in_every_line, line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names, share

@@ -11,7 +11,7 @@ from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.process.clock import Clock
-from oarlock.workers.process.enabled_controllers import is_bounded
+from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oarlock.controllers.registry import CONTROLLERS, QUEUES
-from oarlock.workers.process.enabled_controllers import CONCURRENT, enabled_queues, kinds_of, queues_by_worker
+from oarlock.workers.process.kinds import CONCURRENT, enabled_queues, kinds_of, queues_by_worker
 from oarlock.workers.process.settings import BadSetting, Settings
 
 RS, RC, DS, NODES = "replicaset", "replicationmanager", "daemonset", "daemonset-node-updates"
