@@ -1,4 +1,4 @@
-"""The resources the fleet reads and writes, and the URL paths under which a server keeps them."""
+"""The URL paths under which a server keeps the objects of a kind."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -6,25 +6,19 @@ from urllib.parse import quote
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind as a server spells it: `group` is empty for the core API."""
+    """One kind as a server spells it: `api_version` is `apps/v1`, or `v1` for the core group."""
 
-    group: str
-    version: str
+    api_version: str
     plural: str
     kind: str
     namespaced: bool = True
-
-    @property
-    def api_version(self) -> str:
-        """`apps/v1`, or `v1` for the core group."""
-        return f"{self.group}/{self.version}" if self.group else self.version
 
     def collection(self, namespace: str = "") -> str:
         """Path of the collection; an empty namespace means all namespaces.
 
         Raises ValueError for a namespace on a kind that has none.
         """
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         if not namespace:
             return f"{root}/{self.plural}"
         if not self.namespaced:
@@ -42,13 +36,12 @@ class Resource:
         return f"{path}/{subresource}" if subresource else path
 
 
-PODS = Resource("", "v1", "pods", "Pod")
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-EVENTS = Resource("", "v1", "events", "Event")
-REPLICATIONCONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
-REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
-DAEMONSETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-CONTROLLERREVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
-LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+PODS = Resource("v1", "pods", "Pod")
+NODES = Resource("v1", "nodes", "Node", namespaced=False)
+NAMESPACES = Resource("v1", "namespaces", "Namespace", namespaced=False)
+EVENTS = Resource("v1", "events", "Event")
+REPLICATIONCONTROLLERS = Resource("v1", "replicationcontrollers", "ReplicationController")
+REPLICASETS = Resource("apps/v1", "replicasets", "ReplicaSet")
+DAEMONSETS = Resource("apps/v1", "daemonsets", "DaemonSet")
+CONTROLLERREVISIONS = Resource("apps/v1", "controllerrevisions", "ControllerRevision")
+LEASES = Resource("coordination.k8s.io/v1", "leases", "Lease")

@@ -24,6 +24,13 @@ class Flavour(msgspec.Struct, frozen=True):
     has_terminating: bool
     burst: int = BURST
 
+    def reports_terminating(self, cluster_reports: bool) -> bool:
+        """Whether status.terminatingReplicas is written: the kind has the field and the cluster keeps it.
+
+        The server drops a field that the kind lacks, so it would be written again for ever.
+        """
+        return self.has_terminating and cluster_reports
+
 
 REPLICASET = Flavour(
     api_version="apps/v1",

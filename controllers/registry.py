@@ -47,13 +47,14 @@ class Resource(msgspec.Struct, Generic[T], frozen=True):
     """A kind of object that is watched: where it is found, and how it becomes a projection, a blob and
     routes.
 
-    `group_version` is `v1` or `<group>/<version>`, `plural` the last part of its path. `route` gets the
+    `api_version` is `v1` or `<group>/<version>`, `plural` the last part of its path. `route` gets the
     projection, whether it has gone, and the owners known; `owner_queue` is the queue whose keys these
     objects are, or empty. `adoptable`: one without a controller may find one. `apart`: name and bytes of what is
-    kept beside the blob, once for all objects that have the same.
+    kept beside the blob, once for all objects that have the same. `namespaced`: a key is `<namespace>/<name>`, else the
+    bare name.
     """
 
-    group_version: str
+    api_version: str
     plural: str
     kind: str
     from_json: Callable[[bytes], tuple[str, T]]
@@ -63,12 +64,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True):
     owner_queue: str = ""
     adoptable: bool = False
     apart: Callable[[T], tuple[str, bytes]] | None = None
-
-    @property
-    def path(self) -> str:
-        """The collection over all namespaces, below the server's root, such as /apis/apps/v1/replicasets."""
-        root = "apis" if "/" in self.group_version else "api"
-        return f"/{root}/{self.group_version}/{self.plural}"
+    namespaced: bool = True
 
 
 class Controller(msgspec.Struct, frozen=True):
@@ -196,7 +192,7 @@ def _owner_route(
 
 
 PODS: Resource[Pod] = Resource(
-    group_version="v1",
+    api_version="v1",
     plural="pods",
     kind="Pod",
     from_json=wire.pod_from_json,
@@ -207,7 +203,7 @@ PODS: Resource[Pod] = Resource(
 )
 
 REPLICASETS: Resource[ReplicaSet] = Resource(
-    group_version="apps/v1",
+    api_version="apps/v1",
     plural="replicasets",
     kind="ReplicaSet",
     from_json=wire.replicaset_from_json,
@@ -219,7 +215,7 @@ REPLICASETS: Resource[ReplicaSet] = Resource(
 )
 
 REPLICATIONCONTROLLERS: Resource[ReplicaSet] = Resource(
-    group_version="v1",
+    api_version="v1",
     plural="replicationcontrollers",
     kind="ReplicationController",
     from_json=wire.replicationcontroller_from_json,
@@ -231,7 +227,7 @@ REPLICATIONCONTROLLERS: Resource[ReplicaSet] = Resource(
 )
 
 DAEMONSETS: Resource[DaemonSet] = Resource(
-    group_version="apps/v1",
+    api_version="apps/v1",
     plural="daemonsets",
     kind="DaemonSet",
     from_json=daemonset_from_json,
@@ -243,7 +239,7 @@ DAEMONSETS: Resource[DaemonSet] = Resource(
 )
 
 CONTROLLERREVISIONS: Resource[ControllerRevision] = Resource(
-    group_version="apps/v1",
+    api_version="apps/v1",
     plural="controllerrevisions",
     kind="ControllerRevision",
     from_json=revision_from_json,
@@ -254,13 +250,14 @@ CONTROLLERREVISIONS: Resource[ControllerRevision] = Resource(
 )
 
 NODES: Resource[Node] = Resource(
-    group_version="v1",
+    api_version="v1",
     plural="nodes",
     kind="Node",
     from_json=node_from_json,
     encode=codec.encode,
     decode=codec.decode_node,
     route=_route_node,
+    namespaced=False,
 )
 
 RESOURCES: Mapping[str, Resource[Any]] = {

@@ -1,4 +1,4 @@
-"""The status of a DaemonSet: what it should say, when it is to be written, and the requests that write it.
+"""The status of a DaemonSet: what it should say, when it is to be written, and the request that writes it.
 
 Counts are those from before the turn's own creates and deletes; their effect shows in a later turn. Upstream:
 `pkg/controller/daemon/daemon_controller.go` (updateDaemonSetStatus, storeDaemonSetStatus).
@@ -12,6 +12,7 @@ from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.daemonset.podmap import PodMap, sort_key
 from oarlock.controllers.daemonset.updated import is_updated
 from oarlock.controllers.objects.availability import is_available, next_available_ms
+from oarlock.controllers.objects.conditions import status_merge_patch
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan
 
@@ -75,13 +76,10 @@ def status(
 
 
 def status_patch(owner: DaemonSet, new: DaemonSetStatus, resource_version: str) -> bytes:
-    """Merge patch for the status subresource.
-
-    It carries the UID and the resourceVersion the status was computed from, so that it is refused with 409 if the
-    owner has changed since. Fields that are zero are taken away where a typed client leaves them out. Conditions and
-    the collision count are not touched.
+    """The request that writes it. Fields that are zero are removed where a typed client leaves them out. Conditions
+    and the collision count are not touched.
     """
-    fields = {
+    fields: dict[str, object] = {
         "currentNumberScheduled": new.current,
         "numberMisscheduled": new.misscheduled,
         "desiredNumberScheduled": new.desired,
@@ -91,20 +89,7 @@ def status_patch(owner: DaemonSet, new: DaemonSetStatus, resource_version: str) 
         "numberAvailable": new.available or None,
         "numberUnavailable": new.unavailable or None,
     }
-    return _patch(owner.uid, resource_version, fields)
-
-
-def collision_patch(owner_uid: str, collision_count: int, resource_version: str) -> bytes:
-    """Merge patch for the status subresource that sets the collision count and nothing else.
-
-    Refused with 409 if the owner is no longer as at `resource_version`, so that of two writers that met the same
-    collision only one counts it.
-    """
-    return _patch(owner_uid, resource_version, {"collisionCount": collision_count})
-
-
-def _patch(uid: str, resource_version: str, fields: Mapping[str, int | None]) -> bytes:
-    return msgspec.json.encode({"metadata": {"uid": uid, "resourceVersion": resource_version}, "status": fields})
+    return status_merge_patch(owner.uid, resource_version, fields)
 
 
 def look_again_ms(

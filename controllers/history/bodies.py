@@ -13,6 +13,15 @@ from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.history.decide import HistoryOwner
 from oarlock.controllers.history.digest import revision_data
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
+from oarlock.controllers.objects.conditions import status_merge_patch
+
+
+def collision_patch(owner_uid: str, collision_count: int, resource_version: str) -> bytes:
+    """Sets the collision count in the owner's status, and nothing else.
+
+    Of two writers that met the same collision only one counts it, for the other's `resource_version` is old by then.
+    """
+    return status_merge_patch(owner_uid, resource_version, {"collisionCount": collision_count})
 
 
 class _Meta(msgspec.Struct):

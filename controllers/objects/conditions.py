@@ -1,7 +1,11 @@
-"""Reading and changing status.conditions; conditions of other types are never touched.
+"""The status of any owner: its conditions, of which those of other types are never touched, and how it is written.
 
 Upstream: `pkg/controller/replicaset/replica_set_utils.go`.
 """
+
+from collections.abc import Mapping
+
+import msgspec
 
 from oarlock.controllers.objects.model import Condition
 
@@ -27,3 +31,12 @@ def set_condition(conditions: Conditions, new: Condition) -> Conditions:
 def remove_condition(conditions: Conditions, type_: str) -> Conditions:
     """Without those of that type."""
     return tuple(condition for condition in conditions if condition.type != type_)
+
+
+def status_merge_patch(uid: str, resource_version: str, fields: Mapping[str, object]) -> bytes:
+    """Merge patch for the status subresource that sets `fields`, and removes those that are None.
+
+    It names the UID and the resourceVersion that the status was computed from: the API refuses it with 409 if the
+    owner has changed since.
+    """
+    return msgspec.json.encode({"metadata": {"uid": uid, "resourceVersion": resource_version}, "status": fields})

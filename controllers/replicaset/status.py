@@ -4,26 +4,20 @@ Counts are those from before the turn's own creates and deletes; their effect sh
 `pkg/controller/replicaset/replica_set_utils.go`.
 """
 
-import msgspec
-
-from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.availability import is_available
-from oarlock.controllers.objects.conditions import Conditions, get_condition, remove_condition, set_condition
+from oarlock.controllers.objects.conditions import (
+    Conditions,
+    get_condition,
+    remove_condition,
+    set_condition,
+    status_merge_patch,
+)
 from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
 from oarlock.controllers.objects.rfc3339 import rfc3339
 from oarlock.controllers.plan import Plan
 
 REPLICA_FAILURE = "ReplicaFailure"
 FAILED_CREATE, FAILED_DELETE = "FailedCreate", "FailedDelete"
-
-
-def reports_terminating(flavour: Flavour, cluster_reports: bool) -> bool:
-    """Whether status.terminatingReplicas is written: the kind has the field and the cluster keeps it.
-
-    A kind without the field must never report: what was written would not be read back, and would be
-    written again.
-    """
-    return flavour.has_terminating and cluster_reports
 
 
 def new_status(
@@ -92,11 +86,9 @@ def _conditions(owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, a
 
 
 def status_patch(owner: ReplicaSet, new: ReplicaSetStatus, resource_version: str) -> bytes:
-    """Merge patch for the status subresource.
+    """The request that writes it. Fields that are zero are removed, as a typed client leaves them out.
 
-    It carries the UID and the resourceVersion the status was computed from, so that it is refused with 409
-    if the owner has changed since. Fields that are zero are taken away, as a typed client leaves them out.
-    A list is replaced as a whole, so conditions that went are gone.
+    The server replaces a list as a whole, so conditions that went are gone.
     """
     fields: dict[str, object] = {
         "replicas": new.replicas,
@@ -109,8 +101,7 @@ def status_patch(owner: ReplicaSet, new: ReplicaSetStatus, resource_version: str
         fields["terminatingReplicas"] = new.terminating
     if new.conditions != owner.status.conditions:
         fields["conditions"] = [_condition_json(c) for c in new.conditions] or None
-    precondition = {"uid": owner.uid, "resourceVersion": resource_version}
-    return msgspec.json.encode({"metadata": precondition, "status": fields})
+    return status_merge_patch(owner.uid, resource_version, fields)
 
 
 def _condition_json(condition: Condition) -> dict[str, str]:

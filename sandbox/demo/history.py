@@ -17,7 +17,7 @@ from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.objects.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
 from oarlock.controllers.registry import CONTROLLERS, RESOURCES, Resource
 from oarlock.sandbox.demo.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
-from oarlock.workers.ingest.api_source import cluster_resource
+from oarlock.workers.process.kinds import cluster_resource
 
 AGAIN_S = 0.2
 WATCHED = (RESOURCES["pods"], *(RESOURCES[controller.resource] for controller in CONTROLLERS.values()))

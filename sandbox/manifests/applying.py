@@ -64,7 +64,7 @@ async def _all(client: Client, items: Sequence[Item]) -> None:
 
 async def _one(client: Client, item: Item) -> Answer:
     kind = item.kind
-    resource = Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
+    resource = Resource(kind.api_version, kind.plural, kind.name, kind.namespaced)
     body = orjson.dumps(item.obj)
     answer = await client.create(resource, item.namespace, body)
     if answer.code != 409 or answer.status is None or answer.status.reason != "AlreadyExists":

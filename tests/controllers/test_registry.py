@@ -18,14 +18,8 @@ def test_every_controller_has_its_resource_and_queue():
         assert controller.queue == queue
         assert resource.owner_queue == queue
         assert resource.kind == controller.flavour.kind
-        assert resource.group_version == controller.flavour.api_version
+        assert resource.api_version == controller.flavour.api_version
         assert QUEUE_OF_KIND[controller.flavour.kind] == queue
-
-
-@pytest.mark.parametrize(("plural", "path"), [("pods", "/api/v1/pods"), ("replicasets", "/apis/apps/v1/replicasets")])
-def test_paths(plural, path):
-    """The core group lives under /api, every other one under /apis."""
-    assert RESOURCES[plural].path == path
 
 
 def test_a_turn_through_the_table():

@@ -29,7 +29,7 @@ from oarlock.sandbox.nodes.api.reflector import Reflector
 Obj = dict[str, Any]
 SCENARIO = "differential.scenario"
 """Label of nodes: whose they are."""
-QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+QUOTAS = Resource("v1", "resourcequotas", "ResourceQuota")
 OWNERS = (REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)
 REFUSED = "Warning FailedCreate"
 """Type and reason of the event about a refused create."""

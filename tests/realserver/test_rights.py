@@ -22,9 +22,9 @@ from oarlock.cluster.lease import LeaseError, LeaseSpec
 from oarlock.cluster.listing import ListError, list_all
 from oarlock.cluster.resources import CONTROLLERREVISIONS, PODS
 from oarlock.cluster.watch import Broken
-from oarlock.controllers.registry import CONTROLLERS
+from oarlock.controllers.registry import CONTROLLERS, RESOURCES
+from oarlock.workers.process.kinds import cluster_resource
 from oarlock.workers.process.rights import GRANTS, SURE_AFTER_MS, MissingRights
-from oarlock.workers.turn.engine.api import RESOURCES
 from tests.realserver.accounts import apply, bind, kubectl, role, without
 from tests.realserver.server import RealServer, User
 
@@ -79,10 +79,10 @@ class Asking:
                     await self._tell_twice(client)
                 case "list", _:
                     with suppress(ListError):
-                        await list_all(client.list_pages(RESOURCES[resource]))
+                        await list_all(client.list_pages(cluster_resource(RESOURCES[resource])))
                 case "watch", _:
                     with suppress(Broken):
-                        async for _ in client.watch_batches(RESOURCES[resource], "1", life_s=1):
+                        async for _ in client.watch_batches(cluster_resource(RESOURCES[resource]), "1", life_s=1):
                             break
                 case "update", _:
                     await client.create(PODS, NAMESPACE, self._pod("owned"))
@@ -92,9 +92,9 @@ class Asking:
                     body = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "r"}}
                     await client.create(CONTROLLERREVISIONS, NAMESPACE, orjson.dumps({**body, "revision": 1}))
                 case "get", _:
-                    await client.get(RESOURCES[resource], NAMESPACE, "p")
+                    await client.get(cluster_resource(RESOURCES[resource]), NAMESPACE, "p")
                 case "delete", _:
-                    await client.delete(RESOURCES[resource], NAMESPACE, "p", uid="u")
+                    await client.delete(cluster_resource(RESOURCES[resource]), NAMESPACE, "p", uid="u")
                 case "patch", _:
                     plural, _, part = resource.partition("/")
                     await client.patch(RESOURCES[plural], NAMESPACE, "p", b"{}", subresource=part)

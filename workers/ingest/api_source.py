@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 from oarlock.cluster.client import Client
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, Page
-from oarlock.cluster.resources import Resource as ClusterResource
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
 from oarlock.controllers.registry import Resource
 from oarlock.workers.ingest.channel import Channel
 from oarlock.workers.ingest.source import End, Ending
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.kinds import cluster_resource
 from oarlock.workers.process.log_line import line
 
 EVENTS_MAX = 1_000
@@ -29,12 +29,6 @@ after a pause is handed over at once."""
 
 log = logging.getLogger("oarlock.ingest")
 T = TypeVar("T")
-
-
-def cluster_resource(resource: Resource[Any]) -> ClusterResource:
-    """The resource as the client spells it."""
-    group, _, version = resource.group_version.rpartition("/")
-    return ClusterResource(group, version, resource.plural, resource.kind)
 
 
 class ApiSource:

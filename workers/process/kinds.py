@@ -1,9 +1,14 @@
-"""Which controllers a process serves: the words of kube-controller-manager's --controllers, and how many at once."""
+"""What a process takes from the registry: where a kind is found in the API, which controllers are served (the words of
+kube-controller-manager's --controllers), and how many objects of a kind are synced at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from oarlock.cluster.resources import Resource
+from oarlock.controllers import registry
 from oarlock.controllers.registry import CONTROLLERS, RELAYS
 from oarlock.workers.process.settings import BadSetting, Settings
 
@@ -14,6 +19,11 @@ CONCURRENT: Mapping[str, str] = {
     "daemonset": "concurrent_daemonset_syncs",
 }
 """queue -> the setting that bounds it"""
+
+
+def cluster_resource(watched: registry.Resource[Any]) -> Resource:
+    """The kind as the client of the Kubernetes API spells it."""
+    return Resource(watched.api_version, watched.plural, watched.kind, watched.namespaced)
 
 
 def controller_names() -> dict[str, str]:

@@ -49,7 +49,7 @@ def _of_worker(controller: Controller) -> Iterator[Right]:
 
 GRANTS: dict[str, frozenset[Right]] = {
     "ingestor.yaml": frozenset(
-        (verb, _group(each.group_version), each.plural) for each in RESOURCES.values() for verb in ("list", "watch")
+        (verb, _group(each.api_version), each.plural) for each in RESOURCES.values() for verb in ("list", "watch")
     ),
     "lease.yaml": frozenset((verb, "coordination.k8s.io", "leases") for verb in ("create", "get", "update")),
     **{_file(each): frozenset(_of_worker(each)) for each in CONTROLLERS.values()},

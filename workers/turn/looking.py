@@ -9,11 +9,11 @@ import msgspec
 
 from oarlock.broker.values import Cached, Change, Claim
 from oarlock.controllers.objects import wire
-from oarlock.controllers.objects.codec import decode_pod, decode_replicaset
+from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.ownership.orphans import selected_entries
 from oarlock.controllers.plan import Plan, Snapshot
-from oarlock.controllers.registry import Controller
+from oarlock.controllers.registry import RESOURCES, Controller
 from oarlock.controllers.routing import owner_entry
 from oarlock.workers.turn.steps import Listed, ListLive, Look, Step, TurnContext
 from oarlock.workers.turn.turn_outcome import Ledger
@@ -49,7 +49,7 @@ def closer(
     """
     versions: Versions = {child.uid: child.rv for child in claim.children}
     if plan.wants_related:
-        snapshot = yield from _with_related(snapshot)
+        snapshot = yield from _with_related(snapshot, controller)
         plan = controller.decide(snapshot, ctx.wall_ms())
     lost = claim.unsettled and claim.record is None
     if (lost and (plan.adopt or plan.create or plan.delete)) or (plan.delete and view_age_ms > ctx.view_age_max_ms):
@@ -57,7 +57,7 @@ def closer(
         ledger.changes.append(Change.settled())
         plan = controller.decide(snapshot, ctx.wall_ms())
         if plan.wants_related:
-            snapshot = yield from _with_related(snapshot)
+            snapshot = yield from _with_related(snapshot, controller)
             plan = controller.decide(snapshot, ctx.wall_ms())
     return snapshot, plan, versions
 
@@ -77,14 +77,15 @@ def _live(snapshot: Any, ledger: Ledger) -> Generator[Step, Any, tuple[Any, Vers
     return msgspec.structs.replace(snapshot, pods=tuple(pods), satisfied=True), versions
 
 
-def _with_related(snapshot: Snapshot) -> Generator[Step, Any, Snapshot]:
+def _with_related(snapshot: Snapshot, controller: Controller) -> Generator[Step, Any, Snapshot]:
     """Owners under the same controller, the pods the others own, and orphans that these select; those that the owner
     itself selects are in the snapshot already.
     """
     parent = controller_of(snapshot.owner)
     assert parent is not None, "only an owner that is itself controlled has siblings"
-    cached: list[Cached] = yield Look("replicasets", entries=(owner_entry(parent.uid),))
-    siblings = tuple(decode_replicaset(each.blob) for each in cached)
+    cached: list[Cached] = yield Look(controller.resource, entries=(owner_entry(parent.uid),))
+    decode = RESOURCES[controller.resource].decode
+    siblings = tuple(decode(each.blob) for each in cached)
     others = dict[str, None]()
     for each in siblings:
         if each.uid != snapshot.owner.uid:

@@ -16,7 +16,6 @@ from oarlock.broker.values import Cached, Claim
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
-from oarlock.controllers.daemonset.status import collision_patch
 from oarlock.controllers.history import bodies
 from oarlock.controllers.history.decide import History, HistoryOwner, decide_history, hash_of, mislabelled
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
@@ -220,7 +219,7 @@ def _taken(
         return hash_of(found)
     # The version of the live look stands for the count that was used: where that has changed since, it is refused.
     count = (live.owner.status.collision_count or 0) + 1
-    patch = collision_patch(owner.uid, count, live.rv)
+    patch = bodies.collision_patch(owner.uid, count, live.rv)
     write = Write("status", controller.resource, owner.namespace, owner.name, patch, owner.uid)
     (answer,) = yield Send((write,))
     result = outcome.of_change(answer)

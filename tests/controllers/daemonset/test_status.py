@@ -10,7 +10,7 @@ import pytest
 from oarlock.controllers.daemonset.decide import decide
 from oarlock.controllers.daemonset.model import DaemonSetStatus
 from oarlock.controllers.daemonset.plan import DaemonSnapshot
-from oarlock.controllers.daemonset.status import collision_patch, counts, look_again_ms, status, status_patch
+from oarlock.controllers.daemonset.status import counts, look_again_ms, status, status_patch
 from oarlock.controllers.plan import Plan
 from tests.controllers.builders import NOW_MS, S, with_fields
 from tests.controllers.daemonset.daemon_builders import DS_UID, NEW, dpod, ds
@@ -211,14 +211,6 @@ ZEROS = {"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberSch
 def test_patch_leaves_what_a_put_would(stored, new, expected):
     """The stored status is that of a typed client's PUT."""
     assert merged(stored, patch_of(ds(), new)["status"]) == expected
-
-
-def test_patch_of_a_collision():
-    """Nothing but the count, on the owner as it was read."""
-    assert json.loads(collision_patch(DS_UID, 3, "77")) == {
-        "metadata": {"uid": DS_UID, "resourceVersion": "77"},
-        "status": {"collisionCount": 3},
-    }
 
 
 @pytest.mark.parametrize(

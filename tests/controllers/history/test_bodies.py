@@ -8,6 +8,7 @@ from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.history.bodies import (
     annotations_of,
+    collision_patch,
     label_revision_patch,
     relabel_pod_patch,
     renumber_patch,
@@ -92,3 +93,11 @@ def test_patches_say_what_they_mean() -> None:
     assert json.loads(renumber_patch(mine, "7", 5)) == {"metadata": guard, "revision": 5}
     relabelled = {"metadata": {"uid": "u", "labels": {HASH_LABEL: "h"}}}
     assert json.loads(relabel_pod_patch("u", "h")) == relabelled
+
+
+def test_patch_of_a_collision():
+    """Nothing but the count, on the owner as it was read."""
+    assert json.loads(collision_patch(UID, 3, "77")) == {
+        "metadata": {"uid": UID, "resourceVersion": "77"},
+        "status": {"collisionCount": 3},
+    }

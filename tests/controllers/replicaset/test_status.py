@@ -9,7 +9,7 @@ from oarlock.controllers.objects.availability import look_again_ms
 from oarlock.controllers.objects.model import Condition, ReplicaSetStatus
 from oarlock.controllers.plan import Plan, Snapshot
 from oarlock.controllers.replicaset.decide import decide
-from oarlock.controllers.replicaset.status import new_status, reports_terminating, status, status_patch
+from oarlock.controllers.replicaset.status import new_status, status, status_patch
 from tests.controllers.builders import NOW_MS, S, pod, pods, rs, with_fields
 from tests.controllers.ownership.test_claim import REPLICATIONCONTROLLER
 
@@ -53,7 +53,7 @@ def test_terminating(flavour, cluster_reports, letters, terminating):
     """Reported where both the cluster and the kind have the field; nothing and 0 differ."""
     owner = rs(2)
     plan = decide(Snapshot(owner, pods(letters)), NOW_MS)
-    reports = reports_terminating(flavour, cluster_reports)
+    reports = flavour.reports_terminating(cluster_reports)
     assert new_status(owner, plan, "", NOW_MS, reports).terminating == terminating
 
 

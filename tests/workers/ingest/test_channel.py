@@ -14,8 +14,8 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
-from oarlock.controllers.registry import PODS, REPLICASETS
-from oarlock.workers.ingest.api_source import ApiSource, cluster_resource
+from oarlock.controllers.registry import PODS
+from oarlock.workers.ingest.api_source import ApiSource
 from oarlock.workers.ingest.channel import Channel
 from oarlock.workers.ingest.source import End, Ending
 from oarlock.workers.process.clock import ManualClock
@@ -56,11 +56,6 @@ def events(first: int, count: int) -> list[WatchEvent]:
 
 def source_of(client: FakeClient, io: IoLoop, ring: Callable[[], None] = lambda: None, **given: int) -> ApiSource:
     return ApiSource(client, PODS, io, ring, ManualClock(), **given)  # type: ignore[arg-type]
-
-
-def test_the_resources_are_spelled_for_the_client() -> None:
-    assert cluster_resource(PODS) == POD_RESOURCE
-    assert cluster_resource(REPLICASETS).collection() == REPLICASETS.path == "/apis/apps/v1/replicasets"
 
 
 def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.controllers.registry import CONTROLLERS, QUEUES
-from oarlock.workers.process.kinds import CONCURRENT, enabled_queues, kinds_of, queues_by_worker
+from oarlock.cluster import resources
+from oarlock.cluster.resources import Resource
+from oarlock.controllers.registry import CONTROLLERS, QUEUES, RESOURCES
+from oarlock.workers.process.kinds import CONCURRENT, cluster_resource, enabled_queues, kinds_of, queues_by_worker
 from oarlock.workers.process.settings import BadSetting, Settings
 
 RS, RC, DS, NODES = "replicaset", "replicationmanager", "daemonset", "daemonset-node-updates"
@@ -80,3 +82,21 @@ def test_a_worker_with_nothing_to_do_is_refused() -> None:
     settings = Settings(concurrent_replicaset_syncs=2)
     with pytest.raises(BadSetting, match="OARLOCK_CONCURRENT_REPLICASET_SYNCS=2: 1 of 3 workers"):
         queues_by_worker(settings, ("replicaset",), 3)
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        *(resources.PODS, resources.NODES, resources.CONTROLLERREVISIONS),
+        *(resources.REPLICASETS, resources.REPLICATIONCONTROLLERS, resources.DAEMONSETS),
+    ],
+)
+def test_kinds_are_spelled_for_the_client(resource: Resource) -> None:
+    """The client's own list of kinds has them so."""
+    assert cluster_resource(RESOURCES[resource.plural]) == resource
+
+
+@pytest.mark.parametrize(("plural", "path"), [("pods", "/api/v1/pods"), ("replicasets", "/apis/apps/v1/replicasets")])
+def test_paths(plural: str, path: str) -> None:
+    """The core group lives under /api, every other one under /apis."""
+    assert cluster_resource(RESOURCES[plural]).collection() == path

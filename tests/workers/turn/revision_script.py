@@ -17,7 +17,6 @@ import orjson
 from oarlock.broker.values import Cached, Change, Claim, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.daemonset.model import DaemonSet
-from oarlock.controllers.daemonset.status import collision_patch
 from oarlock.controllers.history import bodies
 from oarlock.controllers.history.digest import revision_data
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
@@ -106,7 +105,7 @@ def say_write(write: Write, owner: DaemonSet, known: dict[str, ControllerRevisio
         return f"{write.name}={SHORT.get(f'web-{label}', label)}"
     if write.verb == "status":
         count = orjson.loads(write.body)["status"]["collisionCount"]
-        assert write.body == collision_patch(owner.uid, count, OWNER_RV)
+        assert write.body == bodies.collision_patch(owner.uid, count, OWNER_RV)
         assert (write.resource, write.name) == ("daemonsets", owner.name)
         return f"collisions {count}"
     assert write.resource == RESOURCE

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Protocol
 
-from oarlock.cluster import resources
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
@@ -23,26 +22,14 @@ from oarlock.cluster.forbidden import OnForbidden, log_missing
 from oarlock.cluster.http.observer import RequestObserver
 from oarlock.cluster.http.throttle import limiter
 from oarlock.cluster.listing import list_all
-from oarlock.cluster.resources import Resource
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.pods.events import Event
+from oarlock.controllers.registry import RESOURCES
 from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.process.kinds import cluster_resource
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.steps import Grant, Listed, Write
-
-RESOURCES: dict[str, Resource] = {
-    each.plural: each
-    for each in (
-        resources.PODS,
-        resources.NODES,
-        resources.REPLICASETS,
-        resources.REPLICATIONCONTROLLERS,
-        resources.DAEMONSETS,
-        resources.CONTROLLERREVISIONS,
-    )
-}
-
 
 BUSY_S = 0.1
 """So long after a write of a turn there may be another one: events keep out of its way."""
@@ -139,7 +126,7 @@ class KubeApi:
             self._wrote_s = time.monotonic()
 
     async def _write(self, write: Write, deadline_s: float, prepaid: bool) -> Answer:
-        client, resource = self._client, RESOURCES[write.resource]
+        client, resource = self._client, cluster_resource(RESOURCES[write.resource])
         match write.verb:
             case "create":
                 return await client.create(
@@ -176,7 +163,7 @@ class KubeApi:
         """Live, at the same time."""
 
         async def all_of_them() -> list[Answer]:
-            kind = RESOURCES[resource]
+            kind = cluster_resource(RESOURCES[resource])
             return list(await asyncio.gather(*(self._client.get(kind, namespace, name) for name in names)))
 
         return self.io.submit(all_of_them())
@@ -186,7 +173,8 @@ class KubeApi:
 
         async def all_of_it() -> Listed:
             async with self._listing:
-                return Listed(*await list_all(self._client.list_pages(RESOURCES[resource], namespace=namespace)))
+                kind = cluster_resource(RESOURCES[resource])
+                return Listed(*await list_all(self._client.list_pages(kind, namespace=namespace)))
 
         return self.io.submit(all_of_it())
 

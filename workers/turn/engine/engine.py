@@ -15,7 +15,6 @@ from oarlock.broker.protocol import Broker
 from oarlock.broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict, Watermark
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
-from oarlock.controllers.replicaset.status import reports_terminating
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.acting import TOO_LATE
@@ -73,7 +72,7 @@ class Engine:
         self._mirrors = {name: Mirror(RESOURCES[name]) for name in sorted(mirrored)}
         self._contexts = {
             queue: TurnContext(
-                reports_terminating(CONTROLLERS[queue].flavour, settings.terminating_replicas),
+                CONTROLLERS[queue].flavour.reports_terminating(settings.terminating_replicas),
                 settings.view_age_max_ms,
                 clock.wall_ms,
             )
