@@ -24,7 +24,7 @@ from oarlock.cluster.client import Client
 from oarlock.cluster.listing import Page
 from oarlock.cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
 from oarlock.controllers.objects import wire
-from oarlock.controllers.registry import QUEUES
+from oarlock.controllers.registry import all_queues
 from oarlock.sandbox.up.state_dir import PREFIX, StateDir
 from oarlock.workers.process.io_loop import IoLoop
 
@@ -180,7 +180,7 @@ class Tree:
     def quiet(self) -> bool:
         """Whether no key of any queue is queued, in work or delayed."""
         with self.redis.pipeline(transaction=True) as pipe:
-            for queue in QUEUES:
+            for queue in all_queues():
                 pipe.hlen(self.keys.state(queue))
                 pipe.hlen(self.keys.locks(queue))
                 pipe.zcard(self.keys.delayed(queue))
@@ -192,7 +192,7 @@ class Tree:
         Redis counts the entries of a stream from version 7 on. Raises Unfit for an older one.
         """
         counts = {}
-        for queue in QUEUES:
+        for queue in all_queues():
             stream = self.keys.stream(queue)
             told: Any = self.redis.xinfo_stream(stream) if self.redis.exists(stream) else {"entries-added": 0}
             if "entries-added" not in told:

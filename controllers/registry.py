@@ -1,266 +1,208 @@
-"""The controllers there are, and the resources they watch. A new kind is a decision module, a route and an
-entry.
+"""The kinds there are: what is watched of each, and which controller acts on it.
+
+A new kind is a decision module, a route and an entry, given to `register`. All else is read from the entry: where the
+kind is found in the API, the rights of its workers, flags and settings, queues, metrics, what the command line shows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-import msgspec
-
+from oarlock.controllers import columns
 from oarlock.controllers.daemonset import bodies as daemon_bodies
 from oarlock.controllers.daemonset import decide as daemon_decide
 from oarlock.controllers.daemonset import names
 from oarlock.controllers.daemonset import plan as daemon_plan
 from oarlock.controllers.daemonset import status as daemon_status
-from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.daemonset.node_changes import daemonsets_concerned
 from oarlock.controllers.daemonset.wire import daemonset_from_json
+from oarlock.controllers.entries import OWN_PODS, OWN_REVISIONS, Controller, FanOut, Watched, owner_kind
 from oarlock.controllers.flavour import DAEMONSET, REPLICASET, REPLICATIONCONTROLLER, Flavour
-from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.history.wire import revision_from_json
 from oarlock.controllers.objects import codec, wire
 from oarlock.controllers.objects.availability import look_again_ms
-from oarlock.controllers.objects.model import Pod, ReplicaSet
-from oarlock.controllers.ownership.owner_table import OwnerTable
-from oarlock.controllers.pods import slots
 from oarlock.controllers.pods.pod_template import pod_bodies
 from oarlock.controllers.replicaset import decide
 from oarlock.controllers.replicaset import status as replica_status
-from oarlock.controllers.routing import Routes, route_node, route_owner, route_pod, route_revision
-from oarlock.controllers.scheduling.model import Node
+from oarlock.controllers.routing import route_node, route_pod, route_revision
 from oarlock.controllers.scheduling.wire import node_from_json
 
-T = TypeVar("T")
+Entry = Watched[Any] | Controller | FanOut
 
-Children = tuple[tuple[str, str, str], ...]
-"""Cached objects that a turn reads: resource, index, and by what of the key: "uid" of its object, its "name", or what
-its object says is "wanted"."""
+WATCHED: dict[str, Watched[Any]] = {}
+"""By plural."""
+CONTROLLERS: dict[str, Controller] = {}
+"""By queue, as are the fan-outs. A queue's turn is the one of its class of entry (`workers.turn.engine`)."""
+FAN_OUTS: dict[str, FanOut] = {}
+QUEUE_OF_KIND: dict[str, str] = {}
+"""Kind of owner -> queue of its controller."""
+_HISTORY_QUEUE_OF_KIND: dict[str, str] = {}
 
-_OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
-_OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "wanted"))
 
-NODE_QUEUE = "daemonset-node-updates"
+def register(entry: Entry) -> None:
+    """Make a kind known. Every process of a fleet does so in the same order, before it serves anything.
 
-
-class Resource(msgspec.Struct, Generic[T], frozen=True):
-    """A kind of object that is watched: where it is found, and how it becomes a projection, a blob and
-    routes.
-
-    `api_version` is `v1` or `<group>/<version>`, `plural` the last part of its path. `route` gets the
-    projection, whether it has gone, and the owners known; `owner_queue` is the queue whose keys these
-    objects are, or empty. `adoptable`: one without a controller may find one. `apart`: name and bytes of what is
-    kept beside the blob, once for all objects that have the same. `namespaced`: a key is `<namespace>/<name>`, else the
-    bare name.
+    A controller brings the kind of its owners along, a fan-out does not. Raises ValueError for a name that is taken.
     """
-
-    api_version: str
-    plural: str
-    kind: str
-    from_json: Callable[[bytes], tuple[str, T]]
-    encode: Callable[[T], bytes]
-    decode: Callable[[bytes], T]
-    route: Callable[[T, bool, OwnerTable], Routes]
-    owner_queue: str = ""
-    adoptable: bool = False
-    apart: Callable[[T], tuple[str, bytes]] | None = None
-    namespaced: bool = True
-
-
-class Controller(msgspec.Struct, frozen=True):
-    """One controller: names, the resource its keys stand for, and its functions.
-
-    `name` is what --controllers of kube-controller-manager calls it, `queue` names its stream. The
-    functions have the signatures of those of the ReplicaSet, each with its own kind of owner and snapshot;
-    those that need the flavour have it bound. `children` are read with each key, pods first; `mirrors` are
-    the resources of which a worker has a copy. `look_again_ms` is None where the plan itself says when to
-    look again. `history`: the owner keeps revisions of its template.
-    """
-
-    name: str
-    queue: str
-    flavour: Flavour
-    resource: str
-    snapshot: Callable[..., Any]
-    decide: Callable[[Any, int], Any]
-    status: Callable[..., Any]
-    status_patch: Callable[..., bytes]
-    look_again_ms: Callable[..., int | None] | None
-    pod_bodies: Callable[..., Any]
-    children: Children = _OWN_PODS
-    mirrors: tuple[str, ...] = ()
-    history: bool = False
+    match entry:
+        case Watched(plural=plural):
+            if plural in WATCHED:
+                raise ValueError(f"{plural} are registered already")
+            WATCHED[plural] = entry
+        case Controller(queue=queue, flavour=flavour):
+            if queue in all_queues() or flavour.kind in QUEUE_OF_KIND:
+                raise ValueError(f"the controller of {flavour.kind}, queue {queue}, is registered already")
+            register(entry.owners)
+            CONTROLLERS[queue] = entry
+            QUEUE_OF_KIND[flavour.kind] = queue
+            if entry.history:
+                _HISTORY_QUEUE_OF_KIND[flavour.kind] = queue
+        case FanOut(queue=queue):
+            if queue in all_queues():
+                raise ValueError(f"the queue {queue} is registered already")
+            FAN_OUTS[queue] = entry
 
 
-class Relay(msgspec.Struct, frozen=True):
-    """A queue whose turns write nothing: each looks at its object and tells the owners whom it concerns.
-
-    `owners` is the resource of which all are looked at. `concerned` gets the name of the object, the object
-    or None where it has gone, the children, and the owners, and gives keys of `target`.
-    """
-
-    queue: str
-    resource: str
-    owners: str
-    target: str
-    concerned: Callable[[str, Any, Sequence[Any], Sequence[Any]], Sequence[str]]
-    children: Children = ()
+def unregister(entry: Entry) -> None:
+    """Forget a kind that was registered: tests end so."""
+    match entry:
+        case Watched():
+            del WATCHED[entry.plural]
+        case Controller():
+            unregister(entry.owners)
+            del CONTROLLERS[entry.queue], QUEUE_OF_KIND[entry.flavour.kind]
+            _HISTORY_QUEUE_OF_KIND.pop(entry.flavour.kind, None)
+        case FanOut():
+            del FAN_OUTS[entry.queue]
 
 
-def _replicas(flavour: Flavour, name: str, queue: str, resource: str) -> Controller:
-    """A kind that keeps a number of equal pods."""
-    return Controller(
-        name=name,
-        queue=queue,
-        flavour=flavour,
-        resource=resource,
-        snapshot=decide.snapshot,
-        decide=partial(decide.decide, flavour=flavour),
-        status=replica_status.status,
-        status_patch=replica_status.status_patch,
-        look_again_ms=look_again_ms,
-        pod_bodies=partial(pod_bodies, flavour=flavour),
-    )
+def all_queues() -> tuple[str, ...]:
+    """All queues: those of controllers, then those of fan-outs."""
+    return (*CONTROLLERS, *FAN_OUTS)
 
 
-CONTROLLERS: dict[str, Controller] = {
-    controller.queue: controller
-    for controller in (
-        _replicas(REPLICASET, "replicaset-controller", "replicaset", "replicasets"),
-        _replicas(
-            REPLICATIONCONTROLLER, "replicationcontroller-controller", "replicationmanager", "replicationcontrollers"
-        ),
-        Controller(
-            name="daemonset-controller",
-            queue="daemonset",
-            flavour=DAEMONSET,
-            resource="daemonsets",
-            snapshot=daemon_plan.snapshot,
-            decide=daemon_decide.decide,
-            status=daemon_status.status,
-            status_patch=daemon_status.status_patch,
-            look_again_ms=None,
-            pod_bodies=daemon_bodies.pod_bodies,
-            children=(*_OWN_PODS, *_OWN_REVISIONS),
-            mirrors=("nodes",),
-            history=True,
-        ),
-    )
-}
-
-RELAYS: dict[str, Relay] = {
-    relay.queue: relay
-    for relay in (
-        Relay(
-            queue=NODE_QUEUE,
-            resource="nodes",
-            owners="daemonsets",
-            target="daemonset",
-            concerned=daemonsets_concerned,
-            children=(("pods", "node", "name"),),
-        ),
-    )
-}
-
-QUEUES: tuple[str, ...] = (*CONTROLLERS, *RELAYS)
-
-QUEUE_OF_KIND: dict[str, str] = {c.flavour.kind: c.queue for c in CONTROLLERS.values()}
-_HISTORY_QUEUE_OF_KIND = {c.flavour.kind: c.queue for c in CONTROLLERS.values() if c.history}
+def entry_of(queue: str) -> Controller | FanOut:
+    """What serves a queue."""
+    return CONTROLLERS[queue] if queue in CONTROLLERS else FAN_OUTS[queue]
 
 
 def resource_of(queue: str) -> str:
     """The resource whose objects are the keys of a queue."""
-    return CONTROLLERS[queue].resource if queue in CONTROLLERS else RELAYS[queue].resource
+    return entry_of(queue).resource
 
 
-def _route_pod(pod: Pod, gone: bool, owners: OwnerTable) -> Routes:
-    return route_pod(pod, gone, QUEUE_OF_KIND, owners)
+NODE_QUEUE = "daemonset-node-updates"
 
-
-def _route_revision(revision: ControllerRevision, gone: bool, owners: OwnerTable) -> Routes:
-    return route_revision(revision, gone, _HISTORY_QUEUE_OF_KIND, owners)
-
-
-def _route_node(node: Node, gone: bool, owners: OwnerTable) -> Routes:
-    return route_node(node, gone, NODE_QUEUE)
-
-
-def _owner_route(
-    queue: str, base_of: Callable[[str], str] = slots.base_of
-) -> Callable[[Any, bool, OwnerTable], Routes]:
-    return lambda owner, gone, owners: route_owner(owner, gone, queue, base_of)
-
-
-PODS: Resource[Pod] = Resource(
+PODS = Watched(
     api_version="v1",
     plural="pods",
     kind="Pod",
+    short_name="po",
     from_json=wire.pod_from_json,
-    encode=codec.encode,
     decode=codec.decode_pod,
-    route=_route_pod,
+    route=lambda pod, gone, owners: route_pod(pod, gone, QUEUE_OF_KIND, owners),
+    columns=columns.POD,
     adoptable=True,
 )
 
-REPLICASETS: Resource[ReplicaSet] = Resource(
-    api_version="apps/v1",
-    plural="replicasets",
-    kind="ReplicaSet",
-    from_json=wire.replicaset_from_json,
-    encode=codec.encode_apart,
-    decode=codec.decode_replicaset,
-    apart=codec.template_apart,
-    route=_owner_route("replicaset"),
-    owner_queue="replicaset",
-)
-
-REPLICATIONCONTROLLERS: Resource[ReplicaSet] = Resource(
-    api_version="v1",
-    plural="replicationcontrollers",
-    kind="ReplicationController",
-    from_json=wire.replicationcontroller_from_json,
-    encode=codec.encode_apart,
-    decode=codec.decode_replicaset,
-    apart=codec.template_apart,
-    route=_owner_route("replicationmanager"),
-    owner_queue="replicationmanager",
-)
-
-DAEMONSETS: Resource[DaemonSet] = Resource(
-    api_version="apps/v1",
-    plural="daemonsets",
-    kind="DaemonSet",
-    from_json=daemonset_from_json,
-    encode=codec.encode_apart,
-    decode=codec.decode_daemonset,
-    apart=codec.template_apart,
-    route=_owner_route("daemonset", names.base_of),
-    owner_queue="daemonset",
-)
-
-CONTROLLERREVISIONS: Resource[ControllerRevision] = Resource(
-    api_version="apps/v1",
-    plural="controllerrevisions",
-    kind="ControllerRevision",
-    from_json=revision_from_json,
-    encode=codec.encode,
-    decode=codec.decode_revision,
-    route=_route_revision,
-    adoptable=True,
-)
-
-NODES: Resource[Node] = Resource(
+NODES = Watched(
     api_version="v1",
     plural="nodes",
     kind="Node",
+    short_name="no",
     from_json=node_from_json,
-    encode=codec.encode,
     decode=codec.decode_node,
-    route=_route_node,
+    route=lambda node, gone, owners: route_node(node, gone, NODE_QUEUE),
+    columns=columns.NODE,
     namespaced=False,
 )
 
-RESOURCES: Mapping[str, Resource[Any]] = {
-    resource.plural: resource
-    for resource in (PODS, NODES, REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS, CONTROLLERREVISIONS)
-}
+CONTROLLERREVISIONS = Watched(
+    api_version="apps/v1",
+    plural="controllerrevisions",
+    kind="ControllerRevision",
+    short_name="",
+    from_json=revision_from_json,
+    decode=codec.decode_revision,
+    route=lambda revision, gone, owners: route_revision(revision, gone, _HISTORY_QUEUE_OF_KIND, owners),
+    columns=columns.REVISION,
+    adoptable=True,
+)
+
+REPLICASETS = owner_kind(
+    REPLICASET,
+    plural="replicasets",
+    short_name="rs",
+    queue="replicaset",
+    from_json=wire.replicaset_from_json,
+    decode=codec.decode_replicaset,
+    columns=columns.REPLICAS,
+)
+
+REPLICATIONCONTROLLERS = owner_kind(
+    REPLICATIONCONTROLLER,
+    plural="replicationcontrollers",
+    short_name="rc",
+    queue="replicationmanager",
+    from_json=wire.replicationcontroller_from_json,
+    decode=codec.decode_replicaset,
+    columns=columns.REPLICAS,
+)
+
+DAEMONSETS = owner_kind(
+    DAEMONSET,
+    plural="daemonsets",
+    short_name="ds",
+    queue="daemonset",
+    from_json=daemonset_from_json,
+    decode=codec.decode_daemonset,
+    columns=columns.DAEMONSET,
+    base_of=names.base_of,
+)
+
+
+def _replicas(name: str, flavour: Flavour, owners: Watched[Any], concurrent_syncs: str) -> Controller:
+    """The controller of a kind that keeps a number of equal pods."""
+    return Controller(
+        name=name,
+        owners=owners,
+        concurrent_syncs=concurrent_syncs,
+        flavour=flavour,
+        snapshot=decide.snapshot,
+        decide=partial(decide.decide, flavour=flavour),
+        status=replica_status.status,
+        status_patch=replica_status.status_patch,
+        pod_bodies=partial(pod_bodies, flavour=flavour),
+        look_again_ms=look_again_ms,
+    )
+
+
+for _entry in (
+    PODS,
+    NODES,
+    _replicas("replicaset-controller", REPLICASET, REPLICASETS, "concurrent_replicaset_syncs"),
+    _replicas("replicationcontroller-controller", REPLICATIONCONTROLLER, REPLICATIONCONTROLLERS, "concurrent_rc_syncs"),
+    Controller(
+        name="daemonset-controller",
+        owners=DAEMONSETS,
+        concurrent_syncs="concurrent_daemonset_syncs",
+        flavour=DAEMONSET,
+        snapshot=daemon_plan.snapshot,
+        decide=daemon_decide.decide,
+        status=daemon_status.status,
+        status_patch=daemon_status.status_patch,
+        pod_bodies=daemon_bodies.pod_bodies,
+        children=(*OWN_PODS, *OWN_REVISIONS),
+        local_caches=("nodes",),
+        history=True,
+    ),
+    CONTROLLERREVISIONS,
+    FanOut(
+        queue=NODE_QUEUE,
+        watched=NODES,
+        owners=DAEMONSETS.plural,
+        target=DAEMONSETS.owner_queue,
+        concerned=daemonsets_concerned,
+        children=(("pods", "node", "name"),),
+    ),
+):
+    register(_entry)

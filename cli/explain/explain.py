@@ -15,11 +15,11 @@ from oarlock.cli.explain.sentences import explain as explain_key
 from oarlock.cli.explain.subjects import subject_of
 from oarlock.cli.look.get import as_json, decoded
 from oarlock.cli.look.kind_prefix import without_kind
-from oarlock.cli.look.view import View, key_of, looking, queue_of_key, view_options
+from oarlock.cli.look.view import View, controller_option, key_of, looking, queue_of_key, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
 from oarlock.cli.tables import show_json
-from oarlock.controllers.registry import QUEUES, RESOURCES, resource_of
+from oarlock.controllers.registry import WATCHED, all_queues, resource_of
 from oarlock.workers.process.shards import has_key
 
 SUSPENDED = "rq:suspended"
@@ -30,12 +30,7 @@ SUSPENDED = "rq:suspended"
     "  oarlock explain kube-system/agent -c daemonset\n  oarlock explain node-3"
 )
 @click.argument("key")
-@click.option(
-    "--controller",
-    "-c",
-    type=click.Choice(QUEUES),
-    help="Whose key. Default: of the kind that has an object of that name in the cache.",
-)
+@controller_option("Whose key. Default: of the kind that has an object of that name in the cache.")
 @namespace_option
 @view_options
 def explain(
@@ -57,7 +52,7 @@ def explain(
     and of a node a list of these: each shard looks at it for its own DaemonSets
     """
     key, controller = without_kind(key, controller, namespace)
-    key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
+    key_of(resource_of(controller or all_queues()[0]), key, namespace)  # before anything is asked of anybody
     with looking(redis_url, state_dir, shards) as views:
         queue = controller or queue_of_key(views, key, namespace)
         name = key_of(resource_of(queue), key, namespace)
@@ -91,14 +86,14 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         inspector.held(),
     )
     cached = inspector.object(resource, key)
-    obj = decoded(RESOURCES[resource], cached) if cached is not None else None
+    obj = decoded(WATCHED[resource], cached) if cached is not None else None
     subject = subject_of(inspector, about, cached.rv, obj) if cached is not None else None
     record = about.record
     return {
         **asdict(about),
         "entries": [asdict(each) for each in entries_of(record, time.time_ns() // 1_000_000)] if record else [],
         "said": said_of(record) if record else "",
-        "sentences": explain_key(about, subject, fleet, RESOURCES[resource].kind),
+        "sentences": explain_key(about, subject, fleet, WATCHED[resource].kind),
         "phase": fleet.phase,
         "epoch": view.seen.epoch,
         "workers": fleet.workers,
@@ -106,7 +101,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
     }
 
 
-def sentences_of(redis_url: str, key: str, queue: str = QUEUES[0]) -> list[str]:
+def sentences_of(redis_url: str, key: str, queue: str) -> list[str]:
     """The sentences alone; what hinders the look instead where there can be none."""
     try:
         with looking(redis_url, None) as views:

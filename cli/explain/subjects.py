@@ -11,7 +11,7 @@ from oarlock.cli.explain.daemon_sentences import Daemons, NodeSubject
 from oarlock.cli.explain.sentences import Owner, Subject
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.objects.model import FINISHED_PHASES, Owned, ReplicaSet, controller_of
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 from oarlock.controllers.scheduling.model import Node
 
@@ -51,7 +51,7 @@ def _of_node(inspector: Inspector, rv: str, node: Node) -> NodeSubject:
 def _all(inspector: Inspector, resource: str, namespace: str = "") -> list[Any]:
     """The cached objects of a resource, or of one namespace, by key."""
     found = dict(inspector.objects(resource))
-    decode = RESOURCES[resource].decode
+    decode = WATCHED[resource].decode
     prefix = f"{namespace}/" if namespace else ""
     return [decode(found[key].blob) for key in sorted(found) if key.startswith(prefix)]
 

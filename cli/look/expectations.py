@@ -16,13 +16,13 @@ from oarlock.cli.look.kind_prefix import without_kind
 from oarlock.cli.look.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.tables import show, span
-from oarlock.controllers.registry import QUEUES, resource_of
+from oarlock.controllers.registry import all_queues, resource_of
 from oarlock.workers.process.shards import has_key
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock expectations\n  oarlock expectations shop/cart -o json")
 @click.argument("key", required=False)
-@controller_option
+@controller_option()
 @namespace_option
 @view_options
 def expectations(
@@ -48,7 +48,7 @@ def expectations(
     """
     if key is not None:
         key, controller = without_kind(key, controller, namespace)
-        key_of(resource_of(controller or QUEUES[0]), key, namespace)  # before anything is asked of anybody
+        key_of(resource_of(controller or all_queues()[0]), key, namespace)  # before anything is asked of anybody
     with looking(redis_url, state_dir, shards) as views:
         queues = queues_of(views, controller)
         told = [

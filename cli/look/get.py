@@ -11,15 +11,12 @@ import click
 import msgspec
 
 from oarlock.broker.values import Cached
-from oarlock.cli.look.get_rows import COLUMNS, row
-from oarlock.cli.look.view import View, is_namespaced, key_of, looking, view_options
+from oarlock.cli.look.view import View, key_of, looking, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem, NotDone
-from oarlock.cli.tables import show, show_json, span
-from oarlock.controllers.registry import RESOURCES, Resource
-
-SHORT = {"po": "pods", "no": "nodes", "rs": "replicasets", "rc": "replicationcontrollers", "ds": "daemonsets"}
-"""As kubectl has them."""
+from oarlock.cli.tables import Row, show, show_json, span
+from oarlock.controllers.entries import Watched
+from oarlock.controllers.registry import WATCHED
 
 
 @click.command(
@@ -40,8 +37,8 @@ def get(
     shards: int | None,
     output: str,
 ) -> None:
-    """Objects of KIND from the cache, all or the one named NS/NAME (a node: NAME). KIND is pods (po), nodes (no),
-    replicasets (rs), replicationcontrollers (rc), daemonsets (ds) or controllerrevisions.
+    """Objects of KIND from the cache, all or the one named NS/NAME (a node: NAME). KIND is a word that kubectl takes
+    too, such as pods, replicaset or ds, of a kind that the fleet watches.
 
     \b
     JSON: a list of objects, or the one object; each has rv, uid, name and the fields of its class in controllers/
@@ -56,25 +53,33 @@ def get(
             key: cached
             for view in views
             for key, cached in view.inspector.objects(resource.plural)
-            if not namespace or not is_namespaced(resource.plural) or key.startswith(f"{namespace}/")
+            if not namespace or not resource.namespaced or key.startswith(f"{namespace}/")
         }
     objects = [(cached, decoded(resource, cached)) for _, cached in sorted(found.items())]
     if output == "json":
         show_json([as_json(cached, obj) for cached, obj in objects])
         return
     now_ms = time.time_ns() // 1_000_000
-    show([row(cached, obj, now_ms) for cached, obj in objects], COLUMNS[resource.plural], output, empty="none")
+    rows = [_row(resource, cached, obj, now_ms) for cached, obj in objects]
+    show(rows, {heading: heading for row in rows[:1] for heading in row}, output, empty="none")
 
 
-def _resource(kind: str) -> Resource[Any]:
-    word = kind.lower()
-    for resource in RESOURCES.values():
-        if SHORT.get(word, word) in (resource.plural, resource.kind.lower()):
+def _row(resource: Watched[Any], cached: Cached, obj: Any, now_ms: int) -> Row:
+    """One object: heading -> cell."""
+    place = {"NAMESPACE": obj.namespace} if resource.namespaced else {}
+    cells = {heading: cell(obj) for heading, cell in resource.columns.items()}
+    age = {"AGE": span(now_ms - obj.created_ms)} if hasattr(obj, "created_ms") else {}
+    return {**place, "NAME": obj.name, **cells, **age, "RV": cached.rv}
+
+
+def _resource(kind: str) -> Watched[Any]:
+    for resource in WATCHED.values():
+        if resource.is_called(kind.lower()):
             return resource
-    raise InputProblem(f"KIND {kind!r} is not in the cache; there are: {', '.join(RESOURCES)}")
+    raise InputProblem(f"KIND {kind!r} is not in the cache; there are: {', '.join(WATCHED)}")
 
 
-def _one(view: View, resource: Resource[Any], key: str, output: str) -> None:
+def _one(view: View, resource: Watched[Any], key: str, output: str) -> None:
     cached = view.inspector.object(resource.plural, key)
     if cached is None:
         at = next((each for each in view.inspector.resources() if each.resource == resource.plural), None)
@@ -92,10 +97,12 @@ def _one(view: View, resource: Resource[Any], key: str, output: str) -> None:
         click.echo(f"{name:20} {value if isinstance(value, str) else json.dumps(value)}")
 
 
-def decoded(resource: Resource[Any], cached: Cached) -> Any:
+def decoded(resource: Watched[Any], cached: Cached) -> Any:
     """The projection as it is shown: with the template that is kept beside it."""
     obj = resource.decode(cached.blob)
-    return msgspec.structs.replace(obj, template=cached.apart) if resource.apart else obj  # none: it went meanwhile
+    if not resource.template_apart:
+        return obj
+    return msgspec.structs.replace(obj, template=cached.apart)  # which is empty if it went meanwhile
 
 
 def as_json(cached: Cached, obj: Any) -> dict[str, Any]:

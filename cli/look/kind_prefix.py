@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from oarlock.cli.look.get import SHORT
 from oarlock.cli.problems import InputProblem
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 
 
 def without_kind(text: str, controller: str | None, namespace: str | None) -> tuple[str, str | None]:
@@ -31,12 +30,11 @@ def without_kind(text: str, controller: str | None, namespace: str | None) -> tu
 def _queue_of(kind: str) -> str:
     """The queue whose keys objects of this kind are; "" for none. A group may follow: ``replicaset.apps``."""
     word = kind.lower().partition(".")[0]
-    for resource in RESOURCES.values():
-        if SHORT.get(word, word) in (resource.plural, resource.kind.lower(), resource.owner_queue):
+    for resource in WATCHED.values():
+        if resource.is_called(word) or word == resource.owner_queue:
             return resource.owner_queue
     return ""
 
 
 def _kinds() -> list[str]:
-    short = {plural: word for word, plural in SHORT.items()}
-    return [short[each.plural] for each in RESOURCES.values() if each.owner_queue]
+    return [each.short_name or each.plural for each in WATCHED.values() if each.owner_queue]

@@ -13,7 +13,7 @@ from oarlock.cli.tables import show, span
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock locks\n  oarlock locks -o json | jq -r '.[].holder' | sort | uniq -c")
-@controller_option
+@controller_option()
 @namespace_option
 @view_options
 def locks(

@@ -15,7 +15,7 @@ from oarlock.cli.tables import show, span
 @click.command(
     epilog="\b\nExamples:\n  oarlock queue\n  oarlock queue --keys -n shop\n  oarlock queue -o json | jq '.[].queued'"
 )
-@controller_option
+@controller_option()
 @click.option("--keys", "list_keys", is_flag=True, help="List the keys that are not idle.")
 @namespace_option
 @view_options

@@ -8,11 +8,11 @@ import click
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.cli.look.kind_prefix import without_kind
-from oarlock.cli.look.view import Views, key_of, looking, queue_of_key
+from oarlock.cli.look.view import Views, controller_option, key_of, looking, queue_of_key
 from oarlock.cli.options.options import namespace_option, redis_option, state_dir_option
 from oarlock.cli.options.shard_options import shards_option
 from oarlock.cli.problems import InputProblem
-from oarlock.controllers.registry import QUEUES, resource_of
+from oarlock.controllers.registry import all_queues, resource_of
 from oarlock.workers.process.shards import has_key
 
 
@@ -21,12 +21,7 @@ from oarlock.workers.process.shards import has_key
     "  oarlock requeue -c daemonset-node-updates node-3"
 )
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
-@click.option(
-    "--controller",
-    "-c",
-    type=click.Choice(QUEUES),
-    help="Whose queue. Default: of the kind that has an object of that name in the cache.",
-)
+@controller_option("Whose queue. Default: of the kind that has an object of that name in the cache.")
 @click.option("--force", is_flag=True, help="Also for a key whose object is not in the cache.")
 @namespace_option
 @redis_option
@@ -48,7 +43,7 @@ def requeue(
     """
     asked = [without_kind(key, controller, namespace) for key in keys]
     for key, queue in asked:
-        key_of(resource_of(queue or QUEUES[0]), key, namespace)  # before anything is asked of anybody
+        key_of(resource_of(queue or all_queues()[0]), key, namespace)  # before anything is asked of anybody
     with looking(redis_url, state_dir, shards) as views:
         wanted = [_task(views, queue, key, namespace) for key, queue in asked]
         if not force:

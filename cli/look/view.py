@@ -20,8 +20,7 @@ from oarlock.cli import logs
 from oarlock.cli.options.options import Source, open_redis, output_option, redis_option, redis_source, state_dir_option
 from oarlock.cli.options.shard_options import shards_option
 from oarlock.cli.problems import InputProblem, say
-from oarlock.cluster.resources import NODES
-from oarlock.controllers.registry import QUEUES, resource_of
+from oarlock.controllers.registry import WATCHED, all_queues, resource_of
 from oarlock.workers.process.shards import has_key, names, shard_of
 
 verbose_option = click.option(
@@ -91,9 +90,21 @@ def view_options(command: F) -> F:
     return command
 
 
-controller_option = click.option(
-    "--controller", "-c", type=click.Choice(QUEUES), help="Only this controller. Default: all there are."
-)
+class QueueName(click.ParamType[str]):
+    """One of the queues that are registered when the option is read."""
+
+    name = "queue"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return click.Choice(all_queues()).convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return click.Choice(all_queues()).get_metavar(param, ctx)
+
+
+def controller_option(text: str = "Only this controller. Default: all there are.") -> Callable[[F], F]:
+    """--controller: one queue. ``text``: its help."""
+    return click.option("--controller", "-c", type=QueueName(), help=text)
 
 
 @contextmanager
@@ -162,12 +173,12 @@ def queues_of(views: Views, controller: str | None) -> list[str]:
     """The queue asked for, or all that are known here or there."""
     if controller:
         return [controller]
-    return sorted({*QUEUES, *(queue for view in views for queue in view.inspector.queues())})
+    return sorted({*all_queues(), *(queue for view in views for queue in view.inspector.queues())})
 
 
 def is_namespaced(resource: str) -> bool:
     """Whether the keys of a cached resource are ``namespace/name``; those of nodes are bare names."""
-    return resource != NODES.plural
+    return WATCHED[resource].namespaced
 
 
 def key_of(resource: str, text: str, namespace: str | None) -> str:
@@ -184,14 +195,14 @@ def queue_of_key(views: Views, text: str, namespace: str | None) -> str:
 
     Raises InputProblem.
     """
-    for queue in QUEUES:
+    for queue in all_queues():
         resource = resource_of(queue)
         if not is_namespaced(resource) and ("/" in text or namespace):
             continue
         key = key_of(resource, text, namespace)
         if views.of(key).inspector.object(resource, key) is not None:
             return queue
-    return QUEUES[0]
+    return all_queues()[0]
 
 
 def full_key(text: str, namespace: str | None) -> str:

@@ -4,8 +4,9 @@ Of an owner that is kept for all to read the template lies apart, for it is larg
 have the same: in the blob its digest stands in its place.
 """
 
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,28 +20,43 @@ _Owner = TypeVar("_Owner", ReplicaSet, DaemonSet)
 _DIGEST_BYTES = 20
 
 _ENCODER = msgspec.msgpack.Encoder()
-_POD = msgspec.msgpack.Decoder(Pod)
-_REPLICASET = msgspec.msgpack.Decoder(ReplicaSet)
-_NODE = msgspec.msgpack.Decoder(Node)
-_DAEMONSET = msgspec.msgpack.Decoder(DaemonSet)
-_REVISION = msgspec.msgpack.Decoder(ControllerRevision)
 
 
 class CodecError(ValueError):
     """The blob is not what the decoder was asked for."""
 
 
-def encode(obj: Pod | ReplicaSet | Node | DaemonSet | ControllerRevision) -> bytes:
+def encode(obj: Any) -> bytes:
     """The blob of a projection; equal projections give equal blobs when their maps have equal order."""
     return _ENCODER.encode(obj)
 
 
-def encode_apart(owner: ReplicaSet | DaemonSet) -> bytes:
+def decoder(model: type[_T], what: str) -> Callable[[bytes], _T]:
+    """What decodes the blob of such a projection, or raises CodecError that says `what` it is not."""
+    decode = msgspec.msgpack.Decoder(model).decode
+
+    def decoded(blob: bytes) -> _T:
+        try:
+            return decode(blob)
+        except msgspec.MsgspecError as error:
+            raise CodecError(f"not a {what} blob: {error}") from error
+
+    return decoded
+
+
+decode_pod = decoder(Pod, "pod")
+decode_node = decoder(Node, "node")
+decode_replicaset = decoder(ReplicaSet, "ReplicaSet")  # and the ReplicationController in that form
+decode_daemonset = decoder(DaemonSet, "DaemonSet")
+decode_revision = decoder(ControllerRevision, "ControllerRevision")
+
+
+def encode_apart(owner: Any) -> bytes:
     """The blob of an owner without its template."""
     return encode(msgspec.structs.replace(owner, template=_digest(owner.template)))
 
 
-def template_apart(owner: ReplicaSet | DaemonSet) -> tuple[str, bytes]:
+def template_apart(owner: Any) -> tuple[str, bytes]:
     """What lies apart: a name that no other template has, and the template."""
     return _digest(owner.template).hex(), owner.template
 
@@ -61,38 +77,3 @@ def names_template(blob: bytes, template: bytes) -> bool:
 
 def _digest(template: bytes) -> bytes:
     return blake2b(template, digest_size=_DIGEST_BYTES).digest()
-
-
-def decode_pod(blob: bytes) -> Pod:
-    """The pod in a blob. Raises CodecError."""
-    try:
-        return _POD.decode(blob)
-    except msgspec.MsgspecError as error:
-        raise CodecError(f"not a pod blob: {error}") from error
-
-
-def decode_replicaset(blob: bytes) -> ReplicaSet:
-    """The ReplicaSet, or the ReplicationController in that form, in a blob. Raises CodecError."""
-    return _decoded(_REPLICASET, blob, "ReplicaSet")
-
-
-def decode_node(blob: bytes) -> Node:
-    """The node in a blob. Raises CodecError."""
-    return _decoded(_NODE, blob, "node")
-
-
-def decode_daemonset(blob: bytes) -> DaemonSet:
-    """The DaemonSet in a blob. Raises CodecError."""
-    return _decoded(_DAEMONSET, blob, "DaemonSet")
-
-
-def decode_revision(blob: bytes) -> ControllerRevision:
-    """The ControllerRevision in a blob. Raises CodecError."""
-    return _decoded(_REVISION, blob, "ControllerRevision")
-
-
-def _decoded(decoder: msgspec.msgpack.Decoder[_T], blob: bytes, what: str) -> _T:
-    try:
-        return decoder.decode(blob)
-    except msgspec.MsgspecError as error:
-        raise CodecError(f"not a {what} blob: {error}") from error

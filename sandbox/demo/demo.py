@@ -21,7 +21,7 @@ from oarlock.broker.keys import Keys
 from oarlock.cluster.access import config
 from oarlock.cluster.client import Client
 from oarlock.controllers.flavour import DAEMONSET
-from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, QUEUES, RESOURCES
+from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, WATCHED, all_queues
 from oarlock.sandbox.demo import rollout
 from oarlock.sandbox.demo.history import History
 from oarlock.sandbox.demo.progress import Goal, Progress, await_settled
@@ -174,7 +174,7 @@ class Demo:
         keys = Keys(epoch.current(client).epoch)
         beginning = asyncio.run_coroutine_threadsafe(begin, self._io.loop)
         try:
-            takeover = kill_busy_worker(client, keys, QUEUES, self._workers(), task, least_pending=least_pending)
+            takeover = kill_busy_worker(client, keys, all_queues(), self._workers(), task, least_pending=least_pending)
         finally:
             client.close()
             done = beginning.result(30)
@@ -196,7 +196,7 @@ class Demo:
     async def _scale(self, sets: Sequence[SetSeen]) -> None:
         async def one(seen: SetSeen) -> None:
             namespace, _, name = seen.key.partition("/")
-            resource = cluster_resource(RESOURCES[CONTROLLERS[QUEUE_OF_KIND[seen.kind]].resource])
+            resource = cluster_resource(WATCHED[CONTROLLERS[QUEUE_OF_KIND[seen.kind]].resource])
             body = orjson.dumps({"spec": {"replicas": self.goals[seen.title].replicas}})
             answer = await self._client.patch(resource, namespace, name, body, subresource="scale")
             if not answer.ok:

@@ -14,13 +14,14 @@ from typing import Any
 from oarlock.cluster.client import Client
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
-from oarlock.controllers.registry import CONTROLLERS, RESOURCES, Resource
+from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.sandbox.demo.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
 from oarlock.workers.process.kinds import cluster_resource
 
 AGAIN_S = 0.2
-WATCHED = (RESOURCES["pods"], *(RESOURCES[controller.resource] for controller in CONTROLLERS.values()))
+FOLLOWED = (WATCHED["pods"], *(WATCHED[controller.resource] for controller in CONTROLLERS.values()))
 
 
 class History:
@@ -39,13 +40,13 @@ class History:
 
     async def run(self, client: Client) -> None:
         """Until cancelled. ``started`` is set once nothing after it can be missed."""
-        positions = [await _position(client, resource) for resource in WATCHED]
+        positions = [await _position(client, resource) for resource in FOLLOWED]
         self.started.set()
         await asyncio.gather(
-            *(self._follow(client, resource, rv) for resource, rv in zip(WATCHED, positions, strict=True))
+            *(self._follow(client, resource, rv) for resource, rv in zip(FOLLOWED, positions, strict=True))
         )
 
-    async def _follow(self, client: Client, resource: Resource[Any], rv: str) -> None:
+    async def _follow(self, client: Client, resource: Watched[Any], rv: str) -> None:
         while True:
             try:
                 async with aclosing(client.watch_batches(cluster_resource(resource), rv)) as batches:
@@ -61,7 +62,7 @@ class History:
             except (Deaf, Broken):
                 await asyncio.sleep(AGAIN_S)
 
-    def _note(self, resource: Resource[Any], gone: bool, raw: bytes) -> None:
+    def _note(self, resource: Watched[Any], gone: bool, raw: bytes) -> None:
         rv, obj = resource.from_json(raw)
         with self._lock:
             if isinstance(obj, Pod):
@@ -157,7 +158,7 @@ def _daemons_seen(rv: int, obj: DaemonSet, gone: bool) -> DaemonsSeen:
     )
 
 
-async def _position(client: Client, resource: Resource[Any]) -> str:
+async def _position(client: Client, resource: Watched[Any]) -> str:
     """The resourceVersion of now."""
     async with aclosing(client.list_pages(cluster_resource(resource), limit=1)) as pages:
         async for page in pages:

@@ -10,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from oarlock.controllers.registry import QUEUES
+from oarlock.controllers.registry import all_queues
 from oarlock.workers.metrics.families import FAMILIES, Scope
 from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
 from oarlock.workers.metrics.fleet_samples import put_look
@@ -36,7 +36,7 @@ class _Of(Collector):
 def served(shard: str = "0", **figures: int) -> str:
     """What /metrics says of a fleet at rest, but for these figures of replicaset."""
     rest = {"queued": 0, "in_work": 0, "delayed": 0, "parked": 0}
-    queues = {queue: QueueFigures(**rest) for queue in QUEUES}
+    queues = {queue: QueueFigures(**rest) for queue in all_queues()}
     queues["replicaset"] = QueueFigures(**(rest | figures))
     samples = Samples()
     put_look(samples, Look((FleetFigures(shard, 1, True, "OPEN", 0, 0, queues),), 0.0))
@@ -95,9 +95,9 @@ def test_a_trigger_for_each_queue_that_is_on_and_each_shard() -> None:
         named = [re.search(r'(?:name|queue)="([^"]+)",shard="(\d+)"', each["valueLocation"]) for each in found]
         return {(match[1], match[2]) for match in named if match}
 
-    assert queues() == {(queue, "0") for queue in QUEUES}
+    assert queues() == {(queue, "0") for queue in all_queues()}
     assert queues({"controllers": {"daemonset": False}}) == {("replicaset", "0"), ("replicationmanager", "0")}
-    assert queues({"shards": 2}) == {(queue, shard) for queue in QUEUES for shard in "01"}
+    assert queues({"shards": 2}) == {(queue, shard) for queue in all_queues() for shard in "01"}
     urls = {(each["metadata"]["valueLocation"][-3], each["metadata"]["url"]) for each in triggers({"shards": 2})}
     assert urls == {
         ("0", "http://oarlock-ingestor.oarlock.svc:8080/metrics"),
@@ -121,7 +121,7 @@ def test_prometheus_is_asked_for_figures_there_are() -> None:
         assert FAMILIES[name].scope is Scope.FLEET  # of which max is the figure, and a sum would count it twice
         assert {"name", "shard"} <= {*FAMILIES[name].labels} or {"queue", "shard"} <= {*FAMILIES[name].labels}
     assert queries.count("max by") == queries.count(', cluster="prod"}') == len(found)
-    assert all(queue in queries for queue in QUEUES)
+    assert all(queue in queries for queue in all_queues())
 
 
 def test_the_hpa_follows_a_figure_of_the_fleet() -> None:

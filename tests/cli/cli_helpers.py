@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from oarlock.broker.values import Event
 from oarlock.cli import cli
-from oarlock.controllers.registry import Resource
+from oarlock.controllers.entries import Watched
 
 REPLICASET = """\
 apiVersion: apps/v1
@@ -29,9 +29,9 @@ spec:
 """
 
 
-def stored(resource: Resource[Any], obj: Any) -> Event:
+def stored(resource: Watched[Any], obj: Any) -> Event:
     """An object as an ingestor puts it into the cache, at revision 10."""
-    apart = resource.apart(obj) if resource.apart else None
+    apart = resource.apart(obj)
     return Event(obj.key, "10", obj.uid, resource.encode(obj), apart=apart)
 
 

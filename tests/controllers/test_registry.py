@@ -7,14 +7,14 @@ import pytest
 from oarlock.controllers.objects.codec import CodecError, with_template
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.plan import Snapshot
-from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, RESOURCES
+from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, WATCHED
 from tests.controllers.builders import NOW_MS, UID, pod, pods, rs
 
 
 def test_every_controller_has_its_resource_and_queue():
     """A controller's keys are objects of a watched resource, and pods find its queue by kind."""
     for queue, controller in CONTROLLERS.items():
-        resource = RESOURCES[controller.resource]
+        resource = WATCHED[controller.resource]
         assert controller.queue == queue
         assert resource.owner_queue == queue
         assert resource.kind == controller.flavour.kind
@@ -24,7 +24,7 @@ def test_every_controller_has_its_resource_and_queue():
 
 def test_a_turn_through_the_table():
     """Events in, a plan and its requests out, with nothing but the entries of the table."""
-    replicasets, podres = RESOURCES["replicasets"], RESOURCES["pods"]
+    replicasets, podres = WATCHED["replicasets"], WATCHED["pods"]
     manifest = {
         "metadata": {"name": "web", "namespace": "default", "uid": UID, "resourceVersion": "7", "generation": 1},
         "spec": {
@@ -55,7 +55,7 @@ def test_a_turn_through_the_table():
     ("owner", "apart"), [(rs(), b"{}"), (rs(), b'{"metadata":{}}')], ids=["another's", "another one's"]
 )
 def test_a_template_is_taken_only_by_the_owner_it_is_of(owner, apart):
-    replicasets = RESOURCES["replicasets"]
+    replicasets = WATCHED["replicasets"]
     with pytest.raises(CodecError, match="default/web is another's"):
         with_template(replicasets.decode(replicasets.encode(owner)), apart)
     assert with_template(owner, b"") is owner

@@ -22,9 +22,9 @@ from oarlock.cluster.lease import LeaseError, LeaseSpec
 from oarlock.cluster.listing import ListError, list_all
 from oarlock.cluster.resources import CONTROLLERREVISIONS, PODS
 from oarlock.cluster.watch import Broken
-from oarlock.controllers.registry import CONTROLLERS, RESOURCES
+from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.workers.process.kinds import cluster_resource
-from oarlock.workers.process.rights import GRANTS, SURE_AFTER_MS, MissingRights
+from oarlock.workers.process.rights import SURE_AFTER_MS, MissingRights, grants
 from tests.realserver.accounts import apply, bind, kubectl, role, without
 from tests.realserver.server import RealServer, User
 
@@ -33,8 +33,8 @@ pytestmark = [
     pytest.mark.skipif(os.environ.get("OARLOCK_TEST_SERVER") != "real", reason="make test-cluster has a real server"),
 ]
 
-USERS = {file: User(file.removesuffix(".yaml")) for file in GRANTS}
-RIGHTS = [(file, *right) for file in GRANTS for right in sorted(GRANTS[file])]
+USERS = {file: User(file.removesuffix(".yaml")) for file in grants()}
+RIGHTS = [(file, *right) for file in grants() for right in sorted(grants()[file])]
 ARRIVES_S = 60.0
 NAMESPACE = "rights"
 
@@ -79,10 +79,10 @@ class Asking:
                     await self._tell_twice(client)
                 case "list", _:
                     with suppress(ListError):
-                        await list_all(client.list_pages(cluster_resource(RESOURCES[resource])))
+                        await list_all(client.list_pages(cluster_resource(WATCHED[resource])))
                 case "watch", _:
                     with suppress(Broken):
-                        async for _ in client.watch_batches(cluster_resource(RESOURCES[resource]), "1", life_s=1):
+                        async for _ in client.watch_batches(cluster_resource(WATCHED[resource]), "1", life_s=1):
                             break
                 case "update", _:
                     await client.create(PODS, NAMESPACE, self._pod("owned"))
@@ -92,12 +92,12 @@ class Asking:
                     body = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "r"}}
                     await client.create(CONTROLLERREVISIONS, NAMESPACE, orjson.dumps({**body, "revision": 1}))
                 case "get", _:
-                    await client.get(cluster_resource(RESOURCES[resource]), NAMESPACE, "p")
+                    await client.get(cluster_resource(WATCHED[resource]), NAMESPACE, "p")
                 case "delete", _:
-                    await client.delete(cluster_resource(RESOURCES[resource]), NAMESPACE, "p", uid="u")
+                    await client.delete(cluster_resource(WATCHED[resource]), NAMESPACE, "p", uid="u")
                 case "patch", _:
                     plural, _, part = resource.partition("/")
-                    await client.patch(RESOURCES[plural], NAMESPACE, "p", b"{}", subresource=part)
+                    await client.patch(WATCHED[plural], NAMESPACE, "p", b"{}", subresource=part)
                 case _:
                     raise AssertionError(f"nothing asks for {verb} {resource}")
 

@@ -21,7 +21,7 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import ReplicaSet
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods.events import Event as OwnerEvent
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.acting import TOO_LATE
@@ -331,6 +331,6 @@ class Ingestor:
     def _make(self, resource: str, name: str, rv: str, obj: Any) -> Event:
         if resource == "replicasets":
             self._owners.note("replicaset", obj)
-        routes = RESOURCES[resource].route(obj, False, self._owners)
+        routes = WATCHED[resource].route(obj, False, self._owners)
         wakes = tuple(f"{queue}:{key}" for queue, key in routes.wake)
         return Event(f"{NAMESPACE}/{name}", rv, obj.uid, codec.encode(obj), routes.index, wakes)

@@ -17,7 +17,7 @@ from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
 from oarlock.controllers.objects.model import controller_of
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.turn.steps import Grant, Listed, Write
 from tests.simulation import daemon_rest
 from tests.simulation.actors import SimApi, Worker, give_way
@@ -208,7 +208,7 @@ class DaemonSimulation(Simulation):
         if write.verb == "create":
             doc = orjson.loads(write.body)
             doc["metadata"] |= {"uid": "", "resourceVersion": ""}
-            pod = RESOURCES["pods"].from_json(orjson.dumps(doc))[1]
+            pod = WATCHED["pods"].from_json(orjson.dumps(doc))[1]
         elif write.name in self.world.tables["pods"]:
             pod = self.world.tables["pods"][write.name].obj
         else:

@@ -14,7 +14,7 @@ import orjson
 
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.objects.model import Pod, controller_of
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.turn.steps import Write
 from tests.simulation.daemon_docs import Doc, rfc3339
 from tests.simulation.traffic import Traffic, accepted, refusal
@@ -54,7 +54,7 @@ class DaemonWorld(Traffic):
 
     wall_ms: Callable[[], int] = int
     rv: int = 10
-    tables: dict[str, dict[str, Stored]] = field(default_factory=lambda: {name: {} for name in RESOURCES})
+    tables: dict[str, dict[str, Stored]] = field(default_factory=lambda: {name: {} for name in WATCHED})
     journal: list[Change] = field(default_factory=list)
     serial: int = 0
     on_change: Callable[[Change], None] = lambda change: None
@@ -85,7 +85,7 @@ class DaemonWorld(Traffic):
         meta.setdefault("namespace", "" if resource == "nodes" else NAMESPACE)
         meta.setdefault("creationTimestamp", rfc3339(self.wall_ms()))
         raw = orjson.dumps(doc)
-        _, obj = RESOURCES[resource].from_json(raw)
+        _, obj = WATCHED[resource].from_json(raw)
         self.tables[resource][meta["name"]] = Stored(self.rv, raw, obj)
         self._note(Change(self.rv, resource, obj.key, raw, obj, False))
         return self.rv

@@ -16,7 +16,7 @@ import pytest
 from oarlock.broker.values import BACK_OFF, Change, Claim, Delta
 from oarlock.controllers.daemonset import decide as deciding
 from oarlock.controllers.daemonset import names
-from oarlock.controllers.registry import RELAYS
+from oarlock.controllers.registry import FAN_OUTS
 from oarlock.workers.turn import acting, expectations, revisions, turn
 from oarlock.workers.turn.engine.local_cache import Mirror
 from oarlock.workers.turn.steps import Write
@@ -129,8 +129,8 @@ def _gone_nodes_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _relay_without_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    for queue, via in RELAYS.items():
-        monkeypatch.setitem(RELAYS, queue, type(via)(**{**_fields(via), "children": ()}))
+    for queue, via in FAN_OUTS.items():
+        monkeypatch.setitem(FAN_OUTS, queue, type(via)(**{**_fields(via), "children": ()}))
 
 
 def _fields(struct: Any) -> dict[str, Any]:

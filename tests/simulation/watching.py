@@ -12,13 +12,13 @@ from typing import Any
 from oarlock.broker.paging import Pages
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.applying import Applied, Applier
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
 from tests.simulation.daemon_world import DaemonWorld
 
-_ADOPTABLE = tuple(resource for resource in RESOURCES.values() if resource.adoptable)
+_ADOPTABLE = tuple(resource for resource in WATCHED.values() if resource.adoptable)
 
 
 class JournalStream:
@@ -123,7 +123,7 @@ class WatchingIngestor:
 
     def _watch_from(self, resource: str, rv: str) -> None:
         """As the product's feeds do: what led there was not seen, so the owners known are read anew."""
-        kind = RESOURCES[resource]
+        kind = WATCHED[resource]
         if kind.owner_queue:
             pages = Pages(self._broker(), resource, (EVERY_OWNER,))
             while not pages.step():
@@ -142,4 +142,4 @@ class WatchingIngestor:
         return self._appliers[resource]
 
     def _projector(self, resource: str) -> Projector:
-        return self._projectors.setdefault(resource, Projector(RESOURCES[resource], self._owners))
+        return self._projectors.setdefault(resource, Projector(WATCHED[resource], self._owners))

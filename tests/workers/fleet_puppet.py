@@ -24,7 +24,7 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
 from oarlock.cluster.access.errors import ConfigError
-from oarlock.controllers.registry import QUEUES
+from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq_worker import FleetWorker
@@ -161,7 +161,7 @@ def main(count: str, state_dir: str, grace_ms: str) -> int:
     return Supervisor(
         settings,
         int(count),
-        run_supervised(settings, QUEUES, PuppetWorker),
+        run_supervised(settings, all_queues(), PuppetWorker),
         on_change=[file_writer(Path(state_dir) / "workers.json")],
         grace_ms=int(grace_ms),
     ).run()

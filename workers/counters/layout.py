@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oarlock.controllers.registry import CONTROLLERS, QUEUES
+from oarlock.controllers.registry import CONTROLLERS, all_queues
 
 WORK_S = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """Upstream: staging/src/k8s.io/component-base/metrics/prometheus/workqueue/metrics.go (10 exponential from 10 ns)."""
@@ -62,7 +62,8 @@ class QueueCells:
 class Layout:
     """Cells of one row, the same in every process of a program."""
 
-    def __init__(self, queues: Sequence[str] = QUEUES) -> None:
+    def __init__(self) -> None:
+        queues = all_queues()
         self.ints = self.sums = 0
         self.tick_ms = self._take()
         self.pid = self._take()
@@ -114,6 +115,3 @@ def code_at(code: int) -> int:
     if known is not None:
         return known
     return _CODE_AT[f"{code // 100}xx"] if 100 <= code < 600 else 0
-
-
-LAYOUT = Layout()

@@ -12,7 +12,7 @@ import mmap
 from collections.abc import Sequence
 from operator import add
 
-from oarlock.workers.counters.layout import LAYOUT, Layout
+from oarlock.workers.counters.layout import Layout
 
 CELL_BYTES = 8
 
@@ -29,8 +29,8 @@ class Row:
 class Table:
     """``count`` rows of zeros, in anonymous memory that processes forked from here share."""
 
-    def __init__(self, count: int, layout: Layout = LAYOUT) -> None:
-        self.layout = layout
+    def __init__(self, count: int) -> None:
+        self.layout = layout = Layout()
         width = layout.ints + layout.sums
         memory = memoryview(mmap.mmap(-1, max(1, count * width * CELL_BYTES)))
         self.rows: list[Row] = []
@@ -44,7 +44,7 @@ class Table:
         return total(self.rows, self.layout)
 
 
-def total(rows: Sequence[Row], layout: Layout = LAYOUT) -> tuple[list[int], list[float]]:
+def total(rows: Sequence[Row], layout: Layout) -> tuple[list[int], list[float]]:
     """Each cell summed over ``rows``."""
     ints, sums = [0] * layout.ints, [0.0] * layout.sums
     for row in rows:

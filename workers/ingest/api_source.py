@@ -12,7 +12,7 @@ from oarlock.cluster.client import Client
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
-from oarlock.controllers.registry import Resource
+from oarlock.controllers.entries import Watched
 from oarlock.workers.ingest.channel import Channel
 from oarlock.workers.ingest.source import End, Ending
 from oarlock.workers.process.clock import Clock
@@ -37,7 +37,7 @@ class ApiSource:
     def __init__(
         self,
         client: Client,
-        resource: Resource[Any],
+        resource: Watched[Any],
         io: IoLoop,
         ring: Callable[[], None],
         clock: Clock,

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochKeeper
 from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.known_owners import KnownOwners
@@ -28,8 +28,6 @@ PUBLISH_EVERY_MS = 1_000
 PUBLISH_OBJECTS = 500
 STATUS_EVERY_MS = 60_000
 UNREACHABLE_MS = (50, 2_000)
-
-_ADOPTABLE = tuple(resource for resource in RESOURCES.values() if resource.adoptable)
 
 log = logging.getLogger("oarlock.ingest")
 
@@ -145,7 +143,7 @@ class Ingestor:
         if keeper.wants_lists(now_ms) and self._list_for_opening():
             return 0
         if self._owners.doubtful:
-            self._owners.settle(broker, _ADOPTABLE)
+            self._owners.settle(broker, [each for each in WATCHED.values() if each.adoptable])
         may_list = keeper.may_list(now_ms)
         due_ms = min([due_ms, *[feed.step(now_ms, may_list) for feed in self._feeds]])
         if self._hands_off is not None:

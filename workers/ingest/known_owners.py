@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from oarlock.broker.paging import PageBroker, every
+from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.orphans import orphan_entry
 from oarlock.controllers.ownership.owner_table import Owner, OwnerTable
-from oarlock.controllers.registry import Resource
 from oarlock.workers.signing.refusals import decoded
 
 NAMESPACES_AT_ONCE = 50
@@ -83,7 +83,7 @@ class KnownOwners:
         for owners in self._selectors.values():
             self.doubtful.update(key.partition("/")[0] for key in owners)
 
-    def settle(self, broker: OrphanBroker, resources: Iterable[Resource[Any]]) -> int:
+    def settle(self, broker: OrphanBroker, resources: Iterable[Watched[Any]]) -> int:
         """Wake every owner that selects an orphan cached in a doubtful namespace. Returns how many keys it queued.
 
         Raises ObjectRefused, besides what the broker raises; then the namespaces stay in doubt.

@@ -12,9 +12,9 @@ import msgspec
 from oarlock.broker.values import Event
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
+from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
-from oarlock.controllers.registry import Resource
 from oarlock.controllers.routing import WakeKey
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.upstream_detector import Rivals
@@ -49,7 +49,7 @@ class Projector:
     ``rivals``, where the resource is pods: is shown each that is new.
     """
 
-    def __init__(self, resource: Resource[Any], owners: KnownOwners, rivals: Rivals | None = None) -> None:
+    def __init__(self, resource: Watched[Any], owners: KnownOwners, rivals: Rivals | None = None) -> None:
         self.resource, self._owners, self._rivals = resource, owners, rivals
         self.unreadable = 0
         """Objects that could not be decoded; each was logged and left out."""
@@ -124,7 +124,7 @@ class Projector:
     def _event(self, rv: str, obj: Any, gone: bool, routes: tuple[tuple[str, ...], tuple[WakeKey, ...]]) -> Event:
         entries, wakes = routes
         blob = None if gone else self.resource.encode(obj)
-        apart = None if gone or self.resource.apart is None else self.resource.apart(obj)
+        apart = None if gone else self.resource.apart(obj)
         tasks = tuple([f"{queue}:{key}" for queue, key in wakes])
         return Event(obj.key, rv, obj.uid, blob, _words(entries), _words(tasks), apart=apart)
 

@@ -12,8 +12,8 @@ from oarlock.broker.paging import PageBroker, Pages
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page
+from oarlock.controllers.entries import Watched
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
-from oarlock.controllers.registry import Resource
 from oarlock.workers.ingest.applying import Applied, Applier, ApplyBroker
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
@@ -58,7 +58,7 @@ class Feed:
 
     def __init__(
         self,
-        resource: Resource[Any],
+        resource: Watched[Any],
         source: Source,
         owners: KnownOwners,
         *,

@@ -36,10 +36,14 @@ class Evidence:
         return f"{self.manager} created pod {self.pod} of {self.owner} at {self.at}"
 
 
-MEND = "start it with --controllers=*," + ",".join(
-    f"-{each.name.removesuffix('-controller')}" for each in CONTROLLERS.values()
-)
-"""Upstream: cmd/kube-controller-manager/app/controllermanager.go; the names until 1.27, which are still taken."""
+def mend() -> str:
+    """How upstream's manager is to be started beside us.
+
+    Upstream: cmd/kube-controller-manager/app/controllermanager.go; the names until 1.27, which are still taken.
+    """
+    return "start it with --controllers=*," + ",".join(
+        f"-{each.name.removesuffix('-controller')}" for each in CONTROLLERS.values()
+    )
 
 
 class _Entry(msgspec.Struct):
@@ -67,7 +71,7 @@ class Rivals:
     ``kinds``: of the owners that the fleet looks after; others' controllers may well be upstream's.
     """
 
-    def __init__(self, wall_ms: Callable[[], int], kinds: Collection[str] = tuple(QUEUE_OF_KIND)) -> None:
+    def __init__(self, wall_ms: Callable[[], int], kinds: Collection[str] = QUEUE_OF_KIND) -> None:
         self._wall_ms, self._kinds = wall_ms, kinds
         self.latest: Evidence | None = None
 
@@ -87,7 +91,7 @@ class Rivals:
         return found
 
 
-def evidence(raw: bytes, pod: Pod, kinds: Collection[str] = tuple(QUEUE_OF_KIND)) -> Evidence | None:
+def evidence(raw: bytes, pod: Pod, kinds: Collection[str] = QUEUE_OF_KIND) -> Evidence | None:
     """What the JSON of a pod proves, if anything."""
     if not any(sign in raw for sign in _SIGNS):
         return None

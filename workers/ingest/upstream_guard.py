@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from oarlock.workers.ingest.upstream_detector import MEND, Rivals
+from oarlock.workers.ingest.upstream_detector import Rivals, mend
 from oarlock.workers.process.log_line import line
 
 SAY_EVERY_MS = 60_000
@@ -40,7 +40,7 @@ class HandsOff:
         self._say_due_ms = now_ms + SAY_EVERY_MS
         evidence = self._why or "another ingestor saw it; `oarlock epoch` names it"
         if self._alongside:
-            log.warning(line("upstream is active", evidence=evidence, mend=MEND))
+            log.warning(line("upstream is active", evidence=evidence, mend=mend()))
         else:
-            mend = f"{MEND}, then `oarlock resume`"
-            log.critical(line("upstream is active, hands off", evidence=evidence, mend=mend))
+            then = f"{mend()}, then `oarlock resume`"
+            log.critical(line("upstream is active, hands off", evidence=evidence, mend=then))

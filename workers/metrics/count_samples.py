@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.counters.layout import (
     CLAIM_WAIT_S,
     CODES,
@@ -63,7 +63,7 @@ class CountSamples:
         self._put_histogram("replicaset_controller_sorting_deletion_age_ratio", self._layout.age_ratio)
         for queue, skips in self._layout.skips.items():
             for resource, at in skips.items():
-                group = RESOURCES[resource].api_version.rpartition("/")[0]
+                group = WATCHED[resource].api_version.rpartition("/")[0]
                 self._samples.put(f"{queue}_controller_stale_sync_skips_total", self._ints[at], group, resource)
 
     def put_requests(self, host: str) -> None:

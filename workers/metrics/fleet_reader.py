@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
 from oarlock.broker.values import BrokerUnreachable
-from oarlock.controllers.registry import QUEUES, RESOURCES
+from oarlock.controllers.registry import WATCHED, all_queues
 
 RECORDS_SAMPLED = 128
 
@@ -57,14 +57,8 @@ class FleetFigures:
 class FleetReader:
     """``client`` has a short timeout of its own. Raises BrokerUnreachable."""
 
-    def __init__(
-        self,
-        client: redis.Redis,
-        shard: str = "0",
-        queues: Sequence[str] = QUEUES,
-        resources: Sequence[str] = tuple(RESOURCES),
-    ) -> None:
-        self._client, self.shard, self._queues, self._resources = client, shard, queues, resources
+    def __init__(self, client: redis.Redis, shard: str = "0") -> None:
+        self._client, self.shard, self._queues, self._resources = client, shard, all_queues(), tuple(WATCHED)
 
     def read(self) -> FleetFigures:
         """Look now."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oarlock.cluster.resources import Resource
-from oarlock.controllers import registry
-from oarlock.controllers.registry import CONTROLLERS, RELAYS
+from oarlock.controllers.entries import Watched
+from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS
 from oarlock.workers.process.settings import BadSetting, Settings
 
 _SUFFIX = "-controller"
@@ -21,7 +21,7 @@ CONCURRENT: Mapping[str, str] = {
 """queue -> the setting that bounds it"""
 
 
-def cluster_resource(watched: registry.Resource[Any]) -> Resource:
+def cluster_resource(watched: Watched[Any]) -> Resource:
     """The kind as the client of the Kubernetes API spells it."""
     return Resource(watched.api_version, watched.plural, watched.kind, watched.namespaced)
 
@@ -46,7 +46,7 @@ def enabled_queues(text: str) -> tuple[str, ...]:
     chosen = [queue for name, queue in names.items() if _enabled(name, words)]
     if not chosen:
         raise BadSetting(f"OARLOCK_CONTROLLERS={text} enables nothing; there are *, {', '.join(names)}")
-    relays = [relay.queue for relay in RELAYS.values() if any(_wakes(relay.queue, queue) for queue in chosen)]
+    relays = [relay.queue for relay in FAN_OUTS.values() if any(_wakes(relay.queue, queue) for queue in chosen)]
     return (*chosen, *relays)
 
 
@@ -60,7 +60,7 @@ def _enabled(name: str, words: Sequence[str]) -> bool:
 
 
 def _wakes(relay: str, queue: str) -> bool:
-    return RELAYS[relay].owners == CONTROLLERS[queue].resource
+    return FAN_OUTS[relay].owners == CONTROLLERS[queue].resource
 
 
 def kinds_of(queues: Sequence[str]) -> frozenset[str]:

@@ -10,7 +10,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from oarlock.cluster.forbidden import Permission
-from oarlock.controllers.registry import CONTROLLERS, RESOURCES, Controller
+from oarlock.controllers.entries import Controller
+from oarlock.controllers.registry import CONTROLLERREVISIONS, CONTROLLERS, WATCHED
 from oarlock.workers.process.log_line import line
 
 ROLES = "helm/oarlock/rbac"
@@ -34,27 +35,25 @@ def _file(controller: Controller) -> str:
     return f"worker-{controller.flavour.kind.lower()}.yaml"
 
 
-def _group(api_version: str) -> str:
-    return api_version.rpartition("/")[0]
-
-
 def _of_worker(controller: Controller) -> Iterator[Right]:
-    group, owners = _group(controller.flavour.api_version), controller.resource
+    group, owners = controller.owners.group, controller.resource
     yield from ((verb, "", "pods") for verb in ("get", "list", "create", "patch", "delete"))
     yield from (("get", group, owners), ("patch", group, f"{owners}/status"), ("update", group, f"{owners}/finalizers"))
     if controller.history:
-        yield from ((verb, "apps", "controllerrevisions") for verb in ("get", "create", "patch", "delete"))
+        revisions = CONTROLLERREVISIONS
+        yield from ((verb, revisions.group, revisions.plural) for verb in ("get", "create", "patch", "delete"))
     yield from ((verb, "", "events") for verb in ("create", "patch"))
 
 
-GRANTS: dict[str, frozenset[Right]] = {
-    "ingestor.yaml": frozenset(
-        (verb, _group(each.api_version), each.plural) for each in RESOURCES.values() for verb in ("list", "watch")
-    ),
-    "lease.yaml": frozenset((verb, "coordination.k8s.io", "leases") for verb in ("create", "get", "update")),
-    **{_file(each): frozenset(_of_worker(each)) for each in CONTROLLERS.values()},
-}
-"""What each role grants."""
+def grants() -> dict[str, frozenset[Right]]:
+    """What each role grants, by file."""
+    return {
+        "ingestor.yaml": frozenset(
+            (verb, each.group, each.plural) for each in WATCHED.values() for verb in ("list", "watch")
+        ),
+        "lease.yaml": frozenset((verb, "coordination.k8s.io", "leases") for verb in ("create", "get", "update")),
+        **{_file(each): frozenset(_of_worker(each)) for each in CONTROLLERS.values()},
+    }
 
 
 class MissingRights:
@@ -73,7 +72,8 @@ class MissingRights:
         if now_ms < self._due_ms.setdefault(right, now_ms + SURE_AFTER_MS):
             return
         self._due_ms[right] = now_ms + SAID_AGAIN_MS
-        granting = [f"{ROLES}/{file}" for file in self._files if right in GRANTS[file]]
+        granted = grants()
+        granting = [f"{ROLES}/{file}" for file in self._files if right in granted[file]]
         facts = {
             "verb": permission.verb,
             "resource": permission.resource,

@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from types import FrameType
-from typing import Any, ClassVar
+from typing import Any
 
 from redis.exceptions import RedisError, ResponseError
 from rq.utils import ensure_job_list, now, utcformat
@@ -21,7 +21,7 @@ from rq.worker import SimpleWorker, WorkerStatus
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable
-from oarlock.controllers.registry import QUEUES
+from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.process.settings import BadSetting, Settings
@@ -68,7 +68,6 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     queue_class = KeyQueue
     job_class = KeyJob
     death_penalty_class = TurnLimit
-    known_queues: ClassVar[tuple[str, ...]] = QUEUES
     _state: str
     _stopped_job_id: str | None
 
@@ -85,9 +84,9 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     ) -> None:
         names = [each if isinstance(each, str) else each.name for each in ensure_job_list(queues)]
         if prepare_for_work:
-            unknown = sorted(set(names) - set(self.known_queues))
+            unknown = sorted(set(names) - set(all_queues()))
             if unknown:
-                raise UnknownQueue(f"no such queue: {', '.join(unknown)}; there are: {', '.join(self.known_queues)}")
+                raise UnknownQueue(f"no such queue: {', '.join(unknown)}; there are: {', '.join(all_queues())}")
             connection = with_manners(connection)
         options |= {"queue_class": KeyQueue, "job_class": KeyJob, "serializer": MsgpackSerializer}
         super().__init__(names, name, connection=connection, prepare_for_work=prepare_for_work, **options)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from oarlock.broker.values import Cached
-from oarlock.controllers.registry import Resource
+from oarlock.controllers.entries import Watched
 from oarlock.workers.process.log_line import line
 
 SAY_EVERY_MS = 10_000
@@ -26,7 +26,7 @@ class ObjectRefused(Exception):
         self.resource = resource
 
 
-def decoded(resource: Resource[T], cached: Cached) -> T:
+def decoded(resource: Watched[T], cached: Cached) -> T:
     """The object of a blob. Raises ObjectRefused for one that no process of ours can have written."""
     try:
         return resource.decode(cached.blob)

@@ -29,7 +29,7 @@ from oarlock.broker.values import (
 )
 from oarlock.broker.versions import newer
 from oarlock.controllers.objects.codec import names_template
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.signing.refusals import ObjectRefused, Refusals
@@ -57,9 +57,9 @@ _NAMED, _BARE = msgspec.msgpack.Decoder(_Named), msgspec.msgpack.Decoder(_Bare)
 
 
 def key_in(resource: str, blob: bytes) -> str:
-    """The key of the object in a projection, ``namespace/name`` or a node's name; "" where there is none."""
+    """The key of the object in a projection, ``namespace/name`` or the bare name; "" where there is none."""
     try:
-        if resource == "nodes":
+        if not WATCHED[resource].namespaced:
             return _BARE.decode(blob).name
         named = _NAMED.decode(blob)
         return f"{named.namespace}/{named.name}"
@@ -225,7 +225,7 @@ class SealedBroker:
         remembered.forget_some()
         if not fault and key_in(resource, owner.blob) != key:
             fault = "it is another object's: it was moved here"
-        if not fault and RESOURCES[resource].apart is not None and not names_template(owner.blob, owner.apart):
+        if not fault and WATCHED[resource].template_apart and not names_template(owner.blob, owner.apart):
             fault = "the template beside it is another's"
         if fault:
             return fault

@@ -25,7 +25,8 @@ from oarlock.broker.connection.redis_url import parse
 from oarlock.cluster.access import config
 from oarlock.cluster.access.errors import ConfigError
 from oarlock.cluster.client import Client
-from oarlock.controllers.registry import PODS, RESOURCES, Resource
+from oarlock.controllers.entries import Watched
+from oarlock.controllers.registry import PODS, WATCHED
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.epoch.coordinator import EpochKeeper, FleetRefused
 from oarlock.workers.epoch.fleet_lease import ApiLease, lease_name
@@ -134,7 +135,7 @@ class IngestProcess:
                 random=random.Random(),
                 rivals=rivals if resource is PODS else None,
             )
-            for resource in RESOURCES.values()
+            for resource in WATCHED.values()
         ]
         name = f"ingestor-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         dress = sealing(settings, self._clock)
@@ -150,7 +151,7 @@ class IngestProcess:
             self._keeper, self.feeds, owners, self._opened, HandsOff(rivals, settings.alongside_upstream)
         )
 
-    def _source(self, resource: Resource[Any]) -> Source:
+    def _source(self, resource: Watched[Any]) -> Source:
         source = ApiSource(self._client, resource, self._io, self._wakeup.set, self._clock)
         if self._settings.shards == 1:
             return source

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from oarlock.broker.epoch import Seen
 from oarlock.broker.values import EpochOver
-from oarlock.controllers.registry import QUEUES
+from oarlock.controllers.registry import all_queues
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table
 from oarlock.workers.epoch.epoch_search import EpochSearch
@@ -61,7 +61,7 @@ class Supervisor:
         count: int,
         run_worker: RunWorker,
         *,
-        queues: Sequence[str] = QUEUES,
+        queues: Sequence[str] | None = None,
         on_change: Sequence[OnChange] = (),
         grace_ms: int = GRACE_MS,
         clock: Clock | None = None,
@@ -70,6 +70,7 @@ class Supervisor:
         self._settings, self._run_worker = settings, run_worker
         self._on_change, self._grace_ms, self._clock = on_change, grace_ms, clock or SystemClock()
         self.name = new_supervisor_name() + (f"-s{settings.serves}" if settings.shards > 1 else "")
+        queues = all_queues() if queues is None else queues
         slots = TurnSlots(count)
         table = Table(count + 1)
         served = queues_by_worker(settings, queues, count)
@@ -263,7 +264,7 @@ def run_fleet(
     settings: Settings,
     count: int,
     *,
-    queues: Sequence[str] = QUEUES,
+    queues: Sequence[str] | None = None,
     state_dir: Path | None = None,
     on_change: OnChange | None = None,
     listening: Sequence[socket.socket] = (),
@@ -289,6 +290,7 @@ def run_fleet(
         file = f"workers-{settings.serves}.json"
     told = [file_writer(state_dir / file)] if state_dir else []
     told += [on_change] if on_change else []
+    queues = all_queues() if queues is None else queues
     return Supervisor(
         settings,
         count,

@@ -15,6 +15,7 @@ from oarlock.broker.versions import newer
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
+from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.objects.model import Pod, controller_of
@@ -23,7 +24,6 @@ from oarlock.controllers.plan import Plan
 from oarlock.controllers.pods import events
 from oarlock.controllers.pods.pod_template import TemplateError
 from oarlock.controllers.pods.slow_start import SlowStart
-from oarlock.controllers.registry import Controller
 from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, Step, Write
 from oarlock.workers.turn.turn_outcome import Ledger
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from oarlock.cluster.answer import Answer
+from oarlock.controllers.entries import Controller
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.ownership.claim import Claimable, Claimer
 from oarlock.controllers.plan import Plan
-from oarlock.controllers.registry import Controller
 from oarlock.workers.turn.live_owner import look_at
 from oarlock.workers.turn.steps import Send, Step, Write
 from oarlock.workers.turn.turn_outcome import Ledger

@@ -7,11 +7,12 @@ A blob determines its object, so this is no copy of anything that could be out o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from oarlock.broker.values import Cached
 from oarlock.controllers.objects.codec import decode_pod
-from oarlock.controllers.registry import RELAYS, RESOURCES
+from oarlock.controllers.registry import WATCHED
 
 T = TypeVar("T")
 
@@ -55,7 +56,10 @@ class BlobMemo(Generic[T]):
 
 
 PODS = BlobMemo(decode_pod, PODS_MAX, LARGE)
-OWNERS: dict[str, BlobMemo[Any]] = {
-    relay.owners: BlobMemo(RESOURCES[relay.owners].decode, OWNERS_MAX) for relay in RELAYS.values()
-}
-"""By resource. These are the process's own."""
+"""The process's own, as are those of owners."""
+
+
+@cache
+def owners(resource: str) -> BlobMemo[Any]:
+    """Of the owners that fan-outs look at."""
+    return BlobMemo(WATCHED[resource].decode, OWNERS_MAX)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from oarlock.broker.values import Cached, Claim
+from oarlock.controllers.entries import FanOut
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
-from oarlock.controllers.registry import RESOURCES, Relay
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.turn import blob_memo
 from oarlock.workers.turn.steps import Look, Turn, Wake
 from oarlock.workers.turn.turn_outcome import Ledger
 
 
-def relay(claim: Claim, via: Relay, ledger: Ledger) -> Turn:
+def relay(claim: Claim, via: FanOut, ledger: Ledger) -> Turn:
     """Wake the keys of ``via.target`` whom the object of this key concerns, as it stands or now that it has gone.
 
     The owners are looked at after the claim that brought the object; whoever changes later is queued by that itself.
     """
-    obj = None if claim.owner is None else RESOURCES[via.resource].decode(claim.owner.blob)
+    obj = None if claim.owner is None else WATCHED[via.resource].decode(claim.owner.blob)
     pods = [decode_pod(child.blob) for child in claim.children]
     cached: list[Cached] = yield Look(via.owners, entries=(EVERY_OWNER,), shared=True, paged=True)
-    keys = via.concerned(claim.key, obj, pods, blob_memo.OWNERS[via.owners].decode(cached))
+    keys = via.concerned(claim.key, obj, pods, blob_memo.owners(via.owners).decode(cached))
     if keys:
         yield Wake(via.target, tuple(keys))
     return ledger.finish()

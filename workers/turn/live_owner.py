@@ -6,10 +6,11 @@ from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from oarlock.cluster.answer import Answer
+from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.ownership.claim import Claimer
-from oarlock.controllers.registry import RESOURCES, Controller
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.turn.steps import Read, Step
 
 
@@ -32,7 +33,7 @@ def look_at(owner: Claimer, controller: Controller) -> Generator[Step, Any, Live
     if not answer.ok:
         return LiveOwner(answer.message, gone=answer.code == 404 and answer.status is not None)
     try:
-        rv, live = RESOURCES[controller.resource].from_json(answer.body)
+        rv, live = WATCHED[controller.resource].from_json(answer.body)
     except WireError as unreadable:
         return LiveOwner(str(unreadable))
     error = claims.gate_error(owner, controller.flavour.kind, live.uid, live.deleting_ms)

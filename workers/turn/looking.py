@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from oarlock.broker.values import Cached, Change, Claim
+from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.ownership.orphans import selected_entries
 from oarlock.controllers.plan import Plan, Snapshot
-from oarlock.controllers.registry import RESOURCES, Controller
+from oarlock.controllers.registry import WATCHED
 from oarlock.controllers.routing import owner_entry
 from oarlock.workers.turn.steps import Listed, ListLive, Look, Step, TurnContext
 from oarlock.workers.turn.turn_outcome import Ledger
@@ -84,7 +85,7 @@ def _with_related(snapshot: Snapshot, controller: Controller) -> Generator[Step,
     parent = controller_of(snapshot.owner)
     assert parent is not None, "only an owner that is itself controlled has siblings"
     cached: list[Cached] = yield Look(controller.resource, entries=(owner_entry(parent.uid),))
-    decode = RESOURCES[controller.resource].decode
+    decode = WATCHED[controller.resource].decode
     siblings = tuple(decode(each.blob) for each in cached)
     others = dict[str, None]()
     for each in siblings:

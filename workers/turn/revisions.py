@@ -16,6 +16,7 @@ from oarlock.broker.values import Cached, Claim
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
+from oarlock.controllers.entries import Controller
 from oarlock.controllers.history import bodies
 from oarlock.controllers.history.decide import History, HistoryOwner, decide_history, hash_of, mislabelled
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
@@ -25,7 +26,6 @@ from oarlock.controllers.objects.codec import decode_revision
 from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership import claim as claims
-from oarlock.controllers.registry import Controller
 from oarlock.workers.turn import adoption
 from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.live_owner import LiveOwner, look_at

@@ -13,10 +13,11 @@ from typing import Any
 from oarlock.broker.values import BACK_OFF, Change, Claim, Verdict
 from oarlock.cluster import outcome
 from oarlock.cluster.outcome import Outcome
+from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects.codec import with_template
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan, Surroundings
-from oarlock.controllers.registry import RESOURCES, Controller
+from oarlock.controllers.registry import WATCHED
 from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.turn import acting, adoption, blob_memo, expectations, looking, revisions
 from oarlock.workers.turn.expectations import OpenWrites
@@ -41,7 +42,7 @@ def turn(
     """
     if claim.owner is None:
         return ledger.finish(Verdict.GONE)
-    owner = with_template(RESOURCES[controller.resource].decode(claim.owner.blob), claim.owner.apart)
+    owner = with_template(WATCHED[controller.resource].decode(claim.owner.blob), claim.owner.apart)
     record = claim.record
     if record is not None and record.owner_uid not in ("", owner.uid):
         ledger.again_in(0)

@@ -15,7 +15,7 @@ from oarlock.broker.keys import Keys
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Entry, Finish, Verdict
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
-from oarlock.controllers.registry import CONTROLLERS, QUEUES, RESOURCES
+from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.turn.engine.engine import load_spec
 from tests.cli.cli_helpers import call, problems, stored
@@ -42,7 +42,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
         epoch.mint(client, 3)
         broker = RedisBroker(client, 3)
         for resource, objects in (("replicasets", (WEB, IDLE)), ("pods", (POD,))):
-            events = [stored(RESOURCES[resource], each) for each in objects]
+            events = [stored(WATCHED[resource], each) for each in objects]
             broker.stage(resource, "g1", events)
             assert broker.commit_list(resource, "g1", "12").verdict == "OK"
         while broker.republish():
@@ -102,7 +102,7 @@ def table(server: EmbeddedRedis, *arguments: str) -> list[list[str]]:
 
 def test_queue(planted: EmbeddedRedis) -> None:
     rows = {row["name"]: row for row in ask(planted, "queue")}
-    assert rows.keys() == set(QUEUES)
+    assert rows.keys() == set(all_queues())
     row = rows[QUEUE]
     oldest_ms = row.pop("oldest_age_ms")
     assert oldest_ms >= 0

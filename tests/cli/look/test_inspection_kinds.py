@@ -16,7 +16,7 @@ from oarlock.broker.values import BACK_OFF, Batch, Entry
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet
-from oarlock.controllers.registry import CONTROLLERS, NODE_QUEUE, RESOURCES
+from oarlock.controllers.registry import CONTROLLERS, NODE_QUEUE, WATCHED
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.turn.engine.engine import load_spec
@@ -57,7 +57,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
         epoch.mint(client, 3)
         broker = RedisBroker(client, 3)
         for resource, objects in PLANTED.items():
-            broker.stage(resource, "g1", [stored(RESOURCES[resource], each) for each in objects])
+            broker.stage(resource, "g1", [stored(WATCHED[resource], each) for each in objects])
             assert broker.commit_list(resource, "g1", "12").verdict == "OK"
         assert broker.open(list(PLANTED)) == ""
         broker.register("w-a", "s", [QUEUE])

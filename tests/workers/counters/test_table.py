@@ -13,7 +13,7 @@ import pytest
 
 from oarlock.broker.values import Batch, Change, Claim, Finish, Verdict
 from oarlock.workers.counters import layout, turn_counts
-from oarlock.workers.counters.layout import CLAIM_WAIT_S, CODES, LAYOUT, OUTCOMES, WAIT_S, WORK_S, Histogram, code_at
+from oarlock.workers.counters.layout import CLAIM_WAIT_S, CODES, OUTCOMES, WAIT_S, WORK_S, Histogram, Layout, code_at
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Row, Table, own_row
@@ -23,6 +23,7 @@ from oarlock.workers.process.death_signal import die_with_parent
 from oarlock.workers.process.exit_code import ExitCode, death_of
 
 QUEUE = "replicaset"
+LAYOUT = Layout()
 
 
 def claim(key: str, queue: str = QUEUE, needs: str = "") -> Claim:

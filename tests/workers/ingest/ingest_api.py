@@ -15,7 +15,7 @@ from oarlock.cluster.answer import Answer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.lease import HeldLease, LeaseError, LeaseSpec, Swap
 from oarlock.cluster.listing import Page
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.fleet_lease import Swapped
 from oarlock.workers.ingest.source import End, Ending
 
@@ -102,7 +102,7 @@ class ScriptedApi:
 
     def cached_at(self, resource: str, rv: int) -> dict[str, tuple[str, bytes]]:
         """Key -> (resourceVersion, blob): what the cache must be at this watermark."""
-        kind = RESOURCES[resource]
+        kind = WATCHED[resource]
         found = {}
         for key, raw in self.raw_at(resource, rv).items():
             at, obj = kind.from_json(raw)

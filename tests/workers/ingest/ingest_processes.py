@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.process.settings import Settings
@@ -136,7 +136,7 @@ class Cluster:
 
     def cached(self, resource: str) -> dict[str, tuple[str, bytes]]:
         """What the cache must be now."""
-        kind = RESOURCES[resource]
+        kind = WATCHED[resource]
         found = {}
         for item in self.ask("GET", kind.path)["items"]:
             rv, obj = kind.from_json(orjson.dumps(item))
@@ -162,7 +162,7 @@ class Stage:
     def in_step(self) -> bool:
         """Whether the cache is what the API has."""
         number = self.server.epoch().epoch
-        return all(self.server.cache(number, each) == self.cluster.cached(each) for each in RESOURCES)
+        return all(self.server.cache(number, each) == self.cluster.cached(each) for each in WATCHED)
 
     def close(self) -> None:
         for child in (*self.children, self.cluster.child):

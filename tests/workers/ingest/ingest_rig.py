@@ -14,7 +14,7 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached, Finish, Idle, LoadSpec, Verdict
 from oarlock.controllers.objects.model import controller_of
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochKeeper
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.ingest.ingestor import Ingestor
@@ -120,7 +120,7 @@ class Process:
         self.rivals = Rivals(rig.clock.wall_ms)
         self.feeds = {
             each: Feed(
-                RESOURCES[each],
+                WATCHED[each],
                 self.sources[each],
                 self.owners,
                 nonce=lambda: f"g{rig.rng.getrandbits(48):x}",
@@ -233,7 +233,7 @@ class Rig:
         """
         checked = 0
         for key, raw in self.api.raw_at(REPLICASETS, self.api.rv).items():
-            rv, owner = RESOURCES[REPLICASETS].from_json(raw)
+            rv, owner = WATCHED[REPLICASETS].from_json(raw)
             turn = self.turns.get(key)
             assert turn is not None, f"{key} had no turn"
             assert turn[1] >= int(rv), f"{key}: its own change at {rv} was never looked at, only {turn}"
@@ -249,7 +249,7 @@ class Rig:
         """Name -> resourceVersion of the pods it controls, and of the orphans it selects."""
         owned, orphans = {}, {}
         for raw in self.api.raw_at(PODS, rv).values():
-            at, pod = RESOURCES[PODS].from_json(raw)
+            at, pod = WATCHED[PODS].from_json(raw)
             if pod.namespace != owner.namespace:
                 continue
             ref = controller_of(pod)

@@ -13,7 +13,7 @@ from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochKeeper, FleetRefused
 from oarlock.workers.epoch.fleet_lease import FleetLease
 from oarlock.workers.epoch.redis_side import RedisSide
@@ -63,7 +63,7 @@ class Process:
         ours = Ours(shard, shards)
         self.feeds = {
             each: Feed(
-                RESOURCES[each],
+                WATCHED[each],
                 source if shards == 1 else ShardSource(source, ours, rig.clock.mono_ms),
                 self.owners,
                 nonce=lambda: f"g{rig.rng.getrandbits(48):x}",

@@ -11,7 +11,7 @@ from oarlock.broker import keys
 from oarlock.broker.values import BrokerUnreachable, Event, Ingested
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.applying import BATCH_EVENTS
 from oarlock.workers.ingest.reflector import REST_MS, FeedState
 from oarlock.workers.ingest.relist import STAGING_LOCK_MS
@@ -656,4 +656,4 @@ def test_a_gap_is_watched_again_from_the_watermark_it_names(rig: Rig) -> None:
 
 
 def test_the_resources_are_those_of_the_registry(rig: Rig) -> None:
-    assert set(RESOURCES) >= set(rig.start().feeds)
+    assert set(WATCHED) >= set(rig.start().feeds)

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.upstream_detector import RECENT_MS, Evidence, evidence
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import TEST_CLOCK, Rig
@@ -48,7 +48,7 @@ def upstream_pod(
 
 def seen(pod: dict[str, Any]) -> Evidence | None:
     raw = orjson.dumps({**pod, "metadata": {**pod["metadata"], "resourceVersion": "9"}})
-    return evidence(raw, RESOURCES[PODS].from_json(raw)[1])
+    return evidence(raw, WATCHED[PODS].from_json(raw)[1])
 
 
 def test_evidence_names_the_pod_its_owner_the_manager_and_the_time() -> None:

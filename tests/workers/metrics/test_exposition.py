@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from oarlock.broker.values import Batch, Claim, Finish, Verdict
-from oarlock.controllers.registry import QUEUES, RESOURCES
+from oarlock.controllers.registry import WATCHED, all_queues
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Row, Table, own_row
@@ -35,9 +35,9 @@ HOST = "api.example:6443"
 
 def figures() -> FleetFigures:
     found = FleetFigures("0", 3, True, "OPEN", 1_000_000, 2_000_000, registered=2, idle=1)
-    found.queues = {queue: QueueFigures(5, 9, 1.5, 2, 1, 0, 0, 1, 2, 30.0) for queue in QUEUES}
-    found.watermark_age_s = dict.fromkeys(RESOURCES, 0.25)
-    found.objects = dict.fromkeys(RESOURCES, 10)
+    found.queues = {queue: QueueFigures(5, 9, 1.5, 2, 1, 0, 0, 1, 2, 30.0) for queue in all_queues()}
+    found.watermark_age_s = dict.fromkeys(WATCHED, 0.25)
+    found.objects = dict.fromkeys(WATCHED, 10)
     return found
 
 
@@ -56,7 +56,7 @@ class Told:
 
     def status(self, now_ms: int) -> Status:
         feed = FeedStatus(FeedState.WATCHING, "7", 1_500, 10, 4, 1, 2)
-        return Status("i", "member", 3, "OPEN", dict.fromkeys(RESOURCES, feed))
+        return Status("i", "member", 3, "OPEN", dict.fromkeys(WATCHED, feed))
 
 
 def requested(row: Row) -> None:

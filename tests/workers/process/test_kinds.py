@@ -6,7 +6,7 @@ import pytest
 
 from oarlock.cluster import resources
 from oarlock.cluster.resources import Resource
-from oarlock.controllers.registry import CONTROLLERS, QUEUES, RESOURCES
+from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues
 from oarlock.workers.process.kinds import CONCURRENT, cluster_resource, enabled_queues, kinds_of, queues_by_worker
 from oarlock.workers.process.settings import BadSetting, Settings
 
@@ -16,7 +16,7 @@ RS, RC, DS, NODES = "replicaset", "replicationmanager", "daemonset", "daemonset-
 @pytest.mark.parametrize(
     ("text", "queues"),
     [
-        ("*", QUEUES),
+        ("*", all_queues()),
         ("replicaset", (RS,)),
         ("replicaset-controller", (RS,)),
         ("replicationcontroller, replicaset", (RS, RC)),
@@ -72,7 +72,7 @@ def test_the_kinds_of_queues() -> None:
 def test_of_a_bounded_queue_only_so_many_workers_take(
     bounds: dict[str, int], workers: int, expected: list[set[str]]
 ) -> None:
-    found = queues_by_worker(Settings(**bounds), QUEUES, workers)  # type: ignore[arg-type]
+    found = queues_by_worker(Settings(**bounds), all_queues(), workers)  # type: ignore[arg-type]
     assert [set(each) for each in found] == expected
     for queue, name in CONCURRENT.items():
         assert sum(queue in each for each in found) == min(bounds.get(name) or workers, workers)
@@ -93,10 +93,10 @@ def test_a_worker_with_nothing_to_do_is_refused() -> None:
 )
 def test_kinds_are_spelled_for_the_client(resource: Resource) -> None:
     """The client's own list of kinds has them so."""
-    assert cluster_resource(RESOURCES[resource.plural]) == resource
+    assert cluster_resource(WATCHED[resource.plural]) == resource
 
 
 @pytest.mark.parametrize(("plural", "path"), [("pods", "/api/v1/pods"), ("replicasets", "/apis/apps/v1/replicasets")])
 def test_paths(plural: str, path: str) -> None:
     """The core group lives under /api, every other one under /apis."""
-    assert cluster_resource(RESOURCES[plural]).collection() == path
+    assert cluster_resource(WATCHED[plural]).collection() == path

@@ -17,17 +17,17 @@ from oarlock.cluster.client import Client
 from oarlock.cluster.forbidden import Permission
 from oarlock.cluster.resources import DAEMONSETS, PODS
 from oarlock.cluster.watch import Broken
-from oarlock.controllers.registry import QUEUES
+from oarlock.controllers.registry import all_queues
 from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.server import EmbeddedCluster
 from oarlock.sandbox.apiserver.server import Settings as ServerSettings
 from oarlock.workers.process.rights import (
-    GRANTS,
     INGESTOR,
     ROLES,
     SAID_AGAIN_MS,
     SURE_AFTER_MS,
     MissingRights,
+    grants,
     worker_roles,
 )
 from oarlock.workers.process.settings import Settings
@@ -42,7 +42,7 @@ def documents(file: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all((FOLDER / file).read_text()))
 
 
-@pytest.mark.parametrize("file", GRANTS)
+@pytest.mark.parametrize("file", grants())
 def test_a_file_grants_what_is_said_of_it(file: str) -> None:
     (role,) = documents(file)
     rights = [
@@ -53,7 +53,7 @@ def test_a_file_grants_what_is_said_of_it(file: str) -> None:
         for resource in rule["resources"]
     ]
     assert len(rights) == len(set(rights)), "granted twice"
-    assert set(rights) == GRANTS[file]
+    assert set(rights) == grants()[file]
     assert not {"*"} & {word for right in rights for word in right}
 
 
@@ -61,7 +61,7 @@ def test_every_role_is_bound_to_an_account() -> None:
     bindings = documents("bindings.yaml")
     accounts = {each["metadata"]["name"] for each in bindings if each["kind"] == "ServiceAccount"}
     bound = {each["roleRef"]["name"]: each for each in bindings if each["kind"].endswith("Binding")}
-    roles = {documents(file)[0]["metadata"]["name"]: documents(file)[0] for file in GRANTS}
+    roles = {documents(file)[0]["metadata"]["name"]: documents(file)[0] for file in grants()}
     assert set(bound) == set(roles)
     for name, binding in bound.items():
         assert binding["roleRef"]["kind"] == roles[name]["kind"]
@@ -98,7 +98,7 @@ def test_one_line_with_the_file_that_grants_it(caplog: pytest.LogCaptureFixture)
 
 
 def test_a_worker_of_all_kinds_names_every_role_that_would_do(caplog: pytest.LogCaptureFixture) -> None:
-    said = Said(worker_roles(QUEUES), caplog)
+    said = Said(worker_roles(all_queues()), caplog)
     (line,) = said.of_lasting(CREATE_PODS)
     assert line.count(".yaml") == 3
     (line,) = said.of_lasting(Permission("create", "apps", "controllerrevisions"))

@@ -16,7 +16,7 @@ from oarlock.broker.values import Batch, Cached, Claim, Entry, Event, LoadSpec
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
-from oarlock.controllers.registry import CONTROLLERS, RESOURCES
+from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
@@ -330,7 +330,7 @@ def test_every_projection_says_which_object_it_is() -> None:
         "nodes": Node("n", "u", {}, ()),
         "controllerrevisions": ControllerRevision("ns", "r", "u", {}, (), 1, "d", 0, 0),
     }
-    for resource in RESOURCES:
+    for resource in WATCHED:
         if resource in samples:
             obj = samples[resource]
             wanted = obj.name if resource == "nodes" else obj.key
@@ -342,7 +342,7 @@ def test_every_projection_says_which_object_it_is() -> None:
 def test_what_an_ingestor_reads_and_cannot_is_refused_by_resource() -> None:
     for blob in (b"", b"\xc1", b"\x91" * 100_000, codec.encode(Node("n", "u", {}, ()))):
         with pytest.raises(ObjectRefused) as refused:
-            decoded(RESOURCES["replicasets"], Cached("1", "u", blob))
+            decoded(WATCHED["replicasets"], Cached("1", "u", blob))
         assert refused.value.resource == "replicasets"
 
 

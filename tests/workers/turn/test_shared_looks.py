@@ -9,7 +9,8 @@ import orjson
 import pytest
 
 from oarlock.broker.values import Batch, Event
-from oarlock.controllers.registry import DAEMONSETS, NODE_QUEUE, NODES, Resource
+from oarlock.controllers.entries import Watched
+from oarlock.controllers.registry import DAEMONSETS, NODE_QUEUE, NODES
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
 from tests.workers.turn.turn_rig import WORKER, Rig
@@ -27,7 +28,7 @@ def rig() -> Rig:
     return rig
 
 
-def put(rig: Rig, resource: Resource[Any], objects: Sequence[dict[str, Any]]) -> None:
+def put(rig: Rig, resource: Watched[Any], objects: Sequence[dict[str, Any]]) -> None:
     """As a list of an ingestor. What it wakes is not awaited."""
     events: list[Event] = Projector(resource, KnownOwners()).listed([orjson.dumps(each) for each in objects])
     rv = max(each.rv for each in events)

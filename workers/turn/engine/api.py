@@ -25,7 +25,7 @@ from oarlock.cluster.listing import list_all
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.pods.events import Event
-from oarlock.controllers.registry import RESOURCES
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.kinds import cluster_resource
 from oarlock.workers.process.settings import Settings
@@ -126,7 +126,7 @@ class KubeApi:
             self._wrote_s = time.monotonic()
 
     async def _write(self, write: Write, deadline_s: float, prepaid: bool) -> Answer:
-        client, resource = self._client, cluster_resource(RESOURCES[write.resource])
+        client, resource = self._client, cluster_resource(WATCHED[write.resource])
         match write.verb:
             case "create":
                 return await client.create(
@@ -163,7 +163,7 @@ class KubeApi:
         """Live, at the same time."""
 
         async def all_of_them() -> list[Answer]:
-            kind = cluster_resource(RESOURCES[resource])
+            kind = cluster_resource(WATCHED[resource])
             return list(await asyncio.gather(*(self._client.get(kind, namespace, name) for name in names)))
 
         return self.io.submit(all_of_them())
@@ -173,7 +173,7 @@ class KubeApi:
 
         async def all_of_it() -> Listed:
             async with self._listing:
-                kind = cluster_resource(RESOURCES[resource])
+                kind = cluster_resource(WATCHED[resource])
                 return Listed(*await list_all(self._client.list_pages(kind, namespace=namespace)))
 
         return self.io.submit(all_of_it())

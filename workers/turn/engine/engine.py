@@ -14,7 +14,8 @@ from oarlock.broker.paging import every
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict, Watermark
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
-from oarlock.controllers.registry import CONTROLLERS, QUEUES, RELAYS, RESOURCES, Controller, Relay
+from oarlock.controllers.entries import Controller, FanOut
+from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS, WATCHED, all_queues, entry_of
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.acting import TOO_LATE
@@ -47,9 +48,9 @@ OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
 
-def load_spec(controller: Controller | Relay) -> LoadSpec:
+def load_spec(entry: Controller | FanOut) -> LoadSpec:
     """What a claim of this controller's queue hands over: the owner, and what is read with it."""
-    return LoadSpec(controller.queue, controller.resource, controller.children)
+    return LoadSpec(entry.queue, entry.resource, entry.children)
 
 
 class Engine:
@@ -64,12 +65,10 @@ class Engine:
         queues: Sequence[str] | None = None,
     ) -> None:
         self._broker, self._api, self._settings, self._clock = broker, api, settings, clock
-        self.queues = tuple(queues if queues is not None else QUEUES)
-        self._specs = [
-            load_spec(CONTROLLERS[queue] if queue in CONTROLLERS else RELAYS[queue]) for queue in self.queues
-        ]
-        mirrored = {name for queue in self.queues if queue in CONTROLLERS for name in CONTROLLERS[queue].mirrors}
-        self._mirrors = {name: Mirror(RESOURCES[name]) for name in sorted(mirrored)}
+        self.queues = tuple(queues if queues is not None else all_queues())
+        self._specs = [load_spec(entry_of(queue)) for queue in self.queues]
+        mirrored = {name for queue in self.queues if queue in CONTROLLERS for name in CONTROLLERS[queue].local_caches}
+        self._mirrors = {name: Mirror(WATCHED[name]) for name in sorted(mirrored)}
         self._contexts = {
             queue: TurnContext(
                 CONTROLLERS[queue].flavour.reports_terminating(settings.terminating_replicas),
@@ -118,23 +117,23 @@ class Engine:
     def _with_versions(self, spec: LoadSpec) -> LoadSpec:
         """The claim brings what has changed since in the copies kept here."""
         controller = CONTROLLERS.get(spec.queue)
-        if controller is None or not controller.mirrors:
+        if controller is None or not controller.local_caches:
             return spec
-        return spec._replace(mirrors=tuple((name, self._mirrors[name].version) for name in controller.mirrors))
+        return spec._replace(mirrors=tuple((name, self._mirrors[name].version) for name in controller.local_caches))
 
     def start(self, batch: Batch, claim: Claim) -> RunningTurn:
         """A turn to be advanced to its end. Raises TurnFailed for one that cannot begin."""
         ledger = Ledger(claim)
         if claim.refusal:
             raise TurnRefused(claim.refusal, ledger.finish(Verdict.RETRY))
-        if claim.queue in RELAYS:
-            steps = relay(claim, RELAYS[claim.queue], ledger)
+        if claim.queue in FAN_OUTS:
+            steps = relay(claim, FAN_OUTS[claim.queue], ledger)
             return RunningTurn(claim, steps, ledger, self._clock.mono_ms(), self._deadline_ms, self)
         controller = CONTROLLERS[claim.queue]
-        if any(not self._mirrors[name].version for name in controller.mirrors):
-            raise ledger.failure(f"{' and '.join(controller.mirrors)} are not known yet")
+        if any(not self._mirrors[name].version for name in controller.local_caches):
+            raise ledger.failure(f"{' and '.join(controller.local_caches)} are not known yet")
         pods, nodes = batch.watermarks.get("pods", UNKNOWN), batch.watermarks.get("nodes", UNKNOWN)
-        all_nodes = self._mirrors["nodes"].objects if controller.mirrors else {}
+        all_nodes = self._mirrors["nodes"].objects if controller.local_caches else {}
         view = View(pods.rv, pods.age_ms, all_nodes, nodes.age_ms)
         steps = turn(claim, view, controller, self._contexts[claim.queue], ledger)
         return RunningTurn(claim, steps, ledger, self._clock.mono_ms(), self._deadline_ms, self)
@@ -183,7 +182,7 @@ class Engine:
         claim, events = running.claim, running.ledger.events
         if events and claim.owner is not None:
             controller = CONTROLLERS[claim.queue]
-            owner = RESOURCES[controller.resource].decode(claim.owner.blob)
+            owner = WATCHED[controller.resource].decode(claim.owner.blob)
             self._api.tell(owner, claim.owner.rv, controller.flavour, events)
 
     def _new_window(self) -> WriteWindow:

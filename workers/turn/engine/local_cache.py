@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from oarlock.broker.values import Delta
-from oarlock.controllers.registry import Resource
+from oarlock.controllers.entries import Watched
 
 
 class Mirror:
     """``objects``: by id, in order of ids. ``version``: what they equal, in the broker's words; empty: unknown."""
 
-    def __init__(self, resource: Resource[Any]) -> None:
+    def __init__(self, resource: Watched[Any]) -> None:
         self._resource = resource
         self._objects: dict[str, Any] = {}
         self.version = ""

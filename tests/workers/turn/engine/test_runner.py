@@ -11,7 +11,7 @@ import pytest
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
-from oarlock.workers.counters.layout import LAYOUT
+from oarlock.workers.counters.layout import Layout
 from oarlock.workers.counters.table import own_row
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.process.clock import ManualClock
@@ -22,6 +22,7 @@ from oarlock.workers.turn.engine.runner import Ended, TurnRunner
 from oarlock.workers.turn.steps import TurnFailed
 
 QUEUE = "replicaset"
+LAYOUT = Layout()
 Script = list[Any]
 """What a turn does, advance by advance: a Future to wait for, an exception to raise, a callable; then it is over."""
 

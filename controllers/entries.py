@@ -1,0 +1,151 @@
+"""What an entry of the registry says of a kind: what is watched of it, and what acts on its objects."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from oarlock.controllers.columns import Columns
+from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.objects import codec
+from oarlock.controllers.ownership.owner_table import OwnerTable
+from oarlock.controllers.pods import slots
+from oarlock.controllers.routing import OwnerLike, Routes, route_owner
+
+T = TypeVar("T")
+OwnerT = TypeVar("OwnerT", bound=OwnerLike)
+
+Children = tuple[tuple[str, str, str], ...]
+"""Cached objects that a turn reads: resource, index, and by what of the key: "uid" of its object, its "name", or what
+its object says is "wanted"."""
+
+OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
+OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "wanted"))
+
+
+class Watched(msgspec.Struct, Generic[T], frozen=True):
+    """A kind whose objects are watched and cached.
+
+    `api_version`: `v1` or `<group>/<version>`. `plural`: the last part of its path. `short_name`: kubectl's, or empty.
+    `from_json`: an object's resourceVersion and projection. `decode`: the projection in a blob of the cache.
+    `route`: gets the projection, whether the object has gone, and the owners known.
+    `columns`: of `oarlock get`, beside name, age and revision: heading -> cell.
+    `namespaced`: a key is `<namespace>/<name>`; else it is the bare name.
+    `owner_queue`: the queue of the controller whose keys these objects are, or empty.
+    `adoptable`: one without a controller may find one.
+    `template_apart`: the cache keeps its pod template beside the blob, once for all owners that have the same.
+    """
+
+    api_version: str
+    plural: str
+    kind: str
+    short_name: str
+    from_json: Callable[[bytes], tuple[str, T]]
+    decode: Callable[[bytes], T]
+    route: Callable[[T, bool, OwnerTable], Routes]
+    columns: Columns = {}
+    namespaced: bool = True
+    owner_queue: str = ""
+    adoptable: bool = False
+    template_apart: bool = False
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core API."""
+        return self.api_version.rpartition("/")[0]
+
+    def is_called(self, word: str) -> bool:
+        """Whether the word, in lower case, names the kind as kubectl takes it: plural, singular or short."""
+        return bool(word) and word in (self.plural, self.kind.lower(), self.short_name)
+
+    def encode(self, obj: T) -> bytes:
+        """The blob of a projection, without what is kept apart."""
+        return codec.encode_apart(obj) if self.template_apart else codec.encode(obj)
+
+    def apart(self, obj: T) -> tuple[str, bytes] | None:
+        """Name and bytes of what is kept beside the blob, if anything is."""
+        return codec.template_apart(obj) if self.template_apart else None
+
+
+def owner_kind(
+    flavour: Flavour,
+    plural: str,
+    short_name: str,
+    queue: str,
+    from_json: Callable[[bytes], tuple[str, OwnerT]],
+    decode: Callable[[bytes], OwnerT],
+    columns: Columns,
+    base_of: Callable[[str], str] = slots.base_of,
+) -> Watched[OwnerT]:
+    """A kind that owns pods, of which the projection has `template`. `base_of` its name: what those of its pods begin
+    with.
+    """
+    return Watched(
+        api_version=flavour.api_version,
+        plural=plural,
+        kind=flavour.kind,
+        short_name=short_name,
+        from_json=from_json,
+        decode=decode,
+        route=lambda owner, gone, owners: route_owner(owner, gone, queue, base_of),
+        columns=columns,
+        owner_queue=queue,
+        template_apart=True,
+    )
+
+
+class Controller(msgspec.Struct, frozen=True, kw_only=True):
+    """A controller of owners of pods. Its turn is `workers.turn.turn`.
+
+    `name`: what --controllers of kube-controller-manager calls it. `owners`: the kind whose objects are its keys.
+    `concurrent_syncs`: the setting that bounds how many of them a process syncs at once.
+    The functions have the signatures of the ReplicaSet's, each with its own kind of owner and snapshot; those that
+    need the flavour have it bound. `look_again_ms`: None where the plan itself says when to look again.
+    `children`: read with each key, pods first. `local_caches`: resources of which each worker keeps a copy.
+    `history`: the owner keeps revisions of its template.
+    """
+
+    name: str
+    owners: Watched[Any]
+    concurrent_syncs: str
+    flavour: Flavour
+    snapshot: Callable[..., Any]
+    decide: Callable[[Any, int], Any]
+    status: Callable[..., Any]
+    status_patch: Callable[..., bytes]
+    pod_bodies: Callable[..., Any]
+    look_again_ms: Callable[..., int | None] | None = None
+    children: Children = OWN_PODS
+    local_caches: tuple[str, ...] = ()
+    history: bool = False
+
+    @property
+    def queue(self) -> str:
+        """The name of its stream."""
+        return self.owners.owner_queue
+
+    @property
+    def resource(self) -> str:
+        """The resource whose objects are its keys."""
+        return self.owners.plural
+
+
+class FanOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue whose turns write nothing: each looks at its object and wakes the owners that it concerns.
+
+    `watched`: the kind whose objects are its keys. `owners`: the resource of which all objects are looked at.
+    `target`: the queue that is woken. `concerned`: gets the name of the object, the object or None where it has gone,
+    the children, and the owners; it returns keys of `target`.
+    """
+
+    queue: str
+    watched: Watched[Any]
+    owners: str
+    target: str
+    concerned: Callable[[str, Any, Sequence[Any], Sequence[Any]], Sequence[str]]
+    children: Children = ()
+
+    @property
+    def resource(self) -> str:
+        """The resource whose objects are its keys."""
+        return self.watched.plural
