@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from oarlock.broker.inspect import KeyView, ResourceView
 from oarlock.broker.values import BACK_OFF
 from oarlock.cli.explain.expectation_sentences import record_sentences
 from oarlock.cli.tables import span
-from oarlock.controllers.objects.model import ReplicaSet
+from oarlock.controllers.entries import Controller
+from oarlock.controllers.objects.model import Pod, ReplicaSet
+from oarlock.controllers.plan import NOTHING_UNANSWERED, Plan, Surroundings
 from oarlock.workers.process.log_line import printable
 
 STALE_MS = 75_000
@@ -72,6 +74,45 @@ class Owner:
             if condition.type == "ReplicaFailure" and condition.status == "True":
                 said.append(f"Its last writes failed: {condition.reason}: {condition.message.rstrip('.')}.")
         return said
+
+
+@dataclass(frozen=True, slots=True)
+class OtherOwner:
+    """An owner of a kind that has no sentences of its own: its columns, its pods, and what its controller decides."""
+
+    obj: Any
+    rv: str
+    controller: Controller
+    pods: tuple[Pod, ...]
+    now_ms: int
+
+    @property
+    def differs(self) -> bool:
+        return self._plan().writes
+
+    def sentences(self, kind: str) -> list[str]:
+        leaving = sum(1 for pod in self.pods if pod.deleting_ms)
+        said = [
+            f"{kind} {self.obj.key} has {len(self.pods) - leaving} pods in the cache (revision {self.rv})"
+            + (f", and {leaving} terminating" if leaving else "")
+            + "".join(f"; {heading}: {cell(self.obj)}" for heading, cell in self.controller.owners.columns.items())
+            + "."
+        ]
+        plan = self._plan()
+        if plan.invalid:
+            said.append(f"Nothing can be done about it: {plan.invalid}.")
+        elif plan.writes:
+            said.append(f"A turn would create {len(plan.create)} pods and delete {len(plan.delete)}.")
+        return said
+
+    def _plan(self) -> Plan:
+        """What a turn would decide if no write of ours were without an answer."""
+        around, controller = Surroundings(), self.controller
+        snapshot = controller.snapshot(
+            self.obj, self.pods, around, satisfied=True, unanswered=NOTHING_UNANSWERED, blocked=frozenset()
+        )
+        plan: Plan = controller.decide(snapshot, self.now_ms)
+        return plan
 
 
 def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "ReplicaSet") -> list[str]:

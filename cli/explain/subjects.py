@@ -8,10 +8,10 @@ from typing import Any
 
 from oarlock.broker.inspect import Inspector, KeyView
 from oarlock.cli.explain.daemon_sentences import Daemons, NodeSubject
-from oarlock.cli.explain.sentences import Owner, Subject
+from oarlock.cli.explain.sentences import OtherOwner, Owner, Subject
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.objects.model import FINISHED_PHASES, Owned, ReplicaSet, controller_of
-from oarlock.controllers.registry import WATCHED
+from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 from oarlock.controllers.scheduling.model import Node
 
@@ -31,8 +31,9 @@ def subject_of(inspector: Inspector, about: KeyView, rv: str, obj: Any) -> Subje
         )
     if isinstance(obj, Node):
         return _of_node(inspector, rv, obj)
-    assert isinstance(obj, ReplicaSet), type(obj)
     pods = _owned(_all(inspector, "pods", obj.namespace), obj.uid)
+    if not isinstance(obj, ReplicaSet):
+        return OtherOwner(obj, rv, CONTROLLERS[about.queue], tuple(pods), time.time_ns() // 1_000_000)
     leaving = sum(1 for pod in pods if pod.deleting_ms)
     finished = sum(1 for pod in pods if not pod.deleting_ms and pod.phase in FINISHED_PHASES)
     return Owner(obj, rv, len(pods) - leaving - finished, leaving)

@@ -6,13 +6,14 @@ A value comes from its flag, else from its environment variable, else it is the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
 from oarlock.cli.problems import InputProblem
-from oarlock.workers.process.settings import BadSetting, Settings
+from oarlock.controllers.registry import CONTROLLERS
+from oarlock.workers.process.settings import BadSetting, Settings, setting_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 _META = "oarlock.settings"
@@ -35,12 +36,6 @@ SETTINGS: Mapping[str, Told] = {
     "controllers": Told(
         'Controllers to run: "*" is all, "foo" foo, "-foo" all but foo; such as "*,-daemonset".', "--controllers"
     ),
-    "concurrent_replicaset_syncs": Told(
-        "ReplicaSets that this process syncs at once at most, one a worker; 0: a batch a worker.",
-        "--concurrent-replicaset-syncs",
-    ),
-    "concurrent_rc_syncs": Told("The same for ReplicationControllers.", "--concurrent-rc-syncs"),
-    "concurrent_daemonset_syncs": Told("The same for DaemonSets.", "--concurrent-daemonset-syncs"),
     "kube_api_qps": Told("Requests a second of one process to the API server; 0: no limit.", "--kube-api-qps"),
     "kube_api_burst": Told("Requests at once before that limit counts.", "--kube-api-burst"),
     "kubeconfig": Told(
@@ -79,7 +74,16 @@ SETTINGS: Mapping[str, Told] = {
     "writes_in_flight": Told("Requests a worker has under way at most."),
     "failed_after": Told("Failed turns in a row before a key enters RQ's failed-job registry."),
 }
-"""field of Settings -> what people are told of it"""
+"""field of Settings -> what people are told of it; of those in concurrent_syncs see ``told``"""
+
+
+def told(name: str) -> Told:
+    """What people are told of a setting."""
+    bounded = {each.concurrent_syncs: each.flavour.kind for each in CONTROLLERS.values()}
+    if name not in bounded:
+        return SETTINGS[name]
+    text = f"{bounded[name]}s that this process syncs at once at most, one a worker; 0: a batch a worker."
+    return Told(text, f"--{name.replace('_', '-')}")
 
 
 def variable(name: str) -> str:
@@ -89,18 +93,18 @@ def variable(name: str) -> str:
 
 def flag(name: str) -> str:
     """Its flag."""
-    told = SETTINGS[name]
-    return told.own_flag or told.named or "--" + name.replace("_", "-")
+    about = told(name)
+    return about.own_flag or about.named or "--" + name.replace("_", "-")
 
 
 def setting_options(function: F) -> F:
     """The flags of every setting that no other option of the command gives."""
-    return _with_options(function, [name for name in Settings.__annotations__ if not SETTINGS[name].own_flag])
+    return _with_options(function, [name for name in setting_names() if not told(name).own_flag])
 
 
 def every_setting_option(function: F) -> F:
     """The flags of all settings."""
-    return _with_options(function, list(Settings.__annotations__))
+    return _with_options(function, setting_names())
 
 
 def _with_options(function: F, names: Sequence[str]) -> F:
@@ -110,7 +114,7 @@ def _with_options(function: F, names: Sequence[str]) -> F:
 
 
 def _option(name: str) -> Callable[[F], F]:
-    default = getattr(Settings(), name)
+    default = Settings().value(name)
 
     def keep(context: click.Context, _: click.Parameter, value: Any) -> None:
         if value is not None:
@@ -119,7 +123,7 @@ def _option(name: str) -> Callable[[F], F]:
     kinds: Mapping[type, Any] = {bool: click.BOOL, int: click.INT, float: click.FLOAT, str: click.STRING}
     shown = "" if default == "" else f"  [default: {str(default).lower() if isinstance(default, bool) else default}]"
     return click.option(
-        flag(name), name, type=kinds[type(default)], callback=keep, expose_value=False, help=SETTINGS[name].help + shown
+        flag(name), name, type=kinds[type(default)], callback=keep, expose_value=False, help=told(name).help + shown
     )
 
 
@@ -138,7 +142,7 @@ def with_flags(settings: Settings) -> Settings:
 def in_force(settings: Settings, by_flag: Mapping[str, Any]) -> Settings:
     """The settings with these values. Raises InputProblem naming the flags."""
     try:
-        return replace(settings, **by_flag)
+        return settings.given(by_flag)
     except BadSetting as error:
         raise InputProblem(in_words_of_flags(str(error), by_flag)) from None
 

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from oarlock.broker.connection.redis_url import without_password
-from oarlock.cli.options.setting_options import SETTINGS, every_setting_option, flag, given, in_force, variable
+from oarlock.cli.options.setting_options import every_setting_option, flag, given, in_force, told, variable
 from oarlock.cli.problems import InputProblem
 from oarlock.cli.tables import show
-from oarlock.workers.process.settings import BadSetting, Settings
+from oarlock.workers.process.settings import BadSetting, Settings, setting_names
 
 COLUMNS = {"setting": "SETTING", "value": "IN FORCE", "from": "FROM", "upstream": "AS KUBE-CONTROLLER-MANAGER"}
 
@@ -43,11 +43,11 @@ def settings_rows(by_flag: dict[str, Any]) -> list[dict[str, str]]:
         settings = in_force(Settings.from_env(), by_flag)
     except BadSetting as error:
         raise InputProblem(str(error)) from None
-    return [_row(settings, name, by_flag) for name in Settings.__annotations__]
+    return [_row(settings, name, by_flag) for name in setting_names()]
 
 
 def _row(settings: Settings, name: str, by_flag: dict[str, Any]) -> dict[str, str]:
-    value = getattr(settings, name)
+    value = settings.value(name)
     text = str(value).lower() if isinstance(value, bool) else str(value)
     source = "default"
     if name in by_flag:
@@ -60,6 +60,6 @@ def _row(settings: Settings, name: str, by_flag: dict[str, Any]) -> dict[str, st
         "from": source,
         "flag": flag(name),
         "variable": variable(name),
-        "upstream": SETTINGS[name].upstream,
-        "help": SETTINGS[name].help,
+        "upstream": told(name).upstream,
+        "help": told(name).help,
     }

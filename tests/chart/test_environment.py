@@ -18,7 +18,7 @@ from oarlock.broker.connection.redis_url import Kind, parse
 from oarlock.cli import cli
 from oarlock.workers.process.bind_address import listen
 from oarlock.workers.process.kinds import enabled_queues
-from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.settings import Settings, setting_names
 from tests.chart.engine import CHART, CI_VALUES, NEEDED, Rendered, ci_values, merged, render
 
 BY_NAME = pytest.mark.parametrize("path", CI_VALUES, ids=lambda path: path.name.removesuffix("-values.yaml"))
@@ -43,7 +43,7 @@ def option_variables(command: str) -> set[str]:
 @BY_NAME
 @pytest.mark.parametrize("role", ROLES)
 def test_every_variable_is_one_that_is_read(path: Path, role: str) -> None:
-    known = option_variables(ROLES[role]) | {f"OARLOCK_{name.upper()}" for name in Settings.__annotations__}
+    known = option_variables(ROLES[role]) | {f"OARLOCK_{name.upper()}" for name in setting_names()}
     given = {name for name in render(ci_values(path)).env(role) if name.startswith("OARLOCK_")}
     assert given - known == set()
     assert {"OARLOCK_REDIS_URL", "OARLOCK_CONTROLLERS", "OARLOCK_LEASE_NAMESPACE", "OARLOCK_SHARDS"} <= given

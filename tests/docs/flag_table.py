@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oarlock.cli.options.setting_options import SETTINGS, flag, variable
-from oarlock.workers.process.settings import Settings
+from oarlock.cli.options.setting_options import SETTINGS, flag, told, variable
+from oarlock.workers.process.settings import Settings, setting_names
 from tests import ROOT
 
 PAGE = ROOT / "docs/flags.md"
@@ -13,12 +13,13 @@ MARK = "<!-- the table is made from cli/options/setting_options.py: python -m te
 def table() -> str:
     """A line for each setting."""
     lines = ["| flag | variable | default | kube-controller-manager | meaning |", "|---|---|---|---|---|"]
-    for name, told in SETTINGS.items():
-        default = getattr(Settings(), name)
+    told_of, bounds = list(SETTINGS), [name for name in setting_names() if name not in SETTINGS]
+    for name in [*told_of[:1], *bounds, *told_of[1:]]:  # --controllers, what bounds each of them, all else
+        about, default = told(name), Settings().value(name)
         shown = f"`{str(default).lower() if isinstance(default, bool) else default}`" if default != "" else ""
-        upstream = f"`{told.upstream}`" if told.upstream else ""
+        upstream = f"`{about.upstream}`" if about.upstream else ""
         lines.append(
-            f"| `{flag(name)}` | `{variable(name)}` | {shown} | {upstream} | {told.help.replace('|', '&#124;')} |"
+            f"| `{flag(name)}` | `{variable(name)}` | {shown} | {upstream} | {about.help.replace('|', '&#124;')} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -4,7 +4,7 @@ kube-controller-manager's --controllers), and how many objects of a kind are syn
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from oarlock.cluster.resources import Resource
@@ -13,12 +13,6 @@ from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS
 from oarlock.workers.process.settings import BadSetting, Settings
 
 _SUFFIX = "-controller"
-CONCURRENT: Mapping[str, str] = {
-    "replicaset": "concurrent_replicaset_syncs",
-    "replicationmanager": "concurrent_rc_syncs",
-    "daemonset": "concurrent_daemonset_syncs",
-}
-"""queue -> the setting that bounds it"""
 
 
 def cluster_resource(watched: Watched[Any]) -> Resource:
@@ -70,7 +64,7 @@ def kinds_of(queues: Sequence[str]) -> frozenset[str]:
 
 def is_bounded(settings: Settings, queue: str) -> bool:
     """Whether it is said how many objects of the queue's kind are synced at once."""
-    return queue in CONCURRENT and getattr(settings, CONCURRENT[queue]) > 0
+    return settings.concurrent_syncs.get(queue, 0) > 0
 
 
 def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) -> list[tuple[str, ...]]:
@@ -80,7 +74,7 @@ def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) ->
     process syncs at once, which is what kube-controller-manager's --concurrent-*-syncs bound. Raises BadSetting where
     a worker would have nothing.
     """
-    bounds = {queue: getattr(settings, CONCURRENT[queue]) or workers for queue in queues if queue in CONCURRENT}
+    bounds = {queue: settings.concurrent_syncs.get(queue) or workers for queue in queues if queue in CONTROLLERS}
     controlled = [queue for queue in queues if queue in bounds]
     found: list[tuple[str, ...]] = [() for _ in range(workers)]
     at = 0
@@ -90,7 +84,9 @@ def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) ->
             at += 1
     idle = sum(not each for each in found)
     if idle:
-        bound = " and ".join(f"OARLOCK_{CONCURRENT[queue].upper()}={bounds[queue]}" for queue in controlled)
+        bound = " and ".join(
+            f"OARLOCK_{CONTROLLERS[queue].concurrent_syncs.upper()}={bounds[queue]}" for queue in controlled
+        )
         raise BadSetting(f"{bound}: {idle} of {workers} workers would have nothing to do; start fewer with --workers")
     relays = tuple(queue for queue in queues if queue not in bounds)
     return [(*each, *relays) for each in found]

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from oarlock.broker.connection.tls import TlsFiles
+from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process import shards
 from oarlock.workers.process.shards import SHARDS_MAX
 
@@ -31,10 +33,10 @@ class Settings:
     """Path; empty: in-cluster credentials, else $KUBECONFIG, else ~/.kube/config."""
     controllers: str = "*"
     """Which controllers a process serves, as kube-controller-manager's --controllers (`enabled_queues`)."""
-    concurrent_replicaset_syncs: int = 0
-    """How many ReplicaSets one process syncs at once at most; 0: a batch a worker (batch_keys)."""
-    concurrent_rc_syncs: int = 0
-    concurrent_daemonset_syncs: int = 0
+    concurrent_syncs: Mapping[str, int] = field(default_factory=dict)
+    """By queue: how many objects of its kind one process syncs at once at most; 0 or absent: a batch a worker
+    (batch_keys). As a setting each has a name of its own, such as concurrent_replicaset_syncs, from the registry.
+    """
     fleet_id: str = "oarlock"
     signing_key_file: str = ""
     """Path to the keys that seal cached objects; empty: they are neither sealed nor checked (docs/signing.md)."""
@@ -71,11 +73,11 @@ class Settings:
     """Where /metrics and the health endpoints are served: HOST:PORT, a port more for each further shard; 0: nowhere."""
 
     def __post_init__(self) -> None:
-        for name in self.__annotations__:
-            value = getattr(self, name)
+        for name in setting_names():
+            value = self.value(name)
             if isinstance(value, str | bool):
                 continue
-            least = 0 if name in _MAY_BE_ZERO else 1
+            least = 0 if name in _MAY_BE_ZERO or name in _queue_of_setting() else 1
             if not least <= value < math.inf:
                 raise BadSetting(f"OARLOCK_{name.upper()}={value} is out of range: it is at least {least}")
         self._least("lease_ms", 3 * self.renew_every_ms, "three renew_every_ms: two lost renewals do not lose it")
@@ -87,6 +89,21 @@ class Settings:
             raise BadSetting(
                 f"OARLOCK_SHARD={self.shard!r} is no shard of OARLOCK_SHARDS={self.shards}: give 0 to {self.shards - 1}"
             )
+
+    def value(self, name: str) -> Any:
+        """The value of a setting, by its name."""
+        queue = _queue_of_setting().get(name)
+        return getattr(self, name) if queue is None else self.concurrent_syncs.get(queue, 0)
+
+    def given(self, values: Mapping[str, Any]) -> Settings:
+        """These settings with other values, by name. Raises BadSetting."""
+        queue_of, syncs, fields = _queue_of_setting(), dict(self.concurrent_syncs), dict[str, Any]()
+        for name, value in values.items():
+            if name in queue_of:
+                syncs[queue_of[name]] = value
+            else:
+                fields[name] = value
+        return replace(self, concurrent_syncs={queue: bound for queue, bound in syncs.items() if bound}, **fields)
 
     def _least(self, name: str, bound_ms: int, why: str) -> None:
         value_ms = getattr(self, name)
@@ -115,23 +132,35 @@ class Settings:
         """OARLOCK_<NAME IN CAPITALS> for every field. Raises BadSetting with one line."""
         env = os.environ if env is None else env
         given: dict[str, object] = {}
-        for name, kind in cls.__annotations__.items():
+        for name in setting_names():
             text = env.get(f"OARLOCK_{name.upper()}")
             if text is None:
                 continue
+            kind = cls.__annotations__.get(name, "int")
             try:
                 given[name] = _PARSERS[str(kind)](text)
             except ValueError:
                 raise BadSetting(f"OARLOCK_{name.upper()}={text!r} is not a {kind}") from None
-        return cls(**given)  # type: ignore[arg-type]
+        return cls().given(given)
 
     def to_env(self) -> dict[str, str]:
         """The environment under which ``from_env`` gives these settings."""
-        return {
-            f"OARLOCK_{name.upper()}": str(getattr(self, name))
-            for name in self.__annotations__
-            if getattr(self, name) != ""
-        }
+        values = {name: self.value(name) for name in setting_names()}
+        return {f"OARLOCK_{name.upper()}": str(value) for name, value in values.items() if value != ""}
+
+
+def setting_names() -> list[str]:
+    """Every setting: the fields of Settings, and one for each controller of the registry that bounds its syncs."""
+    return [
+        name
+        for field_name in Settings.__annotations__
+        for name in (_queue_of_setting() if field_name == "concurrent_syncs" else (field_name,))
+    ]
+
+
+def _queue_of_setting() -> dict[str, str]:
+    """Name of a setting in concurrent_syncs -> the queue that it bounds."""
+    return {controller.concurrent_syncs: queue for queue, controller in CONTROLLERS.items()}
 
 
 class BadSetting(Exception):
@@ -144,13 +173,5 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
-_MAY_BE_ZERO = (
-    "concurrent_replicaset_syncs",
-    "concurrent_rc_syncs",
-    "concurrent_daemonset_syncs",
-    "kube_api_qps",
-    "send_margin_ms",
-    "slow_turn_ms",
-    "view_age_max_ms",
-)
+_MAY_BE_ZERO = ("kube_api_qps", "send_margin_ms", "slow_turn_ms", "view_age_max_ms")
 _PARSERS: dict[str, Callable[[str], object]] = {"str": str, "int": int, "float": float, "bool": _truth}

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from oarlock.cli import cli
-from oarlock.cli.options.setting_options import SETTINGS, flag
+from oarlock.cli.options.setting_options import SETTINGS, flag, told
 from oarlock.cli.run.ingest import ingest
 from oarlock.cli.run.worker import worker
-from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.settings import Settings, setting_names
 
 
 def rows(*arguments: str, **environment: str) -> dict[str, dict[str, str]]:
@@ -21,8 +21,9 @@ def rows(*arguments: str, **environment: str) -> dict[str, dict[str, str]]:
 
 
 def test_every_setting_is_told_of() -> None:
-    assert set(SETTINGS) == set(Settings.__annotations__)
-    assert list(rows()) == list(Settings.__annotations__)
+    assert {*SETTINGS, "concurrent_syncs"} == set(Settings.__annotations__)
+    assert list(rows()) == setting_names()
+    assert {"concurrent_replicaset_syncs", "concurrent_rc_syncs", "concurrent_daemonset_syncs"} < set(setting_names())
     assert all(row["from"] == "default" for row in rows().values())
 
 
@@ -39,7 +40,7 @@ def test_no_password_is_shown(name: str) -> None:
 
 
 def test_flags_that_upstream_has_are_called_as_there() -> None:
-    shared = {name: told.upstream for name, told in SETTINGS.items() if told.upstream}
+    shared = {name: told(name).upstream for name in setting_names() if told(name).upstream}
     assert {name: flag(name) for name in shared} == shared
     assert set(shared.values()) >= {"--controllers", "--concurrent-replicaset-syncs", "--kube-api-qps", "--kubeconfig"}
 

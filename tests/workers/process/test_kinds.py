@@ -7,7 +7,7 @@ import pytest
 from oarlock.cluster import resources
 from oarlock.cluster.resources import Resource
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues
-from oarlock.workers.process.kinds import CONCURRENT, cluster_resource, enabled_queues, kinds_of, queues_by_worker
+from oarlock.workers.process.kinds import cluster_resource, enabled_queues, kinds_of, queues_by_worker
 from oarlock.workers.process.settings import BadSetting, Settings
 
 RS, RC, DS, NODES = "replicaset", "replicationmanager", "daemonset", "daemonset-node-updates"
@@ -48,8 +48,8 @@ def test_what_is_no_list_of_controllers(text: str, said: str) -> None:
 
 
 def test_every_controller_can_be_bounded() -> None:
-    assert set(CONCURRENT) == set(CONTROLLERS)
-    assert all(hasattr(Settings(), name) for name in CONCURRENT.values())
+    assert all(Settings().value(each.concurrent_syncs) == 0 for each in CONTROLLERS.values())
+    assert Settings.from_env({"OARLOCK_CONCURRENT_RC_SYNCS": "3"}).concurrent_syncs == {RC: 3}
 
 
 def test_the_kinds_of_queues() -> None:
@@ -60,26 +60,26 @@ def test_the_kinds_of_queues() -> None:
     ("bounds", "workers", "expected"),
     [
         ({}, 2, [{RS, RC, DS, NODES}, {RS, RC, DS, NODES}]),
-        ({"concurrent_daemonset_syncs": 1}, 2, [{RS, RC, DS, NODES}, {RS, RC, NODES}]),
+        ({DS: 1}, 2, [{RS, RC, DS, NODES}, {RS, RC, NODES}]),
         (
-            {"concurrent_replicaset_syncs": 2, "concurrent_rc_syncs": 1, "concurrent_daemonset_syncs": 1},
+            {RS: 2, RC: 1, DS: 1},
             4,
             [{RS, NODES}, {RS, NODES}, {RC, NODES}, {DS, NODES}],
         ),
-        ({"concurrent_replicaset_syncs": 9}, 2, [{RS, RC, DS, NODES}, {RS, RC, DS, NODES}]),
+        ({RS: 9}, 2, [{RS, RC, DS, NODES}, {RS, RC, DS, NODES}]),
     ],
 )
 def test_of_a_bounded_queue_only_so_many_workers_take(
     bounds: dict[str, int], workers: int, expected: list[set[str]]
 ) -> None:
-    found = queues_by_worker(Settings(**bounds), all_queues(), workers)  # type: ignore[arg-type]
+    found = queues_by_worker(Settings(concurrent_syncs=bounds), all_queues(), workers)
     assert [set(each) for each in found] == expected
-    for queue, name in CONCURRENT.items():
-        assert sum(queue in each for each in found) == min(bounds.get(name) or workers, workers)
+    for queue in CONTROLLERS:
+        assert sum(queue in each for each in found) == min(bounds.get(queue) or workers, workers)
 
 
 def test_a_worker_with_nothing_to_do_is_refused() -> None:
-    settings = Settings(concurrent_replicaset_syncs=2)
+    settings = Settings(concurrent_syncs={RS: 2})
     with pytest.raises(BadSetting, match="OARLOCK_CONCURRENT_REPLICASET_SYNCS=2: 1 of 3 workers"):
         queues_by_worker(settings, ("replicaset",), 3)
 

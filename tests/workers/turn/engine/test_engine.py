@@ -318,11 +318,13 @@ def test_one_burst_can_be_an_outage() -> None:
 
 # -- queues
 
+SETS = CONTROLLERS["replicaset"]
+OTHER = msgspec.structs.replace(SETS, name="other", owners=msgspec.structs.replace(SETS.owners, owner_queue="other"))
+
 
 def test_queues_rotate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each queue is asked first in its turn, so that a busy one starves none."""
-    other = msgspec.structs.replace(CONTROLLERS["replicaset"], name="other", queue="other")
-    monkeypatch.setitem(CONTROLLERS, "other", other)
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
     rig = Rig(queues=("replicaset", "other"))
     for queue in ("replicaset", "other"):
         rig.broker.add(queue, [f"default/web{number}" for number in range(3)])
@@ -337,16 +339,14 @@ def test_queues_rotate(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_queue_without_keys_costs_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = msgspec.structs.replace(CONTROLLERS["replicaset"], name="other", queue="other")
-    monkeypatch.setitem(CONTROLLERS, "other", other)
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
     rig = Rig(queues=("replicaset", "other"))
     rig.broker.add("replicaset", ["default/a", "default/b"])
     assert [ended.key for ended in rig.turns()] == ["default/a", "default/b"]
 
 
 def test_a_worker_serves_the_queues_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = msgspec.structs.replace(CONTROLLERS["replicaset"], name="other", queue="other")
-    monkeypatch.setitem(CONTROLLERS, "other", other)
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
     rig = Rig(queues=("other",))
     rig.broker.add("replicaset", ["default/a"])
     assert rig.turns() == []

@@ -176,7 +176,7 @@ def test_a_turn_that_kept_the_thread_for_long() -> None:
 
 
 def test_of_a_bounded_queue_one_turn_is_under_way_at_a_time() -> None:
-    rig, asked = Rig(concurrent_replicaset_syncs=1), Future[Any]()
+    rig, asked = Rig(concurrent_syncs={QUEUE: 1}), Future[Any]()
     threading.Timer(0.02, answered(asked)).start()
     assert rig.run(a=[asked], b=[]) == ["a", "a", "b", "end of a b"]
 
