@@ -12,8 +12,8 @@ from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.daemonset.podmap import PodMap, sort_key
 from oarlock.controllers.daemonset.updated import is_updated
 from oarlock.controllers.objects.availability import is_available, next_available_ms
-from oarlock.controllers.objects.conditions import status_merge_patch
 from oarlock.controllers.objects.model import Pod
+from oarlock.controllers.objects.status import status_merge_patch
 from oarlock.controllers.plan import Plan
 
 _MS_PER_S = 1000

@@ -13,7 +13,7 @@ from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.history.decide import HistoryOwner
 from oarlock.controllers.history.digest import revision_data
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.objects.conditions import status_merge_patch
+from oarlock.controllers.objects.status import status_merge_patch
 
 
 def collision_patch(owner_uid: str, collision_count: int, resource_version: str) -> bytes:

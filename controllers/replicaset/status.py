@@ -5,15 +5,15 @@ Counts are those from before the turn's own creates and deletes; their effect sh
 """
 
 from oarlock.controllers.objects.availability import is_available
-from oarlock.controllers.objects.conditions import (
+from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.rfc3339 import rfc3339
+from oarlock.controllers.objects.status import (
     Conditions,
     get_condition,
     remove_condition,
     set_condition,
     status_merge_patch,
 )
-from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
-from oarlock.controllers.objects.rfc3339 import rfc3339
 from oarlock.controllers.plan import Plan
 
 REPLICA_FAILURE = "ReplicaFailure"

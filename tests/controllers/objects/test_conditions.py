@@ -2,8 +2,8 @@
 
 import pytest
 
-from oarlock.controllers.objects.conditions import get_condition, remove_condition, set_condition
 from oarlock.controllers.objects.model import Condition
+from oarlock.controllers.objects.status import get_condition, remove_condition, set_condition
 
 FAILURE = Condition("ReplicaFailure", "True", "FailedCreate", "quota", 1)
 FOREIGN = Condition("StatusUpdate", "True", "E2E", "set by a test", 2)
