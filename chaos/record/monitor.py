@@ -16,11 +16,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from oarlock.broker import keys, script_texts
-from oarlock.chaos.judge.evidence.evidence import CUT
+from oarlock.chaos.judge.evidence.evidence import CUT, UNKNOWN
 
 RETRY_S = 0.01
 CHUNK_BYTES = 1 << 20
-UNKNOWN = "?"
 END = "oarlock-chaos-has-ended"
 _NO_ARGUMENTS = ("ingest", "stage")
 _WHOLE = ("record", "finish")

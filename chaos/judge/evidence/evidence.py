@@ -170,8 +170,12 @@ class LiveList(NamedTuple):
     task: str
 
 
+UNKNOWN = "?"
+"""What the recorder writes for the name of a script that is none of the product's."""
+
+
 class Unknown(NamedTuple):
-    """A script was called whose text is not that of the scripts here: what it meant is not known."""
+    """A script was called whose text is none of the product's scripts: its meaning is not known."""
 
     at_s: float
     epoch: int

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from oarlock.chaos.judge.evidence.evidence import (
+    UNKNOWN,
     Attached,
     Claimed,
     Dirty,
@@ -27,7 +28,6 @@ from oarlock.chaos.judge.evidence.evidence import (
     Unlocked,
     Watermark,
 )
-from oarlock.chaos.record.monitor import UNKNOWN
 
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|.)")
