@@ -11,7 +11,7 @@ from oarlock.cli.problems import InputProblem
 from oarlock.cli.tables import span
 from oarlock.cluster.timestamps import unix_ms
 from oarlock.sandbox.apiserver.text import names
-from oarlock.sandbox.apiserver.validation.placement import EFFECTS, taint_errors
+from oarlock.sandbox.apiserver.validation.pods.placement import EFFECTS, taint_errors
 
 Obj = dict[str, Any]
 Labels = Mapping[str, str]

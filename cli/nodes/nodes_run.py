@@ -20,7 +20,7 @@ from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
 from oarlock.cluster.resources import NODES
 from oarlock.sandbox.nodes import NodeSettings, Simulator
-from oarlock.sandbox.nodes.api.remoteapi import CannotRegister, RemotePodApi
+from oarlock.sandbox.nodes.api.remote_pod_api import CannotRegister, RemotePodApi
 from oarlock.sandbox.nodes.lifecycle import readiness, wants_taints
 
 _LOOK_S: Final = 0.05

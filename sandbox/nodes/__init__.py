@@ -3,7 +3,7 @@
 Entry points: `NodeSettings`, `Simulator`, `StorePodApi`.
 """
 
-from oarlock.sandbox.nodes.api.podapi import PodApi, StorePodApi
+from oarlock.sandbox.nodes.api.pod_api import PodApi, StorePodApi
 from oarlock.sandbox.nodes.settings import NodeSettings
 from oarlock.sandbox.nodes.simulator import Simulator
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from oarlock.sandbox.nodes.api.podapi import PodRef
+from oarlock.sandbox.nodes.api.pod_api import PodRef
 from oarlock.sandbox.nodes.scheduler.predicates import NO_EXECUTE, evict_after_s
 from oarlock.sandbox.nodes.scheduler.scheduler import ref_of
 from oarlock.sandbox.nodes.timers import Timers

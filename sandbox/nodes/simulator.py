@@ -22,13 +22,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.text.timestamps import rfc3339
-from oarlock.sandbox.nodes.api.podapi import Change, PodApi
+from oarlock.sandbox.nodes.api.pod_api import Change, PodApi
 from oarlock.sandbox.nodes.evictions import Evictions
 from oarlock.sandbox.nodes.heartbeats import Heartbeats
 from oarlock.sandbox.nodes.kubelet.kubelet import Kubelet
 from oarlock.sandbox.nodes.lifecycle import tainted, wants_taints
-from oarlock.sandbox.nodes.nodeobjects import beaten, needs_registering, node_object, registered
-from oarlock.sandbox.nodes.podgc import PodCollector
+from oarlock.sandbox.nodes.node_objects import beaten, needs_registering, node_object, registered
+from oarlock.sandbox.nodes.pod_gc import PodCollector
 from oarlock.sandbox.nodes.scheduler.scheduler import Scheduler
 from oarlock.sandbox.nodes.settings import NodeSettings
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.defaulting.podspec import each, with_defaults
-from oarlock.sandbox.apiserver.defaulting.specmemo import SpecMemo
+from oarlock.sandbox.apiserver.defaulting.pod_spec import each, with_defaults
+from oarlock.sandbox.apiserver.defaulting.spec_memo import SpecMemo
 
 Obj = dict[str, Any]
 

@@ -26,7 +26,7 @@ from oarlock.sandbox.apiserver.errors import (
 )
 from oarlock.sandbox.apiserver.http import discovery, dispatch
 from oarlock.sandbox.apiserver.http.audit import ANSWER, COMMITTED, AuditLog, Call
-from oarlock.sandbox.apiserver.http.faultdesk import FaultDesk
+from oarlock.sandbox.apiserver.http.fault_endpoint import FaultDesk
 from oarlock.sandbox.apiserver.http.faults import WEBHOOK_DOWN, Chosen, Fault, Faults
 from oarlock.sandbox.apiserver.http.hosts import Hosts
 from oarlock.sandbox.apiserver.http.identity import Identity, without_token

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from oarlock.sandbox.apiserver.kinds.kind import Cascade, Kind
-from oarlock.sandbox.apiserver.kinds.selectable import (
+from oarlock.sandbox.apiserver.kinds.selectable_fields import (
     event_fields,
     namespace_fields,
     node_fields,
@@ -18,7 +18,7 @@ from oarlock.sandbox.apiserver.kinds.selectable import (
     replica_fields,
     secret_fields,
 )
-from oarlock.sandbox.apiserver.kinds.storedkinds import STORED_KINDS
+from oarlock.sandbox.apiserver.kinds.stored_kinds import STORED_KINDS
 from oarlock.sandbox.apiserver.printing.printers import PRINTERS
 
 __all__ = ["KINDS", "Cascade", "Kind", "kind_of_reference"]

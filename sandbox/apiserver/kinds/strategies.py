@@ -11,7 +11,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.kinds import templategeneration
+from oarlock.sandbox.apiserver.kinds import template_generation
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.kinds.qos import qos_class
 
@@ -62,7 +62,7 @@ def for_create(kind: Kind, obj: Obj) -> Obj:
     elif kind.has_status and kind.name != "Node":  # a kubelet registers its node with a status
         obj["status"] = dict(_FIRST_STATUS.get(kind.name, {}))
     if kind.name == "DaemonSet":
-        obj = templategeneration.first(obj)
+        obj = template_generation.first(obj)
     return _with_string_data(obj) if kind.name == "Secret" else obj
 
 
@@ -97,7 +97,7 @@ def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
 
 def after_defaults(kind: Kind, new: Obj, old: Obj) -> Obj:
     """`new` with what can be told only once it is whole, which it is after defaulting."""
-    return templategeneration.following(new, old) if kind.name == "DaemonSet" else new
+    return template_generation.following(new, old) if kind.name == "DaemonSet" else new
 
 
 def _keep(target: Obj, source: Obj, key: str) -> None:

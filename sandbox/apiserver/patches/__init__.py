@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from oarlock.sandbox.apiserver.errors import unsupported_media_type
-from oarlock.sandbox.apiserver.patches.jsonpatch import apply_json_patch
-from oarlock.sandbox.apiserver.patches.mergepatch import apply_merge_patch
+from oarlock.sandbox.apiserver.patches.json_patch import apply_json_patch
+from oarlock.sandbox.apiserver.patches.merge_patch import apply_merge_patch
 from oarlock.sandbox.apiserver.patches.refusals import does_not_apply, not_a_patch
 from oarlock.sandbox.apiserver.patches.schema import schema_of
 from oarlock.sandbox.apiserver.patches.strategic import apply_strategic_patch

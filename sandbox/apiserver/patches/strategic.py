@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oarlock.sandbox.apiserver.patches.listorder import in_order, key_of
+from oarlock.sandbox.apiserver.patches.list_order import in_order, key_of
 from oarlock.sandbox.apiserver.patches.refusals import does_not_apply, not_a_patch
 from oarlock.sandbox.apiserver.patches.schema import PRIMITIVES, Schema
 

@@ -26,7 +26,7 @@ from oarlock.sandbox.apiserver.errors import OBJECT_MODIFIED, already_exists, co
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS, Kind
 from oarlock.sandbox.apiserver.kinds.naming import Naming
 from oarlock.sandbox.apiserver.store.history import Log
-from oarlock.sandbox.apiserver.store.ownerindex import Key, OwnerIndex
+from oarlock.sandbox.apiserver.store.owner_index import Key, OwnerIndex
 from oarlock.sandbox.apiserver.text.timestamps import rfc3339
 from oarlock.sandbox.apiserver.verbs import deletion
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions

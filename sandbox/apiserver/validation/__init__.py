@@ -17,10 +17,17 @@ from typing import Any, Final
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
 from oarlock.sandbox.apiserver.text import names
-from oarlock.sandbox.apiserver.validation import controllerrevision, daemonset, otherkinds, pod, stored, workload
-from oarlock.sandbox.apiserver.validation.labelselector import selector_errors, selector_matches
+from oarlock.sandbox.apiserver.validation import (
+    controller_revision,
+    daemon_sets,
+    other_kinds,
+    replica_sets,
+    stored_kinds,
+)
+from oarlock.sandbox.apiserver.validation.label_selector import selector_errors, selector_matches
 from oarlock.sandbox.apiserver.validation.metadata import metadata_errors, metadata_update_errors
-from oarlock.sandbox.apiserver.validation.workload import scale_errors
+from oarlock.sandbox.apiserver.validation.pods import pod
+from oarlock.sandbox.apiserver.validation.replica_sets import scale_errors
 
 __all__ = ["selector_errors", "selector_matches", "validate_create", "validate_scale", "validate_update"]
 
@@ -47,40 +54,40 @@ class Rules:
 _RULES: Final[Mapping[str, Rules]] = {
     "Pod": Rules(create=pod.pod_errors, update=pod.pod_update_errors),
     "ReplicaSet": Rules(
-        create=workload.replicaset_errors,
-        update=workload.replicaset_update_errors,
-        status=workload.replicaset_status_errors,
+        create=replica_sets.replicaset_errors,
+        update=replica_sets.replicaset_update_errors,
+        status=replica_sets.replicaset_status_errors,
     ),
     "ReplicationController": Rules(
-        create=workload.replicationcontroller_errors,
-        update=workload.replicationcontroller_update_errors,
-        status=workload.replicaset_status_errors,
+        create=replica_sets.replicationcontroller_errors,
+        update=replica_sets.replicationcontroller_update_errors,
+        status=replica_sets.replicaset_status_errors,
     ),
     "DaemonSet": Rules(
-        create=daemonset.daemonset_errors,
-        update=daemonset.daemonset_update_errors,
-        status=daemonset.daemonset_status_errors,
+        create=daemon_sets.daemonset_errors,
+        update=daemon_sets.daemonset_update_errors,
+        status=daemon_sets.daemonset_status_errors,
     ),
     "ControllerRevision": Rules(
-        create=controllerrevision.controllerrevision_errors,
-        update=controllerrevision.controllerrevision_update_errors,
+        create=controller_revision.controllerrevision_errors,
+        update=controller_revision.controllerrevision_update_errors,
     ),
     "Namespace": Rules(
-        name=names.dns_label, create=otherkinds.namespace_errors, status=otherkinds.namespace_status_errors
+        name=names.dns_label, create=other_kinds.namespace_errors, status=other_kinds.namespace_status_errors
     ),
     "Node": Rules(
-        create=otherkinds.node_errors,
-        update=otherkinds.node_update_errors,
-        status=otherkinds.node_status_errors,
+        create=other_kinds.node_errors,
+        update=other_kinds.node_update_errors,
+        status=other_kinds.node_status_errors,
     ),
-    "Lease": Rules(create=otherkinds.lease_errors),
-    "Event": Rules(create=otherkinds.event_errors),
-    "ResourceQuota": Rules(create=otherkinds.quota_errors),
+    "Lease": Rules(create=other_kinds.lease_errors),
+    "Event": Rules(create=other_kinds.event_errors),
+    "ResourceQuota": Rules(create=other_kinds.quota_errors),
     "Service": Rules(name=names.dns_label_1035),
-    "Deployment": Rules(create=workload.replicaset_errors, update=workload.replicaset_update_errors),
-    "Job": Rules(create=stored.job_errors),
-    "PodDisruptionBudget": Rules(create=stored.budget_errors),
-    "NetworkPolicy": Rules(create=stored.networkpolicy_errors),
+    "Deployment": Rules(create=replica_sets.replicaset_errors, update=replica_sets.replicaset_update_errors),
+    "Job": Rules(create=stored_kinds.job_errors),
+    "PodDisruptionBudget": Rules(create=stored_kinds.budget_errors),
+    "NetworkPolicy": Rules(create=stored_kinds.networkpolicy_errors),
     **dict.fromkeys(
         ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),
         Rules(name=names.path_segment),

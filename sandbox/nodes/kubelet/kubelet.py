@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from oarlock.sandbox.nodes.addresses import host_ip, pod_ips
-from oarlock.sandbox.nodes.kubelet import podstatus
+from oarlock.sandbox.nodes.kubelet import pod_status
 from oarlock.sandbox.nodes.kubelet.images import pause_ms, unpullable, waiting
-from oarlock.sandbox.nodes.kubelet.knownpod import Actions, Do, KnownPod
+from oarlock.sandbox.nodes.kubelet.known_pod import Actions, Do, KnownPod
 from oarlock.sandbox.nodes.lifecycle import readiness
 from oarlock.sandbox.nodes.scheduler.scheduler import ref_of
 from oarlock.sandbox.nodes.settings import FAIL, REJECT, NodeSettings, annotation, is_never_ready, ready_after_ms
@@ -141,7 +141,7 @@ class Kubelet:
                 self._set_ready(known, actions, at, ready=ready)
         for uid, (reason, message) in self._failing.items():
             known = self._pods[uid]
-            status = podstatus.ended(known.obj, "Failed", reason, message, at)
+            status = pod_status.ended(known.obj, "Failed", reason, message, at)
             actions.statuses.append((ref_of(known.obj), status))
             known.over = True
         self._failing.clear()
@@ -194,13 +194,13 @@ class Kubelet:
         pod_ip = (known.obj.get("status") or {}).get("podIP") or next(self._ips)
         if images := unpullable(known.obj, self._settings.unpullable):
             why = {name: waiting(image, known.looks) for name, image in images.items()}
-            actions.statuses.append((ref_of(known.obj), podstatus.pending(known.obj, why, pod_ip, host_ip(node), at)))
+            actions.statuses.append((ref_of(known.obj), pod_status.pending(known.obj, why, pod_ip, host_ip(node), at)))
             self._look_again(uid, known, now_ms)
             return
         known.started = True
         self._foresee_ready(known, now_ms)
         known.ready = self._may_be_ready(known, now_ms)
-        status = podstatus.running(known.obj, pod_ip, host_ip(node), at, ready=known.ready)
+        status = pod_status.running(known.obj, pod_ip, host_ip(node), at, ready=known.ready)
         actions.statuses.append((ref_of(known.obj), status))
         if known.ready_ms is not None and known.ready_ms > now_ms:
             self._timers.add(known.ready_ms, (Do.READY, uid))
@@ -213,7 +213,7 @@ class Kubelet:
 
     def _reject(self, known: KnownPod, reason: str, actions: Actions, at: str) -> None:
         """Refuse to run a pod (upstream: pkg/kubelet/kubelet.go, rejectPod)."""
-        status = podstatus.ended(known.obj, "Failed", reason, f"Pod was rejected: {reason}", at)
+        status = pod_status.ended(known.obj, "Failed", reason, f"Pod was rejected: {reason}", at)
         actions.statuses.append((ref_of(known.obj), status))
         known.over = True
 
@@ -242,14 +242,14 @@ class Kubelet:
 
     def _set_ready(self, known: KnownPod, actions: Actions, at: str, *, ready: bool) -> None:
         known.ready = ready
-        actions.statuses.append((ref_of(known.obj), podstatus.changed_readiness(known.obj, at, ready=ready)))
+        actions.statuses.append((ref_of(known.obj), pod_status.changed_readiness(known.obj, at, ready=ready)))
 
     def _end(self, known: KnownPod, actions: Actions, at: str) -> None:
         """The containers of a deleted pod have ended."""
         ref = ref_of(known.obj)
         if known.obj["metadata"].get("finalizers") and not known.over:
             # Somebody will still look at it: leave word how it ended.
-            actions.statuses.append((ref, podstatus.ended(known.obj, "Succeeded", "", "", at)))
+            actions.statuses.append((ref, pod_status.ended(known.obj, "Succeeded", "", "", at)))
             known.over = True
         actions.removals.append(ref)
 
@@ -259,7 +259,7 @@ class Kubelet:
             return
         ref = ref_of(known.obj)
         if not known.over:
-            actions.statuses.append((ref, podstatus.given_up(known.obj, at)))
+            actions.statuses.append((ref, pod_status.given_up(known.obj, at)))
             known.over = True
         actions.removals.append(ref)
 

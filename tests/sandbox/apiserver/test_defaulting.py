@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oarlock.sandbox.apiserver import defaulting
-from oarlock.sandbox.apiserver.defaulting.podspec import default_pod_spec, image_pull_policy
+from oarlock.sandbox.apiserver.defaulting.pod_spec import default_pod_spec, image_pull_policy
 
 Obj = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
-from oarlock.sandbox.apiserver.text.labeltext import selector_text
+from oarlock.sandbox.apiserver.text.label_text import selector_text
 from oarlock.sandbox.apiserver.text.selectors import selector_for
 
 OBJ: dict[str, Any] = {

@@ -13,7 +13,7 @@ from oarlock.sandbox.apiserver import defaulting
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.shapes import check_shape
 from oarlock.sandbox.apiserver.validation import validate_create, validate_update
-from oarlock.sandbox.apiserver.validation.workload import template_errors
+from oarlock.sandbox.apiserver.validation.replica_sets import template_errors
 from tests import ROOT
 
 Obj = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oarlock.sandbox.nodes.evictions import Evictions
-from oarlock.sandbox.nodes.kubelet.knownpod import Actions
+from oarlock.sandbox.nodes.kubelet.known_pod import Actions
 from oarlock.sandbox.nodes.kubelet.kubelet import Kubelet
 from oarlock.sandbox.nodes.settings import NodeSettings
 from oarlock.sandbox.nodes.timers import Timers

@@ -8,7 +8,7 @@ import pytest
 
 from oarlock.sandbox.nodes.heartbeats import TICK_MS, Heartbeats
 from oarlock.sandbox.nodes.lifecycle import tainted, wants_taints
-from oarlock.sandbox.nodes.nodeobjects import beaten, needs_registering, node_object, registered
+from oarlock.sandbox.nodes.node_objects import beaten, needs_registering, node_object, registered
 
 Obj = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.sandbox.nodes.podgc import EVERY_MS, OUT_OF_SERVICE, PodCollector
+from oarlock.sandbox.nodes.pod_gc import EVERY_MS, OUT_OF_SERVICE, PodCollector
 
 Obj = dict[str, Any]
 

@@ -12,7 +12,7 @@ from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs import deletion
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
 from oarlock.sandbox.nodes import NodeSettings, Simulator, StorePodApi
-from oarlock.sandbox.nodes.api.podapi import PodRef, merged_status
+from oarlock.sandbox.nodes.api.pod_api import PodRef, merged_status
 from tests.sandbox.embedded_world import add, names, store_with
 
 Obj = dict[str, Any]

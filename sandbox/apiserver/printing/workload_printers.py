@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from oarlock.sandbox.apiserver.printing.columns import NONE, Cell, Printer, columns, name_of
 from oarlock.sandbox.apiserver.printing.durations import age, between
-from oarlock.sandbox.apiserver.text.labeltext import labels_text, selector_text
+from oarlock.sandbox.apiserver.text.label_text import labels_text, selector_text
 
 Obj = dict[str, Any]
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
-from oarlock.sandbox.apiserver.validation.intorpercent import int_or_percent_errors, int_or_percent_value
-from oarlock.sandbox.apiserver.validation.labelselector import selector_errors, selector_matches
-from oarlock.sandbox.apiserver.validation.values import not_negative
-from oarlock.sandbox.apiserver.validation.workload import (
+from oarlock.sandbox.apiserver.validation.int_or_percent import int_or_percent_errors, int_or_percent_value
+from oarlock.sandbox.apiserver.validation.label_selector import selector_errors, selector_matches
+from oarlock.sandbox.apiserver.validation.replica_sets import (
     MISMATCH,
     always_running_errors,
     selector_immutable_errors,
     template_errors,
 )
+from oarlock.sandbox.apiserver.validation.values import not_negative
 
 Obj = dict[str, Any]
 

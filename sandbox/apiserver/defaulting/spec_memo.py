@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import orjson
 
-from oarlock.sandbox.apiserver.defaulting.podspec import default_pod_spec
-from oarlock.sandbox.apiserver.kinds.placementparts import parted
-from oarlock.sandbox.apiserver.store.identitymemo import IdentityMemo
+from oarlock.sandbox.apiserver.defaulting.pod_spec import default_pod_spec
+from oarlock.sandbox.apiserver.kinds.placement_parts import parted
+from oarlock.sandbox.apiserver.store.identity_memo import IdentityMemo
 
 Obj = dict[str, Any]
 

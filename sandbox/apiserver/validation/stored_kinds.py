@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from oarlock.sandbox.apiserver.errors import FieldError
-from oarlock.sandbox.apiserver.validation.labelselector import selector_errors
+from oarlock.sandbox.apiserver.validation.label_selector import selector_errors
+from oarlock.sandbox.apiserver.validation.replica_sets import template_errors
 from oarlock.sandbox.apiserver.validation.values import not_negative
-from oarlock.sandbox.apiserver.validation.workload import template_errors
 
 Obj = dict[str, Any]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from oarlock.sandbox.nodes.kubelet.knownpod import Actions
+from oarlock.sandbox.nodes.kubelet.known_pod import Actions
 from oarlock.sandbox.nodes.lifecycle import readiness
 from oarlock.sandbox.nodes.scheduler.scheduler import ref_of
 

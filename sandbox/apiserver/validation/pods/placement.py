@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.text import names
-from oarlock.sandbox.apiserver.validation.labelselector import selector_errors
+from oarlock.sandbox.apiserver.validation.label_selector import selector_errors
 from oarlock.sandbox.apiserver.validation.metadata import label_errors
 from oarlock.sandbox.apiserver.validation.values import named, one_of
 

@@ -21,7 +21,7 @@ import orjson
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
 from oarlock.cluster.resources import NODES, PODS
-from oarlock.sandbox.nodes.api.podapi import Change, PodRef, merged_status
+from oarlock.sandbox.nodes.api.pod_api import Change, PodRef, merged_status
 from oarlock.sandbox.nodes.api.reflector import Reflector
 from oarlock.sandbox.nodes.settings import SIMULATED, annotation
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 import orjson
 
 from oarlock.sandbox.apiserver.errors import FieldError
-from oarlock.sandbox.apiserver.kinds.placementparts import parted
-from oarlock.sandbox.apiserver.store.identitymemo import IdentityMemo
-from oarlock.sandbox.apiserver.validation import podspec
+from oarlock.sandbox.apiserver.kinds.placement_parts import parted
+from oarlock.sandbox.apiserver.store.identity_memo import IdentityMemo
+from oarlock.sandbox.apiserver.validation.pods import pod_spec
 
 _CONTENTS_MAX: Final = 512
 
@@ -23,15 +23,15 @@ _GOOD_COMMON: Final[set[bytes]] = set()
 
 
 def pod_spec_errors(spec: dict[str, Any], path: str) -> list[FieldError]:
-    """As `podspec.pod_spec_errors`. `spec` must not be changed afterwards."""
+    """As `pod_spec.pod_spec_errors`. `spec` must not be changed afterwards."""
     if _GOOD.get(spec):
         return []
     common, own = parted(spec)
     content = orjson.dumps(common) if own else b""
-    if content in _GOOD_COMMON and not podspec.own_placement_errors(own, path):
+    if content in _GOOD_COMMON and not pod_spec.own_placement_errors(own, path):
         _GOOD.put(spec, True)
         return []
-    errors = podspec.pod_spec_errors(spec, path)
+    errors = pod_spec.pod_spec_errors(spec, path)
     if not errors:
         _GOOD.put(spec, True)
         if own:

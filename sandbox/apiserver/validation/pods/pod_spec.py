@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.text import names
-from oarlock.sandbox.apiserver.validation.containers import containers_errors
-from oarlock.sandbox.apiserver.validation.placement import affinity_errors, placement_errors
+from oarlock.sandbox.apiserver.validation.pods.containers import containers_errors
+from oarlock.sandbox.apiserver.validation.pods.placement import affinity_errors, placement_errors
 from oarlock.sandbox.apiserver.validation.values import INT32_MAX, named, one_of, optionally_named, unique, within
 
 Obj = dict[str, Any]
@@ -49,7 +49,7 @@ def pod_spec_errors(spec: Obj, path: str) -> list[FieldError]:
 
 
 def own_placement_errors(own: Obj, path: str) -> list[FieldError]:
-    """What is wrong with the fields that `placementparts.OWN_FIELDS` names, which the rest has no part in."""
+    """What is wrong with the fields that `placement_parts.OWN_FIELDS` names, which the rest has no part in."""
     errors = optionally_named(own.get("nodeName"), names.dns_subdomain, f"{path}.nodeName")
     return errors + affinity_errors(own.get("affinity") or {}, f"{path}.affinity")
 

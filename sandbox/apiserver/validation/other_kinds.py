@@ -10,7 +10,7 @@ from typing import Any, Final
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
 from oarlock.sandbox.apiserver.validation.metadata import finalizer_errors
-from oarlock.sandbox.apiserver.validation.placement import taint_errors
+from oarlock.sandbox.apiserver.validation.pods.placement import taint_errors
 from oarlock.sandbox.apiserver.validation.values import NOT_NEGATIVE, quantity_errors
 
 Obj = dict[str, Any]

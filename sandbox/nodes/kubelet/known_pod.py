@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from oarlock.sandbox.nodes.api.podapi import PodRef
+from oarlock.sandbox.nodes.api.pod_api import PodRef
 
 Obj = dict[str, Any]
 
