@@ -13,34 +13,25 @@ from typing import Any, Final
 import msgspec
 
 from oarlock.sandbox.apiserver.errors import bad_request
-from oarlock.sandbox.apiserver.shapes import kinds, pods, workloads
-from oarlock.sandbox.apiserver.shapes.stored import STORED_SHAPES
+from oarlock.sandbox.apiserver.shapes import pods, workloads
+from oarlock.sandbox.apiserver.shapes.other_kinds import ANYTHING, OTHER_SHAPES
 
-_SHAPES: Final[Mapping[str, type[msgspec.Struct]]] = {
-    "Pod": pods.Pod,
-    "ReplicaSet": workloads.ReplicaSet,
-    "ReplicationController": workloads.ReplicationController,
-    "DaemonSet": workloads.DaemonSet,
-    "ControllerRevision": workloads.ControllerRevision,
-    "Namespace": kinds.Namespace,
-    "Node": kinds.Node,
-    "Lease": kinds.Lease,
-    "Event": kinds.Event,
-    "ResourceQuota": kinds.ResourceQuota,
-    "Service": kinds.Service,
-    "Secret": kinds.Secret,
-    "ConfigMap": kinds.ConfigMap,
-    "ServiceAccount": kinds.ServiceAccount,
-    "Scale": kinds.Scale,
-    "Binding": kinds.Binding,
-    **STORED_SHAPES,
+_SHAPES: Final[Mapping[str, Any]] = {
+    "Pod": pods.POD,
+    "ReplicaSet": workloads.REPLICA_SET,
+    "ReplicationController": workloads.REPLICATION_CONTROLLER,
+    "DaemonSet": workloads.DAEMON_SET,
+    "ControllerRevision": workloads.CONTROLLER_REVISION,
+    "Deployment": workloads.DEPLOYMENT,
+    "Job": workloads.JOB,
+    **OTHER_SHAPES,
 }
 
 
 def check_shape(kind: str, obj: Any) -> None:
     """Raises ApiError 400 if a field of `obj` has a value of another type than the API gives it."""
     try:
-        msgspec.convert(obj, _SHAPES.get(kind, kinds.Anything))
+        msgspec.convert(obj, _SHAPES.get(kind, ANYTHING))
     except msgspec.ValidationError as problem:
         version = obj.get("apiVersion", "") if isinstance(obj, dict) else ""
         short = str(version).rpartition("/")[2]

@@ -1,97 +1,84 @@
-"""The owners of pods, and the revisions they keep."""
+"""The shapes of the owners of pods, and of the revisions they keep."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from oarlock.sandbox.apiserver.shapes.common import (
-    Condition,
+from oarlock.sandbox.apiserver.shapes.fields import (
+    CONDITIONS,
+    LABEL_SELECTOR,
+    Int32,
     Int64,
     IntOrPercent,
-    LabelSelector,
-    Metadata,
-    Number,
-    Shape,
     StringMap,
-    Text,
+    kind,
+    shape,
 )
-from oarlock.sandbox.apiserver.shapes.pods import Template
+from oarlock.sandbox.apiserver.shapes.pods import POD_TEMPLATE
 
+_REPLICAS = {"replicas minReadySeconds": Int32, "template": POD_TEMPLATE}
+_REPLICAS_STATUS = shape(
+    {
+        "replicas fullyLabeledReplicas readyReplicas availableReplicas terminatingReplicas": Int32,
+        "observedGeneration": int,
+        "conditions": CONDITIONS,
+    }
+)
+_UPDATE_STRATEGY = shape({"type": str, "rollingUpdate": shape({"maxUnavailable maxSurge": IntOrPercent})})
 
-class ReplicaSetSpec(Shape):
-    replicas: Number = None
-    min_ready_seconds: Number = None
-    selector: LabelSelector | None = None
-    template: Template | None = None
-
-
-class ReplicaSetStatus(Shape):
-    replicas: Number = None
-    fully_labeled_replicas: Number = None
-    ready_replicas: Number = None
-    available_replicas: Number = None
-    terminating_replicas: Number = None
-    observed_generation: int | None = None
-    conditions: list[Condition] | None = None
-
-
-class ReplicaSet(Shape):
-    metadata: Metadata
-    spec: ReplicaSetSpec | None = None
-    status: ReplicaSetStatus | None = None
-
-
-class ReplicationControllerSpec(Shape):
-    replicas: Number = None
-    min_ready_seconds: Number = None
-    selector: StringMap = None
-    template: Template | None = None
-
-
-class ReplicationController(Shape):
-    metadata: Metadata
-    spec: ReplicationControllerSpec | None = None
-    status: ReplicaSetStatus | None = None
-
-
-class RollingUpdate(Shape):
-    max_unavailable: IntOrPercent = None
-    max_surge: IntOrPercent = None
-
-
-class UpdateStrategy(Shape):
-    type: Text = None
-    rolling_update: RollingUpdate | None = None
-
-
-class DaemonSetSpec(Shape):
-    selector: LabelSelector | None = None
-    template: Template | None = None
-    update_strategy: UpdateStrategy | None = None
-    min_ready_seconds: Number = None
-    revision_history_limit: Number = None
-
-
-class DaemonSetStatus(Shape):
-    current_number_scheduled: Number = None
-    number_misscheduled: Number = None
-    desired_number_scheduled: Number = None
-    number_ready: Number = None
-    observed_generation: Int64 | None = None
-    updated_number_scheduled: Number = None
-    number_available: Number = None
-    number_unavailable: Number = None
-    collision_count: Number = None
-    conditions: list[Condition] | None = None
-
-
-class DaemonSet(Shape):
-    metadata: Metadata
-    spec: DaemonSetSpec | None = None
-    status: DaemonSetStatus | None = None
-
-
-class ControllerRevision(Shape):
-    metadata: Metadata
-    data: Any = None
-    revision: Int64 | None = None
+REPLICA_SET = kind({"spec": shape({**_REPLICAS, "selector": LABEL_SELECTOR}), "status": _REPLICAS_STATUS})
+REPLICATION_CONTROLLER = kind({"spec": shape({**_REPLICAS, "selector": StringMap}), "status": _REPLICAS_STATUS})
+DAEMON_SET = kind(
+    {
+        "spec": shape(
+            {
+                "selector": LABEL_SELECTOR,
+                "template": POD_TEMPLATE,
+                "updateStrategy": _UPDATE_STRATEGY,
+                "minReadySeconds revisionHistoryLimit": Int32,
+            }
+        ),
+        "status": shape(
+            {
+                "currentNumberScheduled numberMisscheduled desiredNumberScheduled numberReady": Int32,
+                "updatedNumberScheduled numberAvailable numberUnavailable collisionCount": Int32,
+                "observedGeneration": Int64,
+                "conditions": CONDITIONS,
+            }
+        ),
+    }
+)
+DEPLOYMENT = kind(
+    {
+        "spec": shape(
+            {
+                **_REPLICAS,
+                "selector": LABEL_SELECTOR,
+                "strategy": _UPDATE_STRATEGY,
+                "revisionHistoryLimit progressDeadlineSeconds": Int32,
+                "paused": bool,
+            }
+        ),
+        "status": shape(
+            {
+                "replicas updatedReplicas readyReplicas availableReplicas unavailableReplicas": Int32,
+                "observedGeneration": Int64,
+                "conditions": CONDITIONS,
+            }
+        ),
+    }
+)
+JOB = kind(
+    {
+        "spec": shape(
+            {
+                "parallelism completions backoffLimit": Int32,
+                "suspend": bool,
+                "selector": LABEL_SELECTOR,
+                "template": POD_TEMPLATE,
+            }
+        ),
+        "status": shape({"active succeeded failed": Int32, "startTime completionTime": str, "conditions": CONDITIONS}),
+    }
+)
+CONTROLLER_REVISION = kind({"data": Any, "revision": Int64})
