@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from oarlock.sandbox.apiserver.printing.columns import Printer
-from oarlock.sandbox.apiserver.printing.printers import NAME_AND_AGE
+from oarlock.sandbox.apiserver.printing.printers import NAME_AND_AGE, PRINTERS
 
 Obj = dict[str, Any]
 
@@ -31,8 +31,6 @@ class Kind:
     """One resource. `name` is the Kubernetes kind and the key of the store."""
 
     name: str
-    plural: str
-    singular: str
     group: str = ""
     version: str = "v1"
     short_names: tuple[str, ...] = ()
@@ -52,7 +50,19 @@ class Kind:
     cascade: Cascade = Cascade.BACKGROUND
     # fields beyond metadata.name and metadata.namespace that fieldSelector may name
     selectable: Callable[[Obj], dict[str, str]] = no_selectable
-    printer: Printer = NAME_AND_AGE
+    plural: str = field(init=False)
+    singular: str = field(init=False)
+    printer: Printer = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Spell its names as upstream does: apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource."""
+        singular = self.name.lower()
+        stem, ending = (
+            (singular[:-1], "ies") if singular[-1] == "y" else (singular, "es" if singular[-1] == "s" else "s")
+        )
+        object.__setattr__(self, "singular", singular)
+        object.__setattr__(self, "plural", stem + ending)
+        object.__setattr__(self, "printer", PRINTERS.get(self.name, NAME_AND_AGE))
 
     @property
     def api_version(self) -> str:

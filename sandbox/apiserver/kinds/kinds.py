@@ -1,13 +1,14 @@
 """The kinds this API serves. A new kind is an entry in `KINDS`; nothing else has to know of it.
 
-What an entry says: names and group, which verbs' details apply (scope, subresources, generation,
-graceful deletion, default propagation) and how `kubectl get` prints it (`printers`). Rules about the
-content of objects live in `validation` and `defaulting`, found there by the kind's name.
+An entry says the name and the group, and which details of the verbs apply: scope, subresources, generation, graceful
+deletion, default propagation. How `kubectl get` prints the kind (`printing`), and the rules about the content of its
+objects (`shapes`, `defaulting`, `validation`), are found there by the kind's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from oarlock.sandbox.apiserver.kinds.kind import Cascade, Kind
 from oarlock.sandbox.apiserver.kinds.selectable_fields import (
@@ -18,139 +19,98 @@ from oarlock.sandbox.apiserver.kinds.selectable_fields import (
     replica_fields,
     secret_fields,
 )
-from oarlock.sandbox.apiserver.kinds.stored_kinds import STORED_KINDS
-from oarlock.sandbox.apiserver.printing.printers import PRINTERS
 
-__all__ = ["KINDS", "Cascade", "Kind", "kind_of_reference"]
+__all__ = ["KINDS", "STORED_KINDS", "Cascade", "Kind", "kind_of_reference"]
 
-_STATUS = frozenset({"status"})
+_STATUS: Final = frozenset({"status"})
+_SCALE: Final = frozenset({"status", "scale"})
+_ALL: Final = ("all",)
+_EXTENSIONS: Final = ("api-extensions",)
+_RBAC: Final = "rbac.authorization.k8s.io"
+_ADMISSION: Final = "admissionregistration.k8s.io"
 
-_ALL = (
+_SERVED: Final = (
     Kind(
         "Namespace",
-        "namespaces",
-        "namespace",
         short_names=("ns",),
         namespaced=False,
         subresources=frozenset({"status", "finalize"}),
         selectable=namespace_fields,
-        printer=PRINTERS["Namespace"],
     ),
-    Kind(
-        "Node",
-        "nodes",
-        "node",
-        short_names=("no",),
-        namespaced=False,
-        subresources=_STATUS,
-        selectable=node_fields,
-        printer=PRINTERS["Node"],
-    ),
+    Kind("Node", short_names=("no",), namespaced=False, subresources=_STATUS, selectable=node_fields),
     Kind(
         "Pod",
-        "pods",
-        "pod",
         short_names=("po",),
-        categories=("all",),
+        categories=_ALL,
         subresources=frozenset({"status", "binding"}),
         graceful=True,
         returns_deleted=True,
         selectable=pod_fields,
-        printer=PRINTERS["Pod"],
     ),
     Kind(
         "ReplicaSet",
-        "replicasets",
-        "replicaset",
         group="apps",
         short_names=("rs",),
-        categories=("all",),
-        subresources=frozenset({"status", "scale"}),
+        categories=_ALL,
+        subresources=_SCALE,
         has_generation=True,
         selectable=replica_fields,
-        printer=PRINTERS["ReplicaSet"],
     ),
     Kind(
         "ReplicationController",
-        "replicationcontrollers",
-        "replicationcontroller",
         short_names=("rc",),
-        categories=("all",),
-        subresources=frozenset({"status", "scale"}),
+        categories=_ALL,
+        subresources=_SCALE,
         has_generation=True,
         # Upstream: pkg/registry/core/replicationcontroller/strategy.go; kept for clients older than the collector.
         cascade=Cascade.ORPHAN,
         selectable=replica_fields,
-        printer=PRINTERS["ReplicationController"],
     ),
-    Kind(
-        "DaemonSet",
-        "daemonsets",
-        "daemonset",
-        group="apps",
-        short_names=("ds",),
-        categories=("all",),
-        subresources=_STATUS,
-        has_generation=True,
-        printer=PRINTERS["DaemonSet"],
-    ),
-    Kind(
-        "ControllerRevision",
-        "controllerrevisions",
-        "controllerrevision",
-        group="apps",
-        printer=PRINTERS["ControllerRevision"],
-    ),
-    Kind(
-        "Event",
-        "events",
-        "event",
-        short_names=("ev",),
-        create_on_update=True,
-        cascade=Cascade.UNSUPPORTED,
-        selectable=event_fields,
-        printer=PRINTERS["Event"],
-    ),
-    Kind(
-        "Lease",
-        "leases",
-        "lease",
-        group="coordination.k8s.io",
-        unconditional_update=False,
-        create_on_update=True,
-        printer=PRINTERS["Lease"],
-    ),
-    Kind(
-        "ResourceQuota",
-        "resourcequotas",
-        "resourcequota",
-        short_names=("quota",),
-        subresources=_STATUS,
-        printer=PRINTERS["ResourceQuota"],
-    ),
-    Kind(
-        "ServiceAccount",
-        "serviceaccounts",
-        "serviceaccount",
-        short_names=("sa",),
-        returns_deleted=True,
-        printer=PRINTERS["ServiceAccount"],
-    ),
-    Kind("ConfigMap", "configmaps", "configmap", short_names=("cm",), printer=PRINTERS["ConfigMap"]),
-    Kind("Secret", "secrets", "secret", selectable=secret_fields, printer=PRINTERS["Secret"]),
-    Kind(
-        "Service",
-        "services",
-        "service",
-        short_names=("svc",),
-        categories=("all",),
-        subresources=_STATUS,
-        returns_deleted=True,
-        printer=PRINTERS["Service"],
-    ),
+    Kind("DaemonSet", group="apps", short_names=("ds",), categories=_ALL, subresources=_STATUS, has_generation=True),
+    Kind("ControllerRevision", group="apps"),
+    Kind("Event", short_names=("ev",), create_on_update=True, cascade=Cascade.UNSUPPORTED, selectable=event_fields),
+    Kind("Lease", group="coordination.k8s.io", unconditional_update=False, create_on_update=True),
+    Kind("ResourceQuota", short_names=("quota",), subresources=_STATUS),
+    Kind("ServiceAccount", short_names=("sa",), returns_deleted=True),
+    Kind("ConfigMap", short_names=("cm",)),
+    Kind("Secret", selectable=secret_fields),
+    Kind("Service", short_names=("svc",), categories=_ALL, subresources=_STATUS, returns_deleted=True),
 )
 
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (*_ALL, *STORED_KINDS)}
+STORED_KINDS: Final = (
+    Kind(
+        "Deployment", group="apps", short_names=("deploy",), categories=_ALL, subresources=_SCALE, has_generation=True
+    ),
+    # ORPHAN: upstream: pkg/registry/batch/job/strategy.go, as it always was for batch/v1.
+    Kind("Job", group="batch", categories=_ALL, subresources=_STATUS, has_generation=True, cascade=Cascade.ORPHAN),
+    Kind("Role", group=_RBAC),
+    Kind("RoleBinding", group=_RBAC),
+    Kind("ClusterRole", group=_RBAC, namespaced=False),
+    Kind("ClusterRoleBinding", group=_RBAC, namespaced=False),
+    Kind("PodDisruptionBudget", group="policy", short_names=("pdb",), subresources=_STATUS, has_generation=True),
+    Kind("PriorityClass", group="scheduling.k8s.io", short_names=("pc",), namespaced=False),
+    Kind("NetworkPolicy", group="networking.k8s.io", short_names=("netpol",), has_generation=True),
+    Kind("IngressClass", group="networking.k8s.io", namespaced=False, has_generation=True),
+    Kind("CSIDriver", group="storage.k8s.io", namespaced=False),
+    Kind("ValidatingWebhookConfiguration", group=_ADMISSION, categories=_EXTENSIONS, namespaced=False),
+    Kind("MutatingWebhookConfiguration", group=_ADMISSION, categories=_EXTENSIONS, namespaced=False),
+    Kind(
+        "CustomResourceDefinition",
+        group="apiextensions.k8s.io",
+        short_names=("crd", "crds"),
+        categories=_EXTENSIONS,
+        namespaced=False,
+        subresources=_STATUS,
+        has_generation=True,
+    ),
+)
+"""Kinds that are stored and shown, and that nothing here acts on.
+
+Files that bring a workload to a cluster bring these along: access rights, disruption budgets, webhooks, definitions
+of further kinds. None of it has an effect here; custom resources of the defined kinds are not served.
+"""
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (*_SERVED, *STORED_KINDS)}
 
 
 def kind_of_reference(api_version: str, kind_name: str) -> Kind | None:

@@ -69,15 +69,22 @@ def _webhooks(obj: Obj, now_s: float) -> list[Cell]:
     return [name_of(obj), len(obj.get("webhooks") or ()), age(obj, now_s)]
 
 
+_ROLE: Final = Printer(columns("Name|Created At"), _made)
+_ROLE_BINDING: Final = Printer(columns("Name|Role|Age", "Users|Groups|ServiceAccounts"), _rolebinding)
+_WEBHOOKS: Final = Printer(columns("Name|Webhooks|Age", integers="Webhooks"), _webhooks)
+
 STORED_PRINTERS: Final[Mapping[str, Printer]] = {
-    "Role": Printer(columns("Name|Created At"), _made),
-    "RoleBinding": Printer(columns("Name|Role|Age", "Users|Groups|ServiceAccounts"), _rolebinding),
+    "Role": _ROLE,
+    "ClusterRole": _ROLE,
+    "RoleBinding": _ROLE_BINDING,
+    "ClusterRoleBinding": _ROLE_BINDING,
     "PodDisruptionBudget": Printer(
         columns("Name|Min Available|Max Unavailable|Allowed Disruptions|Age", integers="Allowed Disruptions"), _budget
     ),
     "PriorityClass": Printer(columns("Name|Value|Global-Default|Age", integers="Value"), _priorityclass),
     "NetworkPolicy": Printer(columns("Name|Pod-Selector|Age"), _networkpolicy),
     "IngressClass": Printer(columns("Name|Controller|Parameters|Age"), _ingressclass),
-    "WebhookConfiguration": Printer(columns("Name|Webhooks|Age", integers="Webhooks"), _webhooks),
+    "ValidatingWebhookConfiguration": _WEBHOOKS,
+    "MutatingWebhookConfiguration": _WEBHOOKS,
     "CustomResourceDefinition": Printer(columns("Name|Created At"), _made),
 }

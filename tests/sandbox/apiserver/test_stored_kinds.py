@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.sandbox.apiserver.kinds.kinds import KINDS
-from oarlock.sandbox.apiserver.kinds.stored_kinds import STORED_KINDS
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS, STORED_KINDS
 from oarlock.sandbox.apiserver.text.timestamps import rfc3339
 from tests.sandbox.api_harness import START_S, Api
 
