@@ -204,6 +204,14 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def does_not_apply(why: str) -> ApiError:
+    """422: the patch is well formed, and the document refuses it.
+
+    Upstream: apiserver/pkg/endpoints/handlers/patch.go answers 400 for what is no patch.
+    """
+    return ApiError(422, "Invalid", why)
+
+
 def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339
+from oarlock.sandbox.apiserver.text.times import rfc3339
 from oarlock.sandbox.nodes.api.pod_api import Change, PodApi
 from oarlock.sandbox.nodes.evictions import Evictions
 from oarlock.sandbox.nodes.heartbeats import Heartbeats

@@ -8,17 +8,57 @@ place where the pod is to run share their parts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
 from oarlock.sandbox.apiserver.defaulting.pod_spec import default_pod_spec
-from oarlock.sandbox.apiserver.kinds.placement_parts import parted
-from oarlock.sandbox.apiserver.store.identity_memo import IdentityMemo
 
 Obj = dict[str, Any]
 
+V = TypeVar("V")
+
 CONTENTS_MAX: Final = 512
+IDENTITIES_MAX: Final = 4096
+OWN_FIELDS: Final = ("affinity", "nodeName")
+"""The part of a spec in which the pods of one template differ: where each of them is to run.
+
+A DaemonSet's pods are made from one template and each has a node affinity of its own. Neither defaulting nor
+validation has a rule that joins these fields with others, so the rest is worked out once for all of them.
+"""
+
+
+def parted(spec: Obj) -> tuple[Obj, Obj]:
+    """What pods of one template have in common, and what is this pod's own; `spec` itself if nothing is."""
+    own: Obj = {field: spec[field] for field in OWN_FIELDS if field in spec}
+    if not own:
+        return spec, own
+    return {field: value for field, value in spec.items() if field not in own}, own
+
+
+class IdentityMemo(Generic[V]):
+    """A bounded memory of what was computed for an object, by the object's identity.
+
+    Objects of this API are never changed once they are handed on, so what held for one holds for ever. Pods of one
+    owner share their spec, and a patch shares what it did not touch: most lookups hit. The objects known here are kept
+    alive, so an id cannot come to mean another object.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Any, V]] = {}
+
+    def get(self, obj: object) -> V | None:
+        """What was remembered for exactly this object, or None."""
+        entry = self._entries.get(id(obj))
+        return entry[1] if entry is not None else None
+
+    def put(self, obj: object, value: V) -> None:
+        """Remember `value`. Everything is forgotten when there are too many entries."""
+        if len(self._entries) >= IDENTITIES_MAX:
+            self._entries.clear()
+        self._entries[id(obj)] = (obj, value)
 
 
 class SpecMemo:

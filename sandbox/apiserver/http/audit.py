@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final
 import orjson
 
 from oarlock.sandbox.apiserver.http.paths import Target
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339_micro
+from oarlock.sandbox.apiserver.text.times import rfc3339_micro
 
 COMMITTED: Final = "oarlock.io/committed"
 ANSWER: Final = "oarlock.io/answer"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import bad_request, unsupported_media_type
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339
+from oarlock.sandbox.apiserver.text.times import rfc3339
 
 Obj = dict[str, Any]
 _MAGIC: Final = b"k8s\x00"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from oarlock.sandbox.apiserver.kinds import template_generation
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
-from oarlock.sandbox.apiserver.kinds.qos import qos_class
+from oarlock.sandbox.apiserver.text.quantities import parse_quantity
 
 Obj = dict[str, Any]
 
@@ -51,7 +51,7 @@ def for_create(kind: Kind, obj: Obj) -> Obj:
     _tidy(kind, meta)
     obj = {**obj, "metadata": meta}
     if kind.name == "Pod":
-        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
+        obj["status"] = {"phase": "Pending", "qosClass": _qos_class(obj.get("spec") or {})}
     elif kind.name == "Namespace":
         _carry_own_name(obj)
         spec = obj.get("spec") or {}
@@ -137,3 +137,36 @@ def _with_string_data(secret: Obj) -> Obj:
     for key, text in plain.items():
         data[key] = base64.b64encode(str(text).encode()).decode()
     return {**{k: v for k, v in secret.items() if k != "stringData"}, "data": data}
+
+
+def _qos_class(spec: Obj) -> str:
+    """BestEffort, Burstable or Guaranteed, from the cpu and memory of every container of a pod spec.
+
+    Upstream: pkg/apis/core/v1/helper/qos/qos.go.
+    """
+    some, every = False, True
+    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+        resources = container.get("resources") or {}
+        if not resources:
+            every = False
+            continue
+        limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
+        some = some or bool(limits or requests)
+        # A request left out is the limit.
+        every = every and len(limits) == 2 and {**limits, **requests} == limits
+    if not some:
+        return "BestEffort"
+    return "Guaranteed" if every else "Burstable"
+
+
+def _amounts(listed: Obj | None) -> dict[str, Any]:
+    """The cpu and memory above 0. What cannot be read counts as 0; validation refuses it afterwards."""
+    found: dict[str, Any] = {}
+    for resource in ("cpu", "memory"):
+        try:
+            amount = parse_quantity((listed or {}).get(resource, 0))
+        except ValueError:
+            continue
+        if amount > 0:
+            found[resource] = amount
+    return found

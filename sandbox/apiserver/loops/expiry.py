@@ -7,7 +7,7 @@ import contextlib
 from typing import Final
 
 from oarlock.sandbox.apiserver.store.store import Store
-from oarlock.sandbox.apiserver.text.timestamps import unix_seconds
+from oarlock.sandbox.apiserver.text.times import unix_seconds
 
 TTL_S: Final = 3600.0
 _EVERY_S: Final = 60.0

@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oarlock.sandbox.apiserver.errors import unsupported_media_type
+from oarlock.sandbox.apiserver.errors import bad_request, does_not_apply, unsupported_media_type
 from oarlock.sandbox.apiserver.patches.json_patch import apply_json_patch
-from oarlock.sandbox.apiserver.patches.merge_patch import apply_merge_patch
-from oarlock.sandbox.apiserver.patches.refusals import does_not_apply, not_a_patch
 from oarlock.sandbox.apiserver.patches.schema import schema_of
 from oarlock.sandbox.apiserver.patches.strategic import apply_strategic_patch
 
@@ -50,7 +48,7 @@ def apply(content_type: str, kind: str, document: Mapping[str, Any], patch: Any)
         result = apply_strategic_patch(document, patch, schema_of(kind))
     elif media_type == MERGE_PATCH:
         if not isinstance(patch, dict):
-            raise not_a_patch("Invalid JSON Patch: a merge patch must be an object")
+            raise bad_request("Invalid JSON Patch: a merge patch must be an object")
         result = apply_merge_patch(document, patch)
     elif media_type == JSON_PATCH:
         result = apply_json_patch(document, patch)
@@ -62,6 +60,25 @@ def apply(content_type: str, kind: str, document: Mapping[str, Any], patch: Any)
     if not isinstance(result, dict):
         raise does_not_apply("the patched document is not an object")
     return result
+
+
+def apply_merge_patch(document: Any, patch: Any) -> Any:
+    """A JSON merge patch (RFC 7386): objects merge, null removes, anything else replaces.
+
+    Copies only the objects the patch goes through. Nulls inside a new object are dropped as well (section 2), so the
+    answer has no null that `document` did not have.
+    """
+    if not isinstance(patch, dict):
+        return patch
+    merged: dict[str, Any] = dict(document) if isinstance(document, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            merged[key] = apply_merge_patch(merged.get(key), value)
+        else:
+            merged[key] = value
+    return merged
 
 
 def uid_conflict(current: Mapping[str, Any], patched: Mapping[str, Any]) -> str | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oarlock.sandbox.apiserver.errors import ApiError
-from oarlock.sandbox.apiserver.patches.refusals import does_not_apply, not_a_patch
+from oarlock.sandbox.apiserver.errors import ApiError, bad_request, does_not_apply
 
 OPERATIONS_MAX = 10_000  # upstream: apiserver/pkg/endpoints/handlers/patch.go, maxJSONPatchOperations
 
@@ -20,7 +19,7 @@ def apply_json_patch(document: Any, patch: Any) -> Any:
     (a failed `test`, a path that is not there), 413 for too many operations.
     """
     if not isinstance(patch, list):
-        raise not_a_patch("Invalid JSON Patch: a JSON patch must be a list of operations")
+        raise bad_request("Invalid JSON Patch: a JSON patch must be a list of operations")
     if len(patch) > OPERATIONS_MAX:
         raise ApiError(
             413,
@@ -29,7 +28,7 @@ def apply_json_patch(document: Any, patch: Any) -> Any:
         )
     for operation in patch:
         if not isinstance(operation, dict):
-            raise not_a_patch("Invalid JSON Patch: an operation must be an object")
+            raise bad_request("Invalid JSON Patch: an operation must be an object")
         document = _apply_one(document, operation)
     return document
 
@@ -38,7 +37,7 @@ def _apply_one(document: Any, operation: dict[str, Any]) -> Any:
     op = operation.get("op")
     path = _pointer(operation, "path")
     if op in ("add", "replace", "test") and "value" not in operation:
-        raise not_a_patch(f"Invalid JSON Patch: operation {op!r} lacks a value")
+        raise bad_request(f"Invalid JSON Patch: operation {op!r} lacks a value")
     if op == "add":
         return _add(document, path, operation["value"])
     if op == "replace":
@@ -62,23 +61,23 @@ def _apply_one(document: Any, operation: dict[str, Any]) -> Any:
         if path == source:
             return document
         return _add(_remove(document, source), path, value)
-    raise not_a_patch(f"Invalid JSON Patch: unexpected kind: {op}")
+    raise bad_request(f"Invalid JSON Patch: unexpected kind: {op}")
 
 
 def _pointer(operation: dict[str, Any], field: str) -> list[str]:
     text = operation.get(field)
     if not isinstance(text, str):
-        raise not_a_patch(f"Invalid JSON Patch: operation {operation.get('op')!r} lacks {field!r}")
+        raise bad_request(f"Invalid JSON Patch: operation {operation.get('op')!r} lacks {field!r}")
     if not text:
         return []
     if not text.startswith("/"):
-        raise not_a_patch(f"Invalid JSON Patch: pointer {text!r} must start with '/'")
+        raise bad_request(f"Invalid JSON Patch: pointer {text!r} must start with '/'")
     parts = text[1:].split("/")
     if "~" not in text:
         return parts
     for part in parts:
         if "~" in part.replace("~0", "").replace("~1", ""):
-            raise not_a_patch(f"Invalid JSON Patch: pointer {text!r} has a bad escape")
+            raise bad_request(f"Invalid JSON Patch: pointer {text!r} has a bad escape")
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from oarlock.sandbox.apiserver.patches.refusals import does_not_apply
+from oarlock.sandbox.apiserver.errors import does_not_apply
 
 
 def key_of(element: Any, merge_key: str) -> Any:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from oarlock.sandbox.apiserver.errors import bad_request, does_not_apply
 from oarlock.sandbox.apiserver.patches.list_order import in_order, key_of
-from oarlock.sandbox.apiserver.patches.refusals import does_not_apply, not_a_patch
 from oarlock.sandbox.apiserver.patches.schema import PRIMITIVES, Schema
 
 DIRECTIVE = "$patch"
@@ -31,7 +31,7 @@ def apply_strategic_patch(document: Mapping[str, Any], patch: Any, schema: Schem
     (an element without its merge key, mixed lists).
     """
     if not isinstance(patch, dict):
-        raise not_a_patch("Invalid JSON document: a strategic merge patch must be an object")
+        raise bad_request("Invalid JSON document: a strategic merge patch must be an object")
     return _merge_object(document, patch, schema)
 
 
@@ -96,10 +96,10 @@ def _bad_directive(directive: Any) -> Exception:
 def _retain(merged: Obj, patch: Obj) -> None:
     keep = patch[RETAIN_KEYS]
     if not isinstance(keep, list):
-        raise not_a_patch("invalid patch format of retainKeys")
+        raise bad_request("invalid patch format of retainKeys")
     for key, value in patch.items():
         if value is not None and key[:1] != "$" and key not in keep:
-            raise not_a_patch("invalid patch format of retainKeys")
+            raise bad_request("invalid patch format of retainKeys")
     for key in [key for key in merged if key not in keep]:
         del merged[key]
 
@@ -113,14 +113,14 @@ def _delete_from_list(merged: Obj, directive: str, values: Any) -> None:
     if old is None:
         return
     if not isinstance(values, list) or not isinstance(old, list):
-        raise not_a_patch("invalid patch format of primitive list")
+        raise bad_request("invalid patch format of primitive list")
     merged[field] = [item for item in old if item not in values]
 
 
 def _field_of(directive: str, prefix: str, what: str) -> str:
     head, slash, field = directive.partition("/")
     if head != prefix or not slash or not field:
-        raise not_a_patch(f"invalid patch format of {what}")
+        raise bad_request(f"invalid patch format of {what}")
     return field
 
 
@@ -187,7 +187,7 @@ def _order_list(merged: Obj, patch: Obj, directive: str, order: Any, schema: Sch
     old, new = merged.get(field), patch.get(field)
     lists_only = all(value is None or isinstance(value, list) for value in (old, new))
     if not isinstance(order, list) or not lists_only:
-        raise not_a_patch("invalid patch format of setElementOrder list")
+        raise bad_request("invalid patch format of setElementOrder list")
     if merge_key is None:  # an atomic list: the patch's own is the order
         if new is not None:
             merged[field] = new

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.printing.durations import age, since
+from oarlock.sandbox.apiserver.text.times import age, since
 
 Obj = dict[str, Any]
 Cell = str | int

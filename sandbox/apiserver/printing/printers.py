@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.printing.columns import NONE, UNKNOWN, Cell, Printer, columns, name_of
-from oarlock.sandbox.apiserver.printing.durations import age, since
 from oarlock.sandbox.apiserver.printing.pod_row import pod_row
 from oarlock.sandbox.apiserver.printing.stored_printers import STORED_PRINTERS
 from oarlock.sandbox.apiserver.printing.workload_printers import WORKLOAD_PRINTERS
-from oarlock.sandbox.apiserver.text.label_text import labels_text
+from oarlock.sandbox.apiserver.text.selectors import labels_text
+from oarlock.sandbox.apiserver.text.times import age, since
 
 Obj = dict[str, Any]
 

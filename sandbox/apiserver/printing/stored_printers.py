@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.printing.columns import NONE, Cell, Printer, columns, name_of
-from oarlock.sandbox.apiserver.printing.durations import age
-from oarlock.sandbox.apiserver.text.label_text import selector_text
+from oarlock.sandbox.apiserver.text.selectors import selector_text
+from oarlock.sandbox.apiserver.text.times import age
 
 Obj = dict[str, Any]
 _ABSENT: Final = "N/A"

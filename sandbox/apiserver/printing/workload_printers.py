@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.printing.columns import NONE, Cell, Printer, columns, name_of
-from oarlock.sandbox.apiserver.printing.durations import age, between
-from oarlock.sandbox.apiserver.text.label_text import labels_text, selector_text
+from oarlock.sandbox.apiserver.text.selectors import labels_text, selector_text
+from oarlock.sandbox.apiserver.text.times import age, between
 
 Obj = dict[str, Any]
 

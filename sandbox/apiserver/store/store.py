@@ -24,10 +24,10 @@ import orjson
 
 from oarlock.sandbox.apiserver.errors import OBJECT_MODIFIED, already_exists, conflict, not_found
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS, Kind
-from oarlock.sandbox.apiserver.kinds.naming import Naming
 from oarlock.sandbox.apiserver.store.history import Log
 from oarlock.sandbox.apiserver.store.owner_index import Key, OwnerIndex
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339
+from oarlock.sandbox.apiserver.text.names import Naming
+from oarlock.sandbox.apiserver.text.times import rfc3339
 from oarlock.sandbox.apiserver.verbs import deletion
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
 

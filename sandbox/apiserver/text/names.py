@@ -1,4 +1,6 @@
-"""The syntax of names, label keys and values: each checker returns what is wrong, nothing if all is well.
+"""The syntax of names, label keys and values, and the names that the server gives.
+
+A checker returns what is wrong, nothing if all is well.
 
 Wording and rules follow upstream: staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go.
 The answers are cached: a cluster uses few distinct keys and values, very often.
@@ -6,8 +8,9 @@ The answers are cached: a cluster uses few distinct keys and values, very often.
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import lru_cache
 from typing import Final
 
@@ -17,6 +20,11 @@ Checker = Callable[[str], Problems]
 LABEL_MAX: Final = 63
 SUBDOMAIN_MAX: Final = 253
 PORT_NAME_MAX: Final = 15
+
+SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # nothing that spells a word
+SUFFIX_LENGTH: Final = 5
+_PREFIX_MAX: Final = LABEL_MAX - SUFFIX_LENGTH
+_TRIES_MAX: Final = 8
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -179,3 +187,29 @@ def path_segment(text: str) -> Problems:
     if text in (".", ".."):
         return (f"may not be '{text}'",)
     return tuple(f"may not contain '{part}'" for part in ("/", "%") if part in text)
+
+
+class Naming:
+    """Names and uids that the server gives (upstream: staging/src/k8s.io/apiserver/pkg/storage/names/generate.go).
+
+    Draws from a generator of its own; `seed` None: a different one each time.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._random = random.Random(seed)
+
+    def uid(self) -> str:
+        """A version 4 UUID; formatted by hand, for this is done for every pod."""
+        digits = f"{self._random.getrandbits(128):032x}"
+        variant = "89ab"[int(digits[16], 16) & 3]
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+    def name(self, prefix: str, taken: Container[str]) -> str:
+        """`prefix`, cut if need be, and a suffix; after a few tries it may still be one that is taken."""
+        name = ""
+        for _ in range(_TRIES_MAX):
+            suffix = "".join(self._random.choices(SUFFIX_ALPHABET, k=SUFFIX_LENGTH))
+            name = prefix[:_PREFIX_MAX] + suffix
+            if name not in taken:
+                break
+        return name

@@ -1,4 +1,4 @@
-"""Label and field selectors as list, watch and delete-collection take them.
+"""Label and field selectors as list, watch and delete-collection take them; labels and selectors as such text.
 
 Syntax and meaning of label selectors follow upstream's
 staging/src/k8s.io/apimachinery/pkg/labels/selector.go; field selectors are `name=value`, `name==value` or
@@ -8,12 +8,14 @@ staging/src/k8s.io/apimachinery/pkg/labels/selector.go; field selectors are `nam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from oarlock.sandbox.apiserver.errors import bad_request, quoted
-from oarlock.sandbox.apiserver.kinds.kinds import Kind
+
+if TYPE_CHECKING:  # the kinds' printers write labels as text
+    from oarlock.sandbox.apiserver.kinds.kinds import Kind
 
 Obj = dict[str, Any]
 Labels = dict[str, str]
@@ -158,3 +160,26 @@ def selector_for(kind: Kind, labels: str, fields: str, name: str = "") -> Select
     if name:
         terms = (*terms, ("metadata.name", True, name))
     return Selector(kind, tests, terms) if tests or terms else None
+
+
+def labels_text(labels: Mapping[str, str] | None) -> str:
+    """`a=1,b=2`; empty for none."""
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items()))
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    """A metav1.LabelSelector (upstream: FormatLabelSelector); empty for one that selects everything."""
+    selector = selector or {}
+    parts = [labels_text(selector.get("matchLabels"))]
+    for term in selector.get("matchExpressions") or ():
+        key, operator = term["key"], term["operator"]
+        values = ",".join(sorted(term.get("values") or ()))
+        parts.append(
+            {
+                "In": f"{key} in ({values})",
+                "NotIn": f"{key} notin ({values})",
+                "Exists": key,
+                "DoesNotExist": f"!{key}",
+            }[operator]
+        )
+    return ",".join(filter(None, parts))

@@ -18,11 +18,9 @@ from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
 from oarlock.sandbox.apiserver.text import names
 from oarlock.sandbox.apiserver.validation import (
-    controller_revision,
     daemon_sets,
     other_kinds,
     replica_sets,
-    stored_kinds,
 )
 from oarlock.sandbox.apiserver.validation.label_selector import selector_errors, selector_matches
 from oarlock.sandbox.apiserver.validation.metadata import metadata_errors, metadata_update_errors
@@ -69,8 +67,8 @@ _RULES: Final[Mapping[str, Rules]] = {
         status=daemon_sets.daemonset_status_errors,
     ),
     "ControllerRevision": Rules(
-        create=controller_revision.controllerrevision_errors,
-        update=controller_revision.controllerrevision_update_errors,
+        create=daemon_sets.controllerrevision_errors,
+        update=daemon_sets.controllerrevision_update_errors,
     ),
     "Namespace": Rules(
         name=names.dns_label, create=other_kinds.namespace_errors, status=other_kinds.namespace_status_errors
@@ -85,9 +83,9 @@ _RULES: Final[Mapping[str, Rules]] = {
     "ResourceQuota": Rules(create=other_kinds.quota_errors),
     "Service": Rules(name=names.dns_label_1035),
     "Deployment": Rules(create=replica_sets.replicaset_errors, update=replica_sets.replicaset_update_errors),
-    "Job": Rules(create=stored_kinds.job_errors),
-    "PodDisruptionBudget": Rules(create=stored_kinds.budget_errors),
-    "NetworkPolicy": Rules(create=stored_kinds.networkpolicy_errors),
+    "Job": Rules(create=other_kinds.job_errors),
+    "PodDisruptionBudget": Rules(create=other_kinds.budget_errors),
+    "NetworkPolicy": Rules(create=other_kinds.networkpolicy_errors),
     **dict.fromkeys(
         ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),
         Rules(name=names.path_segment),

@@ -1,23 +1,26 @@
-"""DaemonSets: selector, template, update strategy, status.
+"""DaemonSets: selector, template, update strategy, status; and ControllerRevisions, the history of their templates.
 
 Upstream: pkg/apis/apps/validation/validation.go (ValidateDaemonSetSpec, ValidateRollingUpdateDaemonSet,
-ValidateDaemonSetStatusUpdate) and pkg/registry/apps/daemonset/strategy.go.
+ValidateDaemonSetStatusUpdate, ValidateControllerRevisionCreate, ValidateControllerRevisionUpdate) and
+pkg/registry/apps/daemonset/strategy.go.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
 from oarlock.sandbox.apiserver.errors import FieldError
-from oarlock.sandbox.apiserver.validation.int_or_percent import int_or_percent_errors, int_or_percent_value
 from oarlock.sandbox.apiserver.validation.label_selector import selector_errors, selector_matches
+from oarlock.sandbox.apiserver.validation.metadata import IMMUTABLE
 from oarlock.sandbox.apiserver.validation.replica_sets import (
     MISMATCH,
     always_running_errors,
     selector_immutable_errors,
     template_errors,
 )
-from oarlock.sandbox.apiserver.validation.values import not_negative
+from oarlock.sandbox.apiserver.validation.values import int_or_percent_errors, int_or_percent_value, not_negative
 
 Obj = dict[str, Any]
 
@@ -92,4 +95,18 @@ def _rolling_update_errors(rolling: Obj, path: str) -> list[FieldError]:
         errors.append(FieldError.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
     elif not has_unavailable and not has_surge:
         errors.append(FieldError.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return errors
+
+
+def controllerrevision_errors(revision: Obj) -> list[FieldError]:
+    """Data that is missing, a number below 0."""
+    errors = [] if revision.get("data") is not None else [FieldError.required("data", "data is mandatory")]
+    return errors + not_negative(revision.get("revision"), "revision")
+
+
+def controllerrevision_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+    """The number may change, the data may not: not even the order of its keys, for it is compared as text."""
+    errors = controllerrevision_errors(new)
+    if orjson.dumps(new.get("data")) != orjson.dumps(old.get("data")):
+        errors.append(FieldError.invalid("data", new.get("data"), IMMUTABLE))
     return errors

@@ -1,6 +1,8 @@
-"""Namespaces, nodes, leases, events, quotas: the few rules of each.
+"""Namespaces, nodes, leases, events, quotas, and the kinds that are only stored: the few rules of each.
 
-Upstream: pkg/apis/core/validation (validation.go, events.go) and pkg/apis/coordination/validation.
+Upstream: pkg/apis/core/validation (validation.go, events.go), pkg/apis/coordination/validation and
+pkg/apis/{apps,batch,policy,networking}/validation/validation.go. Of the kinds that are only stored, selectors and
+templates are checked, so that whoever reads them finds them whole.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
+from oarlock.sandbox.apiserver.validation.label_selector import selector_errors
 from oarlock.sandbox.apiserver.validation.metadata import finalizer_errors
 from oarlock.sandbox.apiserver.validation.pods.placement import taint_errors
-from oarlock.sandbox.apiserver.validation.values import NOT_NEGATIVE, quantity_errors
+from oarlock.sandbox.apiserver.validation.replica_sets import template_errors
+from oarlock.sandbox.apiserver.validation.values import NOT_NEGATIVE, not_negative, quantity_errors
 
 Obj = dict[str, Any]
 
@@ -109,3 +113,39 @@ def quota_errors(quota: Obj) -> list[FieldError]:
         if scope not in _QUOTA_SCOPES:
             errors.append(FieldError.invalid("spec.scopes", scope, "unsupported scope"))
     return errors
+
+
+# -- kinds that are only stored
+
+
+def job_errors(job: Obj) -> list[FieldError]:
+    """Numbers, selector, and a template whose pods end."""
+    spec = job.get("spec") or {}
+    errors = [
+        error
+        for field in ("parallelism", "completions", "backoffLimit")
+        for error in not_negative(spec.get(field), f"spec.{field}")
+    ]
+    errors += selector_errors(spec.get("selector") or {}, "spec.selector")
+    template = spec.get("template") or {}
+    errors += template_errors(template, "spec.template")
+    policy = (template.get("spec") or {}).get("restartPolicy")
+    if policy == "Always":
+        choices = ("OnFailure", "Never")
+        errors.append(FieldError.unsupported("spec.template.spec.restartPolicy", policy, choices))
+    return errors
+
+
+def budget_errors(budget: Obj) -> list[FieldError]:
+    """The selector, and one limit at most."""
+    spec = budget.get("spec") or {}
+    errors: list[FieldError] = []
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        why = "minAvailable and maxUnavailable cannot be both set"
+        errors.append(FieldError.invalid("spec", spec, why))
+    return errors + selector_errors(spec.get("selector") or {}, "spec.selector")
+
+
+def networkpolicy_errors(policy: Obj) -> list[FieldError]:
+    """The selector of its pods."""
+    return selector_errors((policy.get("spec") or {}).get("podSelector") or {}, "spec.podSelector")

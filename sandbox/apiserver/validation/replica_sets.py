@@ -11,8 +11,8 @@ from typing import Any, Final
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.validation.label_selector import selector_errors, selector_matches
 from oarlock.sandbox.apiserver.validation.metadata import IMMUTABLE, annotation_errors, label_errors
-from oarlock.sandbox.apiserver.validation.pods import spec_memo
 from oarlock.sandbox.apiserver.validation.pods.pod import pod_annotation_errors
+from oarlock.sandbox.apiserver.validation.pods.pod_spec import pod_spec_errors
 from oarlock.sandbox.apiserver.validation.values import not_negative
 
 Obj = dict[str, Any]
@@ -52,7 +52,7 @@ def template_errors(template: Obj, path: str) -> list[FieldError]:
     if annotations := metadata.get("annotations"):
         errors += annotation_errors(annotations, f"{path}.metadata.annotations")
         errors += pod_annotation_errors(annotations, f"{path}.metadata.annotations")
-    errors += spec_memo.pod_spec_errors(spec, f"{path}.spec")
+    errors += pod_spec_errors(spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):
         errors.append(
             FieldError.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")

@@ -1,4 +1,4 @@
-"""Small rules used by many fields: ranges, choices, quantities, uniqueness."""
+"""Small rules used by many fields: ranges, choices, shares, quantities, uniqueness."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from oarlock.sandbox.apiserver.text.quantities import BAD_QUANTITY, parse_quanti
 
 INT32_MAX: Final = 2**31 - 1
 PORT_MAX: Final = 65_535
+_PERCENT_MAX: Final = 100
+_PERCENT_DIGITS_MAX: Final = 18  # more is too much, whatever it is
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
@@ -71,3 +73,27 @@ def quantity_errors(quantities: Mapping[str, Any], path: str) -> list[FieldError
         if amount < 0:
             errors.append(FieldError.invalid(here, str(value), NOT_NEGATIVE))
     return errors
+
+
+def int_or_percent_errors(value: int | str, path: str) -> list[FieldError]:
+    """A number from 0, or a percentage from 0% to 100%.
+
+    Upstream: pkg/apis/apps/validation/validation.go (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent,
+    getIntOrPercentValue).
+    """
+    if isinstance(value, int):
+        return not_negative(value, path)
+    problems = names.percentage(value)
+    if not problems and int_or_percent_value(value) > _PERCENT_MAX:
+        problems = (f"must not be greater than {_PERCENT_MAX}%",)
+    return [FieldError.invalid(path, value, problem) for problem in problems]
+
+
+def int_or_percent_value(value: int | str) -> int:
+    """The number, or that of the percentage; 0 for what is neither."""
+    if isinstance(value, int):
+        return value
+    digits = value.removesuffix("%")
+    if not (digits.isascii() and digits.isdigit()):
+        return 0
+    return int(digits) if len(digits) <= _PERCENT_DIGITS_MAX else _PERCENT_MAX + 1

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import ApiError, FieldError, bad_request, conflict, invalid
 from oarlock.sandbox.apiserver.kinds.kinds import Cascade, Kind
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339, unix_seconds
+from oarlock.sandbox.apiserver.text.times import rfc3339, unix_seconds
 
 Obj = dict[str, Any]
 

@@ -18,7 +18,6 @@ import orjson
 
 from oarlock.sandbox.apiserver.errors import ApiError, FieldError, bad_request, expired, invalid
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
-from oarlock.sandbox.apiserver.store.snapshots import Snapshots
 from oarlock.sandbox.apiserver.store.store import Listing, Store, Stored
 from oarlock.sandbox.apiserver.text.selectors import Selector
 
@@ -33,10 +32,41 @@ _TOO_OLD_TO_CONTINUE: Final = (
 )
 
 
+SNAPSHOTS_MAX: Final = 8  # lists at a time; another one works its state out anew for every page
+SnapshotKey = tuple[str, str | None, int]
+"""Kind name, namespace (None: all), resourceVersion."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     items: list[Stored]
     meta: dict[str, Any]  # ListMeta
+
+
+class Snapshots:
+    """The states that lists under way show, page by page, so that a page costs what is on it and not what there is.
+
+    Listings by kind, namespace and resourceVersion, the latest few. They may not be changed.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: dict[SnapshotKey, Listing] = {}
+
+    def get(self, key: SnapshotKey) -> Listing | None:
+        return self._kept.get(key)
+
+    def keep(self, key: SnapshotKey, listing: Listing) -> None:
+        """Remember a state for later pages; what was begun longest ago makes room."""
+        self._kept.pop(key, None)
+        while len(self._kept) >= SNAPSHOTS_MAX:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = listing
+
+    def drop(self, key: SnapshotKey) -> None:
+        """Forget a state whose last page was given."""
+        self._kept.pop(key, None)
 
 
 def parse_rv(text: str) -> int:

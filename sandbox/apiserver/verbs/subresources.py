@@ -11,8 +11,8 @@ from oarlock.sandbox.apiserver.errors import ApiError, FieldError, bad_request, 
 from oarlock.sandbox.apiserver.http.negotiation import check_types
 from oarlock.sandbox.apiserver.http.paths import Target
 from oarlock.sandbox.apiserver.shapes import check_shape
-from oarlock.sandbox.apiserver.text.label_text import labels_text, selector_text
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339
+from oarlock.sandbox.apiserver.text.selectors import labels_text, selector_text
+from oarlock.sandbox.apiserver.text.times import rfc3339
 from oarlock.sandbox.apiserver.verbs.rest import Outcome, Params, Rest, is_dry_run, success
 
 Obj = dict[str, Any]

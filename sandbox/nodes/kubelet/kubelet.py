@@ -13,10 +13,10 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
-from oarlock.sandbox.nodes.addresses import host_ip, pod_ips
 from oarlock.sandbox.nodes.kubelet import pod_status
 from oarlock.sandbox.nodes.kubelet.images import pause_ms, unpullable, waiting
 from oarlock.sandbox.nodes.kubelet.known_pod import Actions, Do, KnownPod
+from oarlock.sandbox.nodes.kubelet.pod_status import host_ip, pod_ips
 from oarlock.sandbox.nodes.lifecycle import readiness
 from oarlock.sandbox.nodes.scheduler.scheduler import ref_of
 from oarlock.sandbox.nodes.settings import FAIL, REJECT, NodeSettings, annotation, is_never_ready, ready_after_ms

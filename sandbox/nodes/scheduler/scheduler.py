@@ -19,7 +19,7 @@ from typing import Any, Final
 import orjson
 
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339
+from oarlock.sandbox.apiserver.text.times import rfc3339
 from oarlock.sandbox.nodes.api.pod_api import PodRef
 from oarlock.sandbox.nodes.scheduler.parked import Parked
 from oarlock.sandbox.nodes.scheduler.predicates import PREFER_NO_SCHEDULE, pinned_to, untolerated, why_not

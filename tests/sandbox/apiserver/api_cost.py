@@ -25,11 +25,10 @@ from oarlock.sandbox.apiserver.loops.garbage import GarbageCollector
 from oarlock.sandbox.apiserver.loops.quota import Quotas
 from oarlock.sandbox.apiserver.patches import MERGE_PATCH
 from oarlock.sandbox.apiserver.printing.tables import AS_IS, Include, Shape, View
-from oarlock.sandbox.apiserver.store.snapshots import Snapshots
 from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs.admission import Admission
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
-from oarlock.sandbox.apiserver.verbs.listing import list_page
+from oarlock.sandbox.apiserver.verbs.listing import Snapshots, list_page
 from oarlock.sandbox.apiserver.verbs.rest import Rest
 from oarlock.sandbox.apiserver.verbs.subresources import bind
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
-from oarlock.sandbox.apiserver.store.snapshots import KEPT_MAX, Snapshots
 from oarlock.sandbox.apiserver.store.store import Listing
-from oarlock.sandbox.apiserver.verbs.listing import list_page
+from oarlock.sandbox.apiserver.verbs.listing import SNAPSHOTS_MAX, Snapshots, list_page
 from tests.sandbox.api_harness import PODS, SETS, TABLE, Api, names, pod, quick, replicaset, running, with_params
 from tests.sandbox.embedded_world import add, store_with
 
@@ -52,7 +51,7 @@ def test_more_lists_at_a_time_than_are_kept(api: Api) -> None:
     """Each shows its own moment, in whatever order their pages are asked for, and a page can be asked for again."""
     whole: list[list[str]] = []
     tokens: list[str] = []
-    for number in range(KEPT_MAX + 4):
+    for number in range(SNAPSHOTS_MAX + 4):
         for part in "xyz":
             api.create(PODS, pod(f"p{number:02d}{part}"))
         if number:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
-from oarlock.sandbox.apiserver.printing.durations import human_duration
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339, rfc3339_micro, unix_seconds
+from oarlock.sandbox.apiserver.text.times import human_duration, rfc3339, rfc3339_micro, unix_seconds
 
 NOW_S = 1_700_000_000.0
 META = {"name": "x", "namespace": "d", "creationTimestamp": rfc3339(NOW_S - 90)}

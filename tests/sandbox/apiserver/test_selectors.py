@@ -8,8 +8,7 @@ import pytest
 
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
-from oarlock.sandbox.apiserver.text.label_text import selector_text
-from oarlock.sandbox.apiserver.text.selectors import selector_for
+from oarlock.sandbox.apiserver.text.selectors import selector_for, selector_text
 
 OBJ: dict[str, Any] = {
     "metadata": {"name": "a", "namespace": "d", "labels": {"app": "web", "tier": "front", "n": "5", "e": ""}},

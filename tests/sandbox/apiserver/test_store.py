@@ -9,7 +9,7 @@ import pytest
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
 from oarlock.sandbox.apiserver.store.store import Event, Store
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339
+from oarlock.sandbox.apiserver.text.times import rfc3339
 
 
 def pod(name: str, **meta: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS, STORED_KINDS
-from oarlock.sandbox.apiserver.text.timestamps import rfc3339
+from oarlock.sandbox.apiserver.text.times import rfc3339
 from tests.sandbox.api_harness import START_S, Api
 
 Obj = dict[str, Any]

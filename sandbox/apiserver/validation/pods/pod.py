@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
-from oarlock.sandbox.apiserver.validation.pods import spec_memo
+from oarlock.sandbox.apiserver.validation.pods.pod_spec import pod_spec_errors
 from oarlock.sandbox.apiserver.validation.values import INT32_MAX, within
 
 Obj = dict[str, Any]
@@ -29,7 +29,7 @@ _MUTABLE: Final = (
 def pod_errors(pod: Obj) -> list[FieldError]:
     """What is wrong with the spec and the meaningful annotations of a new pod."""
     spec = pod.get("spec")
-    errors = spec_memo.pod_spec_errors(spec, "spec") if spec else [FieldError.required("spec.containers")]
+    errors = pod_spec_errors(spec, "spec") if spec else [FieldError.required("spec.containers")]
     return errors + pod_annotation_errors(pod["metadata"].get("annotations"), "metadata.annotations")
 
 
@@ -67,7 +67,7 @@ def _spec_update_errors(new: Obj, old: Obj) -> list[FieldError]:
     for field in ("containers", "initContainers"):
         if len(new.get(field) or ()) != len(old.get(field) or ()):
             return [FieldError.forbidden(f"spec.{field}", "pod updates may not add or remove containers")]
-    errors = spec_memo.pod_spec_errors(new, "spec")
+    errors = pod_spec_errors(new, "spec")
     errors += _deadline_errors(new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
     errors += _toleration_errors(new.get("tolerations") or [], old.get("tolerations") or [])
     errors += _gate_errors(new.get("schedulingGates") or [], old.get("schedulingGates") or [])

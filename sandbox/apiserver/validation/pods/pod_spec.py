@@ -1,12 +1,19 @@
 """The spec of a pod, in a pod or in a template.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpec). Works on a defaulted spec.
+
+Each spec is checked once. A controller creates hundreds of pods from one template and writes its owner's status at
+every turn. Specs known to be good are recognised by identity, whatever path they stand at; of specs that differ only in
+the place where the pod is to run, only that is looked at.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
+from oarlock.sandbox.apiserver.defaulting.spec_memo import IdentityMemo, parted
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.text import names
 from oarlock.sandbox.apiserver.validation.pods.containers import containers_errors
@@ -27,8 +34,32 @@ _NAMED_FIELDS: Final = (
 )
 
 
+_CONTENTS_MAX: Final = 512
+_GOOD: Final[IdentityMemo[bool]] = IdentityMemo()
+_GOOD_COMMON: Final[set[bytes]] = set()
+
+
 def pod_spec_errors(spec: Obj, path: str) -> list[FieldError]:
-    """What is wrong with `spec`, which stands at `path`."""
+    """What is wrong with `spec`, which stands at `path` and must not be changed afterwards."""
+    if _GOOD.get(spec):
+        return []
+    common, own = parted(spec)
+    content = orjson.dumps(common) if own else b""
+    if content in _GOOD_COMMON and not _own_placement_errors(own, path):
+        _GOOD.put(spec, True)
+        return []
+    errors = uncached_errors(spec, path)
+    if not errors:
+        _GOOD.put(spec, True)
+        if own:
+            if len(_GOOD_COMMON) >= _CONTENTS_MAX:
+                _GOOD_COMMON.clear()
+            _GOOD_COMMON.add(content)
+    return errors
+
+
+def uncached_errors(spec: Obj, path: str) -> list[FieldError]:
+    """As `pod_spec_errors`, looked at anew."""
     errors = _volume_errors(spec.get("volumes") or [], f"{path}.volumes")
     errors += containers_errors(spec, path)
     errors += one_of(spec.get("restartPolicy"), _RESTART_POLICIES, f"{path}.restartPolicy")
@@ -48,8 +79,8 @@ def pod_spec_errors(spec: Obj, path: str) -> list[FieldError]:
     return errors + unique(gates)
 
 
-def own_placement_errors(own: Obj, path: str) -> list[FieldError]:
-    """What is wrong with the fields that `placement_parts.OWN_FIELDS` names, which the rest has no part in."""
+def _own_placement_errors(own: Obj, path: str) -> list[FieldError]:
+    """What is wrong with the fields that `spec_memo.OWN_FIELDS` names, which the rest has no part in."""
     errors = optionally_named(own.get("nodeName"), names.dns_subdomain, f"{path}.nodeName")
     return errors + affinity_errors(own.get("affinity") or {}, f"{path}.affinity")
 

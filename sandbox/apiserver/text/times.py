@@ -1,15 +1,40 @@
-"""Ages in the short form people read: 45s, 3m12s, 5h, 12d.
+"""RFC 3339 as the API writes it, and ages in the short form people read: 45s, 3m12s, 5h, 12d.
 
-Steps as in upstream's staging/src/k8s.io/apimachinery/pkg/util/duration/duration.go.
+Timestamps are UTC: whole seconds in objects, microseconds in MicroTime fields. The steps of ages are
+upstream's: staging/src/k8s.io/apimachinery/pkg/util/duration/duration.go.
 """
 
 from __future__ import annotations
 
+import calendar
+import time
+from functools import lru_cache
 from typing import Any
 
-from oarlock.sandbox.apiserver.text.timestamps import unix_seconds
-
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 365 * 86_400
+
+
+@lru_cache(maxsize=64)
+def _of_second(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
+
+
+def rfc3339(unix_s: float) -> str:
+    """`2026-01-02T03:04:05Z`: the form of creationTimestamp and its like."""
+    return _of_second(int(unix_s))
+
+
+def rfc3339_micro(unix_s: float) -> str:
+    """`2026-01-02T03:04:05.000006Z`: the form of MicroTime (leases, audit)."""
+    whole = int(unix_s)
+    return f"{_of_second(whole)[:-1]}.{int((unix_s - whole) * 1_000_000):06d}Z"
+
+
+def unix_seconds(text: str) -> float:
+    """The moment that `text` names. Raises ValueError if it is not a UTC timestamp of either form."""
+    head, dot, fraction = text.removesuffix("Z").partition(".")
+    seconds = calendar.timegm(time.strptime(head, "%Y-%m-%dT%H:%M:%S"))
+    return seconds + (float("0." + fraction) if dot else 0.0)
 
 
 def _pair(total: int, big: int, big_unit: str, small: int, small_unit: str) -> str:
