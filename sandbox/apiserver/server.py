@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import ssl
 import time
@@ -22,6 +21,7 @@ from oarlock.sandbox.apiserver.http.identity import Identity
 from oarlock.sandbox.apiserver.http.negotiation import decode_json
 from oarlock.sandbox.apiserver.http.requests import Requests
 from oarlock.sandbox.apiserver.http.watch import Pace
+from oarlock.sandbox.apiserver.loops.background import Background
 from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
 from oarlock.sandbox.apiserver.loops.garbage import GarbageCollector
 from oarlock.sandbox.apiserver.loops.namespaces import NamespaceCollector
@@ -100,7 +100,7 @@ class EmbeddedCluster:
         self.requests: Requests
         self._audit: AuditLog | None = None
         self._runner: web.ServerRunner | None = None
-        self._ticker: asyncio.Task[None] | None = None
+        self._ticker = Background("tick of the watches", self._tick)
 
     async def start(self) -> str:
         """Listen and make the first namespaces. Returns the URL. Raises CannotListen."""
@@ -142,7 +142,7 @@ class EmbeddedCluster:
             raise CannotListen(_told(settings, error)) from None
         port = self._runner.addresses[0][1]
         self.url = f"{'https' if tls else 'http'}://{_bracketed(settings.host)}:{port}"
-        self._ticker = asyncio.create_task(self._tick())
+        self._ticker.start()
         for companion in self._companions:
             companion.start()
         return self.url
@@ -151,11 +151,7 @@ class EmbeddedCluster:
         """End watches in good order, stop listening, write out the audit log."""
         for companion in reversed(self._companions):
             await companion.stop()
-        if self._ticker is not None:
-            self._ticker.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._ticker
-            self._ticker = None
+        await self._ticker.stop()
         if self._runner is not None:
             self.requests.stop()
             await self._runner.cleanup()

@@ -13,7 +13,6 @@ until it is deleted. What is written to a node (labels, taints, cordon, conditio
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import time
@@ -21,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
+from oarlock.sandbox.apiserver.loops.background import Background
 from oarlock.sandbox.apiserver.text.times import rfc3339
 from oarlock.sandbox.nodes.api.pod_api import Change, PodApi
 from oarlock.sandbox.nodes.evictions import Evictions
@@ -40,8 +40,11 @@ WRITES_MAX: Final = 64  # of each sort in a turn: a few milliseconds between two
 _log = logging.getLogger(__name__)
 
 
-class Simulator:
-    """`clock` tells the time of day in unix seconds, `monotonic` seconds that never jump."""
+class Simulator(Background):
+    """`start` registers the nodes and works, in a task of the running loop.
+
+    `clock` tells the time of day in unix seconds, `monotonic` seconds that never jump.
+    """
 
     def __init__(
         self,
@@ -51,6 +54,7 @@ class Simulator:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("simulated nodes", self._work)
         self.settings = settings or NodeSettings()
         self._api = api
         self._clock = clock
@@ -66,12 +70,6 @@ class Simulator:
         self._untainted: dict[str, None] = {}  # nodes whose taints do not fit their state
         self._numbers = itertools.count(self.settings.nodes)
         self._unwatch: Callable[[], None] | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Register the nodes and work, in a task of the running loop."""
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run(), name="simulated nodes")
 
     async def begin(self) -> None:
         """Register the nodes and watch, without a task: `turn` is then to be called by hand."""
@@ -82,11 +80,7 @@ class Simulator:
 
     async def stop(self) -> None:
         """Stop working; objects stay as they are."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await super().stop()
         if self._unwatch is not None:
             self._unwatch()
             self._unwatch = None
@@ -137,7 +131,7 @@ class Simulator:
         self._changes.append(change)
         self._arrived.set()
 
-    async def _run(self) -> None:
+    async def _work(self) -> None:
         while True:
             try:
                 if self._unwatch is None:

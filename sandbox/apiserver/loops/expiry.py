@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import Final
 
+from oarlock.sandbox.apiserver.loops.background import Background
 from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.text.times import unix_seconds
 
@@ -13,22 +13,12 @@ TTL_S: Final = 3600.0
 _EVERY_S: Final = 60.0
 
 
-class EventExpiry:
+class EventExpiry(Background):
     """Removes old events once a minute."""
 
     def __init__(self, store: Store) -> None:
+        super().__init__("event expiry", self._expire_again)
         self._store = store
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="event expiry")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
 
     def expire(self) -> int:
         """Remove what is too old now. How many events that were."""
@@ -47,7 +37,7 @@ class EventExpiry:
             self._store.remove("Event", namespace, name)
         return len(old)
 
-    async def _run(self) -> None:
+    async def _expire_again(self) -> None:
         while True:
             await asyncio.sleep(_EVERY_S)
             self.expire()

@@ -9,12 +9,12 @@ Wiring: `GarbageCollector(store)`, then `start()` inside the running loop and `a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.kinds.kinds import kind_of_reference
-from oarlock.sandbox.apiserver.loops.worklist import Worklist
+from oarlock.sandbox.apiserver.loops.background import StoreFollower, Worklist
 from oarlock.sandbox.apiserver.store.store import Event, Key, Store
 from oarlock.sandbox.apiserver.verbs.deletion import FOREGROUND, ORPHAN, DeleteOptions
 
@@ -31,32 +31,17 @@ class Owner(Enum):
     GONE = "gone"  # not there, or another object under its name
 
 
-class GarbageCollector:
+class GarbageCollector(StoreFollower):
     """Collects in the background; `collect()` does all that is to do at once (for tests)."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._work: Worklist[Key] = Worklist("garbage collector", self._look)
-        self._unsubscribe: Callable[[], None] | None = None
-
-    def start(self) -> None:
-        self.watch()
-        self._work.start()
-
-    async def stop(self) -> None:
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-            self._unsubscribe = None
-        await self._work.stop()
-
-    def watch(self) -> None:
-        """Take note of all later events."""
-        if self._unsubscribe is None:
-            self._unsubscribe = self._store.subscribe(self._seen)
+        super().__init__(store)
+        self._keys: Worklist[Key] = Worklist("garbage collector", self._look)
+        self._work = (self._keys,)
 
     def collect(self) -> int:
         """Work until nothing is left to do. How many looks it took."""
-        return self._work.work()
+        return self._keys.work()
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -65,23 +50,23 @@ class GarbageCollector:
         refs = meta.get("ownerReferences")
         old_refs = event.old["metadata"].get("ownerReferences") if event.old is not None else None
         if event.type == "DELETED":
-            self._work.add_all(self._store.dependents(meta["uid"]))
+            self._keys.add_all(self._store.dependents(meta["uid"]))
             self._add_waiting_owners(refs or (), event.namespace)
             return
         key = (event.kind.name, event.namespace, event.name)
         new_refs = refs if refs is not old_refs and refs != old_refs else None
         if any(self._state(ref, event.namespace) is not Owner.SOLID for ref in new_refs or ()):
-            self._work.add(key)
+            self._keys.add(key)
         if old_refs and refs is not old_refs:
             self._add_waiting_owners(old_refs, event.namespace)
         if meta.get("deletionTimestamp") and event.type == "MODIFIED":
             finalizers = meta.get("finalizers") or ()
             if ORPHAN in finalizers:
-                self._work.add(key)
+                self._keys.add(key)
             elif FOREGROUND in finalizers:
-                self._work.add(key)
+                self._keys.add(key)
                 if event.old is not None and not _waits_for_dependents(event.old):
-                    self._work.add_all(self._store.dependents(meta["uid"]))
+                    self._keys.add_all(self._store.dependents(meta["uid"]))
 
     def _add_waiting_owners(self, refs: Iterable[Obj], namespace: str) -> None:
         """Owners that may have waited for the dependent that held these references."""
@@ -89,7 +74,7 @@ class GarbageCollector:
             if self._state(ref, namespace) is Owner.WAITING:
                 key = _owner_key(ref, namespace)
                 if key is not None:
-                    self._work.add(key)
+                    self._keys.add(key)
 
     def _state(self, ref: Obj, namespace: str) -> Owner:
         key = _owner_key(ref, namespace)
@@ -159,7 +144,7 @@ class GarbageCollector:
                 refs = obj["metadata"].get("ownerReferences") or ()
                 self._store.update(dependent[0], _with_owners(obj, [r for r in refs if r["uid"] != uid]))
         if self._store.count_dependents(uid):
-            self._work.add(key)
+            self._keys.add(key)
         else:
             self._drop_finalizer(key[0], owner, ORPHAN)
 

@@ -9,10 +9,9 @@ Wiring: `NamespaceCollector(store)`, then `start()` inside the running loop and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.loops.worklist import Worklist
+from oarlock.sandbox.apiserver.loops.background import StoreFollower, Worklist
 from oarlock.sandbox.apiserver.store.store import Event, Key, Store
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
 
@@ -22,31 +21,14 @@ FINALIZER: Final = "kubernetes"
 _BACKGROUND: Final = DeleteOptions(propagation="Background")
 
 
-class NamespaceCollector:
+class NamespaceCollector(StoreFollower):
     """Empties terminating namespaces in the background; `collect()` does all there is to do at once."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self._contents: Worklist[Key] = Worklist("namespace contents", self._delete_content)
         self._namespaces: Worklist[str] = Worklist("namespaces", self._finish)
-        self._unsubscribe: Callable[[], None] | None = None
-
-    def start(self) -> None:
-        self.watch()
-        self._contents.start()
-        self._namespaces.start()
-
-    async def stop(self) -> None:
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-            self._unsubscribe = None
-        await self._contents.stop()
-        await self._namespaces.stop()
-
-    def watch(self) -> None:
-        """Take note of all later events."""
-        if self._unsubscribe is None:
-            self._unsubscribe = self._store.subscribe(self._seen)
+        self._work = (self._contents, self._namespaces)
 
     def collect(self) -> None:
         """Work until nothing is left to do."""

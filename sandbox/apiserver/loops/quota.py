@@ -13,14 +13,14 @@ Wiring: `Quotas(store)`, `admission.on_create(quotas.check_create)`, `start()` i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import forbidden, qualified
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
-from oarlock.sandbox.apiserver.loops.worklist import Worklist
+from oarlock.sandbox.apiserver.loops.background import StoreFollower, Worklist
 from oarlock.sandbox.apiserver.store.store import Event, Store
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
 
@@ -74,31 +74,19 @@ def _in_scope(pod: Obj, scope: str) -> bool:
     return scope == "PriorityClass" and bool(spec.get("priorityClassName"))
 
 
-class Quotas:
+class Quotas(StoreFollower):
     """All quotas of a store."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self._quotas: dict[str, dict[str, _Quota]] = {}
         self._unwritten: Worklist[tuple[str, str]] = Worklist("quotas", self._write_status)
-        self._unsubscribe: Callable[[], None] | None = None
+        self._work = (self._unwritten,)
 
-    def start(self) -> None:
-        self.watch()
-        self._unwritten.start()
-
-    async def stop(self) -> None:
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-            self._unsubscribe = None
-        await self._unwritten.stop()
-
-    def watch(self) -> None:
-        """Count what is there and take note of all later events."""
-        if self._unsubscribe is None:
-            for quota in self._store.list("ResourceQuota"):
-                self._count(quota)
-            self._unsubscribe = self._store.subscribe(self._seen)
+    def _begin(self) -> None:
+        """Count what is there."""
+        for quota in self._store.list("ResourceQuota"):
+            self._count(quota)
 
     def write_status(self) -> None:
         """Write every status that is behind, now."""
