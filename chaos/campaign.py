@@ -25,12 +25,12 @@ from oarlock.chaos.load.load import Load
 from oarlock.chaos.options import SETTLE_LIMIT_S, Options
 from oarlock.chaos.record.journal import Journal
 from oarlock.chaos.record.monitor import END, MonitorRecorder, NoRecorder
+from oarlock.chaos.record.roster import Roster
 from oarlock.chaos.record.saved import JOURNAL, SCHEDULE, write_notes
-from oarlock.chaos.redis_pair import PairFailed
-from oarlock.chaos.redis_program import NoClock
-from oarlock.chaos.rig import Rig, RigFailed
-from oarlock.chaos.roster import Roster
-from oarlock.chaos.second_fleet import SecondFleet
+from oarlock.chaos.rig.redis_pair import PairFailed
+from oarlock.chaos.rig.redis_program import NoClock
+from oarlock.chaos.rig.rig import Rig, RigFailed
+from oarlock.chaos.rig.second_fleet import SecondFleet
 from oarlock.chaos.stage import Stage
 from oarlock.cluster.access import config
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary

@@ -9,9 +9,9 @@ from oarlock.chaos.faults.network import Network
 from oarlock.chaos.options import Options
 from oarlock.chaos.record.monitor import Clock, MonitorRecorder, NoRecorder
 from oarlock.chaos.record.saved import MONITOR
-from oarlock.chaos.redis_program import ClockFile, find_library, path_with, program_with_clock, program_with_log
-from oarlock.chaos.rig import Rig
-from oarlock.chaos.two_hosts import TwoHosts
+from oarlock.chaos.rig.redis_program import ClockFile, find_library, path_with, program_with_clock, program_with_log
+from oarlock.chaos.rig.rig import Rig
+from oarlock.chaos.rig.two_hosts import TwoHosts
 from oarlock.sandbox.redis import redis_binary
 
 

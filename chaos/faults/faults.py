@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from oarlock.chaos.faults.prey import Prey
 from oarlock.chaos.faults.schedule import Planned
 from oarlock.chaos.judge.evidence.evidence import Blow
-from oarlock.chaos.rig import Rig, Target
+from oarlock.chaos.rig.rig import Rig, Target
 
 HUNT_S = 1.5
 """How long a moment is waited for at which some worker has writes in flight."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from oarlock.workers.process.death_signal import command_dying_with_this_process
+from oarlock.chaos.rig import processes
 
 REDIS, API = "redis", "api"
 ANSWER_S = 10.0
@@ -25,16 +24,8 @@ class Wire:
 
     async def start(self, target: str) -> None:
         """Only the main thread may. Raises OSError where it does not come up."""
-        with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *command_dying_with_this_process(
-                    [sys.executable, "-m", "oarlock.chaos.faults.proxy", target, str(self._seed)]
-                ),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-            )
+        command = [sys.executable, "-m", "oarlock.chaos.faults.proxy", target, str(self._seed)]
+        self._process = await processes.start(command, self._log, talks=True)
         self.port = int((await self._line())["port"])
 
     async def turn(self, mode: str) -> int:

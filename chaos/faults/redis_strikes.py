@@ -18,9 +18,9 @@ from oarlock.chaos.faults.faults import Faults
 from oarlock.chaos.faults.prey import Prey
 from oarlock.chaos.faults.schedule import Planned
 from oarlock.chaos.judge.evidence.evidence import Blow
-from oarlock.chaos.redis_program import CUT_FILE
+from oarlock.chaos.rig.redis_program import CUT_FILE
+from oarlock.chaos.rig.two_hosts import TwoHosts
 from oarlock.chaos.stage import Stage
-from oarlock.chaos.two_hosts import TwoHosts
 
 SLOW_STOPS_S, SLOW_RUNS_S = (0.05, 0.4), 0.02
 FULL_LOOK_S = 0.1

@@ -12,13 +12,20 @@ import pytest
 from click.testing import CliRunner
 
 from oarlock.broker.connection.client import connect
-from oarlock.chaos import redis_program
 from oarlock.chaos.faults.episodes import EPISODES, fitting, planned
 from oarlock.chaos.faults.network import API, REDIS
 from oarlock.chaos.faults.proxy import MODES
 from oarlock.chaos.faults.schedule import Timing
 from oarlock.chaos.record.monitor import Clock
-from oarlock.chaos.redis_program import CUT_FILE, ClockFile, NoClock, find_library, program_with_clock, program_with_log
+from oarlock.chaos.rig import redis_program
+from oarlock.chaos.rig.redis_program import (
+    CUT_FILE,
+    ClockFile,
+    NoClock,
+    find_library,
+    program_with_clock,
+    program_with_log,
+)
 from oarlock.cli.run.chaos import chaos
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import ServerBinary, find

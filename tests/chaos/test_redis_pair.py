@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.chaos.redis_pair import Pair
+from oarlock.chaos.rig.redis_pair import Pair
 from oarlock.sandbox.redis.redis_binary import installed
 
 pytestmark = [

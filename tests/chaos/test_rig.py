@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from oarlock.chaos.rig import Rig, descends_from
+from oarlock.chaos.rig.rig import Rig, descends_from
 
 PARENT = """import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stdout=subprocess.DEVNULL)

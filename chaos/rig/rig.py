@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -18,11 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oarlock.chaos.faults.network import Network
+from oarlock.chaos.rig import processes
 from oarlock.sandbox.up.state_dir import StateDir
-from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 UP_LIMIT_S = 60.0
-STOP_LIMIT_S = 30.0
 AGAIN_S = 0.1
 
 
@@ -84,7 +82,7 @@ class Rig:
         arguments = ["up", "--faults", "--no-api-token", "-v", "--state-dir", str(self.state.root)]
         arguments += ["--nodes", str(self._nodes), "--workers", str(first), "--ingestors", str(self._ingestors)]
         arguments += ["--shards", self._shards]
-        self._up = await self._run(arguments, self._root / "up.log", signal.SIGTERM)
+        self._up = await self._run(arguments, self._root / "up.log")
         deadline_s = time.monotonic() + UP_LIMIT_S
         while self.state.owner_pid() != self._up.pid or self.state.read_up().get("state") != "ready":
             self.check()
@@ -150,45 +148,27 @@ class Rig:
             "OARLOCK_EMBEDDED": "1",
         }
         while True:
-            self._second = await self._run(command, self._root / "second.log", signal.SIGTERM, extra)
+            self._second = await self._run(command, self._root / "second.log", extra)
             await self._second.wait()
             await asyncio.sleep(AGAIN_S)
 
     async def _run(
-        self, arguments: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
+        self, arguments: list[str], log: Path, extra: Mapping[str, str] | None = None
     ) -> asyncio.subprocess.Process:
-        return await self._spawn([sys.executable, "-m", "oarlock.cli", *arguments], log, signum, extra)
+        return await self._spawn([sys.executable, "-m", "oarlock.cli", *arguments], log, extra)
 
     async def _spawn(
-        self, command: list[str], log: Path, signum: signal.Signals, extra: Mapping[str, str] | None = None
+        self, command: list[str], log: Path, extra: Mapping[str, str] | None = None
     ) -> asyncio.subprocess.Process:
-        file = log.open("ab")
-        try:
-            return await asyncio.create_subprocess_exec(
-                *command_dying_with_this_process(command, signum),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                env={**self._environment, **(extra or {})},
-                start_new_session=True,
-            )
-        finally:
-            file.close()
+        environment = {**self._environment, **(extra or {})}
+        return await processes.start(command, log, environment=environment, at_our_death=signal.SIGTERM)
 
     async def stop(self) -> None:
         """End everything; the audit log and the logs stay."""
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
-        for process in (self._second, self._up):
-            if process is None or process.returncode is not None:
-                continue
-            process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), STOP_LIMIT_S)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
+        await processes.end((self._second, self._up))
         if self._network is not None:
             await self._network.stop()
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from oarlock.chaos.judge.evidence.evidence import End
-from oarlock.chaos.rig import Rig, Target
+from oarlock.chaos.rig.rig import Rig, Target
 
 ROLES = ("redis", "supervisor", "ingestor")
 """Workers end for many a good reason; of the API server `oarlock up` itself takes notice."""

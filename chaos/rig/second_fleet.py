@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -17,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from oarlock.chaos.judge.evidence.evidence import Facts
+from oarlock.chaos.rig import processes
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
-from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.process.settings import Settings
 
 LEASE_NAMESPACE = "default"
@@ -71,15 +70,8 @@ class SecondFleet:
         return facts._replace(second_from_s=self.from_s, second_to_s=self.to_s, second_timeout_ms=timeout_ms)
 
     async def _run(self, command: str, arguments: list[str], environment: Mapping[str, str]) -> None:
-        with (self._root / f"{command}.log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                *command_dying_with_this_process([sys.executable, "-m", "oarlock.cli", command, *arguments]),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                start_new_session=True,
-            )
+        words = [sys.executable, "-m", "oarlock.cli", command, *arguments]
+        process = await processes.start(words, self._root / f"{command}.log", environment=environment)
         self._processes.append(process)
 
     def ended(self) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -16,8 +15,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from oarlock.chaos.faults.network import Wire
-from oarlock.chaos.redis_pair import Pair, PairFailed, Server
-from oarlock.chaos.rig import AGAIN_S, STOP_LIMIT_S, UP_LIMIT_S, Rig, RigFailed, Target, descends_from
+from oarlock.chaos.rig import processes
+from oarlock.chaos.rig.redis_pair import Pair, PairFailed, Server
+from oarlock.chaos.rig.rig import AGAIN_S, UP_LIMIT_S, Rig, RigFailed, Target, descends_from
 
 READY_MS, TERMINATE_MS, PODS_PER_NODE = 500, 300, 1_000
 """As `oarlock up` has them."""
@@ -70,7 +70,7 @@ class TwoHosts(Rig):
         words += ["--nodes", str(self._nodes), "--pods-per-node", str(PODS_PER_NODE), "--ready-file", str(ready)]
         words += ["--terminate-ms", str(TERMINATE_MS), "--ready-ms", str(READY_MS), "--ready-jitter-ms", str(READY_MS)]
         command = [sys.executable, "-m", "oarlock.sandbox.apiserver", *words]
-        self._api = await self._spawn(command, self._root / "api.log", signal.SIGTERM)
+        self._api = await self._spawn(command, self._root / "api.log")
         while not ready.exists():
             self.check()
             if time.monotonic() > deadline_s:
@@ -110,7 +110,7 @@ class TwoHosts(Rig):
             "OARLOCK_METRICS_BIND_ADDRESS": "0",
         }
         while True:
-            process = await self._run(command, self._root / f"{role}-{host}.log", signal.SIGTERM, extra)
+            process = await self._run(command, self._root / f"{role}-{host}.log", extra)
             self._running[role, host] = process
             await process.wait()
             await asyncio.sleep(AGAIN_S)
@@ -119,15 +119,7 @@ class TwoHosts(Rig):
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
-        for process in [*self._running.values(), *([self._api] if self._api else [])]:
-            if process.returncode is not None:
-                continue
-            process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), STOP_LIMIT_S)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
+        await processes.end([*self._running.values(), self._api])
         for wire in self.wires:
             await wire.stop()
         self.pair.stop()
