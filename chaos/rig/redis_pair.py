@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from redis.exceptions import RedisError
 
 from oarlock.broker.connection import acl
 from oarlock.broker.connection.client import connect
+from oarlock.sandbox.ports import free_port
 from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 
@@ -35,7 +35,7 @@ class Server:
 
     def __init__(self, folder: Path, lines: list[str], *, sentinel: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.port = _free_port()
+        self.port = free_port()
         self._log, self._config, self._sentinel = folder / "server.log", folder / "server.conf", sentinel
         usual = [f"port {self.port}", "bind 127.0.0.1", "daemonize no", "protected-mode no", f"dir {folder}"]
         self._config.touch(0o600)
@@ -208,9 +208,3 @@ def _users(folder: Path, passwords: dict[str, str]) -> Path:
     path.touch(0o600)
     path.write_text(acl.acl_file(passwords))
     return path
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

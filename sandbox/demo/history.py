@@ -12,15 +12,15 @@ from contextlib import aclosing
 from typing import Any
 
 from oarlock.cluster.client import Client
-from oarlock.cluster.watch import Broken, Deaf, Expired
+from oarlock.cluster.watch import Expired
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.sandbox.demo.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
+from oarlock.sandbox.reflector import follow
 from oarlock.workers.process.kinds import cluster_resource
 
-AGAIN_S = 0.2
 FOLLOWED = (WATCHED["pods"], *(WATCHED[controller.resource] for controller in CONTROLLERS.values()))
 
 
@@ -49,18 +49,14 @@ class History:
     async def _follow(self, client: Client, resource: Watched[Any], rv: str) -> None:
         while True:
             try:
-                async with aclosing(client.watch_batches(cluster_resource(resource), rv)) as batches:
-                    async for batch in batches:
-                        for event in batch:
-                            rv = event.rv
-                            if event.type != "BOOKMARK":
-                                self._note(resource, event.type == "DELETED", event.object)
+                async with aclosing(follow(client, cluster_resource(resource), rv)) as events:
+                    async for event in events:
+                        if event.type != "BOOKMARK":
+                            self._note(resource, event.type == "DELETED", event.object)
                         self.changed.set()
             except Expired:
                 self.complete = False
                 rv = await _position(client, resource)
-            except (Deaf, Broken):
-                await asyncio.sleep(AGAIN_S)
 
     def _note(self, resource: Watched[Any], gone: bool, raw: bytes) -> None:
         rv, obj = resource.from_json(raw)

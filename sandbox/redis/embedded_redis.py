@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -21,6 +20,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from oarlock.broker.connection import acl
 from oarlock.broker.connection.client import connect
+from oarlock.sandbox.ports import free_port, is_free
 from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 
@@ -108,16 +108,16 @@ class EmbeddedRedis:
             self._passwords = {user: secrets.token_hex(24) for user in acl.USERS}
         self._write_users()
         if self.port:
-            if not _free(self.port):
+            if not is_free(self.port):
                 raise RedisNotStarted(f"port {self.port} on 127.0.0.1 is in use: choose another, or 0 for a free one")
             self._launch(program, self.port)
             return self
         for attempt in range(5):
-            port = _free_port()
+            port = free_port()
             try:
                 self._launch(program, port)
             except RedisNotStarted:
-                if attempt == 4 or _free(port):  # somebody took the port in between: that alone is worth another try
+                if attempt == 4 or is_free(port):  # somebody took the port in between: that alone is worth another try
                     raise
             else:
                 self.port = port
@@ -229,22 +229,6 @@ def _keep_no_histograms(client: redis.Redis) -> None:
         client.config_set("latency-tracking", "no")
     except ResponseError:  # servers before 7.0 have none
         pass
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _reason(log: Path) -> str:

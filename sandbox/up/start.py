@@ -20,6 +20,7 @@ from oarlock.cluster.access import config
 from oarlock.sandbox.manifests.applying import NotApplied, apply
 from oarlock.sandbox.manifests.checks import Item
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE
+from oarlock.sandbox.ports import is_free
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.sandbox.up.program import Program, ProgramChild
@@ -77,7 +78,7 @@ class Up:
         ``on_api`` is called once kubectl could connect, before anything is applied.
         """
         for option, port in (("--redis-port", self._options.redis_port), ("--api-port", self._options.api_port)):
-            if port and _taken(port):
+            if port and not is_free(port):
                 raise NotStarted(_port_taken(option, port))
         self._tell("starting")
         self._start_redis()
@@ -253,16 +254,6 @@ def _oarlock(
 def _marks(shards: int) -> list[tuple[str, str]]:
     """Of each shard: its name for a process's environment, and what its processes are called behind their own name."""
     return [(shard, f"-s{shard}") for shard in names(shards)] if shards > 1 else [("", "")]
-
-
-def _taken(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
 
 
 def _port_taken(option: str, port: int) -> str:

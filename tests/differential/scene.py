@@ -24,7 +24,7 @@ from oarlock.cluster.resources import (
     REPLICATIONCONTROLLERS,
     Resource,
 )
-from oarlock.sandbox.nodes.api.reflector import Reflector
+from oarlock.sandbox.reflector import Reflector
 
 Obj = dict[str, Any]
 SCENARIO = "differential.scenario"

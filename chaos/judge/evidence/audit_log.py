@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 
 import msgspec
 
 from oarlock.chaos.judge.evidence.evidence import Request
+from oarlock.chaos.judge.evidence.objects import Ref, unix_s
 from oarlock.chaos.judge.evidence.sightings import QUEUE_OF_KIND
 
 WORKER_AGENT = "(worker)"
 """Stands in the user agent of the requests that turns send."""
 
 
-class _Ref(msgspec.Struct):
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
-
-
 class _Meta(msgspec.Struct, rename="camel"):
+    """Of an object or of a patch, in which other fields may be null."""
+
     name: str = ""
     uid: str = ""
     resource_version: str = ""
-    owner_references: list[_Ref] | None = None
+    owner_references: list[Ref] | None = None
 
 
 class _Preconditions(msgspec.Struct, rename="camel"):
@@ -93,8 +88,8 @@ def _request(event: _Event, second_mark: str) -> Request:
     worker = WORKER_AGENT in event.user_agent
     second = worker and bool(second_mark) and second_mark in event.request_uri
     return Request(
-        received_s=_unix_s(event.request_received_timestamp),
-        done_s=_unix_s(event.stage_timestamp),
+        received_s=unix_s(event.request_received_timestamp),
+        done_s=unix_s(event.stage_timestamp),
         verb=event.verb,
         resource=f"{about.resource}/{about.subresource}" if about.subresource else about.resource,
         namespace=about.namespace,
@@ -112,7 +107,3 @@ def _request(event: _Event, second_mark: str) -> Request:
         body=has_body,
         second=second,
     )
-
-
-def _unix_s(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp() if text else 0.0

@@ -41,7 +41,9 @@ _QUEUES = {
 }
 
 
-class _Ref(msgspec.Struct):
+class Ref(msgspec.Struct):
+    """An owner reference."""
+
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -59,7 +61,7 @@ class Meta(msgspec.Struct, rename="camel"):
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: list[_Ref] | None = None
+    owner_references: list[Ref] | None = None
 
 
 class _Condition(msgspec.Struct, rename="camel"):
@@ -196,7 +198,7 @@ def _pod(obj: Object, rv: int, gone: bool, at_s: float) -> PodSeen:
         status.phase,
         ready is not None,
         _pinned(obj.spec.affinity or {}),
-        _unix_s(ready.last_transition_time) if ready is not None else 0.0,
+        unix_s(ready.last_transition_time) if ready is not None else 0.0,
         labels.get(REVISION, ""),
         (meta.annotations or {}).get(VERSION, ""),
     )
@@ -246,5 +248,6 @@ def _daemon_set(obj: Object, rv: int, gone: bool, at_s: float) -> DaemonSetSeen:
     )
 
 
-def _unix_s(text: str | None) -> float:
+def unix_s(text: str | None) -> float:
+    """A timestamp of the API; 0 for none."""
     return datetime.fromisoformat(text).timestamp() if text else 0.0

@@ -22,8 +22,8 @@ from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
 from oarlock.cluster.resources import NODES, PODS
 from oarlock.sandbox.nodes.api.pod_api import Change, PodRef, merged_status
-from oarlock.sandbox.nodes.api.reflector import Reflector
 from oarlock.sandbox.nodes.settings import SIMULATED, annotation
+from oarlock.sandbox.reflector import Reflector
 
 Obj = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]

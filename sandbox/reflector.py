@@ -1,4 +1,4 @@
-"""A copy of one collection, kept up to date over HTTP, and what changes in it told in order.
+"""What happens in one collection of an API server, told in order: its events, or a copy that is kept up to date.
 
 Upstream: client-go/tools/cache/reflector.go.
 """
@@ -9,13 +9,14 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Final
 
 import orjson
 
 from oarlock.cluster.client import Client
+from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, list_all
 from oarlock.cluster.resources import Resource
 from oarlock.cluster.watch import Expired, WatchError
@@ -29,6 +30,33 @@ _LONGEST_WAIT_S: Final = 5.0
 _log = logging.getLogger("oarlock.nodes")
 
 
+async def follow(client: Client, resource: Resource, rv: str) -> AsyncGenerator[WatchEvent, None]:
+    """Every event after `rv`, bookmarks too. A watch that ends or breaks is begun again after its last event.
+
+    Raises Expired where the server does not keep what comes next.
+    """
+    wait_s = _FIRST_WAIT_S
+    while True:
+        before = rv
+        try:
+            since_s = time.monotonic()
+            async with aclosing(client.watch_batches(resource, rv)) as batches:
+                async for batch in batches:
+                    for event in batch:
+                        rv = event.rv
+                        yield event
+            if time.monotonic() - since_s > _LONGEST_WAIT_S:  # a whole life, though perhaps nothing was to be heard
+                wait_s = _FIRST_WAIT_S
+        except Expired:
+            raise
+        except WatchError as error:
+            _interrupted(resource, error)
+        if rv != before:
+            wait_s = _FIRST_WAIT_S
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+
 class Reflector:
     """`told(object, gone)` is called, within `run`, for everything that exists and then for every change.
 
@@ -39,7 +67,6 @@ class Reflector:
 
     def __init__(self, client: Client, resource: Resource, told: Callable[[Obj, bool], None]) -> None:
         self._client, self._resource, self._told = client, resource, told
-        self._rv = ""  # up to which everything was told; empty: a list is needed
         self.objects: dict[Key, Obj] = {}
         self.listed = asyncio.Event()
 
@@ -47,46 +74,36 @@ class Reflector:
         """List and watch until cancelled. What goes wrong is logged and tried again."""
         wait_s = _FIRST_WAIT_S
         while True:
-            before = self._rv
             try:
-                if not self._rv:
-                    await self._list()
-                since_s = time.monotonic()
-                await self._watch()
-                if time.monotonic() - since_s > _LONGEST_WAIT_S:  # a whole life, though perhaps nothing was to be heard
-                    wait_s = _FIRST_WAIT_S
+                rv = await self._list()
+                async with aclosing(follow(self._client, self._resource, rv)) as events:
+                    async for event in events:
+                        self._take(event)
+                        wait_s = _FIRST_WAIT_S
             except Expired:
-                self._rv = ""
-            except (ListError, WatchError) as error:
-                reason = json.dumps(str(error))
-                _log.warning("event=interrupted resource=%s reason=%s", self._resource.plural, reason)
-            if self._rv and self._rv != before:
-                wait_s = _FIRST_WAIT_S
+                pass
+            except ListError as error:
+                _interrupted(self._resource, error)
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
-    async def _list(self) -> None:
+    async def _list(self) -> str:
         rv, items = await list_all(self._client.list_pages(self._resource))
         found = {_key(obj): obj for obj in map(orjson.loads, items)}
         for key in [key for key in self.objects if key not in found]:
             self._told(self.objects.pop(key), True)
         for obj in found.values():
             self._changed(obj)
-        self._rv = rv
         self.listed.set()
+        return rv
 
-    async def _watch(self) -> None:
-        batches = self._client.watch_batches(self._resource, self._rv)
-        async with aclosing(batches):
-            async for batch in batches:
-                for event in batch:
-                    if event.type == "DELETED":
-                        obj = orjson.loads(event.object)
-                        self.objects.pop(_key(obj), None)
-                        self._told(obj, True)
-                    elif event.type != "BOOKMARK":
-                        self._changed(orjson.loads(event.object))
-                    self._rv = event.rv
+    def _take(self, event: WatchEvent) -> None:
+        if event.type == "DELETED":
+            obj = orjson.loads(event.object)
+            self.objects.pop(_key(obj), None)
+            self._told(obj, True)
+        elif event.type != "BOOKMARK":
+            self._changed(orjson.loads(event.object))
 
     def _changed(self, obj: Obj) -> None:
         key, meta = _key(obj), obj["metadata"]
@@ -98,6 +115,10 @@ class Reflector:
                 self._told(known, True)
         self.objects[key] = obj
         self._told(obj, False)
+
+
+def _interrupted(resource: Resource, error: Exception) -> None:
+    _log.warning("event=interrupted resource=%s reason=%s", resource.plural, json.dumps(str(error)))
 
 
 def _key(obj: Obj) -> Key:
