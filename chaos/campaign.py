@@ -15,9 +15,9 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from oarlock.chaos.faults.api_faults import PHASES, ApiFaults
-from oarlock.chaos.faults.faults import Faults
-from oarlock.chaos.faults.prey import Prey
-from oarlock.chaos.faults.strikes import Strikes
+from oarlock.chaos.faults.episode_runner import EpisodeRunner
+from oarlock.chaos.faults.process_faults import Faults
+from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.judge.evidence.evidence import Blow, Facts
 from oarlock.chaos.judge.verdict import Run
 from oarlock.chaos.load.live import Live
@@ -25,7 +25,7 @@ from oarlock.chaos.load.load import Load
 from oarlock.chaos.options import SETTLE_LIMIT_S, Options
 from oarlock.chaos.record.journal import Journal
 from oarlock.chaos.record.monitor import END, MonitorRecorder, NoRecorder
-from oarlock.chaos.record.roster import Roster
+from oarlock.chaos.record.process_ends import ProcessEnds
 from oarlock.chaos.record.saved import JOURNAL, SCHEDULE, write_notes
 from oarlock.chaos.rig.redis_pair import PairFailed
 from oarlock.chaos.rig.redis_program import NoClock
@@ -85,19 +85,19 @@ class Campaign:
         live = Live()
         monitor = stage.recorder()
         journal = Journal(rig.api_url, root / JOURNAL, live.take)
-        roster = Roster(rig)
-        prey = Prey(rig.redis_url, Random(f"prey {options.seed}"))
-        faults = Faults(rig, prey, options.seed)
+        process_ends = ProcessEnds(rig)
+        redis_view = RedisView(rig.redis_url, Random(f"prey {options.seed}"))
+        faults = Faults(rig, redis_view, options.seed)
         api_faults = self._api_faults(rig.api_url)
         load = Load(config.load(rig.state.kubeconfig), live, options.seed, episode.pace if episode else 1.0)
-        strikes = Strikes(stage, prey, faults, api_faults, options.seed)
-        carried_out = strikes if episode else faults
+        episodes = EpisodeRunner(stage, redis_view, faults, api_faults, options.seed)
+        carried_out = episodes if episode else faults
         second = SecondFleet(root, rig.state.kubeconfig, options.settings) if options.second_fleet else None
-        await _quiet(prey)
+        await _quiet(redis_view)
         async with contextlib.aclosing(load), _in_background(monitor.run()), _stopped_in_the_end(second):
             await asyncio.wait_for(monitor.attached.wait(), 10)
             await journal.listen()
-            async with _in_background(journal.run()), _in_background(roster.run()):
+            async with _in_background(journal.run()), _in_background(process_ends.run()):
                 await load.begin()
                 if not await self._settled(rig, live, journal, FIRST_LIMIT_S, quiet_s=0.0):
                     raise CampaignFailed(f"before any fault: {'; '.join(live.unsettled())}")
@@ -108,7 +108,7 @@ class Campaign:
                     _in_background(api_faults.run()),
                     _in_background(load.run()),
                     _in_background(self._beside(second, faults)),
-                    _in_background(self._progress(begin_s, faults, live, prey)),
+                    _in_background(self._progress(begin_s, faults, live, redis_view)),
                 ):
                     await asyncio.sleep(API_FAULTS_FIRST_S)
                     await carried_out.run(self.plan, begin_s, begin_s + options.duration_s * OVERTIME)
@@ -123,18 +123,18 @@ class Campaign:
                 told = f"all at rest after {max(0.0, settle_s):.1f} s" if settled else "; ".join(live.unsettled())
                 self._tell(told)
                 ended_s = time.time()
-                await _see_the_end(prey, monitor)
+                await _see_the_end(redis_view, monitor)
             monitor.flush()
-        prey.close()
+        redis_view.close()
         run = self._run(faults, api_faults, load, max(0.0, settle_s))
         facts = Facts(options.settings.drain_ms / 1000, faults_ended_s, ended_s, SETTLE_LIMIT_S)
         facts = facts._replace(api_alone=options.api_alone)
         if episode:
-            run = replace(run, only=options.only, struck=dict(strikes.struck), idle=strikes.idle)
+            run = replace(run, only=options.only, struck=dict(episodes.struck), idle=episodes.idle)
             facts = facts._replace(progress_s=PROGRESS_LIMIT_S + options.timing.lease_s)
         if second is not None and second.from_s:
             facts = second.told(facts)
-        write_notes(root, run, facts, faults.blows, journal.from_rv, journal.gaps, roster.ends)
+        write_notes(root, run, facts, faults.blows, journal.from_rv, journal.gaps, process_ends.ends)
 
     def _api_faults(self, url: str) -> ApiFaults:
         options = self._options
@@ -193,13 +193,13 @@ class Campaign:
             await asyncio.sleep(0.05)
         return not live.unsettled()
 
-    async def _progress(self, begin_s: float, faults: Faults, live: Live, prey: Prey) -> None:
+    async def _progress(self, begin_s: float, faults: Faults, live: Live, redis_view: RedisView) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(PROGRESS_S)
             done = Counter(blow.kind for blow in faults.blows)
             told = ", ".join(f"{count} {kind}" for kind, count in sorted(done.items())) or "none yet"
-            phase = prey.phase() or "no epoch"
+            phase = redis_view.phase() or "no epoch"
             self._tell(
                 f"{loop.time() - begin_s:4.0f} s of {self._options.duration_s:g}: faults: {told};"
                 f" {len(live.pods)} pods, {live.created} made so far; {phase}"
@@ -216,16 +216,16 @@ async def _mend(faults: Faults, api_faults: ApiFaults, load: Load) -> None:
     await load.finish()
 
 
-async def _see_the_end(prey: Prey, monitor: MonitorRecorder | NoRecorder) -> None:
+async def _see_the_end(redis_view: RedisView, monitor: MonitorRecorder | NoRecorder) -> None:
     """Let the recorder of Redis read to the end."""
     try:
-        prey.say(END)
+        redis_view.say(END)
         await asyncio.wait_for(monitor.seen_to_the_end.wait(), 20)
     except (RedisError, TimeoutError) as error:
         raise CampaignFailed(f"the trace of Redis was not read to its end: {type(error).__name__} {error}") from None
 
 
-async def _quiet(prey: Prey) -> None:
+async def _quiet(redis_view: RedisView) -> None:
     """Wait until no key of the nodes that came first is worked on: of a lock taken before the trace began nobody knows.
 
     Raises CampaignFailed.
@@ -233,7 +233,7 @@ async def _quiet(prey: Prey) -> None:
     loop = asyncio.get_running_loop()
     from_s = quiet_s = loop.time()
     while loop.time() - quiet_s < QUIET_BEFORE_S:
-        if prey.at_work():
+        if redis_view.at_work():
             quiet_s = loop.time()
         if loop.time() - from_s > FIRST_LIMIT_S:
             raise CampaignFailed("the first keys of the nodes are still worked on")

@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 
 from oarlock.chaos.judge.evidence.evidence import (
     CUT,
+    Answered,
     Attached,
     Claimed,
     Dirty,
+    EpochBegun,
     LiveList,
     Lost,
-    Minted,
     Opened,
     Recorded,
     Refused,
     Renewed,
-    Settled,
     Step,
     Unknown,
     Unlocked,
@@ -99,7 +99,7 @@ class Fences:
     """(last told of, noticed): where the trace broke off. What Redis had answered and not yet told of died with it."""
 
     def __post_init__(self) -> None:
-        self._epoch, self._minted_s, self._open = 0, math.nan, False
+        self._epoch, self._begun_s, self._open = 0, math.nan, False
         self._locks: dict[str, Hold] = {}
         self._pending: dict[str, dict[str, Entry]] = defaultdict(dict)
         self._dirty: set[str] = set()
@@ -122,7 +122,7 @@ class Fences:
                 if why == CUT:
                     self.cuts.append((min(self._told_s, at_s), at_s))
                 self._lose(at_s, why)
-            case Minted(at_s, epoch):
+            case EpochBegun(at_s, epoch):
                 if epoch in self.epochs:
                     self._break("overlap", "", at_s, f"epoch {epoch} was begun a second time")
                 self._lose(at_s, "another epoch")
@@ -138,8 +138,8 @@ class Fences:
                 self._claimed(step)
             case Recorded():
                 self._recorded(step)
-            case Settled(at_s, _, task, name):
-                self._settled(at_s, task, name)
+            case Answered(at_s, _, task, name):
+                self._answered(at_s, task, name)
             case Dirty():
                 self._dirty.add(step.task)
             case Unlocked():
@@ -181,12 +181,12 @@ class Fences:
 
     def _begin(self, epoch: int, at_s: float) -> None:
         self.epochs.append(epoch)
-        self._epoch, self._minted_s, self._open = epoch, at_s, False
+        self._epoch, self._begun_s, self._open = epoch, at_s, False
 
     def _opened(self, at_s: float, epoch: int) -> None:
         if not self._current(at_s, epoch, "", "an opening"):
             return
-        drained_s = at_s - self._minted_s
+        drained_s = at_s - self._begun_s
         if len(self.epochs) > 1 and drained_s < self.drain_s - CLOCKS_APART_S:
             text = f"epoch {epoch} was opened {drained_s:.3f} s after it began; D is {self.drain_s:.3f} s"
             self._break("early_open", "", at_s, text)
@@ -255,7 +255,7 @@ class Fences:
             self._break("overlap", task, at_s, text)
         return lock
 
-    def _settled(self, at_s: float, task: str, name: str) -> None:
+    def _answered(self, at_s: float, task: str, name: str) -> None:
         pending = self._pending[task]
         for each in [name] if name else list(pending):
             entry = pending.pop(each, None)

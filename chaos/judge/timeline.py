@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from oarlock.chaos.judge.checker import Evidence
 from oarlock.chaos.judge.evidence.changes import RESOURCE_OF_QUEUE
-from oarlock.chaos.judge.evidence.evidence import Attached, Lost, Minted, Opened, Violation, Watermark
+from oarlock.chaos.judge.evidence.evidence import Attached, EpochBegun, Lost, Opened, Violation, Watermark
 from oarlock.chaos.judge.evidence.sightings import (
     DAEMONS,
     DaemonSetSeen,
@@ -46,7 +46,7 @@ def _trace(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
     for step in evidence.trace:
         if isinstance(step, Watermark):
             continue
-        everybody = isinstance(step, Attached | Lost | Minted | Opened)
+        everybody = isinstance(step, Attached | Lost | EpochBegun | Opened)
         if everybody or getattr(step, "task", "") == task:
             shown = ", ".join(
                 f"{name}={value}" for name, value in step._asdict().items() if name not in ("at_s", "task") and value

@@ -31,7 +31,7 @@ class Live:
         self.namespaces: dict[str, NamespaceSeen] = {}
         self._of_owner: dict[str, set[str]] = defaultdict(set)
         self._converged = Converged()
-        self.created = self.removed = 0
+        self.created = 0
 
     def take(self, seen: Seen) -> None:
         """One event."""
@@ -57,7 +57,6 @@ class Live:
         if before is not None:
             self._of_owner[before.owner].discard(seen.uid)
         if seen.gone:
-            self.removed += 1
             return
         self.created += before is None
         self.pods[seen.uid] = seen

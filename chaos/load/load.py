@@ -15,10 +15,10 @@ import orjson
 
 from oarlock.chaos.judge.evidence.sightings import OwnerSeen, PodSeen
 from oarlock.chaos.load.daemon_load import DaemonLoad
-from oarlock.chaos.load.hand import Hand
 from oarlock.chaos.load.live import Live
 from oarlock.chaos.load.node_load import NodeLoad
 from oarlock.chaos.load.plans import FAIL, PLANS, Plan, Role, body
+from oarlock.chaos.load.user import User
 from oarlock.cluster import resources
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
@@ -33,17 +33,17 @@ class Load:
     def __init__(self, config: ClusterConfig, live: Live, seed: int, pace: float = 1.0) -> None:
         self._client = Client(config, role="chaos")
         self._live, self._seed = live, seed
-        self._hand = Hand(self._client, live, pace)
-        self._nodes, self._daemons = NodeLoad(self._hand, seed), DaemonLoad(self._hand, seed)
-        self.done = self._hand.done
+        self._user = User(self._client, live, pace)
+        self._nodes, self._daemons = NodeLoad(self._user, seed), DaemonLoad(self._user, seed)
+        self.done = self._user.done
 
     async def begin(self) -> None:
         """Nodes, namespaces and owners, each with a few pods wanted."""
         await self._nodes.begin()
         for namespace in sorted({plan.namespace for plan in PLANS}):
-            await self._hand.make_namespace(namespace)
+            await self._user.make_namespace(namespace)
         for plan in PLANS:
-            await self._hand.create(plan.resource, plan.namespace, body(plan, plan.largest // 3))
+            await self._user.create(plan.resource, plan.namespace, body(plan, plan.largest // 3))
         await self._daemons.begin()
 
     async def run(self) -> None:
@@ -52,21 +52,21 @@ class Load:
             group.create_task(self._nodes.run())
             group.create_task(self._daemons.run())
             for plan in PLANS:
-                group.create_task(self._torment(plan))
+                group.create_task(self._disturb(plan))
 
     async def finish(self) -> None:
         """What was under way when the load was stopped is brought to an end: every owner is there again."""
         live = self._live
         await self._nodes.finish()
         going = {each.name for each in live.namespaces.values() if each.deleting}
-        await self._hand.until(lambda: going.isdisjoint(live.namespaces))
+        await self._user.until(lambda: going.isdisjoint(live.namespaces))
         for namespace in sorted({plan.namespace for plan in PLANS}):
-            await self._hand.make_namespace(namespace)
+            await self._user.make_namespace(namespace)
         ending = {task for task, owner in live.owners.items() if owner.deleting}
-        await self._hand.until(lambda: ending.isdisjoint(live.owners))
+        await self._user.until(lambda: ending.isdisjoint(live.owners))
         for plan in PLANS:
             if plan.task not in live.owners:
-                await self._hand.create(plan.resource, plan.namespace, body(plan, plan.largest // 3))
+                await self._user.create(plan.resource, plan.namespace, body(plan, plan.largest // 3))
         await self._daemons.finish()
 
     async def aclose(self) -> None:
@@ -75,13 +75,13 @@ class Load:
 
     # -- one owner
 
-    async def _torment(self, plan: Plan) -> None:
+    async def _disturb(self, plan: Plan) -> None:
         chance = random.Random(f"load {self._seed} {plan.key}")
         ways = _WAYS[plan.role]
         while True:
             # Now and then a pause that is long enough to come to rest.
             pause_s = chance.uniform(2.5, 5.0) if chance.random() < 0.2 else chance.uniform(0.1, 1.2)
-            await asyncio.sleep(pause_s * self._hand.pace)
+            await asyncio.sleep(pause_s * self._user.pace)
             owner = self._live.owners.get(plan.task)
             if owner is None or owner.deleting:
                 continue
@@ -96,22 +96,22 @@ class Load:
 
     async def _delete_pods(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
         for pod in self._some(owner, chance):
-            await self._hand.delete_pod(pod, "pods deleted", chance.choice((None, 0)))
+            await self._user.delete_pod(pod, "pods deleted", chance.choice((None, 0)))
 
     async def _fail_pods(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
         for pod in self._some(owner, chance):
-            await self._hand.merge_pod(pod, {"annotations": {FAIL: "chaos"}}, "pods failed")
+            await self._user.merge_pod(pod, {"annotations": {FAIL: "chaos"}}, "pods failed")
 
     async def _sweep(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
         """Take away what has failed, as a cluster's own collector does in the end."""
         for pod in self._live.pods_of(owner.uid):
             if pod.phase == "Failed" and not pod.deleting:
-                await self._hand.delete_pod(pod, "")
+                await self._user.delete_pod(pod, "")
 
     async def _relabel(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
         """Out of the set; some come back later, as orphans to be adopted, and the others go."""
         for pod in self._some(owner, chance)[:2]:
-            await self._hand.merge_pod(pod, {"labels": {"app": f"{plan.name}-away"}}, "pods relabelled")
+            await self._user.merge_pod(pod, {"labels": {"app": f"{plan.name}-away"}}, "pods relabelled")
         away = [
             pod
             for pod in self._live.pods_of("")
@@ -119,27 +119,27 @@ class Load:
         ]
         for pod in away[:2]:
             if chance.random() < 0.5:
-                await self._hand.merge_pod(pod, {"labels": {"app": plan.name}}, "pods brought back")
+                await self._user.merge_pod(pod, {"labels": {"app": plan.name}}, "pods brought back")
             else:
-                await self._hand.delete_pod(pod, "")
+                await self._user.delete_pod(pod, "")
 
     async def _recreate(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
         cascade = chance.choice(("Background", "Foreground", "Orphan"))
-        if not await self._hand.delete_owner(plan.resource, plan.namespace, plan.name, owner.uid, cascade):
+        if not await self._user.delete_owner(plan.resource, plan.namespace, plan.name, owner.uid, cascade):
             return
         await asyncio.sleep(chance.uniform(0, 0.5))
-        await self._hand.until(lambda: plan.task not in self._live.owners)
+        await self._user.until(lambda: plan.task not in self._live.owners)
         made = body(plan, chance.randint(0, plan.largest))
-        await self._hand.create(plan.resource, plan.namespace, made, "created again")
+        await self._user.create(plan.resource, plan.namespace, made, "created again")
 
     async def _delete_namespace(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
         answer = await self._client.delete(resources.NAMESPACES, "", plan.namespace)
         if not answer.ok:
             return
         self.done["namespaces deleted"] += 1
-        await self._hand.until(lambda: plan.namespace not in self._live.namespaces)
-        await self._hand.make_namespace(plan.namespace)
-        await self._hand.create(plan.resource, plan.namespace, body(plan, chance.randint(0, plan.largest)))
+        await self._user.until(lambda: plan.namespace not in self._live.namespaces)
+        await self._user.make_namespace(plan.namespace)
+        await self._user.create(plan.resource, plan.namespace, body(plan, chance.randint(0, plan.largest)))
 
     # -- with
 

@@ -111,7 +111,6 @@ class MonitorRecorder:
         self.attached = asyncio.Event()
         self.seen_to_the_end = asyncio.Event()
         """Set once the word ``END`` was seen in a command."""
-        self.bytes_read = 0
 
     async def run(self) -> None:
         """Record. A connection that breaks is noted and made again."""
@@ -168,7 +167,6 @@ class MonitorRecorder:
     async def _record(self, reader: asyncio.StreamReader) -> None:
         rest, keep = b"", self._filter.keep
         while chunk := await reader.read(CHUNK_BYTES):
-            self.bytes_read += len(chunk)
             *lines, rest = (rest + chunk).split(b"\r\n")
             if END.encode() in chunk:
                 self.seen_to_the_end.set()

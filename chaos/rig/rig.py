@@ -64,7 +64,7 @@ class Rig:
         self._second_dir = self._root / "second"
         self._up: asyncio.subprocess.Process | None = None
         self._second: asyncio.subprocess.Process | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._restarter: asyncio.Task[None] | None = None
 
     @property
     def api_url(self) -> str:
@@ -94,7 +94,7 @@ class Rig:
                 await self._network.start(self.redis_url(), self.api_url, self.state.kubeconfig)
             except OSError as error:
                 raise RigFailed(str(error)) from None
-        self._keeper = asyncio.create_task(self._keep_second())
+        self._restarter = asyncio.create_task(self._run_second())
         while len(self.targets("worker")) < sum(self._counts):
             self.check()
             if time.monotonic() > deadline_s:
@@ -133,7 +133,7 @@ class Rig:
             found += [Target("worker", each["pid"], each["name"], fleet) for each in listed if each["role"] == "worker"]
         return found
 
-    async def _keep_second(self) -> None:
+    async def _run_second(self) -> None:
         command = ["worker", "--workers", str(self._counts[1]), "--shards", self._shards]
         command += ["--state-dir", str(self._second_dir)]
         if not self._counts[1]:
@@ -165,9 +165,9 @@ class Rig:
 
     async def stop(self) -> None:
         """End everything; the audit log and the logs stay."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
+        if self._restarter is not None:
+            self._restarter.cancel()
+            await asyncio.gather(self._restarter, return_exceptions=True)
         await processes.end((self._second, self._up))
         if self._network is not None:
             await self._network.stop()

@@ -33,7 +33,7 @@ class TwoHosts(Rig):
         self._api: asyncio.subprocess.Process | None = None
         self._url = ""
         self._running: dict[tuple[str, int], asyncio.subprocess.Process] = {}
-        self._keepers: list[asyncio.Task[None]] = []
+        self._restarters: list[asyncio.Task[None]] = []
 
     @property
     def api_url(self) -> str:
@@ -56,8 +56,8 @@ class TwoHosts(Rig):
             (self._root / f"host-{host}").mkdir(exist_ok=True)
             count = ["--workers", str(self._counts[host]), "--shards", "1"]
             count += ["--state-dir", str(self._root / f"host-{host}")]
-            self._keepers.append(asyncio.create_task(self._keep("ingestor", host, ["ingest", "--shards", "1"])))
-            self._keepers.append(asyncio.create_task(self._keep("supervisor", host, ["worker", *count], "worker")))
+            self._restarters.append(asyncio.create_task(self._keep("ingestor", host, ["ingest", "--shards", "1"])))
+            self._restarters.append(asyncio.create_task(self._keep("supervisor", host, ["worker", *count], "worker")))
         while len(self.targets("worker")) < sum(self._counts):
             self.check()
             if time.monotonic() > deadline_s:
@@ -116,9 +116,9 @@ class TwoHosts(Rig):
             await asyncio.sleep(AGAIN_S)
 
     async def stop(self) -> None:
-        for keeper in self._keepers:
-            keeper.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
+        for restarter in self._restarters:
+            restarter.cancel()
+        await asyncio.gather(*self._restarters, return_exceptions=True)
         await processes.end([*self._running.values(), self._api])
         for wire in self.wires:
             await wire.stop()

@@ -15,8 +15,6 @@ import orjson
 
 Status = dict[str, Any]
 
-_NO_VALUE: Final = object()
-
 
 def quoted(text: str) -> str:
     """`text` in double quotes with backslashes and quotes escaped, as Go's %q prints plain text."""

@@ -10,14 +10,14 @@ from typing import Any
 
 from oarlock.chaos.judge.checker import Evidence, Findings, check
 from oarlock.chaos.judge.evidence.evidence import (
+    Answered,
     Blow,
     Claimed,
+    EpochBegun,
     Facts,
-    Minted,
     Opened,
     Recorded,
     Request,
-    Settled,
     Step,
     Unlocked,
     Watermark,
@@ -52,7 +52,7 @@ class Story:
     resources = ("pods", "replicasets", "replicationcontrollers")
 
     def __post_init__(self) -> None:
-        self.trace += [Minted(self.at_s, 1), Opened(self.at_s, 1)]
+        self.trace += [EpochBegun(self.at_s, 1), Opened(self.at_s, 1)]
         self._begin()
 
     def _begin(self) -> None:
@@ -180,7 +180,7 @@ class Story:
     def finish(self, *answered: tuple[str, str], state: str = "idle", nonce: str = "") -> Story:
         self.at_s += 0.001
         for verb, name in answered:
-            self.step(Settled(self.at_s, self.epoch, self.task, f"{verb} pods/{name}"))
+            self.step(Answered(self.at_s, self.epoch, self.task, f"{verb} pods/{name}"))
         return self.step(Unlocked(self.at_s, self.epoch, self.task, "finish", nonce=nonce or self.nonce, state=state))
 
     def release(self, holder: str = "", state: str = "queued") -> Story:

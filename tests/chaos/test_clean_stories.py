@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.chaos.judge.evidence.evidence import Attached, Dirty, Lost, Minted, Opened, Refused, Renewed
+from oarlock.chaos.judge.evidence.evidence import Attached, Dirty, EpochBegun, Lost, Opened, Refused, Renewed
 from tests.chaos.story import TASK, Story, kinds
 
 
@@ -83,7 +83,7 @@ def test_a_refused_step_is_an_opportunity() -> None:
 def test_a_lost_redis_and_a_drained_epoch() -> None:
     story = Story(2).claim("w-1").record(("create", "web-a"), ("create", "web-b"))
     story.creates("web-a").step(Lost(story.at_s, "killed")).wait(1.0)
-    story.step(Attached(story.at_s)).step(Minted(story.at_s, 2))
+    story.step(Attached(story.at_s)).step(EpochBegun(story.at_s, 2))
     story.creates("web-b", received_s=story.at_s - 0.9).wait(7.1).step(Opened(story.at_s, 2))
     story.epoch = 2
     findings = story.runs().turn().check()

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from oarlock.chaos.judge.evidence.evidence import (
+    Answered,
     Attached,
     Blow,
     Claimed,
     Dirty,
     End,
+    EpochBegun,
     LiveList,
     Lost,
-    Minted,
     Opened,
     Recorded,
     Renewed,
-    Settled,
     Unlocked,
     Watermark,
 )
@@ -52,7 +52,7 @@ def test_a_finish_of_an_earlier_holder() -> None:
 
 def test_a_record_of_a_key_nobody_holds() -> None:
     story = Story(1).fill("web-a").record(("create", "web-b"))
-    assert kinds(story.step(Settled(story.at_s, 1, TASK, "")).check()) == ["overlap"]
+    assert kinds(story.step(Answered(story.at_s, 1, TASK, "")).check()) == ["overlap"]
 
 
 def test_two_locks_on_a_key() -> None:
@@ -93,7 +93,7 @@ def test_a_renewal_for_others() -> None:
 
 def test_steps_of_an_epoch_that_is_over() -> None:
     story = Story(1).claim("w-1").step(Lost(1_001.0, "flushed")).wait(1.0)
-    story.step(Minted(story.at_s, 2)).record(("create", "web-a")).creates("web-a").wait(7.0)
+    story.step(EpochBegun(story.at_s, 2)).record(("create", "web-a")).creates("web-a").wait(7.0)
     story.step(Opened(story.at_s, 2))
     story.epoch = 2
     story.runs().turn()
@@ -104,7 +104,7 @@ def test_steps_of_an_epoch_that_is_over() -> None:
 
 def test_steps_after_the_data_were_lost() -> None:
     story = Story(1).claim("w-1").step(Lost(1_001.0, "flushed"))
-    story.finish().wait(1.0).step(Minted(story.at_s, 2)).wait(7.1).step(Opened(story.at_s, 2))
+    story.finish().wait(1.0).step(EpochBegun(story.at_s, 2)).wait(7.1).step(Opened(story.at_s, 2))
     story.epoch = 2
     findings = story.fill("web-a").check()
     assert kinds(findings) == ["overlap"]
@@ -112,14 +112,14 @@ def test_steps_after_the_data_were_lost() -> None:
 
 
 def test_an_epoch_that_begins_twice() -> None:
-    story = Story(1).step(Lost(1_001.0, "flushed")).wait(1.0).step(Minted(1_002.0, 1)).wait(8.0)
+    story = Story(1).step(Lost(1_001.0, "flushed")).wait(1.0).step(EpochBegun(1_002.0, 1)).wait(8.0)
     story.step(Opened(story.at_s, 1))
     assert kinds(story.fill("web-a").check()) == ["overlap"]
 
 
 def test_a_claim_before_the_epoch_is_open() -> None:
     story = Story(1).step(Lost(1_001.0, "flushed")).wait(1.0)
-    story.step(Minted(story.at_s, 2))
+    story.step(EpochBegun(story.at_s, 2))
     story.epoch = 2
     story.fill("web-a").wait(7.0).step(Opened(story.at_s, 2))
     assert kinds(story.turn().check()) == ["overlap"]
@@ -127,7 +127,7 @@ def test_a_claim_before_the_epoch_is_open() -> None:
 
 def test_an_epoch_opened_before_its_drain_is_over() -> None:
     story = Story(1).step(Lost(1_001.0, "flushed")).wait(1.0)
-    story.step(Minted(story.at_s, 2)).wait(6.9).step(Opened(story.at_s, 2))
+    story.step(EpochBegun(story.at_s, 2)).wait(6.9).step(Opened(story.at_s, 2))
     story.epoch = 2
     assert kinds(story.fill("web-a").check()) == ["early_open"]
 
@@ -144,7 +144,7 @@ def test_a_watermark_that_goes_back() -> None:
 
 def test_a_watermark_may_go_back_in_another_epoch() -> None:
     story = Story(1).fill("web-a").step(Lost(1_001.0, "flushed")).wait(1.0)
-    story.step(Minted(story.at_s, 2)).step(Watermark(story.at_s, 2, "pods", 5)).wait(7.1)
+    story.step(EpochBegun(story.at_s, 2)).step(Watermark(story.at_s, 2, "pods", 5)).wait(7.1)
     story.step(Opened(story.at_s, 2))
     story.epoch = 2
     assert kinds(story.turn().check()) == []

@@ -14,10 +14,10 @@ import pytest
 from oarlock.chaos.judge.evidence.sightings import NodeSeen
 from oarlock.chaos.load import daemon_load, node_load
 from oarlock.chaos.load.daemon_load import DaemonLoad
-from oarlock.chaos.load.hand import Hand
 from oarlock.chaos.load.live import Live
 from oarlock.chaos.load.node_load import NodeLoad
 from oarlock.chaos.load.plans import AWAY, DAEMON_PLANS, FAIL, HOLD, NODES, OURS, REJECT, DaemonRole
+from oarlock.chaos.load.user import User
 from oarlock.chaos.record.journal import Journal
 from oarlock.cluster import resources
 from oarlock.cluster.access.config import ClusterConfig
@@ -33,7 +33,7 @@ class Quick(random.Random):
 
 
 @contextlib.asynccontextmanager
-async def cluster(path: Path) -> AsyncIterator[tuple[Hand, Callable[[Callable[[], bool]], object]]]:
+async def cluster(path: Path) -> AsyncIterator[tuple[User, Callable[[Callable[[], bool]], object]]]:
     live = Live()
     async with EmbeddedCluster(Settings()) as embedded, Client(ClusterConfig(embedded.url)) as client:
         journal = Journal(embedded.url, path / "journal", live.take)
@@ -46,7 +46,7 @@ async def cluster(path: Path) -> AsyncIterator[tuple[Hand, Callable[[Callable[[]
                     await asyncio.sleep(0.01)
 
         try:
-            yield Hand(client, live), until
+            yield User(client, live), until
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -62,8 +62,8 @@ def keys(node: NodeSeen) -> set[str]:
 @pytest.mark.parametrize("way", sorted(node_load._WAYS))
 def test_what_happens_to_nodes(way: str, tmp_path: Path) -> None:
     async def act() -> None:
-        async with cluster(tmp_path) as (hand, until):
-            live, load = hand.live, NodeLoad(hand, 1)
+        async with cluster(tmp_path) as (user, until):
+            live, load = user.live, NodeLoad(user, 1)
             await load.begin()
             await until(lambda: len(live.nodes) >= NODES)
             before = live.nodes[NAME]
@@ -77,11 +77,11 @@ def test_what_happens_to_nodes(way: str, tmp_path: Path) -> None:
                 case "remove":
                     await until(lambda: NAME in live.nodes and live.nodes[NAME].uid != before.uid)
             await task
-            assert sum(hand.done.values()) >= 1, hand.done
+            assert sum(user.done.values()) >= 1, user.done
             if way == "hold":
                 await load._hold(live.nodes[NAME], Quick(1))
                 await until(lambda: keys(live.nodes[NAME]) == {OURS})
-            answer = await hand.client.get(resources.NODES, "", NAME)
+            answer = await user.client.get(resources.NODES, "", NAME)
             node = answer.object()
             assert not node["spec"].get("unschedulable")
             assert AWAY not in {taint["key"] for taint in node["spec"]["taints"]}
@@ -92,14 +92,14 @@ def test_what_happens_to_nodes(way: str, tmp_path: Path) -> None:
 
 def test_nodes_in_the_end(tmp_path: Path) -> None:
     async def act() -> None:
-        async with cluster(tmp_path) as (hand, until):
-            live, load = hand.live, NodeLoad(hand, 1)
+        async with cluster(tmp_path) as (user, until):
+            live, load = user.live, NodeLoad(user, 1)
             await load.begin()
-            await hand.client.delete(resources.NODES, "", NAME)
+            await user.client.delete(resources.NODES, "", NAME)
             emptied = {
                 "spec": {"taints": [{"key": AWAY, "effect": "NoExecute"}, {"key": HOLD, "effect": "NoSchedule"}]}
             }
-            await hand.merge(resources.NODES, "", "chaos-node-0", emptied, "")
+            await user.merge(resources.NODES, "", "chaos-node-0", emptied, "")
             await until(lambda: NAME not in live.nodes and keys(live.nodes["chaos-node-0"]) == {AWAY, HOLD})
             await load.finish()
             await until(lambda: NAME in live.nodes and keys(live.nodes["chaos-node-0"]) == {HOLD})
@@ -115,17 +115,17 @@ def test_what_happens_to_daemon_sets(way: str, tmp_path: Path) -> None:
     plan = next(each for each in DAEMON_PLANS if way in daemon_load._WAYS[each.role])
 
     async def act() -> None:
-        async with cluster(tmp_path) as (hand, until):
-            live, load = hand.live, DaemonLoad(hand, 1)
+        async with cluster(tmp_path) as (user, until):
+            live, load = user.live, DaemonLoad(user, 1)
             for namespace in {each.namespace for each in DAEMON_PLANS}:
-                await hand.make_namespace(namespace)
+                await user.make_namespace(namespace)
             await load.begin()
             await until(lambda: len(live.daemon_sets) == len(DAEMON_PLANS))
             before = live.daemon_sets[plan.task]
             owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": plan.name, "uid": before.uid}
             meta = {"name": "agent", "ownerReferences": [{**owner, "controller": True}]}
             body = {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-            await hand.create(resources.PODS, plan.namespace, orjson.dumps(body))
+            await user.create(resources.PODS, plan.namespace, orjson.dumps(body))
             await until(lambda: bool(live.pods_of(before.uid)))
             task = asyncio.create_task(getattr(load, f"_{way}")(plan, before, Quick(1)))
             match way:
@@ -138,8 +138,8 @@ def test_what_happens_to_daemon_sets(way: str, tmp_path: Path) -> None:
                 case "recreate":
                     await until(lambda: plan.task in live.daemon_sets and live.daemon_sets[plan.task].uid != before.uid)
             await task
-            assert sum(hand.done.values()) >= 1, hand.done
-            template = (await hand.client.get(resources.DAEMONSETS, plan.namespace, plan.name)).object()["spec"][
+            assert sum(user.done.values()) >= 1, user.done
+            template = (await user.client.get(resources.DAEMONSETS, plan.namespace, plan.name)).object()["spec"][
                 "template"
             ]
             assert FAIL not in template["metadata"]["annotations"]
@@ -151,19 +151,19 @@ def test_daemon_sets_in_the_end(tmp_path: Path) -> None:
     broken, gone = PLAN[DaemonRole.BROKEN], PLAN[DaemonRole.RECREATED]
 
     async def act() -> None:
-        async with cluster(tmp_path) as (hand, until):
-            live, load = hand.live, DaemonLoad(hand, 1)
+        async with cluster(tmp_path) as (user, until):
+            live, load = user.live, DaemonLoad(user, 1)
             for namespace in {each.namespace for each in DAEMON_PLANS}:
-                await hand.make_namespace(namespace)
+                await user.make_namespace(namespace)
             await load.begin()
             await until(lambda: len(live.daemon_sets) == len(DAEMON_PLANS))
             await load._roll(broken, live.daemon_sets[broken.task], {FAIL: "chaos"}, "")
-            await hand.client.delete(resources.DAEMONSETS, gone.namespace, gone.name)
+            await user.client.delete(resources.DAEMONSETS, gone.namespace, gone.name)
             await until(lambda: gone.task not in live.daemon_sets)
             await until(lambda: live.daemon_sets[broken.task].version == "1")
             await load.finish()
             await until(lambda: gone.task in live.daemon_sets and live.daemon_sets[broken.task].version == "2")
-            found = (await hand.client.get(resources.DAEMONSETS, broken.namespace, broken.name)).object()
+            found = (await user.client.get(resources.DAEMONSETS, broken.namespace, broken.name)).object()
             assert FAIL not in found["spec"]["template"]["metadata"]["annotations"]
             others = [plan for plan in DAEMON_PLANS if plan.role is not DaemonRole.BROKEN and plan is not gone]
             await until(lambda: all(live.daemon_sets[plan.task].generation == 2 for plan in others))

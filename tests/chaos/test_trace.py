@@ -14,19 +14,19 @@ from oarlock.broker import epoch, script_texts
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Change, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
-from oarlock.chaos.faults.prey import Prey
+from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.judge.evidence.evidence import (
+    Answered,
     Attached,
     Claimed,
     Dirty,
+    EpochBegun,
     LiveList,
     Lost,
-    Minted,
     Opened,
     Recorded,
     Refused,
     Renewed,
-    Settled,
     Step,
     Unknown,
     Unlocked,
@@ -116,7 +116,7 @@ def test_a_turn_and_all_that_may_go_wrong_in_it(server: EmbeddedRedis, tmp_path:
         broker.finish([Finish("replicaset", "shop/web", "n1", Verdict.OK, None, changes)])
 
     steps = bare(recorded(server, tmp_path / "log", act))
-    assert steps[:2] == bare([Attached(0.0, 0, ""), Minted(0.0, 1)])
+    assert steps[:2] == bare([Attached(0.0, 0, ""), EpochBegun(0.0, 1)])
     after = steps[steps.index(("Opened", 1)) + 1 :]
     expected = [
         Watermark(0.0, 1, "replicasets", 6),
@@ -128,8 +128,8 @@ def test_a_turn_and_all_that_may_go_wrong_in_it(server: EmbeddedRedis, tmp_path:
         Renewed(0.0, 1, TASK, ("w-1", "w-2")),
         Refused(0.0, 1, TASK, "old", "record"),
         Refused(0.0, 1, TASK, "old", "finish"),
-        Settled(0.0, 1, TASK, "create pods/web-1"),
-        Settled(0.0, 1, TASK, "delete pods/web-2"),
+        Answered(0.0, 1, TASK, "create pods/web-1"),
+        Answered(0.0, 1, TASK, "delete pods/web-2"),
         Unlocked(0.0, 1, TASK, "finish", nonce="n1", state="queued"),
         LiveList(0.0, 1, TASK),
     ]
@@ -172,11 +172,11 @@ def test_a_write_that_is_sent_again_and_what_stays_of_it(server: EmbeddedRedis, 
             Recorded(0.0, 1, TASK, "n2", (("create pods/web-1", ""),)),
             Unlocked(0.0, 1, TASK, "finish", nonce="n2", state="delayed"),
             Claimed(0.0, 1, TASK, "w-2", "n3"),
-            Settled(0.0, 1, TASK, "create pods/web-1"),
-            Settled(0.0, 1, TASK, "delete pods/web-2"),
+            Answered(0.0, 1, TASK, "create pods/web-1"),
+            Answered(0.0, 1, TASK, "delete pods/web-2"),
             Unlocked(0.0, 1, TASK, "finish", nonce="n3", state="delayed"),
             Claimed(0.0, 1, TASK, "w-2", "n4"),
-            Settled(0.0, 1, TASK, ""),  # nothing is left, and the record goes
+            Answered(0.0, 1, TASK, ""),  # nothing is left, and the record goes
             Unlocked(0.0, 1, TASK, "finish", nonce="n4", state="idle"),
         ]
     )
@@ -252,9 +252,9 @@ def test_a_flush_and_another_epoch(server: EmbeddedRedis, tmp_path: Path) -> Non
         begun(client, 2)
 
     steps = recorded(server, tmp_path / "log", act)
-    kept = bare(step for step in steps if isinstance(step, Attached | Minted | Opened | Lost))
-    before = [Attached(0.0, 0, ""), Minted(0.0, 1), Opened(0.0, 1)]
-    assert kept == bare([*before, Lost(0.0, "FLUSHALL"), Minted(0.0, 2), Opened(0.0, 2)])
+    kept = bare(step for step in steps if isinstance(step, Attached | EpochBegun | Opened | Lost))
+    before = [Attached(0.0, 0, ""), EpochBegun(0.0, 1), Opened(0.0, 1)]
+    assert kept == bare([*before, Lost(0.0, "FLUSHALL"), EpochBegun(0.0, 2), Opened(0.0, 2)])
 
 
 @pytest.mark.real
@@ -277,27 +277,27 @@ def test_the_recorder_comes_back_with_the_server(server: EmbeddedRedis, tmp_path
     asyncio.run(record())
     with (tmp_path / "log").open(encoding="latin-1") as lines:
         steps = list(read_trace(lines))
-    kept = [type(step).__name__ for step in steps if isinstance(step, Attached | Minted | Opened | Lost)]
+    kept = [type(step).__name__ for step in steps if isinstance(step, Attached | EpochBegun | Opened | Lost)]
     assert kept == ["Attached", "Minted", "Opened", "Lost", "Attached", "Minted"]
 
 
 @pytest.mark.real
 def test_when_any_key_is_worked_on(server: EmbeddedRedis) -> None:
     client = connect(server.url("admin"))
-    prey = Prey(lambda: server.url("admin"), Random(1))
+    redis_view = RedisView(lambda: server.url("admin"), Random(1))
     broker = begun(client, resources=("nodes", "daemonsets", "pods"))
     broker.register("w-1", "s", [DAEMONS, NODE_QUEUE])
-    assert not prey.at_work()
+    assert not redis_view.at_work()
     broker.ingest("nodes", "5", "7", [Event("n1", "7", "un", b"x", ("mirror",), (f"{NODE_QUEUE}:n1",))])
-    assert prey.at_work()
+    assert redis_view.at_work()
     broker.claim("w-1", "n1", [LoadSpec(NODE_QUEUE, "nodes")], lease_ms=3_000, hold_ms=7_000)
-    assert prey.at_work()
-    assert [lock.task for lock in prey.locks()] == [f"{NODE_QUEUE}:n1"]
+    assert redis_view.at_work()
+    assert [lock.task for lock in redis_view.locks()] == [f"{NODE_QUEUE}:n1"]
     broker.finish([Finish(NODE_QUEUE, "n1", "n1", Verdict.OK)])
-    assert not prey.at_work()
+    assert not redis_view.at_work()
     server.kill()
-    assert prey.at_work()
-    prey.close()
+    assert redis_view.at_work()
+    redis_view.close()
 
 
 def test_attached_in_an_epoch_is_told() -> None:
@@ -366,8 +366,8 @@ def test_a_daemon_turn_with_hints_and_a_back_off_and_a_node_key(server: Embedded
         Watermark(0.0, 1, "nodes", 7),
         Claimed(0.0, 1, daemons, "w-1", "n1"),
         Recorded(0.0, 1, daemons, "n1", (("create pods/agent-a", ""), ("delete pods/agent-b", "u2"))),
-        Settled(0.0, 1, daemons, "create pods/agent-a"),
-        Settled(0.0, 1, daemons, "delete pods/agent-b"),
+        Answered(0.0, 1, daemons, "create pods/agent-a"),
+        Answered(0.0, 1, daemons, "delete pods/agent-b"),
         Unlocked(0.0, 1, daemons, "finish", nonce="n1"),
         Claimed(0.0, 1, node, "w-1", "n2"),
         Unlocked(0.0, 1, node, "finish", nonce="n2"),

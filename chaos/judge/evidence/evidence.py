@@ -64,8 +64,8 @@ class Lost(NamedTuple):
     why: str
 
 
-class Minted(NamedTuple):
-    """An epoch began: it drains."""
+class EpochBegun(NamedTuple):
+    """A new epoch began, and drains."""
 
     at_s: float
     epoch: int
@@ -110,7 +110,7 @@ class Recorded(NamedTuple):
     entries: tuple[tuple[str, str], ...] = ()
 
 
-class Settled(NamedTuple):
+class Answered(NamedTuple):
     """An announced write is pending no longer. ``field`` "": the whole record went."""
 
     at_s: float
@@ -184,12 +184,12 @@ class Unknown(NamedTuple):
 Step = (
     Attached
     | Lost
-    | Minted
+    | EpochBegun
     | Opened
     | Watermark
     | Claimed
     | Recorded
-    | Settled
+    | Answered
     | Dirty
     | Unlocked
     | Refused

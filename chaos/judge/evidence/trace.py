@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 
 from oarlock.chaos.judge.evidence.evidence import (
     UNKNOWN,
+    Answered,
     Attached,
     Claimed,
     Dirty,
+    EpochBegun,
     LiveList,
     Lost,
-    Minted,
     Opened,
     Recorded,
     Refused,
     Renewed,
-    Settled,
     Step,
     Unknown,
     Unlocked,
@@ -108,7 +108,7 @@ class _Decoder:
         if command in ("FLUSHALL", "FLUSHDB", "SWAPDB"):
             yield Lost(at_s, command)
         elif command == "SET" and _EPOCH_KEY.fullmatch(words[1]):
-            yield Minted(at_s, int(words[2]))
+            yield EpochBegun(at_s, int(words[2]))
         elif command == "EVALSHA":
             found = _KEY.fullmatch(words[4]) if len(words) > 4 else None
             if found is not None:
@@ -183,11 +183,11 @@ def _did_record(call: _Call, at_s: float, epoch: int, task: str, command: str, r
                 uid = _UID.search(value)
                 call.entries.append((name, uid[1] if uid else ""))
             elif name.startswith(("create ", "delete ")):
-                call.steps.append(Settled(at_s, epoch, task, name))
+                call.steps.append(Answered(at_s, epoch, task, name))
     elif command == "HDEL":
-        call.steps += [Settled(at_s, epoch, task, name) for name in rest if name.startswith(("create ", "delete "))]
+        call.steps += [Answered(at_s, epoch, task, name) for name in rest if name.startswith(("create ", "delete "))]
     elif command in ("DEL", "UNLINK"):
-        call.steps.append(Settled(at_s, epoch, task, ""))
+        call.steps.append(Answered(at_s, epoch, task, ""))
 
 
 def _steps(call: _Call) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""Whom to hit: a look into Redis for workers that hold locks, and for writes they have announced."""
+"""A look into Redis, to choose whom to hit: which workers hold locks, and which writes they have announced."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Lock(NamedTuple):
     pending: int
 
 
-class Prey:
+class RedisView:
     """``url`` gives the admin's URL."""
 
     def __init__(self, url: Callable[[], str], chance: random.Random) -> None:

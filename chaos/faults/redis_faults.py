@@ -14,8 +14,8 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker.connection.client import connect
-from oarlock.chaos.faults.faults import Faults
-from oarlock.chaos.faults.prey import Prey
+from oarlock.chaos.faults.process_faults import Faults
+from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.faults.schedule import Planned
 from oarlock.chaos.judge.evidence.evidence import Blow
 from oarlock.chaos.rig.redis_program import CUT_FILE
@@ -31,11 +31,11 @@ TAIL_LOOK_S = 0.05
 BACK_LIMIT_S = 15.0
 
 
-class RedisStrikes:
+class RedisFaults:
     """On the Redis, or the pair of them, of a stage."""
 
-    def __init__(self, stage: Stage, prey: Prey, faults: Faults, chance: random.Random) -> None:
-        self._stage, self._prey, self._faults, self._chance = stage, prey, faults, chance
+    def __init__(self, stage: Stage, redis_view: RedisView, faults: Faults, chance: random.Random) -> None:
+        self._stage, self._redis_view, self._faults, self._chance = stage, redis_view, faults, chance
 
     def _redis_pid(self) -> int:
         servers = self._stage.rig.targets("redis")
@@ -150,7 +150,7 @@ class RedisStrikes:
         size = log.stat().st_size
         self._faults.blows.append(Blow(at_s, "redis", pid))
         until_s = loop.time() + BACK_LIMIT_S
-        while not self._prey.phase() and loop.time() < until_s:
+        while not self._redis_view.phase() and loop.time() < until_s:
             await asyncio.sleep(0.05)
         return size - seen[0]
 
@@ -172,7 +172,7 @@ class RedisStrikes:
         pair.master = new
         pair.follow(old, new)
         await rig.lay(1 - host, new)
-        self._prey.close()
+        self._redis_view.close()
         await pair.replicated(old)
         return struck
 
@@ -188,7 +188,7 @@ class RedisStrikes:
         else:
             old.signal(signal.SIGSTOP)
         await pair.named(new)
-        self._prey.close()
+        self._redis_view.close()
         if how == "killed":
             old.start()
         await asyncio.sleep(planned.lasts_s)

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Collection, Sequence
 
-from oarlock.chaos.faults.prey import Prey
+from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.faults.schedule import Planned
 from oarlock.chaos.judge.evidence.evidence import Blow
 from oarlock.chaos.rig.rig import Rig, Target
@@ -26,8 +26,8 @@ HEAD_START_S = 0.3
 class Faults:
     """``run`` a schedule; ``blows`` is what was really done. ``missed``: faults for which no victim was found."""
 
-    def __init__(self, rig: Rig, prey: Prey, seed: int) -> None:
-        self._rig, self._prey = rig, prey
+    def __init__(self, rig: Rig, redis_view: RedisView, seed: int) -> None:
+        self._rig, self._redis_view = rig, redis_view
         self._chance = random.Random(f"victims {seed}")
         self._frozen: dict[int, Target] = {}
         self._pauses: list[asyncio.Task[None]] = []
@@ -67,14 +67,14 @@ class Faults:
     async def _kill_worker(self, planned: Planned) -> None:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        while self._prey.phase() != "OPEN" and loop.time() - began_s < VICTIM_LIMIT_S:
+        while self._redis_view.phase() != "OPEN" and loop.time() - began_s < VICTIM_LIMIT_S:
             await asyncio.sleep(0.05)  # nobody does anything in a drain
         began_s = loop.time()
         while True:
             living = self._free("worker")
             by_name = {each.name: each for each in living}
             if planned.detail == "busy" and loop.time() - began_s < HUNT_S:
-                name = self._prey.busy(by_name) if by_name else None
+                name = self._redis_view.busy(by_name) if by_name else None
                 victim = by_name[name] if name is not None else None
                 why = "writes in flight"
             else:
@@ -107,7 +107,7 @@ class Faults:
     def _lose_redis(self, planned: Planned) -> None:
         at_s = time.time()
         if planned.detail == "flushall":
-            if self._prey.flushall():
+            if self._redis_view.flushall():
                 self.blows.append(Blow(at_s, "flushall"))
             else:
                 self.missed.append("redis")
@@ -140,7 +140,7 @@ class Faults:
             if self.signal(each.pid, signal.SIGSTOP):
                 self._frozen[each.pid] = each
         names = tuple(each.name for each in workers)
-        held = {lock.task for lock in self._prey.locks() if lock.holder in names}
+        held = {lock.task for lock in self._redis_view.locks() if lock.holder in names}
         try:
             await asyncio.sleep(planned.lasts_s)
             await self._until_taken_over(held, names)
@@ -153,7 +153,7 @@ class Faults:
 
     def _standing_still(self, living: Sequence[Target]) -> list[Target]:
         by_name = {each.name: each for each in living}
-        name = self._prey.busy(by_name) if by_name else None
+        name = self._redis_view.busy(by_name) if by_name else None
         if name is not None:
             return [by_name[name]]
         return [self._chance.choice(living)] if living else []
@@ -162,7 +162,7 @@ class Faults:
         """The fleet of a worker with writes in flight, or any."""
         for _ in range(int(HUNT_S / HUNT_STEP_S)):
             by_name = {each.name: each for each in self._free("worker")}
-            name = self._prey.busy(by_name) if by_name else None
+            name = self._redis_view.busy(by_name) if by_name else None
             if name is not None:
                 return by_name[name].fleet
             await asyncio.sleep(HUNT_STEP_S)
@@ -171,7 +171,7 @@ class Faults:
     async def _until_taken_over(self, tasks: Collection[str], holders: Collection[str]) -> None:
         """Wait, not for long, for a moment at which others work on what the frozen held."""
         for _ in range(int(HUNT_S / HUNT_STEP_S)):
-            if any(lock.task in tasks and lock.holder not in holders for lock in self._prey.locks()):
+            if any(lock.task in tasks and lock.holder not in holders for lock in self._redis_view.locks()):
                 return
             await asyncio.sleep(HUNT_STEP_S)
 

@@ -11,21 +11,22 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from oarlock.chaos.faults.api_faults import ApiFaults
 from oarlock.chaos.faults.episodes import EPISODES
-from oarlock.chaos.faults.faults import Faults
-from oarlock.chaos.faults.prey import Prey
-from oarlock.chaos.faults.redis_strikes import RedisStrikes
+from oarlock.chaos.faults.process_faults import Faults
+from oarlock.chaos.faults.redis_faults import RedisFaults
+from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.faults.schedule import Planned
 from oarlock.chaos.judge.evidence.evidence import Blow
 from oarlock.chaos.stage import Stage
 
 
-class Strikes:
+class EpisodeRunner:
     """``run`` a plan of ``episodes``. ``struck``: sort -> how often; ``idle``: episodes that never struck."""
 
-    def __init__(self, stage: Stage, prey: Prey, faults: Faults, api: ApiFaults, seed: int) -> None:
-        self._rig, self._network, self._prey, self._faults, self._api = stage.rig, stage.network, prey, faults, api
+    def __init__(self, stage: Stage, redis_view: RedisView, faults: Faults, api: ApiFaults, seed: int) -> None:
+        self._rig, self._network, self._redis_view = stage.rig, stage.network, redis_view
+        self._faults, self._api = faults, api
         self._chance = random.Random(f"strikes {seed}")
-        self._redis = RedisStrikes(stage, prey, faults, self._chance)
+        self._redis = RedisFaults(stage, redis_view, faults, self._chance)
         self.struck: Counter[str] = Counter()
         self.idle = 0
 
@@ -38,7 +39,7 @@ class Strikes:
                 self._faults.missed.append(planned.kind)
                 continue
             self._rig.check()
-            while self._prey.phase() != "OPEN" and loop.time() < end_s:
+            while self._redis_view.phase() != "OPEN" and loop.time() < end_s:
                 await asyncio.sleep(0.05)
             at_s = time.time()
             struck = await self._strike(planned)
@@ -95,7 +96,7 @@ class Strikes:
         supervisors = [each for each in self._rig.targets("supervisor") if each.fleet == fleet]
         workers = [each for each in self._rig.targets("worker") if each.fleet == fleet]
         names = tuple(each.name for each in workers)
-        held = sum(lock.holder in names for lock in self._prey.locks())
+        held = sum(lock.holder in names for lock in self._redis_view.locks())
         for victim in supervisors:
             self._faults.kill_one(victim, names, "with its host")
             for each in workers:

@@ -1,4 +1,4 @@
-"""Who was there and is no more: ends of processes that should never end by themselves."""
+"""The recorder of processes: the ends of those that should never end by themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROLES = ("redis", "supervisor", "ingestor")
 LOOK_EVERY_S = 0.05
 
 
-class Roster:
+class ProcessEnds:
     """``run`` until cancelled. ``ends``: every end that was seen, by whatever cause."""
 
     def __init__(self, rig: Rig) -> None:

@@ -1,4 +1,4 @@
-"""What all parts of the load have in common: a client, a view of the cluster, and a tally of what was done."""
+"""A user of the cluster, as all parts of the load need one: its requests, its view, and a count of what was done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oarlock.cluster.resources import Resource
 GONE_LIMIT_S = 15.0
 
 
-class Hand:
+class User:
     """``done``: how often what was done; what the server refused does not count.
 
     ``pace``: how much slower than usual.
