@@ -90,13 +90,13 @@ class Demo:
         """Scale up the largest sets, SIGKILL a worker that has writes in flight, wait for the end. As ``apply``."""
         owners = self.history.owners()
         sets = [seen for title in self.goals if isinstance(seen := owners[title], SetSeen)]
-        growing = sorted(sets, key=lambda seen: -seen.replicas)[:BURST_SETS]
+        growing = sorted(sets, key=lambda seen: -seen.wanted)[:BURST_SETS]
         if not growing:
             return
         for at, seen in enumerate(growing):
-            goal = seen.replicas + max(seen.replicas, BURST_LEAST if at == 0 else 1)
+            goal = seen.wanted + max(seen.wanted, BURST_LEAST if at == 0 else 1)
             self.goals[seen.title] = Goal(goal)
-            self.summary.scaled[seen.title] = [seen.replicas, goal]
+            self.summary.scaled[seen.title] = [seen.wanted, goal]
         by_key = {seen.key: self.summary.scaled[seen.title] for seen in growing}
         say("scaling " + ", ".join(f"{key} {a} -> {b}" for key, (a, b) in by_key.items()))
         began = time.monotonic()

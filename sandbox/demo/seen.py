@@ -33,47 +33,11 @@ class PodSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class SetSeen:
-    """A ReplicaSet or ReplicationController at a revision; ``replicas`` 0 once it is gone."""
+class _Owner:
+    """An owner of pods at a revision. ``wanted``: pods that it asks for, 0 once it is gone.
 
-    rv: int
-    uid: str
-    key: str
-    replicas: int
-    generation: int = 0
-    observed: int = 0
-    ready: int = 0
-    available: int = 0
-    created: int = 0
-    kind: str = "ReplicaSet"
-
-    @property
-    def title(self) -> str:
-        """``ReplicaSet shop/cart``."""
-        return f"{self.kind} {self.key}"
-
-    @property
-    def wanted(self) -> int:
-        """Pods that it asks for."""
-        return self.replicas
-
-    @property
-    def updated(self) -> int:
-        """Pods of its present template: it looks at none."""
-        return self.created
-
-    @property
-    def settled(self) -> bool:
-        """Its status says that all that is asked for is there and available."""
-        full = self.created == self.ready == self.available == self.replicas
-        return full and self.observed >= self.generation
-
-
-@dataclass(frozen=True, slots=True)
-class DaemonsSeen:
-    """A DaemonSet at a revision. ``wanted``: nodes that are to have a pod, by its status, as all the counts are.
-
-    ``limit``, ``surge``: maxUnavailable and maxSurge as written.
+    ``created``, ``ready``, ``updated`` (pods of the present template), ``available`` and ``misplaced`` (pods
+    on nodes that are to have none) are the counts of its status.
     """
 
     rv: int
@@ -87,22 +51,39 @@ class DaemonsSeen:
     updated: int = 0
     available: int = 0
     misplaced: int = 0
-    strategy: str = ROLLING_UPDATE
-    limit: int | str | None = None
-    surge: int | str | None = None
-    min_ready_s: int = 0
-    kind: str = "DaemonSet"
+    kind: str = ""
 
     @property
     def title(self) -> str:
-        """``DaemonSet shop/agent``."""
+        """``ReplicaSet shop/cart``."""
         return f"{self.kind} {self.key}"
 
     @property
     def settled(self) -> bool:
-        """Its status says that each node has a pod of the present template, available, and no other node has one."""
+        """Its status says that all that is asked for is there, of the present template, available, and nothing else."""
         full = self.created == self.ready == self.updated == self.available == self.wanted
         return full and not self.misplaced and self.observed >= self.generation
+
+
+@dataclass(frozen=True, slots=True)
+class SetSeen(_Owner):
+    """A ReplicaSet or ReplicationController at a revision. It looks at no template: all its pods count as updated."""
+
+    kind: str = "ReplicaSet"
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonsSeen(_Owner):
+    """A DaemonSet at a revision. ``wanted``: nodes that are to have a pod, by its status.
+
+    ``limit``, ``surge``: maxUnavailable and maxSurge as written.
+    """
+
+    kind: str = "DaemonSet"
+    strategy: str = ROLLING_UPDATE
+    limit: int | str | None = None
+    surge: int | str | None = None
+    min_ready_s: int = 0
 
     @property
     def surges(self) -> bool:

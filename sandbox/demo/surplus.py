@@ -28,8 +28,8 @@ def pods_too_many(events: Iterable[Seen]) -> dict[str, int]:
             continue
         if isinstance(seen, SetSeen):
             sets[seen.uid] = seen
-            at_rest = seen.settled and len(active.get(seen.uid, ())) == seen.replicas
-            bound[seen.uid] = seen.replicas if at_rest else max(bound.get(seen.uid, 0), seen.replicas)
+            at_rest = seen.settled and len(active.get(seen.uid, ())) == seen.wanted
+            bound[seen.uid] = seen.wanted if at_rest else max(bound.get(seen.uid, 0), seen.wanted)
             continue
         before = owner_of.get(seen.uid, "")
         was_active = seen.uid in active.get(before, ())

@@ -22,7 +22,7 @@ def history(text: str) -> list[Seen]:
         if word[0] == "r":
             events.append(SetSeen(rv, "u", "ns/web", count, generation=1))
         elif word[0] == "s":
-            events.append(SetSeen(rv, "u", "ns/web", count, ready=count, available=count, created=count))
+            events.append(SetSeen(rv, "u", "ns/web", count, ready=count, available=count, created=count, updated=count))
         else:
             events.append(PodSeen(rv, word[1:], "u", word[0] in "+~"))
     return events
@@ -58,11 +58,11 @@ def test_a_pod_that_is_released_counts_no_more() -> None:
 
 
 def test_a_set_is_settled_when_its_status_says_so_for_this_generation() -> None:
-    done = SetSeen(1, "u", "ns/web", 2, generation=3, observed=3, ready=2, available=2, created=2)
+    done = SetSeen(1, "u", "ns/web", 2, generation=3, observed=3, ready=2, available=2, created=2, updated=2)
     assert done.settled
-    assert not SetSeen(1, "u", "ns/web", 2, generation=4, observed=3, ready=2, available=2, created=2).settled
-    assert not SetSeen(1, "u", "ns/web", 2, generation=3, observed=3, ready=2, available=1, created=2).settled
-    assert not SetSeen(1, "u", "ns/web", 2, generation=3, observed=3, ready=2, available=2, created=3).settled
+    assert not replace(done, generation=4).settled
+    assert not replace(done, available=1).settled
+    assert not replace(done, created=3, updated=3).settled
 
 
 def test_a_replicationcontroller_of_the_same_name_is_another() -> None:
@@ -161,7 +161,7 @@ def test_a_daemonset_is_settled_when_its_status_says_so() -> None:
 
 
 def test_goals() -> None:
-    web = SetSeen(1, "u", "ns/web", 2, ready=2, available=2, created=2)
+    web = SetSeen(1, "u", "ns/web", 2, ready=2, available=2, created=2, updated=2)
     assert Goal(2).reached(web)
     assert not Goal(3).reached(web), "settled at what it asked for before"
     assert not Goal(2).reached(None)
