@@ -13,7 +13,7 @@ from tests import ROOT
 
 WITHOUT = """
 import sys
-from oarlock.broker import redis_binary
+from oarlock.sandbox.redis import redis_binary
 redis_binary.find_spec = lambda name: None  # the package of the extra
 sys.executable = "/nowhere/python"
 from oarlock.cli import main
