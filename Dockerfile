@@ -5,7 +5,9 @@ ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
 COPY image/steps.sh image/requirements.lock image/
+COPY image/old_names image/old_names
 COPY pyproject.toml README.md LICENSE ./
+# src/oarlock holds a link to each of the other folders.
 COPY broker broker
 COPY chaos chaos
 COPY cli cli
@@ -16,6 +18,7 @@ COPY src src
 COPY workers workers
 RUN sh image/steps.sh wheel /src /dist
 RUN sh image/steps.sh install /opt/oarlock /dist image/requirements.lock
+RUN sh image/steps.sh old-names /opt/oarlock image/old_names
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="oarlock" \

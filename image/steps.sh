@@ -3,6 +3,7 @@
 #
 #   steps.sh wheel SOURCE OUT            build the wheel of SOURCE into OUT
 #   steps.sh install PREFIX WHEELS LOCK  a Python environment in PREFIX: what LOCK pins by hash, then the wheel, no more
+#   steps.sh old-names PREFIX FOLDER     let the names of an earlier release be found in PREFIX, after all others
 #   steps.sh system                      what the running image needs of Debian, and a place to write (as root)
 set -eu
 
@@ -20,6 +21,10 @@ case "${1:-}" in
     # The image is never added to: without pip there is nothing to add with.
     pip_quietly "$2/bin/python" uninstall --yes setuptools pip
     ;;
+  old-names)
+    cp -RL "$3" "$2/old_names"
+    echo "$2/old_names" >"$("$2/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/old_names.pth"
+    ;;
   system)
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tini >/dev/null
@@ -27,7 +32,7 @@ case "${1:-}" in
     install -d -o 65532 -g 65532 -m 0750 /var/lib/oarlock
     ;;
   *)
-    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

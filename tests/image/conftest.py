@@ -30,7 +30,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
         for name in wanted:
             _copy(ROOT / name, source / to / Path(name).name if to.endswith("/") else source / to)
     prefix.chmod(0o755)
-    assert len(build.runs) == 2, "a new step has to be followed here too"
+    assert len(build.runs) == 3, "a new step has to be followed here too"
     python = Path(sys.executable).resolve()
     registry = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     for run in build.runs:
@@ -56,10 +56,11 @@ def network(tmp_path: Path) -> Iterator[Network]:
 
 
 def _copy(what: Path, to: Path) -> None:
-    """As COPY does, less what .dockerignore leaves out."""
+    """As COPY does, links as links, less what .dockerignore leaves out."""
     to.parent.mkdir(parents=True, exist_ok=True)
+    assert f"!{what.relative_to(ROOT).parts[0]}" in (ROOT / ".dockerignore").read_text().splitlines(), what
     if what.is_dir():
-        shutil.copytree(what, to, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(what, to, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     else:
         shutil.copy(what, to)
 

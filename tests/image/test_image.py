@@ -55,9 +55,9 @@ def test_every_command_is_there(image: Image) -> None:
     names = " ".join(COMMANDS)
     each = f"for name in {names}; do oarlock $name --help >/dev/null || {{ echo broken: $name; exit 1; }}; done"
     script = f"{each}; "
-    script += (
-        "python -m oarlock.sandbox.apiserver --help >/dev/null; rq --version; touch /opt/oarlock/x && exit 3; id -u"
-    )
+    # The second program and the class go by the names of the last release.
+    script += "python -m oarlock.sandbox.apiserver --help >/dev/null; python -m cluster.embedded --help >/dev/null;"
+    script += " python -c 'import workers.rq_worker'; rq --version; touch /opt/oarlock/x && exit 3; id -u"
     container = Container(
         [*image.final.entrypoint[:-1], "sh", "-c", script],
         environment=image.final.environment,
@@ -67,6 +67,7 @@ def test_every_command_is_there(image: Image) -> None:
     said = container.said()
     container.kill()
     assert code == 0, said
+    assert said.count("now; the next release drops the old name") == 2, said
     assert said.splitlines()[-1] == "65532"
     assert "broken" not in said
 

@@ -1,0 +1,1 @@
+../../../workers/rq_worker.py

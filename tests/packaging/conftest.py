@@ -1,0 +1,13 @@
+"""One wheel for all tests of this folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from installing import sources, wheel_of
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel_of(sources(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist"))
