@@ -65,4 +65,4 @@ release: $(READY) ## wheel, source archive, SBOM, audit and checksums into dist/
 	@AUDIT=$(AUDIT) PYTHON=$(BIN)/python image/release.sh
 
 clean: ## remove the environment and all caches
-	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
