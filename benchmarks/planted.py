@@ -47,7 +47,7 @@ def plant(client: redis.Redis, groups: dict[str, tuple[int, int]]) -> RedisBroke
 
     The phase stays DRAIN; ``RedisBroker.open`` lets turns begin.
     """
-    epoch.mint(client, EPOCH)
+    epoch.bootstrap(client, EPOCH)
     broker = RedisBroker(client, EPOCH)
     owners = KnownOwners()
     sets = [(name, pods) for group, (count, pods) in groups.items() for name in names(group, count)]

@@ -1,7 +1,7 @@
 """The epoch: one life of the Redis contents.
 
-``current`` reads it; ``mint`` begins a new one. Minting is the caller's right only after it won the compare-and-swap on
-the fleet's Lease in the Kubernetes API (``workers.epoch.coordinator``); here is only what happens in Redis: first the
+``current`` reads it; ``bootstrap`` begins a new one. A caller may do so only after it won the compare-and-swap on the
+fleet's Lease in the Kubernetes API (``workers.epoch.coordinator``). This module does what happens in Redis: first the
 new number and the phase DRAIN, then the scripts of the new epoch, then the old keys, lazily.
 """
 
@@ -20,20 +20,20 @@ from oarlock.broker.values import BrokerUnreachable, EpochOver
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What Redis shows: the epoch (0: none), the server's life, the one the epoch was minted on, the phase.
+    """What Redis shows: the epoch (0: none), the server's life, the one the epoch began on, the phase.
 
     A life is a run id, with the last promotion where the server was ever a replica (``server_facts.life``).
     """
 
     epoch: int
     run: str
-    minted_on: str
+    bootstrapped_on: str
     phase: str
 
     @property
     def intact(self) -> bool:
         """The data are of the server that runs now: nothing was lost, rolled back or failed over."""
-        return self.epoch > 0 and self.run != "" and self.run == self.minted_on
+        return self.epoch > 0 and self.run != "" and self.run == self.bootstrapped_on
 
     @property
     def opened(self) -> bool:
@@ -47,16 +47,16 @@ def current(client: redis.Redis, shard: str = "0") -> Seen:
         number = _number(client, shard)
         run = _run(client)
         base = keys.base(number, shard)
-        minted_on, phase = client.mget(base + "run", base + "phase")
+        bootstrapped_on, phase = client.mget(base + "run", base + "phase")
     except RedisError as error:
         raise BrokerUnreachable(refusals.told("epoch", error)) from None
-    return Seen(number, run, _text(minted_on), _text(phase))
+    return Seen(number, run, _text(bootstrapped_on), _text(phase))
 
 
-def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script_texts.REDIS_TIME) -> None:
+def bootstrap(client: redis.Redis, number: int, shard: str = "0", clock: str = script_texts.REDIS_TIME) -> None:
     """Begin epoch ``number``: DRAIN, scripts loaded, nothing else there. Needs the right to load scripts.
 
-    Raises EpochOver where a later one was begun meanwhile: a minter that slept must not bring an old number back.
+    Raises EpochOver where a later one was begun meanwhile: a bootstrapper that slept must not bring an old number back.
     """
     base = keys.base(number, shard)
     with client.pipeline(transaction=True) as pipe:
@@ -78,8 +78,8 @@ def mint(client: redis.Redis, number: int, shard: str = "0", clock: str = script
 
 
 def end(client: redis.Redis, shard: str) -> int:
-    """End a shard's epoch and begin none: every script of it answers STALE from now on. Needs the right that ``mint``
-    needs. Returns the number that is taken by it, 0 where there was no epoch.
+    """End a shard's epoch and begin none: every script of it answers STALE from now on. Needs the same right as
+    ``bootstrap``. Returns the number that is taken by it, 0 where there was no epoch.
 
     Raises EpochOver where one was begun meanwhile: end that too.
     """
@@ -100,7 +100,7 @@ def end(client: redis.Redis, shard: str) -> int:
 def sweep_older(client: redis.Redis, number: int, shard: str = "0", step: int = 500) -> int:
     """Unlink what earlier epochs left behind. Returns how many keys went.
 
-    Only what is older: a sweep may go on, or wake up, after another minter has begun the next epoch.
+    Only what is older: a sweep may go on, or wake up, after another bootstrapper has begun the next epoch.
     """
     swept = 0
     for name in client.scan_iter(match=f"oarlock:*:{{{shard}}}:*", count=step):

@@ -36,7 +36,7 @@ class KeySpec:
 TABLE: tuple[KeySpec, ...] = (
     KeySpec("phase", "string", "epoch", "OPEN, DRAIN while writes of the last epoch may still land, HELD: hands off"),
     KeySpec("hold", "string", "until ended", "why no turn begins: who else works on our kinds"),
-    KeySpec("run", "string", "epoch", "run id of the server the epoch was minted on, and its last promotion"),
+    KeySpec("run", "string", "epoch", "run id of the server the epoch began on, and its last promotion"),
     KeySpec("queues", "set", "epoch", "names of the queues"),
     KeySpec("<queue>:stream", "stream", "epoch", "the work queue: one entry a queued key, group 'workers'"),
     KeySpec("<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked; absent is idle"),

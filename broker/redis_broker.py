@@ -2,7 +2,7 @@
 
 Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server, keys on the move in a
 cluster, data that none of ours wrote), BrokerUnreachable where Redis did not answer, BrokerFull where it has no memory
-left for what grows. Nothing here is ever sent twice, and no script is ever loaded here: only the minter of an epoch
+left for what grows. Nothing here is ever sent twice, and no script is ever loaded here: only who begins an epoch
 loads (``broker.epoch``).
 """
 

@@ -24,7 +24,7 @@ USERS: Mapping[str, str] = {
 }
 """User -> rules after its password.
 
-ingestor: mints epochs, loads scripts, writes the cache. worker (and supervisor): EVALSHA of what is loaded, and RQ's
+ingestor: begins epochs, loads scripts, writes the cache. worker (and supervisor): EVALSHA of what is loaded, and RQ's
 own keys. metrics: reads. admin: everything; for people and chaos tools.
 """
 

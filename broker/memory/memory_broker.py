@@ -50,7 +50,7 @@ class MemoryStore:
         self.epoch = 0
         self.state = EpochState()
 
-    def mint(self, number: int) -> None:
+    def bootstrap(self, number: int) -> None:
         """Begin an epoch: empty, phase DRAIN. Handles of another epoch get EpochOver from now on."""
         self.epoch, self.state = number, EpochState()
 

@@ -19,8 +19,8 @@ def epoch(redis_url: str | None, state_dir: Path | None, shards: int | None, out
 
     \b
     JSON: epoch, phase (OPEN | DRAIN | HELD), held (why it is), intact (false: the server lost or changed its
-    data), run, minted_on, resources: [{resource, rv, age_ms, generation, objects}]; with --shards of more than
-    one a list of these, each with its shard
+    data), run, bootstrapped_on (minted_on: its old name), resources: [{resource, rv, age_ms, generation, objects}];
+    with --shards of more than one a list of these, each with its shard
     """
     with looking(redis_url, state_dir, shards) as views:
         found = [(view, views.told(view, _facts(view))) for view in views]
@@ -48,6 +48,7 @@ def _facts(view: View) -> dict[str, Any]:
         "held": view.inspector.held(),
         "intact": seen.intact,
         "run": seen.run,
-        "minted_on": seen.minted_on,
+        "bootstrapped_on": seen.bootstrapped_on,
+        "minted_on": seen.bootstrapped_on,
         "resources": [asdict(each) for each in view.inspector.resources()],
     }

@@ -39,7 +39,7 @@ class Case(Protocol):
         """Let time pass: the clock moves and what lives for a while ages."""
 
     def state(self) -> State: ...
-    def mint(self) -> None:
+    def bootstrap(self) -> None:
         """Begin the next epoch; ``worker`` and ``ingestor`` are of it."""
 
 
@@ -51,7 +51,7 @@ class MemoryCase:
     def __init__(self) -> None:
         self._now_ms, self.epoch = START_MS, 0
         self.store = MemoryStore(self.now_ms)
-        self.mint()
+        self.bootstrap()
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -64,9 +64,9 @@ class MemoryCase:
     def state(self) -> State:
         return broker_state.of_memory(self.store)
 
-    def mint(self) -> None:
+    def bootstrap(self) -> None:
         self.epoch += 1
-        self.store.mint(self.epoch)
+        self.store.bootstrap(self.epoch)
         self.worker: Broker = MemoryBroker(self.store, self.epoch)
         self.ingestor: Broker = self.worker
 
@@ -79,7 +79,7 @@ class RedisCase:
         self.admin = clients["admin"]
         self.admin.flushall()
         self._now_ms, self.epoch = START_MS, 0
-        self.mint()
+        self.bootstrap()
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -100,13 +100,13 @@ class RedisCase:
     def state(self) -> State:
         return broker_state.of_redis(self.admin, self.epoch)
 
-    def mint(self) -> None:
+    def bootstrap(self) -> None:
         self.epoch += 1
         self.jump(0)
         shas = [script_texts.sha(name, self.epoch, TEST_CLOCK) for name in script_texts.NAMES]
         if not self._fake and not all(self.admin.script_exists(*shas)):
-            epoch.mint(self.clients["ingestor"], self.epoch, clock=TEST_CLOCK)
-        else:  # scripts outlive FLUSHALL, and loading them takes long; fakeredis has no INFO to mint with
+            epoch.bootstrap(self.clients["ingestor"], self.epoch, clock=TEST_CLOCK)
+        else:  # scripts outlive FLUSHALL, and loading them takes long; fakeredis has no INFO to bootstrap with
             base = keys.base(self.epoch)
             self.admin.mset({keys.epoch(): self.epoch, base + "phase": "DRAIN", base + "run": "of a test"})
             for name in script_texts.NAMES if self._fake else ():

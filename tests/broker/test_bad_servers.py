@@ -125,7 +125,7 @@ def test_a_key_of_a_wrong_type_loses_nothing(real: RedisCase, planted: str) -> N
     for step, run in MOVING.items():
         real.admin.flushall()
         real.epoch = 0
-        real.mint()
+        real.bootstrap()
         opened(real, "ns/a", holders=("w1", "w2"))
         real.worker.add(QUEUE, ["ns/a", "ns/b"])
         real.claims = claim(real, "w1")  # type: ignore[attr-defined]

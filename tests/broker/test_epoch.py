@@ -49,7 +49,7 @@ def test_a_step_of_an_earlier_epoch_is_refused_and_changes_nothing(case: Case, s
     opened(case, "ns/a")
     old = case.worker
     case.worker.add(QUEUE, ["ns/a"])
-    case.mint()
+    case.bootstrap()
     before = case.state()
     with pytest.raises(EpochOver):
         STEPS[step](old)
@@ -70,7 +70,7 @@ def test_the_twin_loses_everything_as_a_server_does(step: str) -> None:
 def test_a_new_epoch_is_empty_and_draining(case: Case) -> None:
     opened(case, "ns/a")
     case.worker.add(QUEUE, ["ns/a"])
-    case.mint()
+    case.bootstrap()
     assert case.state() == {"phase": "DRAIN", "wake": 0, "timer": 0}
 
 
@@ -101,7 +101,7 @@ def test_no_step_loads_a_script(real: RedisCase) -> None:
 def test_restart_kill_and_another_server(own_server: EmbeddedRedis) -> None:
     """A restarted server has neither scripts nor epoch; with a guard the connection itself refuses."""
     clients, guard = clients_of(own_server), RunGuard()
-    epoch.mint(clients["ingestor"], 1)
+    epoch.bootstrap(clients["ingestor"], 1)
     seen = epoch.current(clients["worker"])
     assert (seen.epoch, seen.phase, seen.intact) == (1, "DRAIN", True)
     guard.expected = seen.run
@@ -123,7 +123,7 @@ def test_restart_kill_and_another_server(own_server: EmbeddedRedis) -> None:
     lost = epoch.current(connect(own_server.url("worker")))
     assert (lost.epoch, lost.intact) == (0, False)
 
-    epoch.mint(connect(own_server.url("ingestor")), 2)
+    epoch.bootstrap(connect(own_server.url("ingestor")), 2)
     with pytest.raises(EpochOver):
         guarded.reclaim()
     with pytest.raises(EpochOver):
@@ -144,17 +144,17 @@ def guarded_wait(broker: RedisBroker) -> bool:
 def test_data_of_an_earlier_server_are_not_intact(own_server: EmbeddedRedis) -> None:
     """A restart from a file, or a failover: the epoch key is there, the run id is another."""
     clients = clients_of(own_server)
-    epoch.mint(clients["ingestor"], 1)
+    epoch.bootstrap(clients["ingestor"], 1)
     clients["admin"].set(keys.base(1) + "run", "another")
     seen = epoch.current(clients["worker"])
-    assert (seen.epoch, seen.minted_on, seen.intact) == (1, "another", False)
+    assert (seen.epoch, seen.bootstrapped_on, seen.intact) == (1, "another", False)
 
 
 @pytest.mark.real
 def test_a_read_only_replica_is_another_life(own_server: EmbeddedRedis) -> None:
     """Connections that outlive a demotion meet READONLY in their next write."""
     clients = clients_of(own_server)
-    epoch.mint(clients["ingestor"], 1)
+    epoch.bootstrap(clients["ingestor"], 1)
     broker = RedisBroker(clients["worker"], 1)
     clients["admin"].replicaof("127.0.0.1", 1)
     with pytest.raises(EpochOver):
@@ -162,8 +162,8 @@ def test_a_read_only_replica_is_another_life(own_server: EmbeddedRedis) -> None:
 
 
 @pytest.mark.real
-def test_a_sweep_of_an_earlier_minter_leaves_the_next_epoch_alone(real: RedisCase) -> None:
-    """It runs in the background, and its process may be stopped until another one has minted and opened."""
+def test_a_sweep_of_an_earlier_bootstrapper_leaves_the_next_epoch_alone(real: RedisCase) -> None:
+    """It runs in the background, and its process may be stopped until another one has bootstrapped and opened."""
     opened(real, "ns/a")
     before = real.state()
     assert epoch.sweep_older(real.clients["ingestor"], real.epoch - 1) == 0
@@ -176,7 +176,7 @@ def test_sweeping_leaves_the_current_epoch_and_strangers_alone(real: RedisCase) 
     opened(real, "ns/a")
     real.worker.add(QUEUE, [f"ns/{i}" for i in range(50)])
     old = keys.base(real.epoch)
-    real.mint()
+    real.bootstrap()
     opened(real, "ns/b")
     real.admin.set("rq:workers", "x")
     before = real.state()
@@ -200,7 +200,7 @@ def test_an_absent_server_is_unreachable() -> None:
     with pytest.raises(BrokerUnreachable):
         epoch.current(client)
     with pytest.raises(RedisConnectionError):
-        epoch.mint(client, 1)
+        epoch.bootstrap(client, 1)
 
 
 @pytest.mark.real
@@ -242,11 +242,11 @@ def test_a_claim_is_lost_with_its_epoch(real: RedisCase) -> None:
 
 
 @pytest.mark.real
-def test_a_minter_that_slept_brings_no_old_number_back(own_server: EmbeddedRedis) -> None:
+def test_a_bootstrapper_that_slept_brings_no_old_number_back(own_server: EmbeddedRedis) -> None:
     clients = clients_of(own_server)
-    epoch.mint(clients["ingestor"], 5)
+    epoch.bootstrap(clients["ingestor"], 5)
     with pytest.raises(EpochOver, match="epoch 5 was begun"):
-        epoch.mint(clients["ingestor"], 4)
+        epoch.bootstrap(clients["ingestor"], 4)
     assert epoch.current(clients["ingestor"]).epoch == 5
 
 

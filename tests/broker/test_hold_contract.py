@@ -22,6 +22,6 @@ def test_a_hold_of_a_young_epoch_outlives_its_drain(case: Case) -> None:
     assert case.ingestor.hold("upstream") == "DRAIN"
     assert case.ingestor.open([]) == ""
     assert case.state()["phase"] == "HELD"
-    case.mint()
+    case.bootstrap()
     assert case.ingestor.open([]) == ""
     assert case.state()["phase"] == "OPEN", "a hold is of its epoch"

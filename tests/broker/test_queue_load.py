@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 def live(own_server: EmbeddedRedis) -> RedisBroker:
     """A broker with the released scripts, opened."""
     clients = clients_of(own_server)
-    epoch.mint(clients["ingestor"], 1)
+    epoch.bootstrap(clients["ingestor"], 1)
     broker = new_broker(own_server)
     RedisBroker(clients["ingestor"], 1).open([])
     return broker

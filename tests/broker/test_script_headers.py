@@ -103,8 +103,8 @@ def test_what_a_repetition_compares_with_is_written_last() -> None:
 
 def test_every_key_of_the_table_is_used() -> None:
     used = set().union(*(lua_reading.keys_used(name) for name in script_texts.NAMES))
-    minted_in_python = {"run"}
-    assert {table_name(spec.pattern) for spec in keys.TABLE} - used == minted_in_python
+    set_in_python = {"run"}
+    assert {table_name(spec.pattern) for spec in keys.TABLE} - used == set_in_python
 
 
 @every_script
@@ -174,7 +174,7 @@ def test_every_server_compiles_them(binary: redis_binary.ServerBinary, tmp_path:
         ingestor = connect(server.url("ingestor"))
         for name in script_texts.NAMES:
             assert ingestor.script_load(script_texts.stamped(name, 7)) == script_texts.sha(name, 7)
-        epoch.mint(ingestor, 7)
+        epoch.bootstrap(ingestor, 7)
         known = connect(server.url("admin")).execute_command("COMMAND INFO", *sorted(COMMANDS))
         assert len(known) == len(COMMANDS)
         assert None not in known

@@ -508,16 +508,16 @@ class Twins(RuleBasedStateMachine):
             self.redis.admin.flushall()
             self.memory.store.flush()
         self.redis.epoch = self.memory.epoch = self.redis.epoch % 3 + 1  # scripts of three epochs are loaded at most
-        self.redis.mint()
-        self.memory.mint()
+        self.redis.bootstrap()
+        self.memory.bootstrap()
         for broker in old:
             for step, arguments in (("add", ("q", ["a"])), ("reclaim", ()), ("finish", ([],)), ("look", ("pods",))):
                 with pytest.raises(EpochOver):
                     getattr(broker, step)(*arguments)
         self.redis.admin.flushall()
-        self.redis.mint()
+        self.redis.bootstrap()
         self.memory.epoch = self.redis.epoch - 1
-        self.memory.mint()
+        self.memory.bootstrap()
         self.claims, self.staged, self.mirrors = [], {}, {}
 
     # -- what must hold ----------------------------------------------------------------------------------------------

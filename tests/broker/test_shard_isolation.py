@@ -65,7 +65,7 @@ def claim(broker: RedisBroker, holder: str, nonce: str) -> list[Claim]:
 
 def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRedis) -> None:
     """Under an ACL that lets nothing else be touched: a script that does would fail with NOPERM."""
-    epoch.mint(client, EPOCH, "1")
+    epoch.bootstrap(client, EPOCH, "1")
     broker = Calls(client)
     for resource in ("replicasets", "pods"):
         events = [Event("ns/web", "10", "uid-web", b"owner")] if resource == "replicasets" else [pod("ns/p", "10", "a")]
@@ -123,7 +123,7 @@ def test_the_acl_of_this_test_forbids_the_keys_of_other_shards(client: redis.Red
     """Else the test above could not fail."""
     for shard in ("0", "10", "11"):
         with pytest.raises((NoPermissionError, BrokerUnreachable), match=r"permission"):
-            epoch.mint(client, 1, shard)
+            epoch.bootstrap(client, 1, shard)
         with pytest.raises((NoPermissionError, BrokerUnreachable), match=r"permission"):
             epoch.current(client, shard)
 
@@ -131,8 +131,8 @@ def test_the_acl_of_this_test_forbids_the_keys_of_other_shards(client: redis.Red
 def test_shards_on_one_server_share_nothing_but_the_texts(client: redis.Redis, server: EmbeddedRedis) -> None:
     """Each has its own number; the end of one leaves another alone that has the same number and so the same texts."""
     admin = connect(server.url("admin"))
-    epoch.mint(admin, EPOCH, "0", TEST_CLOCK)
-    epoch.mint(admin, EPOCH, "1", TEST_CLOCK)
+    epoch.bootstrap(admin, EPOCH, "0", TEST_CLOCK)
+    epoch.bootstrap(admin, EPOCH, "1", TEST_CLOCK)
     admin.set("oarlock:test-clock", 1)
     one, other = (RedisBroker(admin, EPOCH, shard=shard, clock=TEST_CLOCK) for shard in "01")
     other.add(QUEUE, ["ns/theirs"])

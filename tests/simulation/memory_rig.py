@@ -45,5 +45,5 @@ class MemoryRig:
         self._now = now_ms
 
     def broker(self, number: int) -> SimMemoryBroker:
-        self._store.mint(number)
+        self._store.bootstrap(number)
         return SimMemoryBroker(self._store, number)

@@ -65,7 +65,7 @@ class RedisRig:
     def broker(self, number: int) -> SimBroker:
         self._client.flushall()
         self._client.set(CLOCK_KEY, self._now)
-        epoch.mint(self._client, number, clock=self._clock_text)
+        epoch.bootstrap(self._client, number, clock=self._clock_text)
         return SimBroker(self._client, number, clock=self._clock_text)
 
 

@@ -51,12 +51,12 @@ class Rig:
         self.settings = Settings(redis_url=self.url, **settings)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.number = 0
-        self.mint()
+        self.bootstrap()
 
-    def mint(self) -> RedisBroker:
+    def bootstrap(self) -> RedisBroker:
         """A new epoch, open."""
         self.number += 1
-        epoch.mint(self.admin, self.number)
+        epoch.bootstrap(self.admin, self.number)
         self.broker = RedisBroker(self.admin, self.number)
         self.broker.open([])
         return self.broker

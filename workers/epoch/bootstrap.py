@@ -24,12 +24,12 @@ class Stage(StrEnum):
     """What a step found to do for the Lease."""
 
     ON = "on"  # nothing
-    RENEW = "renew"  # nothing is done in Redis on a Lease that may have gone to another minter
+    RENEW = "renew"  # nothing is done in Redis on a Lease that may have gone to another bootstrapper
     OPENED = "opened"  # turns may begin: say so in the Lease
     LOST = "lost"  # this attempt is over
 
 
-class Minting:
+class Bootstrap:
     """``drain_ms``: D, or 0 where nothing of an earlier epoch can be in flight.
 
     ``broker`` is set when Redis has the epoch, ``drained_ms`` tells when D has passed; from then on ``wants_lists``.
@@ -67,7 +67,7 @@ class Minting:
         has to know. Raises BrokerUnreachable and EpochOver.
         """
         if self.drained_ms is None or now_ms >= self._look_due_ms:
-            # Redis first: a minter that cannot reach it does not renew, and so another one takes over.
+            # Redis first: a bootstrapper that cannot reach it does not renew, and so another one takes over.
             self._look_due_ms = now_ms + LOOK_EVERY_MS
             if self._is_lost(self._redis.look(), lease):
                 return Stage.LOST
@@ -76,7 +76,7 @@ class Minting:
         if now_ms - confirmed_ms >= self._fresh_ms:
             return Stage.RENEW
         if self.drained_ms is None:
-            self._mint(lease)
+            self._begin_in_redis(lease)
         elif self._committed is not None and (settled_ms is None or settled_ms >= self.begun_ms):
             self._open(self._committed)
             return Stage.OPENED
@@ -86,13 +86,13 @@ class Minting:
         begun = seen.intact and (seen.epoch, seen.run) == (self.epoch, lease.run)
         lost = not begun and (self.drained_ms is not None or is_later(seen.epoch, self.epoch) or seen.run != lease.run)
         if lost:
-            log.warning(line("mint lost", epoch=self.epoch, shown=seen.epoch, run=seen.run[:8]))
+            log.warning(line("bootstrap lost", epoch=self.epoch, shown=seen.epoch, run=seen.run[:8]))
         return lost
 
-    def _mint(self, lease: FleetLease) -> None:
+    def _begin_in_redis(self, lease: FleetLease) -> None:
         if lease.moving:  # D counts from the end of all that the last division had
             self._redis.end_others(names(max(lease.moving, lease.shards))[1:])
-        self._redis.mint(self.epoch)
+        self._redis.bootstrap(self.epoch)
         seen = self._redis.look()
         if not seen.intact or (seen.epoch, seen.run) != (self.epoch, lease.run):
             return  # another server by now: the next step sees it, and gives up
@@ -101,7 +101,7 @@ class Minting:
         self.drained_ms = self.begun_ms + self._drain_ms
         self.seen, self.broker = seen, self._redis.broker(seen)
         self._redis.sweep(self.epoch)
-        log.info(line("minted", epoch=self.epoch))
+        log.info(line("bootstrapped", epoch=self.epoch))
 
     def _open(self, resources: Sequence[str]) -> None:
         assert self.broker is not None

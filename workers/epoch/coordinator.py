@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from oarlock.broker.epoch import Seen
 from oarlock.broker.keys import PROTOCOL
 from oarlock.broker.protocol import Broker
-from oarlock.workers.epoch.bootstrap import Minting, Stage
+from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
 from oarlock.workers.epoch.fleet_lease import DRAIN, HELD, OPEN, FleetLease, LeaseStore, Swapped
 from oarlock.workers.epoch.lease_watch import Heard, LeaseWatch, News
 from oarlock.workers.epoch.next_step import Me, Move, Step, View, next_step
@@ -27,7 +27,7 @@ LOOK_EVERY_MS = 1_000
 LOOK_DRAINING_MS = 250
 READ_AWAY_MS = 300
 RETRY_MS = 1_000
-MINT, RENEW, OPENED = "mint", "renew", "opened"
+BOOTSTRAP, RENEW, OPENED = "bootstrap", "renew", "opened"
 
 log = logging.getLogger("oarlock.ingest")
 
@@ -36,7 +36,7 @@ class FleetRefused(Exception):
     """This process may not work for the fleet, and must end; one line."""
 
 
-class EpochKeeper:
+class EpochCoordinator:
     """``broker`` is the epoch to work for, None while there is none; ``phase`` is DRAIN or OPEN then.
 
     ``ring`` is called, on another thread, when a request on the Lease has ended. ``layout``: of shards other than 0.
@@ -62,7 +62,7 @@ class EpochKeeper:
         self.phase = ""
         self.held = False
         """Whether the epoch is open but no turn begins."""
-        self.minting: Minting | None = None
+        self.bootstrap: Bootstrap | None = None
         """The attempt of this process, while it holds the Lease for it."""
         self._attempt: tuple[int, int] = 0, 0
         """Epoch and drain of the last attempt to win the Lease; 0 for none whose outcome is open."""
@@ -80,21 +80,21 @@ class EpochKeeper:
 
     @property
     def standing(self) -> str:
-        """For the log: away (in no epoch), minter or member."""
-        return "minter" if self.minting is not None else "away" if self.broker is None else "member"
+        """For the log: away (in no epoch), bootstrapper or member."""
+        return "bootstrapper" if self.bootstrap is not None else "away" if self.broker is None else "member"
 
     def wants_lists(self, now_ms: int) -> bool:
         """Whether the drain is over and every resource is to be listed, from now on, by this process."""
-        return self.minting is not None and self.minting.wants_lists(now_ms)
+        return self.bootstrap is not None and self.bootstrap.wants_lists(now_ms)
 
     def may_list(self, now_ms: int) -> bool:
         """Whether a list may be committed now. In a drain it would be read before the last write has landed."""
-        return self.phase == OPEN or (self.minting is not None and self.minting.drained(now_ms))
+        return self.phase == OPEN or (self.bootstrap is not None and self.bootstrap.drained(now_ms))
 
     def lists_committed(self, resources: Sequence[str]) -> None:
         """All lists asked for have been committed: the epoch may be opened."""
-        assert self.minting is not None
-        self.minting.lists_committed(resources)
+        assert self.bootstrap is not None
+        self.bootstrap.lists_committed(resources)
 
     def suspect(self, why: str, *, unusable: bool = False) -> None:
         """The epoch may be over. ``unusable``: it is, whatever Redis and the Lease say."""
@@ -103,9 +103,9 @@ class EpochKeeper:
         self._go_away(why)
 
     def resign(self) -> Future[Swapped] | None:
-        """A clean end: let another minter take over at once."""
+        """A clean end: let another bootstrapper take over at once."""
         lease = self._watch.lease
-        if self.minting is None or lease is None or self._watch.busy:
+        if self.bootstrap is None or lease is None or self._watch.busy:
             return None
         return self._watch.swap(lease.renewed("", self._clock.wall_ms()), RENEW, self._clock.mono_ms())
 
@@ -119,26 +119,26 @@ class EpochKeeper:
         heard = self._watch.take(now_ms)
         if heard is not None:
             self._hear(heard, now_ms)
-        if self.minting is not None and not self._watch.doubtful:
-            self._go_on_minting(self.minting, now_ms)
-        elif self.broker is not None and self.minting is None and now_ms >= self._look_due_ms:
+        if self.bootstrap is not None and not self._watch.doubtful:
+            self._go_on_bootstrapping(self.bootstrap, now_ms)
+        elif self.broker is not None and self.bootstrap is None and now_ms >= self._look_due_ms:
             self._look_again(now_ms)
-        reads = self.minting is None or self._watch.doubtful
+        reads = self.bootstrap is None or self._watch.doubtful
         if reads and not self._watch.busy and now_ms >= self._read_due_ms:
             self._read_due_ms = now_ms + self._read_every_ms()
             self._watch.read(now_ms)
         if self._watch.answered or (self._layout is not None and self._layout.answered):
             return 0
-        drained_ms = self.minting.drained_ms if self.minting is not None else None
+        drained_ms = self.bootstrap.drained_ms if self.bootstrap is not None else None
         times = [self._read_due_ms, self._look_due_ms, drained_ms or 0]
         times += [self._layout.next_ms] if self._layout is not None else []
         return min([LOOK_EVERY_MS, *(at - now_ms for at in times if at > now_ms)])
 
     def _heed(self, layout: Layout, now_ms: int) -> None:
         """Have no epoch of a shard while the cluster may be divided otherwise."""
-        minting = self.minting
-        layout.step(now_ms, hurry=minting is not None and layout.settled_ms < minting.begun_ms)
-        if layout.refusal and (self.broker is not None or minting is not None):
+        bootstrap = self.bootstrap
+        layout.step(now_ms, hurry=bootstrap is not None and layout.settled_ms < bootstrap.begun_ms)
+        if layout.refusal and (self.broker is not None or bootstrap is not None):
             self._go_away(layout.refusal)
 
     def _read_every_ms(self) -> int:
@@ -155,13 +155,13 @@ class EpochKeeper:
             case News.UNREAD:
                 self._say("no lease", heard.text)
                 self._read_due_ms = now_ms + RETRY_MS
-            case News.WON if heard.purpose == MINT:
-                self._become_minter()
+            case News.WON if heard.purpose == BOOTSTRAP:
+                self._become_bootstrapper()
             case News.WON if heard.purpose == OPENED:
-                self.minting = None
+                self.bootstrap = None
                 self._read_due_ms = now_ms + (self._read_every_ms() if self.broker is not None else 0)
             case News.LOST:
-                if heard.purpose == MINT and not heard.unknown:
+                if heard.purpose == BOOTSTRAP and not heard.unknown:
                     self._attempt = 0, 0
                 self._read_due_ms = now_ms
             case News.REFUSED:
@@ -184,11 +184,11 @@ class EpochKeeper:
                 # Whoever sees it unrenewed for most of the time between two reads renews it, for all.
                 if lease is not None and lease.phase == OPEN and view.unchanged_ms >= lease_ms * 2 // 5:
                     self._renew(lease, RENEW, now_ms)
-            case Move.MINT:
+            case Move.BOOTSTRAP:
                 self._begin(step, seen, now_ms)
             case Move.GO_ON:
                 self._watch.confirmed_ms = self._watch.asked_ms
-                self._become_minter()
+                self._become_bootstrapper()
             case Move.CONFIRM:
                 assert lease is not None
                 self._renew(lease, OPENED, now_ms)
@@ -201,7 +201,7 @@ class EpochKeeper:
     # -- in an epoch -----------------------------------------------------------------------------------------------
 
     def _join(self, seen: Seen, now_ms: int) -> None:
-        self.minting, self._attempt = None, (0, 0)
+        self.bootstrap, self._attempt = None, (0, 0)
         if self.broker is None or self._known != (seen.epoch, seen.run):
             self.broker, self._known = self._redis.broker(seen), (seen.epoch, seen.run)
             log.info(line("joined", epoch=seen.epoch, phase=seen.phase))
@@ -220,10 +220,10 @@ class EpochKeeper:
             self._go_away(f"Redis shows epoch {seen.epoch} of run {seen.run[:8]}")
 
     def _go_away(self, why: str) -> None:
-        if self.broker is not None or self.minting is not None:
+        if self.broker is not None or self.bootstrap is not None:
             log.warning(line("left", epoch=self.epoch or self._attempt[0], why=why))
             self._read_due_ms = 0
-        self.minting, self._attempt = None, (0, 0)
+        self.bootstrap, self._attempt = None, (0, 0)
         self.broker, self.phase, self.held = None, "", False
         self._redis.distrust()
 
@@ -245,25 +245,25 @@ class EpochKeeper:
         )
         if now_ms >= self._swap_due_ms:
             self._attempt = step.epoch, self._settings.drain_ms if step.drain else 0
-            self._watch.swap(after, MINT, now_ms)
+            self._watch.swap(after, BOOTSTRAP, now_ms)
 
-    def _become_minter(self) -> None:
-        if self.minting is None:
+    def _become_bootstrapper(self) -> None:
+        if self.bootstrap is None:
             epoch, drain_ms = self._attempt
-            log.warning(line("minting", epoch=epoch, drain_ms=drain_ms))
-            self.minting = Minting(self._redis, self._clock, epoch, drain_ms, self._settings.lease_ms // 2)
+            log.warning(line("bootstrap", epoch=epoch, drain_ms=drain_ms))
+            self.bootstrap = Bootstrap(self._redis, self._clock, epoch, drain_ms, self._settings.lease_ms // 2)
 
-    def _go_on_minting(self, minting: Minting, now_ms: int) -> None:
+    def _go_on_bootstrapping(self, bootstrap: Bootstrap, now_ms: int) -> None:
         lease = self._watch.lease
         assert lease is not None
         settled_ms = self._layout.settled_ms if self._layout is not None else None
-        stage = minting.step(now_ms, lease, self._watch.confirmed_ms, not self._watch.busy, settled_ms)
-        if minting.broker is not None and minting.seen is not None and self.broker is None:
-            self.broker, self._known = minting.broker, (minting.seen.epoch, minting.seen.run)
-        self._set_phase(OPEN if minting.open else DRAIN if self.broker is not None else "", now_ms)
+        stage = bootstrap.step(now_ms, lease, self._watch.confirmed_ms, not self._watch.busy, settled_ms)
+        if bootstrap.broker is not None and bootstrap.seen is not None and self.broker is None:
+            self.broker, self._known = bootstrap.broker, (bootstrap.seen.epoch, bootstrap.seen.run)
+        self._set_phase(OPEN if bootstrap.open else DRAIN if self.broker is not None else "", now_ms)
         match stage:
             case Stage.LOST:
-                self._go_away("the mint is lost")
+                self._go_away("the bootstrap is lost")
             case Stage.RENEW:
                 self._renew(lease, RENEW, now_ms)
             case Stage.OPENED:

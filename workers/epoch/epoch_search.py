@@ -51,7 +51,9 @@ class EpochSearch:
         return None
 
     def _live(self) -> Seen | None:
-        """A minter loads the scripts one by one, ``look`` last, and a worker may not ask for them in any other way."""
+        """The epoch, once its scripts are there: they are loaded one by one, ``look`` last, so calling it is the test.
+        A worker has no right to ask for them in another way.
+        """
         seen = epoch.current(self._client, self._settings.serves)
         if not seen.intact:
             return None

@@ -29,7 +29,7 @@ Swapped = tuple[Swap, HeldLease | None, Answer]
 
 @dataclass(frozen=True, slots=True)
 class FleetLease:
-    """What the Lease says. ``holder``: who wrote it last; "" when a minter gave up in good order.
+    """What the Lease says. ``holder``: who wrote it last; "" when a bootstrapper gave up in good order.
 
     ``renewed_ms`` is the holder's wall clock. Invariant: ``epoch`` grows with every change of ``run``. ``shards``: into
     how many the cluster is divided. ``moving``: how many the largest of those divisions has that may still have writes

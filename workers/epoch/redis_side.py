@@ -59,12 +59,12 @@ class RedisSide:
             self._guard.expected = run
             self._client.connection_pool.disconnect()
 
-    def mint(self, number: int) -> None:
+    def bootstrap(self, number: int) -> None:
         """Begin an epoch, after the Lease was won. Raises BrokerUnreachable: it may have begun or not."""
         try:
-            epoch.mint(self._client, number, self._shard, self._clock)
+            epoch.bootstrap(self._client, number, self._shard, self._clock)
         except RedisError as error:
-            raise BrokerUnreachable(refusals.told("mint", error)) from None
+            raise BrokerUnreachable(refusals.told("bootstrap", error)) from None
 
     def end_others(self, others: Iterable[str]) -> None:
         """End the epochs of these shards: a division of the cluster in which they had work is over.

@@ -1,8 +1,8 @@
 """Whether the cluster is divided as this process thinks: what shard 0's Lease says, for the ingestors of other shards.
 
-They mint only while it says so, and open an epoch only after it has said so since that epoch was begun. Whoever changes
-the division swaps that Lease first and ends every shard's epoch afterwards; so an epoch is either refused its opening
-here, or ended there before D is counted.
+They begin an epoch only while it says so, and open one only if it has said so after that epoch began. An ingestor that
+changes the division swaps that Lease first and ends every shard's epoch afterwards. So each epoch of the old division
+is either not opened here, or ended there before D is counted.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.controllers.registry import WATCHED
-from oarlock.workers.epoch.coordinator import EpochKeeper
+from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.reflector import Feed
@@ -61,13 +61,13 @@ class Ingestor:
 
     def __init__(
         self,
-        keeper: EpochKeeper,
+        coordinator: EpochCoordinator,
         feeds: Sequence[Feed],
         owners: KnownOwners,
         on_open: Callable[[int], None] = lambda epoch: None,
         hands_off: HandsOff | None = None,
     ) -> None:
-        self._keeper, self._feeds, self._owners, self._on_open = keeper, feeds, owners, on_open
+        self._coordinator, self._feeds, self._owners, self._on_open = coordinator, feeds, owners, on_open
         self._hands_off = hands_off
         self._broker: Broker | None = None
         self._listing_for = self._told_open = 0
@@ -85,7 +85,7 @@ class Ingestor:
         try:
             due_ms = self._work(now_ms)
         except EpochOver as error:
-            self._keeper.suspect(str(error))
+            self._coordinator.suspect(str(error))
             self._follow()
             return 0
         except ObjectRefused as error:
@@ -95,7 +95,7 @@ class Ingestor:
             return 0
         except ApiWentBack as error:
             log.critical(line("api went back", why=error))
-            self._keeper.suspect(str(error), unusable=True)
+            self._coordinator.suspect(str(error), unusable=True)
             self._follow()
             return 0
         except (BrokerUnreachable, BrokerFull) as error:
@@ -124,8 +124,8 @@ class Ingestor:
             )
             for feed in self._feeds
         }
-        keeper = self._keeper
-        return Status(keeper.name, keeper.standing, keeper.epoch, keeper.phase, feeds)
+        coordinator = self._coordinator
+        return Status(coordinator.name, coordinator.standing, coordinator.epoch, coordinator.phase, feeds)
 
     def close(self) -> None:
         """Leave the epoch, in good order."""
@@ -133,21 +133,21 @@ class Ingestor:
             feed.leave()
 
     def _work(self, now_ms: int) -> int:
-        keeper = self._keeper
-        due_ms = keeper.step(now_ms)
+        coordinator = self._coordinator
+        due_ms = coordinator.step(now_ms)
         self._follow()
         self._tell(now_ms)
         broker = self._broker
         if broker is None:
             return due_ms
-        if keeper.wants_lists(now_ms) and self._list_for_opening():
+        if coordinator.wants_lists(now_ms) and self._list_for_opening():
             return 0
         if self._owners.doubtful:
             self._owners.settle(broker, [each for each in WATCHED.values() if each.adoptable])
-        may_list = keeper.may_list(now_ms)
+        may_list = coordinator.may_list(now_ms)
         due_ms = min([due_ms, *[feed.step(now_ms, may_list) for feed in self._feeds]])
         if self._hands_off is not None:
-            self._hands_off.step(broker, keeper.held, now_ms)  # before the next round may open the epoch
+            self._hands_off.step(broker, coordinator.held, now_ms)  # before the next round may open the epoch
         lists = sum(feed.lists for feed in self._feeds)
         if lists != self._lists or now_ms >= self._publish_due_ms:
             self._lists = lists
@@ -158,8 +158,8 @@ class Ingestor:
         return due_ms
 
     def _follow(self) -> None:
-        """Take the feeds to where the keeper is."""
-        broker = self._keeper.broker
+        """Take the feeds to where the coordinator is."""
+        broker = self._coordinator.broker
         if broker is self._broker:
             return
         self._broker = broker
@@ -168,21 +168,21 @@ class Ingestor:
 
     def _list_for_opening(self) -> bool:
         """The drain is over: a list from now on is of a time when no earlier write can land. Whether all are there."""
-        keeper = self._keeper
-        if self._listing_for != keeper.epoch:
-            self._listing_for = keeper.epoch
+        coordinator = self._coordinator
+        if self._listing_for != coordinator.epoch:
+            self._listing_for = coordinator.epoch
             for feed in self._feeds:
                 feed.relist()
         if not all(feed.listed for feed in self._feeds):
             return False
-        keeper.lists_committed([feed.name for feed in self._feeds])
+        coordinator.lists_committed([feed.name for feed in self._feeds])
         return True
 
     def _tell(self, now_ms: int) -> None:
-        keeper = self._keeper
-        if keeper.phase == OPEN and self._told_open != keeper.epoch:
-            self._told_open = keeper.epoch
-            self._on_open(keeper.epoch)
+        coordinator = self._coordinator
+        if coordinator.phase == OPEN and self._told_open != coordinator.epoch:
+            self._told_open = coordinator.epoch
+            self._on_open(coordinator.epoch)
         for feed in self._feeds:
             heard_ms = feed.source.heard_ms()
             deaf = self._broker is not None and heard_ms > 0 and now_ms - heard_ms > DEAF_MS

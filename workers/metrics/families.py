@@ -215,7 +215,7 @@ OURS = (
     _ingestor("oarlock_lists_total", "counter", "resource", "Lists committed."),
     _ingestor("oarlock_feed_watching", "gauge", "resource", "1 while it is watched, else 0."),
     _ingestor(
-        "oarlock_ingestor_standing", "gauge", "standing", "1 for what the ingestor is (minter, member, away), else 0."
+        "oarlock_ingestor_standing", "gauge", "standing", "1 for what it is: bootstrapper (old: minter), member, away."
     ),
 )
 

@@ -73,7 +73,7 @@ class FleetReader:
         used, server = _info(memory), {name: value for each in told for name, value in _info(each).items()}
         run = server_facts.life(server)
         now_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 if isinstance(time, list) else 0
-        run_minted, phase, holders, idle, marks, generations, *rest = self._ask(
+        run_bootstrapped, phase, holders, idle, marks, generations, *rest = self._ask(
             ("GET", k.of("run")),
             ("GET", k.of("phase")),
             ("HLEN", k.of("holders")),
@@ -82,7 +82,7 @@ class FleetReader:
             ("HMGET", k.of("generation"), *self._resources),
             *(command for queue in self._queues for command in _of_queue(k, queue)),
         )
-        intact = epoch > 0 and run != "" and _text(run_minted) == run
+        intact = epoch > 0 and run != "" and _text(run_bootstrapped) == run
         found = FleetFigures(
             self.shard,
             epoch,

@@ -28,7 +28,7 @@ from oarlock.cluster.client import Client
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.registry import PODS, WATCHED
 from oarlock.workers.counters.request_counts import RequestCounts
-from oarlock.workers.epoch.coordinator import EpochKeeper, FleetRefused
+from oarlock.workers.epoch.coordinator import EpochCoordinator, FleetRefused
 from oarlock.workers.epoch.fleet_lease import ApiLease, lease_name
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.epoch.shard_layout import Layout
@@ -144,11 +144,11 @@ class IngestProcess:
         if shard != "0":
             every_ms = settings.lease_ms // 2
             layout = Layout(self._lease("0"), settings.fleet_id, settings.shards, every_ms, self._wakeup.set)
-        self._keeper = EpochKeeper(
+        self._coordinator = EpochCoordinator(
             side, self._lease(shard), settings, self._clock, name, ring=self._wakeup.set, layout=layout
         )
         self.ingestor = Ingestor(
-            self._keeper, self.feeds, owners, self._opened, HandsOff(rivals, settings.alongside_upstream)
+            self._coordinator, self.feeds, owners, self._opened, HandsOff(rivals, settings.alongside_upstream)
         )
 
     def _source(self, resource: Watched[Any]) -> Source:
@@ -211,7 +211,7 @@ class IngestProcess:
 
     def _close(self) -> None:
         self.ingestor.close()
-        resigned = self._keeper.resign()
+        resigned = self._coordinator.resign()
         try:
             if resigned is not None:
                 resigned.result(RESIGN_S)
@@ -223,7 +223,8 @@ class IngestProcess:
 
     def _opened(self, number: int) -> None:
         after_ms = self._clock.mono_ms() - self._started_ms
-        facts = {"event": "open", "role": "ingestor", "name": self._keeper.name, "epoch": number, "after_ms": after_ms}
+        name = self._coordinator.name
+        facts = {"event": "open", "role": "ingestor", "name": name, "epoch": number, "after_ms": after_ms}
         self._announce(facts | ({"shard": self._settings.serves} if self._settings.shards > 1 else {}))
 
 

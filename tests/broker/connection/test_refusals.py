@@ -67,7 +67,7 @@ def test_what_is_to_be_waited_out(error: Exception) -> None:
 def test_a_server_in_a_long_script_does_nothing_else_and_says_so(server: RealServer) -> None:
     """Every step, a wait and the look at the epoch: an error of the broker, which whoever calls it waits out."""
     client = connect(server.url("ingestor"))
-    epoch.mint(client, 1)
+    epoch.bootstrap(client, 1)
     broker = RedisBroker(client, 1, blocking=connect(server.url("ingestor")))
     broker.open([])
     broker.register("w", "s", ["replicaset"])
@@ -127,7 +127,7 @@ def test_what_else_there_is() -> None:
 def test_a_master_without_its_replicas_takes_no_part_of_a_step(server: RealServer) -> None:
     """min-replicas-to-write stops a master that was cut off; a script ends at its first write."""
     client = connect(server.url("ingestor"))
-    epoch.mint(client, 1)
+    epoch.bootstrap(client, 1)
     broker = RedisBroker(client, 1)
     broker.open([])
     broker.register("w", "s", ["replicaset"])

@@ -78,7 +78,7 @@ def test_what_is_forbidden_is_refused(server: RealServer) -> None:
 def test_what_each_needs_works(server: RealServer) -> None:
     ingestor, worker, metrics = (connect(server.url(user)) for user in ("ingestor", "worker", "metrics"))
     fitness.check_for_data(ingestor, parse(server.url("ingestor")))
-    epoch.mint(ingestor, 1)
+    epoch.bootstrap(ingestor, 1)
     feeding = RedisBroker(ingestor, 1)
     feeding.stage("replicasets", "g", [Event("ns/a", "5", "u", b"blob", (), ("replicaset:ns/a",))])
     feeding.commit_list("replicasets", "g", "5")

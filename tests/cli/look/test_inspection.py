@@ -39,7 +39,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
     """default/web is in work with two unanswered creates; shop/queued, /later, /bad: queued, delayed, parked."""
     with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
         client = connect(server.url("admin"))
-        epoch.mint(client, 3)
+        epoch.bootstrap(client, 3)
         broker = RedisBroker(client, 3)
         for resource, objects in (("replicasets", (WEB, IDLE)), ("pods", (POD,))):
             events = [stored(WATCHED[resource], each) for each in objects]

@@ -54,7 +54,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
     """ns/agent is in work, with a create for n2 that has no answer, and a back-off of n1; node n1 is queued."""
     with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
         client = connect(server.url("admin"))
-        epoch.mint(client, 3)
+        epoch.bootstrap(client, 3)
         broker = RedisBroker(client, 3)
         for resource, objects in PLANTED.items():
             broker.stage(resource, "g1", [stored(WATCHED[resource], each) for each in objects])

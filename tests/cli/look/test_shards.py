@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
     with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as running:
         client = connect(running.url("admin"))
         for shard in "01":
-            epoch.mint(client, 4, shard)
+            epoch.bootstrap(client, 4, shard)
             broker = RedisBroker(client, 4, shard=shard)
             for resource in ("replicasets", "nodes"):
                 events = [Event("node-1", "3", "u", b"")] if resource == "nodes" else []

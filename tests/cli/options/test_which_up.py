@@ -43,7 +43,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     with EmbeddedRedis(folder / "1") as first, EmbeddedRedis(folder / "2") as second:
         for number, server in enumerate((first, second), 1):
             client = connect(server.url("admin"))
-            epoch.mint(client, number)
+            epoch.bootstrap(client, number)
             client.close()
         yield [first.url("admin"), second.url("admin")]
 

@@ -23,7 +23,7 @@ QUEUE = "replicaset"
 def begin(cluster: ClusterRig, number: int, shard: str = "0") -> tuple[RedisBroker, RedisBroker]:
     """An open epoch with a queued key, as the ingestor and as a worker has it."""
     client = connect(cluster.url("ingestor"), shard=shard)
-    epoch.mint(client, number, shard)
+    epoch.bootstrap(client, number, shard)
     feeding = RedisBroker(client, number, shard=shard)
     feeding.stage("replicasets", "g", [Event("ns/a", "5", "u", b"blob", (), (f"{QUEUE}:ns/a",))])
     feeding.commit_list("replicasets", "g", "5")
@@ -103,7 +103,7 @@ def test_a_slot_that_has_moved_is_found_and_its_data_are_not_believed(cluster: C
     assert cluster.move_keys(source, target) > 5
     cluster.end_move(target)
     seen = look(cluster)
-    assert (seen.epoch, seen.minted_on, seen.intact) == (1, run, False)
+    assert (seen.epoch, seen.bootstrapped_on, seen.intact) == (1, run, False)
     with pytest.raises(EpochOver, match="MOVED"):
         feeding.reclaim()
     with pytest.raises(EpochOver, match="MOVED"):

@@ -21,10 +21,10 @@ from tests.redis.sentinel_rig import NAME, SentinelRig
 
 
 def test_a_failover_ends_the_epoch_and_nothing_of_it_is_believed(sentinels: SentinelRig) -> None:
-    """The replica has every key of the epoch, the number too; what it lacks is the run the epoch was minted on."""
+    """The replica has every key of the epoch, the number too; what it lacks is the run the epoch began on."""
     client = connect(sentinels.url("ingestor"))
     fitness.check_for_data(client, parse(sentinels.url("ingestor")))
-    epoch.mint(client, 1)
+    epoch.bootstrap(client, 1)
     seen = epoch.current(client)
     assert seen.intact
     guard = RunGuard()
@@ -44,11 +44,11 @@ def test_a_failover_ends_the_epoch_and_nothing_of_it_is_believed(sentinels: Sent
     with pytest.raises(EpochOver):  # no script is there
         plain.reclaim()
     after = epoch.current(connect(sentinels.url("worker")))
-    assert (after.epoch, after.minted_on, after.intact) == (1, seen.run, False)
+    assert (after.epoch, after.bootstrapped_on, after.intact) == (1, seen.run, False)
     assert "+" in after.run, "the name of its life tells that it was promoted"
     assert rq.smembers("rq:test") == {b"x"}
 
-    epoch.mint(connect(sentinels.url("ingestor")), 2)
+    epoch.bootstrap(connect(sentinels.url("ingestor")), 2)
     assert RedisBroker(connect(sentinels.url("worker")), 2).reclaim() == []
     master.signal(signal.SIGCONT)
     sentinels.await_replica()
@@ -61,7 +61,7 @@ def test_a_failover_ends_the_epoch_and_nothing_of_it_is_believed(sentinels: Sent
 def test_a_master_that_was_replaced_is_left_within_a_second(sentinels: SentinelRig) -> None:
     """It answers on, and takes writes, until a Sentinel tells it otherwise; nobody waits for that."""
     ingestor = connect(sentinels.url("ingestor"))
-    epoch.mint(ingestor, 1)
+    epoch.bootstrap(ingestor, 1)
     guard = RunGuard()
     guard.expected = epoch.current(ingestor).run
     broker = RedisBroker(connect(sentinels.url("worker"), guard=guard), 1)
@@ -101,7 +101,7 @@ def test_who_cannot_tell_is_said(sentinels: SentinelRig) -> None:
 def test_a_master_demoted_and_promoted_again_is_another_life(server: RealServer, tmp_path: object) -> None:
     """The same process, the same run id, its scripts in place, its data those of another history."""
     ingestor = connect(server.url("ingestor"))
-    epoch.mint(ingestor, 1)
+    epoch.bootstrap(ingestor, 1)
     before = epoch.current(ingestor)
     guard = RunGuard()
     guard.expected = before.run
@@ -124,7 +124,7 @@ def test_a_master_demoted_and_promoted_again_is_another_life(server: RealServer,
     finally:
         other.kill()
     after = epoch.current(ingestor)
-    assert (after.epoch, after.minted_on) == (1, before.run)
+    assert (after.epoch, after.bootstrapped_on) == (1, before.run)
     assert after.run.startswith(before.run + "+")
     assert not after.intact
     server.client().client_kill_filter(_type="normal", skipme=True)

@@ -247,7 +247,7 @@ def test_rights(binary: redis_binary.ServerBinary, tmp_path: Path) -> None:
                 with pytest.raises(NoPermissionError):
                     connect(server.url("worker")).execute_command(*command)
         ingestor = connect(server.url("ingestor"))
-        epoch.mint(ingestor, 1)
+        epoch.bootstrap(ingestor, 1)
         fitness.check_for_data(ingestor, parse(server.url("ingestor")))
         assert epoch.current(connect(server.url("metrics"))).intact
         # What a worker of RQ needs beside plain data commands.

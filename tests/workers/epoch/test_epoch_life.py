@@ -1,4 +1,4 @@
-"""The life of an epoch over a real Redis: first start, losses, minters that die, other fleets, API that went back."""
+"""The life of an epoch over a real Redis: first start, losses, dead bootstrappers, other fleets, API that went back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from oarlock.broker.keys import PROTOCOL
-from oarlock.workers.epoch.bootstrap import Minting, Stage
+from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
 from oarlock.workers.epoch.coordinator import FleetRefused
 from oarlock.workers.epoch.fleet_lease import FleetLease
 from oarlock.workers.ingest.source import End, Ending
@@ -54,18 +54,18 @@ def test_an_epoch_without_a_lease_is_of_an_unknown_life_and_is_followed_by_the_n
     process = rig.start()
     began_ms = rig.clock.mono_ms()
     rig.open()
-    assert process.keeper.epoch == 42
+    assert process.coordinator.epoch == 42
     assert rig.clock.mono_ms() - began_ms >= D_MS
 
 
-def test_of_two_that_start_together_one_mints_and_the_other_joins(rig: Rig) -> None:
+def test_of_two_that_start_together_one_bootstraps_and_the_other_joins(rig: Rig) -> None:
     fill(rig)
     first, second = rig.start("a"), rig.start("b")
     for _ in range(200):
         second.round()
         first.round()
     rig.open()
-    assert first.keeper.epoch == second.keeper.epoch == 1
+    assert first.coordinator.epoch == second.coordinator.epoch == 1
     assert sum(source.lists for process in (first, second) for source in process.sources.values()) == 2
 
 
@@ -75,7 +75,7 @@ def test_a_later_one_watches_from_the_watermark_and_lists_nothing(rig: Rig) -> N
     rig.open()
     late = rig.start("b")
     rig.settle(late)
-    assert late.keeper.standing == "member"
+    assert late.coordinator.standing == "member"
     assert [source.lists for source in late.sources.values()] == [0, 0]
     assert late.sources[PODS].watched_from == [rig.server.mark(1, PODS)]
     orphan = rig.api.put(PODS, pod_json("x", "orphan2", "u2", labels={"app": "a"}))
@@ -120,21 +120,21 @@ def test_a_loss_is_noticed_and_followed_by_a_new_epoch_after_d(rig: Rig, loss: o
     rig.work()
     loss(rig)  # type: ignore[operator]
     lost_ms = rig.clock.mono_ms()
-    while not any(process.keeper.epoch == 2 for process in processes):
+    while not any(process.coordinator.epoch == 2 for process in processes):
         assert rig.clock.mono_ms() - lost_ms <= 1_500, "a loss is noticed within a second"
         rig.run_for(100)
-    minted_ms = rig.clock.mono_ms()
+    bootstrapped_ms = rig.clock.mono_ms()
     rig.api.put(PODS, pod_json("x", "late", "u-late", labels={"app": "a"}, owner="web", owner_uid="rs1"))
     while rig.server.epoch().phase != "OPEN":
-        assert rig.server.mark(2, PODS) is None or rig.clock.mono_ms() - minted_ms >= D_MS, "listed before D"
+        assert rig.server.mark(2, PODS) is None or rig.clock.mono_ms() - bootstrapped_ms >= D_MS, "listed before D"
         rig.run_for(100)
-    assert D_MS <= rig.clock.mono_ms() - minted_ms <= D_MS + 500
+    assert D_MS <= rig.clock.mono_ms() - bootstrapped_ms <= D_MS + 500
     assert int(rig.server.mark(2, PODS) or 0) >= 16
     rig.open()
     assert rig.check_cache() == 2
     assert rig.work() >= 1
     rig.check_turns()
-    assert [process.keeper.epoch for process in processes] == [2] * count
+    assert [process.coordinator.epoch for process in processes] == [2] * count
     assert lease(rig).transitions == 1
 
 
@@ -167,7 +167,7 @@ def kill_after(process: Process, commands: int) -> None:
 
 
 @pytest.mark.parametrize("commands", range(0, 40, 3))
-def test_a_minter_killed_anywhere_is_succeeded_with_the_next_epoch(rig: Rig, commands: int) -> None:
+def test_a_bootstrapper_killed_anywhere_is_succeeded_with_the_next_epoch(rig: Rig, commands: int) -> None:
     fill(rig)
     first, second = rig.start("a"), rig.start("b")
     rig.open()
@@ -182,12 +182,12 @@ def test_a_minter_killed_anywhere_is_succeeded_with_the_next_epoch(rig: Rig, com
             except Killed:
                 dead = True
                 continue
-        if dead or first.keeper.standing != "away":
+        if dead or first.coordinator.standing != "away":
             rig.settle(second)
-        if dead and second.keeper.phase == "OPEN":
+        if dead and second.coordinator.phase == "OPEN":
             break
     assert dead
-    assert second.keeper.phase == "OPEN"
+    assert second.coordinator.phase == "OPEN"
     assert rig.server.epoch().epoch in (2, 3)
     assert lease(rig).epoch == rig.server.epoch().epoch
     rig.processes = [second]
@@ -196,7 +196,7 @@ def test_a_minter_killed_anywhere_is_succeeded_with_the_next_epoch(rig: Rig, com
     rig.check_turns()
 
 
-def test_a_minter_that_was_frozen_before_its_set_does_not_bring_an_old_epoch_back(rig: Rig) -> None:
+def test_a_bootstrapper_that_was_frozen_before_its_set_does_not_bring_an_old_epoch_back(rig: Rig) -> None:
     fill(rig)
     first, second = rig.start("a"), rig.start("b")
     rig.open()
@@ -204,51 +204,51 @@ def test_a_minter_that_was_frozen_before_its_set_does_not_bring_an_old_epoch_bac
     while lease(rig).epoch == 1:
         rig.advance(100)
         first.round()
-    frozen = first.keeper
+    frozen = first.coordinator
     if frozen.broker is None:
         assert frozen.standing != "member"
     rig.run_for(60_000, second, step_ms=500)
-    assert second.keeper.phase == "OPEN"
-    number = second.keeper.epoch
+    assert second.coordinator.phase == "OPEN"
+    number = second.coordinator.epoch
     rig.settle(first)
     rig.run_for(3_000)
     assert rig.server.epoch().epoch == number
-    assert first.keeper.epoch == second.keeper.epoch == number
+    assert first.coordinator.epoch == second.coordinator.epoch == number
 
 
-def test_a_minter_touches_redis_only_while_the_lease_is_its_own_and_no_later_epoch_is_there(rig: Rig) -> None:
+def test_a_bootstrapper_touches_redis_only_while_the_lease_is_its_own_and_no_later_epoch_is_there(rig: Rig) -> None:
     process = rig.start()
     run = rig.server.epoch().run
     lease = FleetLease("oarlock", 1, 5, run, "DRAIN", "a", 0)
-    minting = Minting(process.side, rig.clock, epoch=5, drain_ms=100, fresh_ms=1_000)
+    bootstrap = Bootstrap(process.side, rig.clock, epoch=5, drain_ms=100, fresh_ms=1_000)
     now_ms = rig.clock.mono_ms()
-    assert minting.step(now_ms, lease, now_ms - 1_000, True) is Stage.RENEW
-    assert minting.step(now_ms, lease, now_ms, False) is Stage.ON
+    assert bootstrap.step(now_ms, lease, now_ms - 1_000, True) is Stage.RENEW
+    assert bootstrap.step(now_ms, lease, now_ms, False) is Stage.ON
     assert rig.server.epoch().epoch == 0
-    assert minting.step(now_ms, lease, now_ms, True) is Stage.ON
+    assert bootstrap.step(now_ms, lease, now_ms, True) is Stage.ON
     assert rig.server.epoch().epoch == 5
-    assert minting.drained_ms == rig.clock.mono_ms() + 100
-    process.side.mint(6)
-    assert minting.step(now_ms + 250, lease, now_ms, True) is Stage.LOST
-    late = Minting(process.side, rig.clock, epoch=5, drain_ms=100, fresh_ms=1_000)
+    assert bootstrap.drained_ms == rig.clock.mono_ms() + 100
+    process.side.bootstrap(6)
+    assert bootstrap.step(now_ms + 250, lease, now_ms, True) is Stage.LOST
+    late = Bootstrap(process.side, rig.clock, epoch=5, drain_ms=100, fresh_ms=1_000)
     assert late.step(now_ms, lease, now_ms, True) is Stage.LOST
     assert rig.server.epoch().epoch == 6
     other_run = replace(lease, epoch=7, run="another")
-    elsewhere = Minting(process.side, rig.clock, epoch=7, drain_ms=100, fresh_ms=1_000)
+    elsewhere = Bootstrap(process.side, rig.clock, epoch=7, drain_ms=100, fresh_ms=1_000)
     assert elsewhere.step(now_ms, other_run, now_ms, True) is Stage.LOST
 
 
-def test_a_minter_that_ends_in_good_order_is_succeeded_at_once(rig: Rig) -> None:
+def test_a_bootstrapper_that_ends_in_good_order_is_succeeded_at_once(rig: Rig) -> None:
     fill(rig)
     first, second = rig.start("a"), rig.start("b")
     rig.open()
     flushed(rig)
-    while first.keeper.standing != "minter":
+    while first.coordinator.standing != "bootstrapper":
         rig.run_for(100, first)
     rig.run_for(500, first)
-    assert first.keeper.resign() is not None
+    assert first.coordinator.resign() is not None
     rig.run_for(1_000, second)
-    assert second.keeper.standing == "minter"
+    assert second.coordinator.standing == "bootstrapper"
     assert lease(rig).epoch == 3
 
 
@@ -257,7 +257,7 @@ def test_an_answer_lost_while_winning_the_lease_costs_no_epoch(rig: Rig) -> None
     process = rig.start()
     rig.lease.lose_answers = 1
     rig.open()
-    assert process.keeper.epoch == 1
+    assert process.coordinator.epoch == 1
 
 
 def test_an_answer_lost_while_opening_costs_no_epoch(rig: Rig) -> None:
@@ -270,7 +270,7 @@ def test_an_answer_lost_while_opening_costs_no_epoch(rig: Rig) -> None:
         rig.lease.deliver()
     rig.lease.delayed = None
     rig.run_for(1_000)
-    assert (process.keeper.epoch, process.keeper.standing) == (1, "member")
+    assert (process.coordinator.epoch, process.coordinator.standing) == (1, "member")
     assert lease(rig).phase == "OPEN"
 
 
@@ -279,7 +279,7 @@ def test_a_lease_it_may_not_write_is_asked_for_again(rig: Rig) -> None:
     process = rig.start()
     rig.lease.refuse = True
     rig.run_for(5_000)
-    assert process.keeper.epoch == 0
+    assert process.coordinator.epoch == 0
     assert rig.lease.swaps <= 6, "once a second"
     rig.lease.refuse = False
     rig.open()
@@ -321,7 +321,7 @@ def test_a_fleet_with_a_wrong_clock_is_noticed_by_its_renewals(rig: Rig) -> None
                 rig.clock._wall_ms -= hour_ms
 
     live(1_000)
-    assert mine.keeper.standing == "away"
+    assert mine.coordinator.standing == "away"
     with pytest.raises(FleetRefused):
         live(8_000)
 
@@ -340,7 +340,7 @@ def test_the_lease_of_a_fleet_that_is_gone_is_taken_after_two_ttls(rig: Rig) -> 
     rig.open(mine)
 
 
-def test_a_newer_protocol_is_minted_and_the_older_processes_end(rig: Rig) -> None:
+def test_a_newer_protocol_is_bootstrapped_and_the_older_processes_end(rig: Rig) -> None:
     fill(rig)
     old = rig.start("old")
     rig.open()
@@ -351,7 +351,7 @@ def test_a_newer_protocol_is_minted_and_the_older_processes_end(rig: Rig) -> Non
         rig.run_for(5_000, old)
     rig.processes = [new]
     rig.open()
-    assert new.keeper.epoch == 2
+    assert new.coordinator.epoch == 2
 
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["410", "silent"])
@@ -379,9 +379,9 @@ def test_an_api_that_went_back_is_alarmed_and_followed_by_a_new_epoch(
     assert alarms
     assert "went back" in alarms[0].getMessage()
     rig.open()
-    assert process.keeper.epoch == other.keeper.epoch >= 2
+    assert process.coordinator.epoch == other.coordinator.epoch >= 2
     rig.check_cache()
-    assert "x/never-was" not in rig.server.cache(process.keeper.epoch, PODS)
+    assert "x/never-was" not in rig.server.cache(process.coordinator.epoch, PODS)
 
 
 def test_a_fleet_on_another_redis_is_left_alone(rig: Rig) -> None:
@@ -392,8 +392,8 @@ def test_a_fleet_on_another_redis_is_left_alone(rig: Rig) -> None:
     mine = rig.start("b")
     mine.side.look = lambda: type(rig.server.epoch())(0, "my-own-empty-server", "", "")  # type: ignore[method-assign]
     rig.run_for(30_000)
-    assert mine.keeper.standing == "away"
-    assert other.keeper.epoch == 1
+    assert mine.coordinator.standing == "away"
+    assert other.coordinator.epoch == 1
     assert lease(rig).epoch == 1
 
 
@@ -415,7 +415,7 @@ def test_redis_unreachable_keeps_the_positions(rig: Rig) -> None:
     process.catch_up()
     rig.run_for(20_000)
     assert process.feeds[PODS].position == position
-    assert process.keeper.epoch == 1
+    assert process.coordinator.epoch == 1
     down[0] = False
     rig.run_for(2_100)
     assert rig.server.mark(1, PODS) == str(changed)

@@ -84,7 +84,7 @@ def test_a_shard_whose_data_are_lost_is_begun_anew_and_no_other(rig: ShardRig) -
         assert took_ms < 10_000
     assert took_ms >= QUICK.drain_ms
     assert rig.shown("1").epoch == 2
-    assert [process.keeper.epoch for process in processes] == [1, 2, 1]
+    assert [process.coordinator.epoch for process in processes] == [1, 2, 1]
 
 
 def test_all_lost_at_once(rig: ShardRig) -> None:
@@ -110,7 +110,7 @@ def test_another_division_is_refused_while_this_one_lives(rig: ShardRig, before:
     assert rig.at_work() == dict.fromkeys(names(before), before)
     assert {rig.shown(shard).epoch for shard in names(before)} == {1}
     assert f"the fleet is divided into {before}, this process into {after}, and it is alive" in there[0].refused
-    assert all(not process.keeper.epoch for process in there)
+    assert all(not process.coordinator.epoch for process in there)
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (2, 3), (1, 3), (3, 1)])
@@ -161,7 +161,7 @@ def test_a_shard_that_is_no_more_is_ended_and_its_numbers_never_come_again(rig: 
     assert all(rig.shown(shard).epoch > three[shard] for shard in names(3))
 
 
-def test_a_minter_that_dies_while_the_division_changes_is_succeeded_by_one_that_ends_all_again(rig: ShardRig) -> None:
+def test_a_bootstrapper_that_dies_while_shards_change_is_succeeded_by_one_that_ends_all_again(rig: ShardRig) -> None:
     rig.open(*rig.start_all(3))
     first = rig.start("0", 2)
     while rig.shown("0").division != 2:
@@ -189,15 +189,15 @@ def test_without_a_lease_nobody_knows_what_was_so_all_are_ended(rig: ShardRig) -
 
 def test_to_end_an_epoch_is_to_take_its_number(rig: ShardRig) -> None:
     assert epoch.end(rig.client, "2") == 0
-    epoch.mint(rig.client, 6, "2")
+    epoch.bootstrap(rig.client, 6, "2")
     assert epoch.end(rig.client, "2") == 7
     with pytest.raises(EpochOver):
-        epoch.mint(rig.client, 6, "2")
+        epoch.bootstrap(rig.client, 6, "2")
     assert not epoch.current(rig.client, "2").intact
 
 
 def test_an_epoch_is_opened_only_after_the_division_was_asked_for_once_more(rig: ShardRig) -> None:
-    """By a minter that won its Lease, slept through a change of the division, and hears nothing of shard 0 then."""
+    """A bootstrapper won its Lease, slept through a change of the division, and then hears nothing of shard 0."""
     first = rig.start("0", 2)
     rig.open(first)
     sleeper = rig.start("1", 2)
@@ -205,7 +205,7 @@ def test_an_epoch_is_opened_only_after_the_division_was_asked_for_once_more(rig:
     own.delayed = []
     while own.held is None:
         rig.pass_time(20)
-        sleeper.keeper.step(rig.clock.mono_ms())
+        sleeper.coordinator.step(rig.clock.mono_ms())
         if own.held is None:
             own.deliver()
     assert rig.shown("1").epoch == 0, "it has the Lease, does not know it yet, and sleeps"
@@ -214,12 +214,12 @@ def test_an_epoch_is_opened_only_after_the_division_was_asked_for_once_more(rig:
     own.deliver()
     own.delayed = None
     rig.run_for(5_000, sleeper)
-    assert rig.minted_by["1", 1] == 2, "it went on"
+    assert rig.bootstrapped_by["1", 1] == 2, "it went on"
     assert rig.at_work() == {"0": 1}
     rig.lease("0").deliver()
     rig.lease("0").delayed = None
     rig.run_for(1_000, sleeper)
-    assert sleeper.keeper.standing == "away"
+    assert sleeper.coordinator.standing == "away"
     assert rig.at_work() == {"0": 1}
 
 

@@ -23,7 +23,7 @@ def test_every_connection_is_made_anew_when_the_trusted_server_changes(tmp_path:
         def connections() -> set[str]:
             return {each["id"] for each in admin.client_list() if each["user"] == "ingestor"}
 
-        side.mint(1)
+        side.bootstrap(1)
         broker = side.broker(side.look())
         broker.look("pods")
         side.look()

@@ -15,7 +15,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached, Finish, Idle, LoadSpec, Verdict
 from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import WATCHED
-from oarlock.workers.epoch.coordinator import EpochKeeper
+from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
@@ -83,7 +83,7 @@ class Server:
         return self._as_seen(epoch.current(self.admin))
 
     def _as_seen(self, seen: Seen) -> Seen:
-        return Seen(seen.epoch, self.run or seen.run, seen.minted_on, seen.phase)
+        return Seen(seen.epoch, self.run or seen.run, seen.bootstrapped_on, seen.phase)
 
 
 class Side(RedisSide):
@@ -100,8 +100,8 @@ class Side(RedisSide):
     def broker(self, seen: Seen) -> RedisBroker:
         return RedisBroker(self._raw, seen.epoch, clock=TEST_CLOCK)
 
-    def mint(self, number: int) -> None:
-        super().mint(number)
+    def bootstrap(self, number: int) -> None:
+        super().bootstrap(number)
         if self._server.run:
             self._raw.set(keys.base(number) + "run", self._server.run)
 
@@ -112,7 +112,7 @@ class Side(RedisSide):
 class Process:
     """One ingestor process."""
 
-    def __init__(self, rig: Rig, name: str, **keeper: Any) -> None:
+    def __init__(self, rig: Rig, name: str, **coordinator: Any) -> None:
         self.name, self.rig = name, rig
         self.client = rig.server.client()
         self.sources = {each: ScriptedSource(rig.api, each) for each in (PODS, REPLICASETS)}
@@ -130,11 +130,13 @@ class Process:
             for each in self.sources
         }
         self.side = Side(rig.server, self.client)
-        settings = keeper.pop("settings", rig.settings)
-        self.keeper = EpochKeeper(self.side, rig.lease, settings, rig.clock, name, **keeper)
+        settings = coordinator.pop("settings", rig.settings)
+        self.coordinator = EpochCoordinator(self.side, rig.lease, settings, rig.clock, name, **coordinator)
         self.opened: list[int] = []
         hands_off = HandsOff(self.rivals, settings.alongside_upstream)
-        self.ingestor = Ingestor(self.keeper, list(self.feeds.values()), self.owners, self.opened.append, hands_off)
+        self.ingestor = Ingestor(
+            self.coordinator, list(self.feeds.values()), self.owners, self.opened.append, hands_off
+        )
 
     def round(self) -> int:
         return self.ingestor.round(self.rig.clock.mono_ms())
@@ -160,8 +162,8 @@ class Rig:
         self._worker: tuple[int, RedisBroker] | None = None
         self._claims = 0
 
-    def start(self, name: str = "a", **keeper: Any) -> Process:
-        self.processes.append(Process(self, name, **keeper))
+    def start(self, name: str = "a", **coordinator: Any) -> Process:
+        self.processes.append(Process(self, name, **coordinator))
         return self.processes[-1]
 
     def advance(self, by_ms: int) -> None:
@@ -187,7 +189,7 @@ class Rig:
         """Bring processes up to an open epoch."""
         self.settle(*processes)
         for _ in range(300):
-            if all(process.keeper.phase == "OPEN" for process in processes or tuple(self.processes)):
+            if all(process.coordinator.phase == "OPEN" for process in processes or tuple(self.processes)):
                 return
             self.run_for(100, *processes)
         raise AssertionError([process.ingestor.status(0) for process in self.processes])

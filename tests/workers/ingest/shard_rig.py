@@ -14,7 +14,7 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached
 from oarlock.controllers.registry import WATCHED
-from oarlock.workers.epoch.coordinator import EpochKeeper, FleetRefused
+from oarlock.workers.epoch.coordinator import EpochCoordinator, FleetRefused
 from oarlock.workers.epoch.fleet_lease import FleetLease
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.epoch.shard_layout import Layout
@@ -35,7 +35,7 @@ RESOURCES_HERE = [PODS, REPLICASETS]
 
 
 class Side(RedisSide):
-    """RedisSide with the clock of the test. Notes which division minted an epoch."""
+    """RedisSide with the clock of the test. Notes which division bootstrapped an epoch."""
 
     def __init__(self, rig: ShardRig, client: redis.Redis, shard: str, shards: int) -> None:
         super().__init__(client, RunGuard(), shard=shard, clock=TEST_CLOCK)
@@ -44,9 +44,9 @@ class Side(RedisSide):
     def broker(self, seen: Seen) -> RedisBroker:
         return RedisBroker(self._rig.client, seen.epoch, shard=self._mine, clock=TEST_CLOCK)
 
-    def mint(self, number: int) -> None:
-        super().mint(number)
-        self._rig.minted_by[self._mine, number] = self._shards
+    def bootstrap(self, number: int) -> None:
+        super().bootstrap(number)
+        self._rig.bootstrapped_by[self._mine, number] = self._shards
 
     def sweep(self, number: int) -> None:
         pass
@@ -74,8 +74,8 @@ class Process:
         root = rig.lease("0")
         layout = Layout(root, settings.fleet_id, shards, settings.lease_ms // 2) if shard != "0" else None
         side = Side(rig, rig.client, shard, shards)
-        self.keeper = EpochKeeper(side, rig.lease(shard), settings, rig.clock, name, layout=layout)
-        self.ingestor = Ingestor(self.keeper, list(self.feeds.values()), self.owners)
+        self.coordinator = EpochCoordinator(side, rig.lease(shard), settings, rig.clock, name, layout=layout)
+        self.ingestor = Ingestor(self.coordinator, list(self.feeds.values()), self.owners)
         self.refused = ""
 
     def round(self) -> int:
@@ -93,7 +93,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Shown:
-    """What Redis shows of a shard; ``division``: into how many its minter divided, 0 where nobody minted this epoch."""
+    """What Redis shows of a shard; ``division``: into how many who began this epoch divided, 0 for nobody."""
 
     epoch: int
     phase: str
@@ -114,7 +114,7 @@ class ShardRig:
         self.clock, self.api = ManualClock(), ScriptedApi()
         server.reset(self.clock.wall_ms())
         self.leases: dict[str, ScriptedLease] = {}
-        self.minted_by: dict[tuple[str, int], int] = {}
+        self.bootstrapped_by: dict[tuple[str, int], int] = {}
         self.processes: list[Process] = []
 
     def lease(self, shard: str) -> ScriptedLease:
@@ -135,7 +135,7 @@ class ShardRig:
 
     def shown(self, shard: str) -> Shown:
         seen = epoch.current(self.server.admin, shard)
-        return Shown(seen.epoch, seen.phase, seen.intact, self.minted_by.get((shard, seen.epoch), 0))
+        return Shown(seen.epoch, seen.phase, seen.intact, self.bootstrapped_by.get((shard, seen.epoch), 0))
 
     def at_work(self) -> dict[str, int]:
         """Shard -> the division it is of, for those where turns may begin."""
@@ -162,7 +162,7 @@ class ShardRig:
         """Bring processes up to open epochs. Returns how long it took, in ms."""
         began_ms = self.clock.mono_ms()
         self.settle(*processes)
-        while not all(process.keeper.phase == "OPEN" for process in processes):
+        while not all(process.coordinator.phase == "OPEN" for process in processes):
             assert self.clock.mono_ms() - began_ms < limit_ms, [(each.name, each.refused) for each in processes]
             self.run_for(STEP_MS, *processes)
         return self.clock.mono_ms() - began_ms

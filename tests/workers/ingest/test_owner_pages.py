@@ -46,7 +46,7 @@ def started(rig: Rig, name: str) -> Process:
 def recorded(process: Process, between: Any = None) -> list[int]:
     """Objects of each page that the process reads from now on; ``between`` is called after the first."""
     sizes: list[int] = []
-    broker: Any = process.keeper.broker
+    broker: Any = process.coordinator.broker
     page = broker.page
 
     def read(resource: str, *what: Any, **how: Any) -> Page | None:
@@ -67,7 +67,7 @@ def recorded(process: Process, between: Any = None) -> list[int]:
 def learn_anew(process: Process) -> None:
     """As after a gap: what led to the watermark was not seen here."""
     feed = process.feeds[REPLICASETS]
-    feed._watch_from(process.keeper.broker, feed.position)  # type: ignore[arg-type]
+    feed._watch_from(process.coordinator.broker, feed.position)  # type: ignore[arg-type]
     assert feed.state is FeedState.LEARNING
 
 

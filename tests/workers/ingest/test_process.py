@@ -64,7 +64,7 @@ def test_a_flush_and_a_restart_of_redis_each_end_in_a_new_epoch(stage: Stage) ->
     assert [each.process.poll() for each in ingestors] == [None, None]
 
 
-def test_a_minter_killed_in_the_drain_is_succeeded(stage: Stage) -> None:
+def test_a_bootstrapper_killed_in_the_drain_is_succeeded(stage: Stage) -> None:
     ingestors = [stage.ingestor(), stage.ingestor()]
     assert [each.said()["epoch"] for each in ingestors] == [1, 1]
     stage.server.admin.flushall()
@@ -72,9 +72,9 @@ def test_a_minter_killed_in_the_drain_is_succeeded(stage: Stage) -> None:
     lease = stage.cluster.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/oarlock")
     assert lease["metadata"]["annotations"]["oarlock.io/phase"] == "DRAIN"
     pid = lease["spec"]["holderIdentity"].split("-")[-2]
-    minter = next(each for each in ingestors if str(each.process.pid) == pid)
-    minter.end(signal.SIGKILL)
-    ingestors.remove(minter)
+    bootstrapper = next(each for each in ingestors if str(each.process.pid) == pid)
+    bootstrapper.end(signal.SIGKILL)
+    ingestors.remove(bootstrapper)
     assert ingestors[0].said()["epoch"] == 3
 
 

@@ -39,7 +39,7 @@ def opened(rig: Rig) -> Rig:
 def calls_of(process: Process) -> list[tuple[str, tuple[object, ...]]]:
     """Records the broker's calls of a process from now on."""
     calls: list[tuple[str, tuple[object, ...]]] = []
-    broker = process.keeper.broker
+    broker = process.coordinator.broker
     assert broker is not None
     for name in ("ingest", "stage", "commit_list", "watermark", "look", "add"):
 
@@ -557,7 +557,7 @@ def test_a_batch_that_is_dropped_leaves_its_new_owners_in_doubt(opened: Rig) -> 
     feed, source = process.feeds[REPLICASETS], process.sources[REPLICASETS]
     opened.api.put(REPLICASETS, replicaset_json("y", "new", "rs-new", labels={"app": "n"}))
     source.catch_up()
-    assert process.keeper.broker is not None
+    assert process.coordinator.broker is not None
     assert source.watching is not None
 
     def lose(done: bool) -> None:
@@ -565,7 +565,7 @@ def test_a_batch_that_is_dropped_leaves_its_new_owners_in_doubt(opened: Rig) -> 
 
     process.client.fault = lose
     with pytest.raises(BrokerUnreachable):
-        feed.applier.step(process.keeper.broker, source.watching)
+        feed.applier.step(process.coordinator.broker, source.watching)
     assert not process.owners.doubtful
     feed.leave()
     assert process.owners.doubtful == {"y"}

@@ -31,7 +31,7 @@ def admin(server: EmbeddedRedis) -> Iterator[redis.Redis]:
 
 @pytest.fixture
 def broker(admin: redis.Redis) -> RedisBroker:
-    epoch.mint(admin, NUMBER)
+    epoch.bootstrap(admin, NUMBER)
     made = RedisBroker(admin, NUMBER)
     made.register("w-1", "s", [QUEUE])
     return made

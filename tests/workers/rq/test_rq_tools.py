@@ -218,7 +218,7 @@ def test_a_watchdog_kills_its_stalled_worker(make_rig: Callable[..., Rig]) -> No
 
 def test_a_worker_leaves_when_the_epoch_is_over(rig: Rig) -> None:
     worker = rig.rq_worker()
-    rig.mint()
+    rig.bootstrap()
     assert worker.wait(5) in (75, -signal.SIGKILL)
 
 
@@ -292,6 +292,6 @@ def test_a_worker_started_before_any_epoch_waits_for_one(rig: Rig) -> None:
     time.sleep(0.7)
     assert worker.poll() is None
     assert rig.workers() == set()
-    rig.mint()
+    rig.bootstrap()
     rig.add("default/ok-1")
     until(lambda: rig.ended("default/ok-1"))

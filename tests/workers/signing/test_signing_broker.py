@@ -41,7 +41,7 @@ class World:
     def __init__(self, pods: int = 3) -> None:
         self.clock = ManualClock()
         self.store = MemoryStore(self.clock.wall_ms)
-        self.store.mint(1)
+        self.store.bootstrap(1)
         self.plain = MemoryBroker(self.store, 1)
         self.refusals = Refusals(self.clock.mono_ms)
         self.broker = SealedBroker(self.plain, Sealer(RING, SCOPE), self.refusals)

@@ -221,7 +221,7 @@ def test_an_epoch_that_ends_takes_the_workers_along_and_the_next_one_brings_new_
     rig.fleet(2)
     before = rig.pids()
     begin(rig, "default/held-1")
-    rig.mint()
+    rig.bootstrap()
     until(lambda: not any(alive(pid) for pid in before.values()))
     until(lambda: len(rig.pids()) == 2 and not set(rig.pids()) & set(before))
     rig.add("default/ok-1")
@@ -235,12 +235,12 @@ def test_after_flushall_nothing_runs_until_there_is_a_new_epoch(rig: Rig) -> Non
     until(lambda: not alive(pid), 3)
     time.sleep(0.3)
     assert rig.pids() == {}
-    rig.mint()
+    rig.bootstrap()
     until(rig.pids)
 
 
 def test_an_epoch_whose_scripts_are_not_all_loaded_is_not_begun(rig: Rig) -> None:
-    """A minter that was killed half-way leaves the epoch's key without its scripts."""
+    """A bootstrapper that was killed half-way leaves the epoch's key without its scripts."""
     assert script_texts.NAMES[-1] == "look", "the search asks for the script that is loaded last"
     rig.admin.script_flush()
     for name in script_texts.NAMES[:-1]:
@@ -261,7 +261,7 @@ def test_a_redis_that_is_gone_and_comes_back_empty(make_rig: Callable[..., Rig])
     rig.redis.kill()
     until(lambda: not any(alive(pid) for pid in pids), 4)
     rig.redis.start()
-    rig.mint()
+    rig.bootstrap()
     until(lambda: len(rig.pids()) == 2)
     rig.add("default/ok-1")
     until(lambda: rig.ended("default/ok-1"))

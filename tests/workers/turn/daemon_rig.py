@@ -54,7 +54,7 @@ class DaemonRig:
         self.clock = ManualClock()
         self.world = DaemonWorld(self.clock.mono_ms, wall_ms=self.clock.wall_ms)
         store = MemoryStore(self.clock.wall_ms)
-        store.mint(1)
+        store.bootstrap(1)
         self.store, self.broker, self.api = store, MemoryBroker(store, 1), Api(self.world)
         for number in range(nodes):
             self.node(f"n{number + 1}")

@@ -41,7 +41,7 @@ def born(name: str, uid: str, rv: str) -> Event:
 def test_a_delete_announced_under_the_name_of_an_answered_one_stays_announced() -> None:
     clock, api = ManualClock(), Api()
     store = MemoryStore(clock.wall_ms)
-    store.mint(1)
+    store.bootstrap(1)
     broker = MemoryBroker(store, 1)
     for resource, generation in (("pods", "p"), ("replicasets", "r")):
         broker.stage(resource, generation, [])

@@ -41,7 +41,7 @@ class Rig:
     def __init__(self) -> None:
         self.clock = ManualClock()
         store = MemoryStore(self.clock.wall_ms)
-        store.mint(1)
+        store.bootstrap(1)
         self.broker = MemoryBroker(store, 1)
         for resource, generation in (("pods", "p"), ("replicasets", "r")):
             self.broker.stage(resource, generation, [])

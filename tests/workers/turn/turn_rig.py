@@ -116,7 +116,7 @@ class Rig:
     def __init__(self, queues: tuple[str, ...] = ("replicaset",), **settings: Any) -> None:
         self.clock, self.settings = ManualClock(), Settings(**settings)
         self.store = MemoryStore(self.clock.wall_ms)
-        self.store.mint(1)
+        self.store.bootstrap(1)
         self.broker = MemoryBroker(self.store, 1)
         self.world = RigWorld(self.clock.mono_ms)
         self.api = RigApi(self.world, self.clock)

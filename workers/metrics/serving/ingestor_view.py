@@ -24,7 +24,8 @@ from oarlock.workers.metrics.serving.health import Check
 TICK_LIMIT_MS = 60_000
 """A round of the main thread may take many calls to a Redis that answers slowly, each with its timeout."""
 IO_LIMIT_MS = 30_000
-STANDINGS = ("minter", "member", "away")
+STANDINGS = {"bootstrapper": "bootstrapper", "minter": "bootstrapper", "member": "member", "away": "away"}
+"""Label to standing; `minter` is the old label of `bootstrapper`, kept for one release."""
 
 
 class IngestorView:
@@ -81,8 +82,8 @@ class IngestorView:
 
     def _put_feeds(self, samples: Samples) -> None:
         status = self._ingestor.status(self._mono_ms())
-        for standing in STANDINGS:
-            samples.put("oarlock_ingestor_standing", int(status.standing == standing), standing)
+        for label, standing in STANDINGS.items():
+            samples.put("oarlock_ingestor_standing", int(status.standing == standing), label)
         for name, feed in status.feeds.items():
             age_s = feed.heard_ms / 1_000 if feed.heard_ms >= 0 else -1
             samples.put("oarlock_watch_heard_age_seconds", age_s, name)
