@@ -188,7 +188,7 @@ class Fleet:
         """Of the cluster: what is kept of it is read again at each step."""
         self.run(500)
         for resource, objects in self.api.objects.items():
-            read = min(int(process.feeds[resource].position or 0) for process in self.rig.processes)
+            read = min(int(process.reflectors[resource].position or 0) for process in self.rig.processes)
             unread = [event for event in self.api.events[resource] if event[0] > read]
             first = min((event[0] for event in unread), default=self.api.rv + 1)
             there = sorted(

@@ -13,7 +13,7 @@ from oarlock.broker.paging import Pages
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import WATCHED
-from oarlock.workers.ingest.applying import Applied, Applier
+from oarlock.workers.ingest.applier import Applied, Applier
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
 from tests.simulation.daemon_world import DaemonWorld
@@ -122,7 +122,7 @@ class WatchingIngestor:
             pass
 
     def _watch_from(self, resource: str, rv: str) -> None:
-        """As the product's feeds do: what led there was not seen, so the owners known are read anew."""
+        """As the product's reflectors do: what led there was not seen, so the owners known are read anew."""
         kind = WATCHED[resource]
         if kind.owner_queue:
             pages = Pages(self._broker(), resource, (EVERY_OWNER,))

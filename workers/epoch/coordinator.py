@@ -1,6 +1,6 @@
 """Keeps one ingestor in the fleet's epoch, or has it begin a new one: the Lease first, then Redis, lists, OPEN.
 
-Driven by steps like a feed. What to do is decided by ``next_step``; here it is done.
+Driven by steps like a reflector. What to do is decided by ``next_step``; here it is done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One ingestor: keeps itself in the fleet's epoch and its feeds going, on one thread that never blocks for long.
+"""One ingestor: keeps itself in the fleet's epoch and its reflectors going, on one thread that never blocks for long.
 
 Any number of these may run; none leads. What they do twice is skipped by the broker, what one leaves undone another
 finds: unpublished lists by their cursor, an unrenewed Lease by its age.
@@ -16,9 +16,9 @@ from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.known_owners import KnownOwners
-from oarlock.workers.ingest.reflector import Feed
+from oarlock.workers.ingest.reflector import Reflector
 from oarlock.workers.ingest.relist import ApiWentBack
-from oarlock.workers.ingest.upstream_guard import HandsOff
+from oarlock.workers.ingest.upstream_guard import UpstreamGuard
 from oarlock.workers.process.log_line import line
 from oarlock.workers.signing.refusals import ObjectRefused
 
@@ -33,7 +33,7 @@ log = logging.getLogger("oarlock.ingest")
 
 
 @dataclass(frozen=True, slots=True)
-class FeedStatus:
+class ReflectorStatus:
     """``heard_ms``: since the API said anything about the resource; -1 for never. Events are this process's."""
 
     state: str
@@ -53,7 +53,7 @@ class Status:
     standing: str
     epoch: int
     phase: str
-    feeds: dict[str, FeedStatus]
+    reflectors: dict[str, ReflectorStatus]
 
 
 class Ingestor:
@@ -62,13 +62,13 @@ class Ingestor:
     def __init__(
         self,
         coordinator: EpochCoordinator,
-        feeds: Sequence[Feed],
+        reflectors: Sequence[Reflector],
         owners: KnownOwners,
         on_open: Callable[[int], None] = lambda epoch: None,
-        hands_off: HandsOff | None = None,
+        guard: UpstreamGuard | None = None,
     ) -> None:
-        self._coordinator, self._feeds, self._owners, self._on_open = coordinator, feeds, owners, on_open
-        self._hands_off = hands_off
+        self._coordinator, self._reflectors, self._owners, self._on_open = coordinator, reflectors, owners, on_open
+        self._guard = guard
         self._broker: Broker | None = None
         self._listing_for = self._told_open = 0
         self._publish_due_ms = self._status_due_ms = self._pause_until_ms = 0
@@ -90,8 +90,8 @@ class Ingestor:
             return 0
         except ObjectRefused as error:
             log.error(line("cache distrusted", resource=error.resource, why=error, mend="all lists are read anew"))
-            for feed in self._feeds:
-                feed.distrust(now_ms)
+            for reflector in self._reflectors:
+                reflector.distrust(now_ms)
             return 0
         except ApiWentBack as error:
             log.critical(line("api went back", why=error))
@@ -112,25 +112,25 @@ class Ingestor:
 
     def status(self, now_ms: int) -> Status:
         """For the log and for metrics."""
-        feeds = {
-            feed.name: FeedStatus(
-                feed.state,
-                feed.position,
-                now_ms - feed.source.heard_ms() if feed.source.heard_ms() else -1,
-                feed.applier.counts.applied,
-                feed.applier.counts.skipped,
-                feed.projector.unreadable,
-                feed.lists,
+        reflectors = {
+            reflector.name: ReflectorStatus(
+                reflector.state,
+                reflector.position,
+                now_ms - reflector.lister_watcher.heard_ms() if reflector.lister_watcher.heard_ms() else -1,
+                reflector.applier.counts.applied,
+                reflector.applier.counts.skipped,
+                reflector.projector.unreadable,
+                reflector.lists,
             )
-            for feed in self._feeds
+            for reflector in self._reflectors
         }
         coordinator = self._coordinator
-        return Status(coordinator.name, coordinator.standing, coordinator.epoch, coordinator.phase, feeds)
+        return Status(coordinator.name, coordinator.standing, coordinator.epoch, coordinator.phase, reflectors)
 
     def close(self) -> None:
         """Leave the epoch, in good order."""
-        for feed in self._feeds:
-            feed.leave()
+        for reflector in self._reflectors:
+            reflector.leave()
 
     def _work(self, now_ms: int) -> int:
         coordinator = self._coordinator
@@ -145,10 +145,10 @@ class Ingestor:
         if self._owners.doubtful:
             self._owners.settle(broker, [each for each in WATCHED.values() if each.adoptable])
         may_list = coordinator.may_list(now_ms)
-        due_ms = min([due_ms, *[feed.step(now_ms, may_list) for feed in self._feeds]])
-        if self._hands_off is not None:
-            self._hands_off.step(broker, coordinator.held, now_ms)  # before the next round may open the epoch
-        lists = sum(feed.lists for feed in self._feeds)
+        due_ms = min([due_ms, *[reflector.step(now_ms, may_list) for reflector in self._reflectors]])
+        if self._guard is not None:
+            self._guard.step(broker, coordinator.held, now_ms)  # before the next round may open the epoch
+        lists = sum(reflector.lists for reflector in self._reflectors)
         if lists != self._lists or now_ms >= self._publish_due_ms:
             self._lists = lists
             # Every second, for what an ingestor that died in the middle of it has left.
@@ -158,24 +158,24 @@ class Ingestor:
         return due_ms
 
     def _follow(self) -> None:
-        """Take the feeds to where the coordinator is."""
+        """Take the reflectors to where the coordinator is."""
         broker = self._coordinator.broker
         if broker is self._broker:
             return
         self._broker = broker
-        for feed in self._feeds:
-            feed.join(broker) if broker is not None else feed.leave()
+        for reflector in self._reflectors:
+            reflector.join(broker) if broker is not None else reflector.leave()
 
     def _list_for_opening(self) -> bool:
         """The drain is over: a list from now on is of a time when no earlier write can land. Whether all are there."""
         coordinator = self._coordinator
         if self._listing_for != coordinator.epoch:
             self._listing_for = coordinator.epoch
-            for feed in self._feeds:
-                feed.relist()
-        if not all(feed.listed for feed in self._feeds):
+            for reflector in self._reflectors:
+                reflector.relist()
+        if not all(reflector.listed for reflector in self._reflectors):
             return False
-        coordinator.lists_committed([feed.name for feed in self._feeds])
+        coordinator.lists_committed([reflector.name for reflector in self._reflectors])
         return True
 
     def _tell(self, now_ms: int) -> None:
@@ -183,18 +183,18 @@ class Ingestor:
         if coordinator.phase == OPEN and self._told_open != coordinator.epoch:
             self._told_open = coordinator.epoch
             self._on_open(coordinator.epoch)
-        for feed in self._feeds:
-            heard_ms = feed.source.heard_ms()
+        for reflector in self._reflectors:
+            heard_ms = reflector.lister_watcher.heard_ms()
             deaf = self._broker is not None and heard_ms > 0 and now_ms - heard_ms > DEAF_MS
-            if deaf and feed.name not in self._deaf:
-                self._deaf.add(feed.name)
-                log.error(line("deaf", resource=feed.name, silent_ms=now_ms - heard_ms))
-            elif not deaf and feed.name in self._deaf:
-                self._deaf.discard(feed.name)
-                log.warning(line("hears again", resource=feed.name))
+            if deaf and reflector.name not in self._deaf:
+                self._deaf.add(reflector.name)
+                log.error(line("deaf", resource=reflector.name, silent_ms=now_ms - heard_ms))
+            elif not deaf and reflector.name in self._deaf:
+                self._deaf.discard(reflector.name)
+                log.warning(line("hears again", resource=reflector.name))
         if now_ms >= self._status_due_ms and self._broker is not None:
             self._status_due_ms = now_ms + STATUS_EVERY_MS
             status = asdict(self.status(now_ms))
-            for name, facts in status.pop("feeds").items():
-                log.info(line("feed", resource=name, **facts))
+            for name, facts in status.pop("reflectors").items():
+                log.info(line("reflector", resource=name, **facts))
             log.info(line("status", **status))

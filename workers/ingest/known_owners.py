@@ -39,7 +39,7 @@ class _Gone(NamedTuple):
 
 
 class KnownOwners:
-    """One table for all queues, kept by the feeds of the owners."""
+    """One table for all queues, kept by the reflectors of the owners."""
 
     def __init__(self) -> None:
         self.table = OwnerTable()

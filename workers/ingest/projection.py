@@ -17,7 +17,7 @@ from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.routing import WakeKey
 from oarlock.workers.ingest.known_owners import KnownOwners
-from oarlock.workers.ingest.upstream_detector import Rivals
+from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.process.log_line import discreet, line
 
 log = logging.getLogger("oarlock.ingest")
@@ -46,11 +46,11 @@ class EventBatch:
 class Projector:
     """Prepares the events and lists of one resource, and keeps the owners known.
 
-    ``rivals``, where the resource is pods: is shown each that is new.
+    ``detector``, where the resource is pods: is shown each that is new.
     """
 
-    def __init__(self, resource: Watched[Any], owners: KnownOwners, rivals: Rivals | None = None) -> None:
-        self.resource, self._owners, self._rivals = resource, owners, rivals
+    def __init__(self, resource: Watched[Any], owners: KnownOwners, detector: UpstreamDetector | None = None) -> None:
+        self.resource, self._owners, self._detector = resource, owners, detector
         self.unreadable = 0
         """Objects that could not be decoded; each was logged and left out."""
 
@@ -91,8 +91,8 @@ class Projector:
             except WireError as error:
                 self._skip(raw, error)
                 continue
-            if self._rivals is not None:
-                self._rivals.listed(raw, obj)
+            if self._detector is not None:
+                self._detector.listed(raw, obj)
             found.append(self._event(rv, obj, False, self._routes(obj, False)))
         return found
 
@@ -103,8 +103,8 @@ class Projector:
             self._skip(event.object, error)
             return None
         gone = event.type == "DELETED"
-        if self._rivals is not None and event.type == "ADDED":
-            self._rivals.added(event.object, obj)
+        if self._detector is not None and event.type == "ADDED":
+            self._detector.added(event.object, obj)
         queue = self.resource.owner_queue
         if queue and self._owners.note(queue, obj, gone):
             batch.owners.append((event.rv, obj.namespace))

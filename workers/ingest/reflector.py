@@ -14,12 +14,12 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
-from oarlock.workers.ingest.applying import Applied, Applier, ApplyBroker
+from oarlock.workers.ingest.applier import Applied, Applier, ApplyBroker
 from oarlock.workers.ingest.known_owners import KnownOwners
+from oarlock.workers.ingest.lister_watcher import End, Ending, ListerWatcher, Stream
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
 from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
-from oarlock.workers.ingest.source import End, Ending, Source, Stream
-from oarlock.workers.ingest.upstream_detector import Rivals
+from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.process.log_line import line
 from oarlock.workers.signing.refusals import decoded
 
@@ -36,8 +36,8 @@ RETRY_MS = (100, 10_000)
 log = logging.getLogger("oarlock.ingest")
 
 
-class FeedState(StrEnum):
-    """What a feed is doing."""
+class ReflectorState(StrEnum):
+    """What a reflector is doing."""
 
     AWAY = "away"  # in no epoch
     SEEKING = "seeking"  # finding out where to start
@@ -47,30 +47,30 @@ class FeedState(StrEnum):
     WATCHING = "watching"
 
 
-class FeedBroker(ApplyBroker, StagingBroker, PageBroker, Protocol):
-    """What a feed needs of a broker; both twins have it."""
+class ReflectorBroker(ApplyBroker, StagingBroker, PageBroker, Protocol):
+    """What a reflector needs of a broker; both twins have it."""
 
     def watermark(self, resource: str) -> str | None: ...
 
 
-class Feed:
+class Reflector:
     """One resource in one process. ``nonce`` gives names for staged lists, ``random`` the jitter of retries."""
 
     def __init__(
         self,
         resource: Watched[Any],
-        source: Source,
+        lister_watcher: ListerWatcher,
         owners: KnownOwners,
         *,
         nonce: Callable[[], str],
         random: random.Random,
-        rivals: Rivals | None = None,
+        detector: UpstreamDetector | None = None,
     ) -> None:
-        self.resource, self.name, self.source = resource, resource.plural, source
+        self.resource, self.name, self.lister_watcher = resource, resource.plural, lister_watcher
         self._owners, self._nonce, self._random = owners, nonce, random
-        self.projector = Projector(resource, owners, rivals)
+        self.projector = Projector(resource, owners, detector)
         self.applier = Applier(self.projector, owners)
-        self._broker: FeedBroker | None = None
+        self._broker: ReflectorBroker | None = None
         self._stream: Stream[WatchEvent] | None = None
         self._probe: Stream[Page] | None = None
         self._relist: Relist | None = None
@@ -80,7 +80,7 @@ class Feed:
         self._must_list, self._expired = False, ""
         self._distrusted_ms = -RELIST_REFUSED_MS
         self._complained = ("", "")
-        self.state = FeedState.AWAY
+        self.state = ReflectorState.AWAY
         self.listed = False
         """Whether a list asked for by ``relist`` has been committed."""
         self.lists = 0
@@ -93,10 +93,10 @@ class Feed:
 
     # -- told from outside -----------------------------------------------------------------------------------------
 
-    def join(self, broker: FeedBroker) -> None:
+    def join(self, broker: ReflectorBroker) -> None:
         """Work for this epoch from now on, from its watermark if it has one, else from a list."""
         self.leave()
-        self._broker, self.state = broker, FeedState.SEEKING
+        self._broker, self.state = broker, ReflectorState.SEEKING
 
     def leave(self) -> None:
         """Work for no epoch."""
@@ -104,24 +104,24 @@ class Feed:
         self.applier.start("")
         self._due_ms = self._check_ms = self._failures = 0
         self._must_list, self._expired = False, ""
-        self._broker, self.state = None, FeedState.AWAY
+        self._broker, self.state = None, ReflectorState.AWAY
 
     def relist(self) -> None:
         """Read a list, from now on, and commit it whatever the cache holds."""
         self._drop_streams()
-        self.listed, self._must_list, self.state = False, True, FeedState.SEEKING
+        self.listed, self._must_list, self.state = False, True, ReflectorState.SEEKING
         self._due_ms = 0
 
     def distrust(self, now_ms: int) -> None:
         """What the cache holds is not what was put there: read a list, and put it there anew."""
         self._drop_streams()
-        self._must_list, self.state = True, FeedState.SEEKING
+        self._must_list, self.state = True, ReflectorState.SEEKING
         self._due_ms, self._distrusted_ms = max(now_ms, self._distrusted_ms + RELIST_REFUSED_MS), now_ms
 
     # -- a step ----------------------------------------------------------------------------------------------------
 
     def step(self, now_ms: int, may_list: bool) -> int:
-        """Do the next thing. Returns ms until there may be another one; a ring of the source's bell comes earlier.
+        """Do the next thing. Returns ms until the next may be due; the lister-watcher wakes us when something has come.
 
         ``may_list``: whether the epoch allows a list by this process now.
         Raises EpochOver, BrokerUnreachable (make the step again later), ApiWentBack and ObjectRefused.
@@ -131,13 +131,13 @@ class Feed:
         if now_ms < self._due_ms:
             return self._due_ms - now_ms
         match self.state:
-            case FeedState.SEEKING:
+            case ReflectorState.SEEKING:
                 return self._seek(self._broker, now_ms, may_list)
-            case FeedState.LISTING:
+            case ReflectorState.LISTING:
                 return self._list(self._broker, now_ms)
-            case FeedState.LEARNING:
+            case ReflectorState.LEARNING:
                 return self._learn()
-            case FeedState.PROBING:
+            case ReflectorState.PROBING:
                 return self._look_at_probe(self._broker, now_ms)
             case _:
                 return self._watch(self._broker, now_ms)
@@ -167,24 +167,24 @@ class Feed:
 
     # -- where to start --------------------------------------------------------------------------------------------
 
-    def _seek(self, broker: FeedBroker, now_ms: int, may_list: bool) -> int:
+    def _seek(self, broker: ReflectorBroker, now_ms: int, may_list: bool) -> int:
         mark = broker.watermark(self.name)
         if mark is not None and not self._must_list and newer(mark, self._expired):
             self._watch_from(broker, mark)
             return 0
         if not may_list:
             return self._wait(now_ms, ASK_AGAIN_MS)
-        pages = self.source.pages(PAGE_LIMIT)
+        pages = self.lister_watcher.pages(PAGE_LIMIT)
         self._relist = Relist(self.projector, broker, pages, self._nonce, mark or "")
-        self.state = FeedState.LISTING
+        self.state = ReflectorState.LISTING
         return 0
 
-    def _watch_from(self, broker: FeedBroker, rv: str) -> None:
+    def _watch_from(self, broker: ReflectorBroker, rv: str) -> None:
         """Go on from a watermark. What led there was not seen here, so the owners known are read anew."""
         self._drop_streams()
         self._must_list, self._expired = False, ""
         if self.resource.owner_queue:
-            self._pages, self.state = Pages(broker, self.name, (EVERY_OWNER,)), FeedState.LEARNING
+            self._pages, self.state = Pages(broker, self.name, (EVERY_OWNER,)), ReflectorState.LEARNING
         else:
             self._follow(rv)
 
@@ -193,7 +193,7 @@ class Feed:
         assert self._pages is not None
         if not self._pages.step():
             return 0
-        pages, self._pages, self.state = self._pages, None, FeedState.SEEKING
+        pages, self._pages, self.state = self._pages, None, ReflectorState.SEEKING
         if pages.rv:
             owners = [decoded(self.resource, each) for each in pages.found]
             self._owners.replace(self.resource.owner_queue, owners)
@@ -203,9 +203,9 @@ class Feed:
     def _follow(self, rv: str) -> None:
         self._owners.doubt_all()
         self.applier.start(rv)
-        self.state = FeedState.WATCHING
+        self.state = ReflectorState.WATCHING
 
-    def _list(self, broker: FeedBroker, now_ms: int) -> int:
+    def _list(self, broker: ReflectorBroker, now_ms: int) -> int:
         assert self._relist is not None
         outcome, busy = self._relist.step(now_ms)
         match outcome:
@@ -217,7 +217,7 @@ class Feed:
                 return 0
             case Unlisted(why, elsewhere):
                 self._drop_streams()
-                self.state = FeedState.SEEKING
+                self.state = ReflectorState.SEEKING
                 if elsewhere:
                     return self._wait(now_ms, ASK_AGAIN_MS)
                 self._complain("list failed", why)
@@ -227,9 +227,9 @@ class Feed:
 
     # -- watching --------------------------------------------------------------------------------------------------
 
-    def _watch(self, broker: FeedBroker, now_ms: int) -> int:
+    def _watch(self, broker: ReflectorBroker, now_ms: int) -> int:
         if self._stream is None:
-            self._stream = self.source.watch(self.position)
+            self._stream = self.lister_watcher.watch(self.position)
             self._watch_since_ms, self._heard = now_ms, False
         if now_ms >= self._check_ms:
             self._check_ms = now_ms + CHECK_EVERY_MS
@@ -254,15 +254,15 @@ class Feed:
                 self._watch_from(broker, at)
             case Applied.NEEDLIST:
                 self._drop_streams()
-                self.state = FeedState.SEEKING
+                self.state = ReflectorState.SEEKING
         return 0
 
-    def _check(self, broker: FeedBroker) -> bool:
+    def _check(self, broker: ReflectorBroker) -> bool:
         """Compare with the shared watermark. Returns whether the stream is still good."""
         mark = broker.watermark(self.name)
         if mark is None:
             self._drop_streams()
-            self.state = FeedState.SEEKING
+            self.state = ReflectorState.SEEKING
             return False
         if newer(self.position, mark):
             log.error(line("rewound", resource=self.name, watermark=mark, position=self.position))
@@ -280,9 +280,9 @@ class Feed:
         log.warning(line("watch ended", resource=self.name, how=end.ending, why=end.text, position=self.position))
         if end.ending is Ending.EXPIRED:
             # The other ingestor has usually kept the watermark fresh: only where it has not, there is a list.
-            self._expired, self.state = self.position, FeedState.SEEKING
+            self._expired, self.state = self.position, ReflectorState.SEEKING
             return 0
-        self.state, self._quiet = FeedState.PROBING, False
+        self.state, self._quiet = ReflectorState.PROBING, False
         return self._back_off(now_ms)
 
     def _closed(self, now_ms: int) -> int:
@@ -292,14 +292,14 @@ class Feed:
         if now_ms - self._watch_since_ms >= RETRY_MS[1]:
             self._failures = 0
             if not self._heard:
-                self.state, self._quiet = FeedState.PROBING, True
+                self.state, self._quiet = ReflectorState.PROBING, True
             return 0
         self._failures += 1  # a server that closes at once, again and again, is asked less and less often
         return 0 if self._failures == 1 else self._back_off(now_ms)
 
-    def _look_at_probe(self, broker: FeedBroker, now_ms: int) -> int:
+    def _look_at_probe(self, broker: ReflectorBroker, now_ms: int) -> int:
         if self._probe is None:
-            self._probe = self.source.pages(1)
+            self._probe = self.lister_watcher.pages(1)
         page = next(iter(self._probe.take(1)), None)
         if page is not None:
             self._drop_streams()
@@ -308,7 +308,7 @@ class Feed:
             if self._quiet:  # as a bookmark at the position would say: the cache is not old, though nothing happens
                 broker.ingest(self.name, self.position, self.position, [])
                 self._quiet = False
-            self.state = FeedState.WATCHING
+            self.state = ReflectorState.WATCHING
             return 0
         if (end := self._probe.end()) is not None:
             self._drop_streams()

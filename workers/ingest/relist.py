@@ -10,8 +10,8 @@ from typing import Protocol
 from oarlock.broker.values import Event, Ingested
 from oarlock.broker.versions import newer
 from oarlock.cluster.listing import Page
+from oarlock.workers.ingest.lister_watcher import Ending, Stream
 from oarlock.workers.ingest.projection import Projector
-from oarlock.workers.ingest.source import Ending, Stream
 
 STAGING_LOCK_MS = 5_000
 """A stager that died holds up the others for so long. A living one renews it while it waits for a page."""

@@ -65,7 +65,7 @@ class _Object(msgspec.Struct):
 _OBJECT = msgspec.json.Decoder(_Object)
 
 
-class Rivals:
+class UpstreamDetector:
     """Is shown pods as they are read; costs a search in the bytes of each that is new. ``wall_ms``: the present.
 
     ``kinds``: of the owners that the fleet looks after; others' controllers may well be upstream's.

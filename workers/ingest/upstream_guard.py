@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from oarlock.workers.ingest.upstream_detector import Rivals, mend
+from oarlock.workers.ingest.upstream_detector import MEND, Rivals, UpstreamDetector, mend
 from oarlock.workers.process.log_line import line
 
 SAY_EVERY_MS = 60_000
@@ -19,21 +19,21 @@ class Holds(Protocol):
     def hold(self, reason: str) -> str: ...
 
 
-class HandsOff:
+class UpstreamGuard:
     """``alongside``: say it and work on."""
 
-    def __init__(self, rivals: Rivals, alongside: bool) -> None:
-        self._rivals, self._alongside = rivals, alongside
+    def __init__(self, detector: UpstreamDetector, alongside: bool) -> None:
+        self._detector, self._alongside = detector, alongside
         self._why = ""
         self._say_due_ms: int | None = None
 
     def step(self, broker: Holds, held: bool, now_ms: int) -> None:
         """Act on what was seen. ``held``: no turn begins already. Raises EpochOver and BrokerUnreachable."""
-        latest = self._rivals.latest
+        latest = self._detector.latest
         if latest is not None:
             if not self._alongside:
                 broker.hold(str(latest))
-            self._rivals.take()  # only now: a call that got no answer is made again
+            self._detector.take()  # only now: a call that got no answer is made again
             self._why = str(latest)
         if (latest is None and not held) or (self._say_due_ms is not None and now_ms < self._say_due_ms):
             return

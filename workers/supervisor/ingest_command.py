@@ -32,14 +32,14 @@ from oarlock.workers.epoch.coordinator import EpochCoordinator, FleetRefused
 from oarlock.workers.epoch.fleet_lease import ApiLease, lease_name
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.epoch.shard_layout import Layout
-from oarlock.workers.ingest.api_source import ApiSource
+from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
-from oarlock.workers.ingest.reflector import Feed
-from oarlock.workers.ingest.shard_source import Ours, ShardSource
-from oarlock.workers.ingest.source import Source
-from oarlock.workers.ingest.upstream_detector import Rivals
-from oarlock.workers.ingest.upstream_guard import HandsOff
+from oarlock.workers.ingest.lister_watcher import ListerWatcher
+from oarlock.workers.ingest.reflector import Reflector
+from oarlock.workers.ingest.shard_lister_watcher import Ours, ShardListerWatcher
+from oarlock.workers.ingest.upstream_detector import UpstreamDetector
+from oarlock.workers.ingest.upstream_guard import UpstreamGuard
 from oarlock.workers.metrics.serving.ingest_thread import IngestMetrics
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.collecting import collect_rarely
@@ -125,15 +125,15 @@ class IngestProcess:
         )
         self._io = IoLoop()
         owners = KnownOwners()
-        rivals = Rivals(self._clock.wall_ms, kinds_of(enabled_queues(settings.controllers)))
-        self.feeds = [
-            Feed(
+        detector = UpstreamDetector(self._clock.wall_ms, kinds_of(enabled_queues(settings.controllers)))
+        self.reflectors = [
+            Reflector(
                 resource,
-                self._source(resource),
+                self._lister_watcher(resource),
                 owners,
                 nonce=lambda: secrets.token_hex(8),
                 random=random.Random(),
-                rivals=rivals if resource is PODS else None,
+                detector=detector if resource is PODS else None,
             )
             for resource in WATCHED.values()
         ]
@@ -148,15 +148,19 @@ class IngestProcess:
             side, self._lease(shard), settings, self._clock, name, ring=self._wakeup.set, layout=layout
         )
         self.ingestor = Ingestor(
-            self._coordinator, self.feeds, owners, self._opened, HandsOff(rivals, settings.alongside_upstream)
+            self._coordinator,
+            self.reflectors,
+            owners,
+            self._opened,
+            UpstreamGuard(detector, settings.alongside_upstream),
         )
 
-    def _source(self, resource: Watched[Any]) -> Source:
-        source = ApiSource(self._client, resource, self._io, self._wakeup.set, self._clock)
+    def _lister_watcher(self, resource: Watched[Any]) -> ListerWatcher:
+        whole = ApiListerWatcher(self._client, resource, self._io, self._wakeup.set, self._clock)
         if self._settings.shards == 1:
-            return source
+            return whole
         ours = Ours(self._settings.serves, self._settings.shards)
-        return ShardSource(source, ours, self._clock.mono_ms)
+        return ShardListerWatcher(whole, ours, self._clock.mono_ms)
 
     def _client_of(self, shard: str) -> redis.Redis:
         return connect(self._settings.redis_url, shard=shard, tls=self._settings.redis_tls)

@@ -11,7 +11,7 @@ from oarlock.broker.keys import PROTOCOL
 from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
 from oarlock.workers.epoch.coordinator import FleetRefused
 from oarlock.workers.epoch.fleet_lease import FleetLease
-from oarlock.workers.ingest.source import End, Ending
+from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.process.settings import Settings
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import Killed, Process, Rig
@@ -266,7 +266,7 @@ def test_an_answer_lost_while_opening_costs_no_epoch(rig: Rig) -> None:
     rig.lease.delayed = []
     for _ in range(100):
         process.round()
-        rig.lease.lose_answers = int(rig.server.epoch().phase == "DRAIN" and process.feeds[PODS].listed)
+        rig.lease.lose_answers = int(rig.server.epoch().phase == "DRAIN" and process.reflectors[PODS].listed)
         rig.lease.deliver()
     rig.lease.delayed = None
     rig.run_for(1_000)
@@ -401,7 +401,7 @@ def test_redis_unreachable_keeps_the_positions(rig: Rig) -> None:
     fill(rig)
     process = rig.start()
     rig.open()
-    position = process.feeds[PODS].position
+    position = process.reflectors[PODS].position
     down = [True]
 
     def fault(done: bool) -> None:
@@ -414,7 +414,7 @@ def test_redis_unreachable_keeps_the_positions(rig: Rig) -> None:
     )
     process.catch_up()
     rig.run_for(20_000)
-    assert process.feeds[PODS].position == position
+    assert process.reflectors[PODS].position == position
     assert process.coordinator.epoch == 1
     down[0] = False
     rig.run_for(2_100)

@@ -17,7 +17,7 @@ from oarlock.cluster.lease import HeldLease, LeaseError, LeaseSpec, Swap
 from oarlock.cluster.listing import Page
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.fleet_lease import Swapped
-from oarlock.workers.ingest.source import End, Ending
+from oarlock.workers.ingest.lister_watcher import End, Ending
 
 PODS, REPLICASETS = "pods", "replicasets"
 

@@ -19,9 +19,9 @@ from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
-from oarlock.workers.ingest.reflector import Feed
-from oarlock.workers.ingest.upstream_detector import Rivals
-from oarlock.workers.ingest.upstream_guard import HandsOff
+from oarlock.workers.ingest.reflector import Reflector
+from oarlock.workers.ingest.upstream_detector import UpstreamDetector
+from oarlock.workers.ingest.upstream_guard import UpstreamGuard
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
@@ -117,15 +117,15 @@ class Process:
         self.client = rig.server.client()
         self.sources = {each: ScriptedSource(rig.api, each) for each in (PODS, REPLICASETS)}
         self.owners = KnownOwners()
-        self.rivals = Rivals(rig.clock.wall_ms)
-        self.feeds = {
-            each: Feed(
+        self.detector = UpstreamDetector(rig.clock.wall_ms)
+        self.reflectors = {
+            each: Reflector(
                 WATCHED[each],
                 self.sources[each],
                 self.owners,
                 nonce=lambda: f"g{rig.rng.getrandbits(48):x}",
                 random=rig.rng,
-                rivals=self.rivals if each == PODS else None,
+                detector=self.detector if each == PODS else None,
             )
             for each in self.sources
         }
@@ -133,9 +133,9 @@ class Process:
         settings = coordinator.pop("settings", rig.settings)
         self.coordinator = EpochCoordinator(self.side, rig.lease, settings, rig.clock, name, **coordinator)
         self.opened: list[int] = []
-        hands_off = HandsOff(self.rivals, settings.alongside_upstream)
+        guard = UpstreamGuard(self.detector, settings.alongside_upstream)
         self.ingestor = Ingestor(
-            self.coordinator, list(self.feeds.values()), self.owners, self.opened.append, hands_off
+            self.coordinator, list(self.reflectors.values()), self.owners, self.opened.append, guard
         )
 
     def round(self) -> int:

@@ -20,8 +20,8 @@ from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.epoch.shard_layout import Layout
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
-from oarlock.workers.ingest.reflector import Feed
-from oarlock.workers.ingest.shard_source import Ours, ShardSource
+from oarlock.workers.ingest.reflector import Reflector
+from oarlock.workers.ingest.shard_lister_watcher import Ours, ShardListerWatcher
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
@@ -61,10 +61,10 @@ class Process:
         self.sources = {each: ScriptedSource(rig.api, each) for each in RESOURCES_HERE}
         self.owners = KnownOwners()
         ours = Ours(shard, shards)
-        self.feeds = {
-            each: Feed(
+        self.reflectors = {
+            each: Reflector(
                 WATCHED[each],
-                source if shards == 1 else ShardSource(source, ours, rig.clock.mono_ms),
+                source if shards == 1 else ShardListerWatcher(source, ours, rig.clock.mono_ms),
                 self.owners,
                 nonce=lambda: f"g{rig.rng.getrandbits(48):x}",
                 random=rig.rng,
@@ -75,7 +75,7 @@ class Process:
         layout = Layout(root, settings.fleet_id, shards, settings.lease_ms // 2) if shard != "0" else None
         side = Side(rig, rig.client, shard, shards)
         self.coordinator = EpochCoordinator(side, rig.lease(shard), settings, rig.clock, name, layout=layout)
-        self.ingestor = Ingestor(self.coordinator, list(self.feeds.values()), self.owners)
+        self.ingestor = Ingestor(self.coordinator, list(self.reflectors.values()), self.owners)
         self.refused = ""
 
     def round(self) -> int:

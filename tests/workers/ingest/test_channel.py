@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 
 import pytest
+from oarlock.workers.ingest.api_source import ApiSource
 
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.http.frames import WatchEvent
@@ -15,9 +16,9 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.registry import PODS
-from oarlock.workers.ingest.api_source import ApiSource
-from oarlock.workers.ingest.channel import Channel
-from oarlock.workers.ingest.source import End, Ending
+from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher, cluster_resource
+from oarlock.workers.ingest.lister_watcher import End, Ending
+from oarlock.workers.ingest.stream_buffer import StreamBuffer
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.wakeup import Wakeup
@@ -54,8 +55,10 @@ def events(first: int, count: int) -> list[WatchEvent]:
     return [WatchEvent("ADDED", str(first + i), b"{}") for i in range(count)]
 
 
-def source_of(client: FakeClient, io: IoLoop, ring: Callable[[], None] = lambda: None, **given: int) -> ApiSource:
-    return ApiSource(client, PODS, io, ring, ManualClock(), **given)  # type: ignore[arg-type]
+def source_of(
+    client: FakeClient, io: IoLoop, ring: Callable[[], None] = lambda: None, **given: int
+) -> ApiListerWatcher:
+    return ApiListerWatcher(client, PODS, io, ring, ManualClock(), **given)  # type: ignore[arg-type]
 
 
 def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
@@ -66,16 +69,16 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
             asked[0] += 1
             yield events(asked[0] * 100, 100)
 
-    channel = source_of(FakeClient(endless), io, events_max=250).watch("1")
-    until(lambda: len(channel) >= 300)
+    buffer = source_of(FakeClient(endless), io, events_max=250).watch("1")
+    until(lambda: len(buffer) >= 300)
     time.sleep(0.05)
     assert asked[0] == 4, "three are here, the fourth was read and waits for room"
-    assert [event.rv for event in channel.take(150)] == [str(rv) for rv in (*range(100, 200), *range(200, 250))]
+    assert [event.rv for event in buffer.take(150)] == [str(rv) for rv in (*range(100, 200), *range(200, 250))]
     time.sleep(0.05)
     assert asked[0] == 4, "the room must be worth it"
-    channel.take(50)
+    buffer.take(50)
     until(lambda: asked[0] == 6)
-    channel.close()
+    buffer.close()
 
 
 def test_nothing_is_lost_or_reordered_between_the_threads(io: IoLoop) -> None:
@@ -85,15 +88,15 @@ def test_nothing_is_lost_or_reordered_between_the_threads(io: IoLoop) -> None:
         for at in range(0, total, 50):
             yield events(at, 50)
 
-    channel = source_of(FakeClient(many), io, wakeup.set, events_max=120).watch("1")
+    buffer = source_of(FakeClient(many), io, wakeup.set, events_max=120).watch("1")
     taken: list[str] = []
-    while channel.end() is None:
-        if got := channel.take(77):
+    while buffer.end() is None:
+        if got := buffer.take(77):
             taken += [event.rv for event in got]
         else:
-            assert wakeup.wait(5.0) or channel.end() is not None
+            assert wakeup.wait(5.0) or buffer.end() is not None
     assert taken == [str(rv) for rv in range(total)]
-    assert channel.end() == End(Ending.CLOSED)
+    assert buffer.end() == End(Ending.CLOSED)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +114,12 @@ def test_how_a_stream_ended_is_told_after_its_events(io: IoLoop, error: Exceptio
         yield events(1, 3)
         raise error
 
-    channel = source_of(FakeClient(some), io).watch("1")
-    until(lambda: len(channel) == 3)
+    buffer = source_of(FakeClient(some), io).watch("1")
+    until(lambda: len(buffer) == 3)
     time.sleep(0.02)
-    assert channel.end() is None
-    assert len(channel.take(10)) == 3
-    end = channel.end()
+    assert buffer.end() is None
+    assert len(buffer.take(10)) == 3
+    end = buffer.end()
     assert end is not None
     assert end.ending is ending
     assert str(error) in end.text
@@ -136,9 +139,9 @@ def test_what_counts_as_heard(io: IoLoop, error: Exception | None, heard: bool) 
 
     clock = ManualClock()
     clock.advance(5_000)
-    source = ApiSource(FakeClient(nothing), PODS, io, lambda: None, clock)  # type: ignore[arg-type]
-    channel = source.watch("1")
-    until(lambda: channel.end() is not None)
+    source = ApiListerWatcher(FakeClient(nothing), PODS, io, lambda: None, clock)  # type: ignore[arg-type]
+    buffer = source.watch("1")
+    until(lambda: buffer.end() is not None)
     assert source.heard_ms() == (clock.mono_ms() if heard else 0)
 
 
@@ -152,9 +155,9 @@ def test_closing_ends_the_task_and_its_connection(io: IoLoop) -> None:
         finally:
             closed.set()
 
-    channel = source_of(FakeClient(endless), io, events_max=10).watch("1")
-    until(lambda: len(channel) >= 10)
-    channel.close()
+    buffer = source_of(FakeClient(endless), io, events_max=10).watch("1")
+    until(lambda: len(buffer) >= 10)
+    buffer.close()
     assert closed.wait(2.0)
 
 
@@ -181,8 +184,8 @@ def test_rings_before_a_wait_are_one() -> None:
 
 
 def test_a_channel_tells_its_filler_of_room_only_when_that_waits(io: IoLoop) -> None:
-    channel: Channel[int] = Channel(io.loop, lambda: None, 4)
-    io.run(channel.put([1, 2, 3]))
-    assert channel.take(2) == [1, 2]
-    io.run(channel.put([4, 5, 6, 7]))
-    assert channel.take(10) == [3, 4, 5, 6, 7]
+    buffer: StreamBuffer[int] = StreamBuffer(io.loop, lambda: None, 4)
+    io.run(buffer.put([1, 2, 3]))
+    assert buffer.take(2) == [1, 2]
+    io.run(buffer.put([4, 5, 6, 7]))
+    assert buffer.take(10) == [3, 4, 5, 6, 7]

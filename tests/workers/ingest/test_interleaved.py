@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from oarlock.workers.ingest.source import End, Ending
+from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.process.settings import Settings
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, RandomCluster, pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import Killed, Process, Rig

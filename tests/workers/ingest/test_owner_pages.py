@@ -1,4 +1,4 @@
-"""How a feed comes to know all owners: a page a step, from the watermark of the first, whatever happens in between."""
+"""How a reflector learns of all owners: a page a step, from the watermark of the first, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from oarlock.broker.values import Page
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.ingest.reflector import FeedState
+from oarlock.workers.ingest.reflector import ReflectorState
 from tests.workers.ingest.ingest_api import pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import PODS, REPLICASETS, Process, Rig
 
@@ -66,9 +66,9 @@ def recorded(process: Process, between: Any = None) -> list[int]:
 
 def learn_anew(process: Process) -> None:
     """As after a gap: what led to the watermark was not seen here."""
-    feed = process.feeds[REPLICASETS]
-    feed._watch_from(process.coordinator.broker, feed.position)  # type: ignore[arg-type]
-    assert feed.state is FeedState.LEARNING
+    reflector = process.reflectors[REPLICASETS]
+    reflector._watch_from(process.coordinator.broker, reflector.position)  # type: ignore[arg-type]
+    assert reflector.state is ReflectorState.LEARNING
 
 
 def test_all_owners_are_read_a_page_a_step(opened: Rig) -> None:
@@ -85,7 +85,7 @@ def test_all_owners_are_read_a_page_a_step(opened: Rig) -> None:
 def test_the_position_is_that_of_the_first_page(opened: Rig) -> None:
     """What another ingestor applies between two pages comes again: it may be of an owner whose page was read before."""
     process, other = opened.processes[0], started(opened, "b")
-    feed, before = process.feeds[REPLICASETS], process.feeds[REPLICASETS].position
+    reflector, before = process.reflectors[REPLICASETS], process.reflectors[REPLICASETS].position
 
     def meanwhile() -> None:
         for i in range(OWNERS):
@@ -96,10 +96,10 @@ def test_the_position_is_that_of_the_first_page(opened: Rig) -> None:
 
     sizes = recorded(process, meanwhile)
     learn_anew(process)
-    while feed.state is FeedState.LEARNING:
+    while reflector.state is ReflectorState.LEARNING:
         process.round()
     assert len(sizes) >= 2
-    assert feed.position == before
+    assert reflector.position == before
     process.catch_up()
     opened.run_for(1_000)
     assert [selecting(process, f"b{i}") for i in range(OWNERS)] == [
@@ -118,7 +118,7 @@ def test_a_list_committed_between_two_pages_begins_the_walk_anew(opened: Rig) ->
 
     def meanwhile() -> None:
         opened.api.put(REPLICASETS, named(7, "new"))
-        other.feeds[REPLICASETS].relist()
+        other.reflectors[REPLICASETS].relist()
         opened.settle(other)
 
     sizes = recorded(process, meanwhile)

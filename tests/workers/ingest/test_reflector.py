@@ -1,4 +1,4 @@
-"""One feed against a scripted watch and a real Redis: duplicates, gaps, 410, bookmarks, relists, two side by side."""
+"""One reflector against a scripted watch and a real Redis: duplicates, gaps, 410, bookmarks, lists, two at once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from oarlock.broker.values import BrokerUnreachable, Event, Ingested
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import WATCHED
-from oarlock.workers.ingest.applying import BATCH_EVENTS
-from oarlock.workers.ingest.reflector import REST_MS, FeedState
+from oarlock.workers.ingest.applier import BATCH_EVENTS
+from oarlock.workers.ingest.lister_watcher import End, Ending
+from oarlock.workers.ingest.reflector import REST_MS, ReflectorState
 from oarlock.workers.ingest.relist import STAGING_LOCK_MS
-from oarlock.workers.ingest.source import End, Ending
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import Process, Rig
 
@@ -60,7 +60,7 @@ def test_versions_are_compared_by_length_first() -> None:
 
 def test_events_of_one_moment_are_one_batch_contiguous_from_the_position(opened: Rig) -> None:
     process = opened.processes[0]
-    before = process.feeds[PODS].position
+    before = process.reflectors[PODS].position
     first = opened.api.put(PODS, owned(0, restarts=1))
     last = opened.api.put(PODS, owned(1, restarts=1))
     process.catch_up()
@@ -105,7 +105,7 @@ def test_a_bookmark_moves_the_watermark_with_an_empty_batch(opened: Rig) -> None
     process.catch_up()
     process.sources[PODS].bookmarks = True
     opened.settle()
-    assert opened.server.mark(1, PODS) == process.feeds[PODS].position == str(opened.api.rv)
+    assert opened.server.mark(1, PODS) == process.reflectors[PODS].position == str(opened.api.rv)
 
 
 def test_a_bookmark_at_the_watermark_confirms_it(opened: Rig) -> None:
@@ -114,7 +114,7 @@ def test_a_bookmark_at_the_watermark_confirms_it(opened: Rig) -> None:
     calls = calls_of(process)
     watching = process.sources[PODS].watching
     assert watching is not None
-    mark = process.feeds[PODS].position
+    mark = process.reflectors[PODS].position
     for _ in range(3):
         watching.extra = [WatchEvent("BOOKMARK", mark, b"{}")]
         opened.settle()
@@ -137,9 +137,9 @@ def test_one_that_is_behind_drops_what_is_applied_and_rests_instead_of_sending(o
         opened.settle(second)
     sent = [args for name, args in calls if name == "ingest" and args[3]]
     assert len(sent) == 2, "twice in vain, then it looks first"
-    assert second.feeds[PODS].position == first.feeds[PODS].position
-    assert second.feeds[PODS].applier.counts.skipped == 30
-    assert second.feeds[PODS].applier.counts.applied == 0
+    assert second.reflectors[PODS].position == first.reflectors[PODS].position
+    assert second.reflectors[PODS].applier.counts.skipped == 30
+    assert second.reflectors[PODS].applier.counts.applied == 0
 
 
 def test_one_that_is_behind_takes_over_when_the_other_is_gone(opened: Rig) -> None:
@@ -159,13 +159,13 @@ def test_one_that_is_behind_takes_over_when_the_other_is_gone(opened: Rig) -> No
     opened.advance(REST_MS)
     opened.settle(second)
     assert opened.server.mark(1, PODS) == str(last)
-    assert second.feeds[PODS].applier.counts.applied == 1
+    assert second.reflectors[PODS].applier.counts.applied == 1
 
 
 def test_410_goes_on_from_the_shared_watermark_where_that_is_newer(opened: Rig) -> None:
     first, second = opened.processes[0], opened.start("b")
     opened.settle()
-    behind = second.feeds[PODS].position
+    behind = second.reflectors[PODS].position
     opened.api.put(PODS, owned(0, restarts=1))
     first.catch_up()
     opened.settle(first)
@@ -200,8 +200,8 @@ def test_of_two_that_need_a_list_one_reads_it_and_both_go_on(opened: Rig) -> Non
         second.round()
         opened.advance(50)
     opened.settle()
-    assert first.feeds[PODS].state == second.feeds[PODS].state == FeedState.WATCHING
-    assert first.feeds[PODS].position == second.feeds[PODS].position == str(opened.api.rv)
+    assert first.reflectors[PODS].state == second.reflectors[PODS].state == ReflectorState.WATCHING
+    assert first.reflectors[PODS].position == second.reflectors[PODS].position == str(opened.api.rv)
     assert opened.check_cache() == 2
 
 
@@ -209,9 +209,9 @@ def test_a_list_goes_on_while_another_one_streams(opened: Rig) -> None:
     """The one that streams never notices; the list, older by then, is refused."""
     first, second = opened.processes[0], opened.start("b")
     opened.settle()
-    second.feeds[PODS].relist()
+    second.reflectors[PODS].relist()
     opened.settle(second)  # pages are there at once: all but the commit
-    second.feeds[PODS].relist()
+    second.reflectors[PODS].relist()
     second.round()
     for i in range(4):
         opened.api.put(PODS, owned(i, restarts=5))
@@ -220,15 +220,15 @@ def test_a_list_goes_on_while_another_one_streams(opened: Rig) -> None:
         second.round()
         assert opened.check_cache() == 2
     opened.settle(second)
-    assert second.feeds[PODS].listed
-    assert second.feeds[PODS].position == opened.server.mark(1, PODS)
+    assert second.reflectors[PODS].listed
+    assert second.reflectors[PODS].position == opened.server.mark(1, PODS)
     assert opened.check_cache() == 2
 
 
 def test_a_list_that_begins_afresh_leaves_nothing_of_the_first_behind(opened: Rig) -> None:
     process = opened.processes[0]
-    feed, source = process.feeds[PODS], process.sources[PODS]
-    feed.relist()
+    reflector, source = process.reflectors[PODS], process.sources[PODS]
+    reflector.relist()
     for _ in range(3):
         process.round()
     assert source.listing is not None
@@ -237,7 +237,7 @@ def test_a_list_that_begins_afresh_leaves_nothing_of_the_first_behind(opened: Ri
     for _ in range(40):
         process.round()
         opened.advance(5)
-    assert feed.listed
+    assert reflector.listed
     assert "x/p0" not in opened.server.cache(1, PODS)
     assert opened.check_cache() == 2
     opened.run_for(2_000)
@@ -247,15 +247,15 @@ def test_a_list_that_begins_afresh_leaves_nothing_of_the_first_behind(opened: Ri
 def test_a_stager_that_died_holds_up_the_next_for_the_lock_only(opened: Rig) -> None:
     first, second = opened.processes[0], opened.start("b")
     opened.settle()
-    first.feeds[PODS].relist()
+    first.reflectors[PODS].relist()
     for _ in range(3):
         first.round()
     opened.processes.remove(first)
-    second.feeds[PODS].relist()
+    second.reflectors[PODS].relist()
     opened.run_for(STAGING_LOCK_MS - 500)
-    assert not second.feeds[PODS].listed
+    assert not second.reflectors[PODS].listed
     opened.run_for(1_000)
-    assert second.feeds[PODS].listed
+    assert second.reflectors[PODS].listed
     opened.run_for(1_000)
     assert len(list(opened.server.admin.scan_iter("oarlock:1:*cache:pods:*"))) == 1, "the dead one's part is swept"
 
@@ -263,19 +263,19 @@ def test_a_stager_that_died_holds_up_the_next_for_the_lock_only(opened: Rig) -> 
 def test_a_stager_keeps_its_lock_while_it_waits_for_a_page(opened: Rig) -> None:
     first, second = opened.processes[0], opened.start("b")
     opened.settle()
-    feed, source = first.feeds[PODS], first.sources[PODS]
-    feed.relist()
+    reflector, source = first.reflectors[PODS], first.sources[PODS]
+    reflector.relist()
     for _ in range(3):
         first.round()
     source.answers = False
     opened.run_for(STAGING_LOCK_MS, first)
-    second.feeds[PODS].relist()
+    second.reflectors[PODS].relist()
     opened.run_for(2 * STAGING_LOCK_MS)
-    assert not second.feeds[PODS].listed
+    assert not second.reflectors[PODS].listed
     source.answers = True
     opened.run_for(1_000)
-    assert feed.listed
-    assert second.feeds[PODS].listed
+    assert reflector.listed
+    assert second.reflectors[PODS].listed
 
 
 def test_a_redis_that_is_behind_is_caught_up_from_its_watermark(opened: Rig) -> None:
@@ -328,10 +328,10 @@ class RedisNames:
 @pytest.mark.parametrize("how", [Ending.BROKEN, Ending.DEAF])
 def test_a_watch_that_failed_is_replaced_after_a_probe_from_where_it_was(opened: Rig, how: Ending) -> None:
     process = opened.processes[0]
-    source, position = process.sources[PODS], process.feeds[PODS].position
+    source, position = process.sources[PODS], process.reflectors[PODS].position
     source.cut(End(how, "cut"))
     opened.settle()
-    assert process.feeds[PODS].state is FeedState.PROBING
+    assert process.reflectors[PODS].state is ReflectorState.PROBING
     opened.run_for(500)
     assert source.watched_from[-1] == position
     assert source.lists == 1, "the one of the start"
@@ -342,7 +342,7 @@ def test_a_watch_that_failed_is_replaced_after_a_probe_from_where_it_was(opened:
 
 
 def test_a_list_refused_again_and_again_is_said_once(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
-    source, feed = opened.processes[0].sources[PODS], opened.processes[0].feeds[PODS]
+    source, reflector = opened.processes[0].sources[PODS], opened.processes[0].reflectors[PODS]
 
     def said() -> list[str]:
         told = [record for record in caplog.records if "list failed" in record.message]
@@ -351,13 +351,13 @@ def test_a_list_refused_again_and_again_is_said_once(opened: Rig, caplog: pytest
 
     for _ in range(2):
         source.refusal, lists = End(Ending.BROKEN, "forbidden"), source.lists
-        feed.relist()
+        reflector.relist()
         opened.run_for(60_000)
         assert source.lists > lists + 4, "asked again"
         assert said() == ['event="list failed" resource=pods why=forbidden']
         source.refusal = None
         opened.run_for(11_000)
-        assert feed.listed
+        assert reflector.listed
         assert said() == []
 
 
@@ -391,8 +391,8 @@ def view_age_ms(opened: Rig) -> int:
 def test_a_quiet_watch_that_ends_in_order_is_no_deaf_one(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
     """Not one bookmark in ten minutes: the watch goes on at once, nothing is listed, and the cache counts as fresh."""
     process = opened.processes[0]
-    source, feed = process.sources[PODS], process.feeds[PODS]
-    lists, watches, position = source.lists, len(source.watched_from), feed.position
+    source, reflector = process.sources[PODS], process.reflectors[PODS]
+    lists, watches, position = source.lists, len(source.watched_from), reflector.position
     caplog.clear()
     for number in range(1, 13):
         let_live(opened, 50_000, End(Ending.CLOSED))
@@ -416,7 +416,7 @@ def test_a_deaf_watch_is_not_taken_for_a_quiet_one(opened: Rig, caplog: pytest.L
     opened.run_for(75_000, step_ms=500)
     process.sources[PODS].cut(End(Ending.DEAF, "nothing heard for 75 s"))
     opened.run_for(2_000)
-    assert process.feeds[PODS].state is FeedState.WATCHING
+    assert process.reflectors[PODS].state is ReflectorState.WATCHING
     told = [record.message for record in caplog.records if "resource=pods" in record.message]
     assert any("how=deaf" in line for line in told)
     assert any("event=deaf" in line for line in told), "by the ingestor too"
@@ -428,7 +428,7 @@ def test_an_api_that_went_back_is_seen_behind_a_quiet_watch(opened: Rig, caplog:
     let_live(opened, 50_000, End(Ending.CLOSED))
     let_live(opened, 50_000, None)
     opened.api.refuses_the_future = False
-    opened.api.restore(int(opened.processes[0].feeds[PODS].position) - 2)
+    opened.api.restore(int(opened.processes[0].reflectors[PODS].position) - 2)
     let_live(opened, 500, End(Ending.CLOSED))
     assert "went back" in caplog.text
 
@@ -443,7 +443,7 @@ def test_an_event_that_is_not_after_the_one_before_ends_the_watch(opened: Rig) -
     source.watching.extra = [WatchEvent("MODIFIED", str(rv), raw), old]
     opened.settle()
     assert opened.server.mark(1, PODS) == str(good), "what came before it counts"
-    assert process.feeds[PODS].state is FeedState.PROBING
+    assert process.reflectors[PODS].state is ReflectorState.PROBING
 
 
 def test_an_unreadable_object_is_left_out_and_said(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
@@ -454,7 +454,7 @@ def test_an_unreadable_object_is_left_out_and_said(opened: Rig, caplog: pytest.L
     source.watching.extra = [WatchEvent("ADDED", str(opened.api.rv), b'{"metadata":{"name":7}}')]
     opened.settle()
     assert opened.server.mark(1, PODS) == str(opened.api.rv)
-    assert process.feeds[PODS].projector.unreadable == 1
+    assert process.reflectors[PODS].projector.unreadable == 1
     assert "unreadable object" in caplog.text
 
 
@@ -476,7 +476,7 @@ def test_an_answer_that_was_lost_is_made_up_for_by_sending_again(opened: Rig) ->
     armed = [True]
 
     def fault(done: bool) -> None:
-        if done and armed[0] and process.feeds[PODS].applier._batch is not None:
+        if done and armed[0] and process.reflectors[PODS].applier._batch is not None:
             armed[0] = False
             raise redis.ConnectionError("lost")
 
@@ -485,7 +485,7 @@ def test_an_answer_that_was_lost_is_made_up_for_by_sending_again(opened: Rig) ->
     process.catch_up()
     opened.run_for(300)
     assert not armed[0]
-    assert opened.server.mark(1, PODS) == process.feeds[PODS].position == str(changed)
+    assert opened.server.mark(1, PODS) == process.reflectors[PODS].position == str(changed)
     assert opened.check_cache() == 2
     assert opened.work() == 1
 
@@ -554,7 +554,7 @@ def test_an_owner_learned_late_is_told_of_an_orphan_applied_before(opened: Rig, 
 def test_a_batch_that_is_dropped_leaves_its_new_owners_in_doubt(opened: Rig) -> None:
     """It comes again, but then the owner is known already: as if it had been learned late."""
     process = opened.processes[0]
-    feed, source = process.feeds[REPLICASETS], process.sources[REPLICASETS]
+    reflector, source = process.reflectors[REPLICASETS], process.sources[REPLICASETS]
     opened.api.put(REPLICASETS, replicaset_json("y", "new", "rs-new", labels={"app": "n"}))
     source.catch_up()
     assert process.coordinator.broker is not None
@@ -565,9 +565,9 @@ def test_a_batch_that_is_dropped_leaves_its_new_owners_in_doubt(opened: Rig) -> 
 
     process.client.fault = lose
     with pytest.raises(BrokerUnreachable):
-        feed.applier.step(process.coordinator.broker, source.watching)
+        reflector.applier.step(process.coordinator.broker, source.watching)
     assert not process.owners.doubtful
-    feed.leave()
+    reflector.leave()
     assert process.owners.doubtful == {"y"}
 
 
@@ -622,7 +622,7 @@ def test_deafness_is_said_once_and_so_is_its_end(opened: Rig, caplog: pytest.Log
     deaf = [record for record in caplog.records if "event=deaf" in record.getMessage()]
     assert [record.levelname for record in deaf] == ["ERROR", "ERROR"]
     status = process.ingestor.status(opened.clock.mono_ms())
-    assert status.feeds[PODS].heard_ms >= 80_000
+    assert status.reflectors[PODS].heard_ms >= 80_000
     process.sources[PODS].heard = opened.clock.mono_ms()
     opened.run_for(500)
     assert sum("hears again" in record.getMessage() for record in caplog.records) == 1
@@ -644,16 +644,16 @@ class GapBroker:
 
 def test_a_gap_is_watched_again_from_the_watermark_it_names(rig: Rig) -> None:
     process = rig.start()
-    feed, source = process.feeds[PODS], process.sources[PODS]
+    reflector, source = process.reflectors[PODS], process.sources[PODS]
     broker = GapBroker()
-    feed.join(broker)  # type: ignore[arg-type]
+    reflector.join(broker)  # type: ignore[arg-type]
     rv = rig.api.put(PODS, owned(0))
     source.catch_up()
     for _ in range(5):
-        feed.step(1_000, True)
+        reflector.step(1_000, True)
     assert broker.ingested == [("7", str(rv)), ("5", str(rv))]
     assert source.watched_from == ["7", "5"]
 
 
 def test_the_resources_are_those_of_the_registry(rig: Rig) -> None:
-    assert set(WATCHED) >= set(rig.start().feeds)
+    assert set(WATCHED) >= set(rig.start().reflectors)

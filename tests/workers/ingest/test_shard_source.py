@@ -9,8 +9,14 @@ import pytest
 
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
-from oarlock.workers.ingest.shard_source import LOOKED_AT_ONCE, PROGRESS_EVERY_MS, Ours, ShardSource, namespace_of
-from oarlock.workers.ingest.source import End, Ending
+from oarlock.workers.ingest.lister_watcher import End, Ending
+from oarlock.workers.ingest.shard_lister_watcher import (
+    LOOKED_AT_ONCE,
+    PROGRESS_EVERY_MS,
+    Ours,
+    ShardListerWatcher,
+    namespace_of,
+)
 from oarlock.workers.process.shards import SHARDS_MAX, has_key, names, shard_of, share
 
 PINNED = {"default": "114", "kube-system": "114", "shop": "110", "batch": "100", "team-7": "013", "ü": "023"}
@@ -85,7 +91,7 @@ def source() -> Scripted:
 
 
 def watch(source: Scripted, clock: Clock) -> Any:
-    return ShardSource(source, Ours("0", 3), clock).watch("1")
+    return ShardListerWatcher(source, Ours("0", 3), clock).watch("1")
 
 
 def rvs(events: list[WatchEvent]) -> list[tuple[str, str]]:
@@ -192,7 +198,7 @@ def test_never_more_than_asked_for(source: Scripted, clock: Clock) -> None:
 def test_pages_keep_their_version_and_their_ends(source: Scripted, clock: Clock) -> None:
     ours, theirs, node = (event(1, each).object for each in (OURS, THEIRS, None))
     source.page = [Page("9", (ours, theirs), True, False), Page("9", (theirs, node), False, True)]
-    pages = ShardSource(source, Ours("0", 3), clock).pages(500)
+    pages = ShardListerWatcher(source, Ours("0", 3), clock).pages(500)
     found = [*pages.take(1), *pages.take(1)]
     assert found == [Page("9", (ours,), True, False), Page("9", (node,), False, True)]
     pages.close()

@@ -16,8 +16,8 @@ from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Row, Table, own_row
 from oarlock.workers.counters.turn_counts import TurnCounts
-from oarlock.workers.ingest.ingestor import FeedStatus, Status
-from oarlock.workers.ingest.reflector import FeedState
+from oarlock.workers.ingest.ingestor import ReflectorStatus, Status
+from oarlock.workers.ingest.reflector import ReflectorState
 from oarlock.workers.metrics import reference
 from oarlock.workers.metrics.families import FAMILIES, INGESTOR, SAID, WORKER, Family
 from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
@@ -55,8 +55,8 @@ class Told:
     """In place of an Ingestor."""
 
     def status(self, now_ms: int) -> Status:
-        feed = FeedStatus(FeedState.WATCHING, "7", 1_500, 10, 4, 1, 2)
-        return Status("i", "member", 3, "OPEN", dict.fromkeys(WATCHED, feed))
+        reflector = ReflectorStatus(ReflectorState.WATCHING, "7", 1_500, 10, 4, 1, 2)
+        return Status("i", "member", 3, "OPEN", dict.fromkeys(WATCHED, reflector))
 
 
 def requested(row: Row) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table, own_row
-from oarlock.workers.ingest.ingestor import DEAF_MS, FeedStatus, Status
-from oarlock.workers.ingest.reflector import FeedState
+from oarlock.workers.ingest.ingestor import DEAF_MS, ReflectorStatus, Status
+from oarlock.workers.ingest.reflector import ReflectorState
 from oarlock.workers.metrics.fleet_reader import FleetFigures
 from oarlock.workers.metrics.latest import Look
 from oarlock.workers.metrics.serving import ingestor_view, supervisor_view
@@ -96,8 +96,8 @@ class Told:
     """An ingestor as its view reads it."""
 
     def __init__(self, heard_ms: int, epoch: int = 3, phase: str = "OPEN") -> None:
-        feeds = {"pods": FeedStatus(FeedState.WATCHING, "7", heard_ms, 1, 2, 0, 1)}
-        self.told = Status("i", "member", epoch, phase, feeds)
+        reflectors = {"pods": ReflectorStatus(ReflectorState.WATCHING, "7", heard_ms, 1, 2, 0, 1)}
+        self.told = Status("i", "member", epoch, phase, reflectors)
 
     def status(self, now_ms: int) -> Status:
         return self.told

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from oarlock.workers.counters.table import Row, total
 from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.ingestor import DEAF_MS, Ingestor
-from oarlock.workers.ingest.reflector import FeedState
+from oarlock.workers.ingest.reflector import ReflectorState
 from oarlock.workers.metrics.count_samples import GC_NAMES, CountSamples
 from oarlock.workers.metrics.fleet_samples import put_look
 from oarlock.workers.metrics.latest import Look
@@ -47,7 +47,7 @@ class IngestorView:
             for fact, name in GC_NAMES.items():
                 samples.put(name, facts[fact], str(generation))
         samples.put("oarlock_tick_age_seconds", self._tick_age_ms() / 1_000)
-        self._put_feeds(samples)
+        self._put_reflectors(samples)
         self._process.put(samples)
         put_build(samples, "ingestor")
 
@@ -76,22 +76,23 @@ class IngestorView:
         return "" if status.epoch and status.phase == OPEN else "it is in no open epoch"
 
     def _hears(self) -> str:
-        feeds = self._ingestor.status(self._mono_ms()).feeds
-        deaf = [name for name, feed in feeds.items() if not 0 <= feed.heard_ms <= DEAF_MS]
+        reflectors = self._ingestor.status(self._mono_ms()).reflectors
+        deaf = [name for name, reflector in reflectors.items() if not 0 <= reflector.heard_ms <= DEAF_MS]
         return f"nothing heard of {', '.join(deaf)} within {DEAF_MS // 1_000} s" if deaf else ""
 
-    def _put_feeds(self, samples: Samples) -> None:
+    def _put_reflectors(self, samples: Samples) -> None:
         status = self._ingestor.status(self._mono_ms())
         for label, standing in STANDINGS.items():
             samples.put("oarlock_ingestor_standing", int(status.standing == standing), label)
-        for name, feed in status.feeds.items():
-            age_s = feed.heard_ms / 1_000 if feed.heard_ms >= 0 else -1
+        for name, reflector in status.reflectors.items():
+            age_s = reflector.heard_ms / 1_000 if reflector.heard_ms >= 0 else -1
             samples.put("oarlock_watch_heard_age_seconds", age_s, name)
-            samples.put("oarlock_feed_watching", int(feed.state == FeedState.WATCHING), name)
-            samples.put("oarlock_lists_total", feed.lists, name)
+            for metric in ("oarlock_reflector_watching", "oarlock_feed_watching"):  # the old name for one release
+                samples.put(metric, int(reflector.state == ReflectorState.WATCHING), name)
+            samples.put("oarlock_lists_total", reflector.lists, name)
             for result, count in (
-                ("applied", feed.applied),
-                ("skipped", feed.skipped),
-                ("unreadable", feed.unreadable),
+                ("applied", reflector.applied),
+                ("skipped", reflector.skipped),
+                ("unreadable", reflector.unreadable),
             ):
                 samples.put("oarlock_watch_events_total", count, name, result)

@@ -1,4 +1,4 @@
-"""A source as one shard sees it: its own namespaces' objects, and of all others only that time has passed.
+"""A ListerWatcher as one shard sees it: its own namespaces' objects, and of all others only that time has passed.
 
 What belongs to another shard is recognised by the namespace in its JSON and never decoded further. A run of such events
 becomes one bookmark at its end, so the shard's watermark moves with the API's although nothing of its own happened;
@@ -13,7 +13,7 @@ import msgspec
 
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
-from oarlock.workers.ingest.source import End, Source, Stream
+from oarlock.workers.ingest.lister_watcher import End, ListerWatcher, Stream
 from oarlock.workers.process.shards import shard_of
 
 PROGRESS_EVERY_MS = 250
@@ -53,20 +53,20 @@ class Ours:
         return not namespace or shard_of(namespace, self._shards) == self._shard
 
 
-class ShardSource:
-    """``source``, seen by a shard; ``mono_ms``: the process's clock."""
+class ShardListerWatcher:
+    """``inner``, seen by a shard; ``mono_ms``: the process's clock."""
 
-    def __init__(self, source: Source, ours: Ours, mono_ms: Callable[[], int]) -> None:
-        self._source, self._ours, self._mono_ms = source, ours, mono_ms
+    def __init__(self, inner: ListerWatcher, ours: Ours, mono_ms: Callable[[], int]) -> None:
+        self._inner, self._ours, self._mono_ms = inner, ours, mono_ms
 
     def watch(self, rv: str) -> Stream[WatchEvent]:
-        return _Events(self._source.watch(rv), self._ours, self._mono_ms)
+        return _Events(self._inner.watch(rv), self._ours, self._mono_ms)
 
     def pages(self, limit: int) -> Stream[Page]:
-        return _Pages(self._source.pages(limit), self._ours)
+        return _Pages(self._inner.pages(limit), self._ours)
 
     def heard_ms(self) -> int:
-        return self._source.heard_ms()
+        return self._inner.heard_ms()
 
 
 class _Events:

@@ -12,8 +12,8 @@ from oarlock.broker.values import Event, Ingested
 from oarlock.broker.versions import latest, newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.workers.ingest.known_owners import KnownOwners, OrphanBroker
+from oarlock.workers.ingest.lister_watcher import Stream
 from oarlock.workers.ingest.projection import EventBatch, Projector
-from oarlock.workers.ingest.source import Stream
 
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20

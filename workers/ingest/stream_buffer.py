@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from oarlock.workers.ingest.source import End
+from oarlock.workers.ingest.lister_watcher import End
 
 T = TypeVar("T")
 
 
-class Channel(Generic[T]):
+class StreamBuffer(Generic[T]):
     """Filled on ``loop``, taken from on one other thread.
 
     ``ring`` tells the taker that something has come. ``capacity`` items may lie here before a ``put`` waits, so what it

@@ -1,4 +1,4 @@
-"""Where a feed gets its events from: values and protocols only, so that tests can script what the API server does."""
+"""The API as a reflector reads it: values and protocols only, so that tests can script what the server does."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Stream(Protocol[T_co]):
         """Want no more of it."""
 
 
-class Source(Protocol):
-    """One resource of one API server, in all namespaces."""
+class ListerWatcher(Protocol):
+    """One resource of one API server, in all namespaces (upstream: client-go/tools/cache, ListerWatcher)."""
 
     def watch(self, rv: str) -> Stream[WatchEvent]:
         """Every event after ``rv``, in order and without a gap; never the unordered initial ones."""

@@ -1,4 +1,4 @@
-"""A source on the Kubernetes API: each watch and each list is a task on the I/O loop that fills a bounded buffer."""
+"""Lists and watches of the Kubernetes API: each is a task on the I/O loop that fills a bounded buffer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
 from oarlock.controllers.entries import Watched
-from oarlock.workers.ingest.channel import Channel
-from oarlock.workers.ingest.source import End, Ending
+from oarlock.workers.ingest.lister_watcher import End, Ending
+from oarlock.workers.ingest.stream_buffer import StreamBuffer
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.kinds import cluster_resource
@@ -31,7 +31,7 @@ log = logging.getLogger("oarlock.ingest")
 T = TypeVar("T")
 
 
-class ApiSource:
+class ApiListerWatcher:
     """One resource. ``ring`` is called, on the I/O thread, whenever something has come."""
 
     def __init__(
@@ -52,15 +52,15 @@ class ApiSource:
     def heard_ms(self) -> int:
         return self._heard_ms
 
-    def watch(self, rv: str) -> Channel[WatchEvent]:
-        channel: Channel[WatchEvent] = Channel(self._io.loop, self._ring, self._events_max)
-        return self._fill(channel, self._watch(rv, channel))
+    def watch(self, rv: str) -> StreamBuffer[WatchEvent]:
+        buffer: StreamBuffer[WatchEvent] = StreamBuffer(self._io.loop, self._ring, self._events_max)
+        return self._fill(buffer, self._watch(rv, buffer))
 
-    def pages(self, limit: int) -> Channel[Page]:
-        channel: Channel[Page] = Channel(self._io.loop, self._ring, PAGES_MAX)
-        return self._fill(channel, self._pages(limit, channel))
+    def pages(self, limit: int) -> StreamBuffer[Page]:
+        buffer: StreamBuffer[Page] = StreamBuffer(self._io.loop, self._ring, PAGES_MAX)
+        return self._fill(buffer, self._pages(limit, buffer))
 
-    def _fill(self, channel: Channel[T], filling: Awaitable[None]) -> Channel[T]:
+    def _fill(self, buffer: StreamBuffer[T], filling: Awaitable[None]) -> StreamBuffer[T]:
         async def run() -> None:
             try:
                 await filling
@@ -73,26 +73,26 @@ class ApiSource:
                 end = End(Ending.BROKEN, str(error))
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # a bug must not leave the feed waiting for ever
+            except Exception as error:  # a bug must not leave the reflector waiting for ever
                 log.exception(line("stream failed", resource=self._resource.plural))
                 end = End(Ending.BROKEN, f"{type(error).__name__}: {error}")
             else:
                 end = End(Ending.CLOSED)
-            channel.finish(end)
+            buffer.finish(end)
 
-        channel.filled_by(asyncio.run_coroutine_threadsafe(run(), self._io.loop).cancel)
-        return channel
+        buffer.filled_by(asyncio.run_coroutine_threadsafe(run(), self._io.loop).cancel)
+        return buffer
 
-    async def _watch(self, rv: str, channel: Channel[WatchEvent]) -> None:
+    async def _watch(self, rv: str, buffer: StreamBuffer[WatchEvent]) -> None:
         async with aclosing(self._client.watch_batches(self._resource, rv, idle_s=self._idle_s)) as batches:
             async for batch in batches:
                 self._heard_ms = self._clock.mono_ms()
-                await channel.put(batch)
+                await buffer.put(batch)
                 await asyncio.sleep(BREATH_S)
         self._heard_ms = self._clock.mono_ms()  # the server ended it in order
 
-    async def _pages(self, limit: int, channel: Channel[Page]) -> None:
+    async def _pages(self, limit: int, buffer: StreamBuffer[Page]) -> None:
         async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:
             async for page in pages:
                 self._heard_ms = self._clock.mono_ms()
-                await channel.put([page])
+                await buffer.put([page])
