@@ -86,7 +86,7 @@ TABLE: tuple[KeySpec, ...] = (
         "cache:<resource>:<generation>",
         "hash",
         "until relisted",
-        "id -> rv, uid, a seal if it has one, index entries, wake keys, blob",
+        "id -> rv, uid, a signature if it has one, index entries, wake keys, blob",
     ),
     KeySpec(
         "index:<resource>:<generation>:<entry>",

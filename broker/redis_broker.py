@@ -246,7 +246,7 @@ class RedisBroker:
                 "del" if event.blob is None else "set",
                 event.id,
                 event.rv,
-                event.uid_and_seal,
+                event.uid_and_signature,
                 event.blob or b"",
                 event.words,
             )
@@ -260,7 +260,7 @@ class RedisBroker:
         """Put a part of a list aside. False: another ingestor is staging this resource."""
         flat = _apart(events)
         for event in events:
-            flat += (event.id, event.rv, event.uid_and_seal, event.blob or b"", event.words)
+            flat += (event.id, event.rv, event.uid_and_signature, event.blob or b"", event.words)
         return bool(self._run("stage", resource, generation, lock_ms, *flat)[0] == b"OK")
 
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:

@@ -40,19 +40,19 @@ class BrokerBusy(BrokerUnreachable):
 class Cached(NamedTuple):
     """rv, uid and blob of a cached object; the blob is the reader's own encoding.
 
-    ``seal``: a word that whoever wrote it may have put beside it; the broker keeps it and reads nothing in it.
+    ``signature``: a word that whoever wrote it may have put beside it; the broker keeps it and reads nothing in it.
     ``apart``: of the owner in a claim, what is kept beside the blob, once for all that have the same.
     """
 
     rv: str
     uid: str
     blob: bytes
-    seal: str = ""
+    signature: str = ""
     apart: bytes = b""
 
     @classmethod
     def parse(cls, value: bytes) -> Cached:
-        """From a value of the cache, "rv uid [seal]\\nindex entries\\nwake keys\\nblob"."""
+        """From a value of the cache, "rv uid [signature]\\nindex entries\\nwake keys\\nblob"."""
         return cls.parse_all((value,))[0]
 
     @classmethod
@@ -375,7 +375,7 @@ class Borne(NamedTuple):
 class Event(NamedTuple):
     """One change of a cached object. ``blob`` None: deleted. ``entries``: index entries. ``wakes``: "queue:key".
 
-    ``seal``: a word to be kept beside it. A change of this alone, as of the rv alone, is no change of the object.
+    ``signature``: a word to be kept beside it. A change of this alone, as of the rv alone, is no change of the object.
     ``apart``: name and bytes of what belongs to it and is kept once for all objects that name it.
     """
 
@@ -385,7 +385,7 @@ class Event(NamedTuple):
     blob: bytes | None
     entries: tuple[str, ...] = ()
     wakes: tuple[str, ...] = ()
-    seal: str = ""
+    signature: str = ""
     apart: tuple[str, bytes] | None = None
 
     @property
@@ -400,9 +400,9 @@ class Event(NamedTuple):
         return " ".join(entries) + "\n" + " ".join(self.wakes)
 
     @property
-    def uid_and_seal(self) -> str:
+    def uid_and_signature(self) -> str:
         """As the scripts take it."""
-        return f"{self.uid} {self.seal}" if self.seal else self.uid
+        return f"{self.uid} {self.signature}" if self.signature else self.uid
 
 
 class Ingested(NamedTuple):

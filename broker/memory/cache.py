@@ -14,7 +14,7 @@ LOCK_MAX_MS = 60_000
 def stored(event: Event) -> Stored:
     """What is kept of an event."""
     entries, _, wakes = event.words.partition("\n")
-    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.seal)
+    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature)
 
 
 def generation(state: EpochState, resource: str) -> str:

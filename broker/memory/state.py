@@ -98,7 +98,7 @@ class Stored:
     entries: str
     wakes: str
     blob: bytes
-    seal: str = ""
+    signature: str = ""
 
     @property
     def apart(self) -> str:
@@ -108,12 +108,12 @@ class Stored:
     @property
     def cached(self) -> Cached:
         """What a reader gets."""
-        return Cached(self.rv, self.uid, self.blob, self.seal)
+        return Cached(self.rv, self.uid, self.blob, self.signature)
 
     @property
     def head(self) -> str:
         """The first line of its text in Redis."""
-        return f"{self.rv} {self.uid} {self.seal}" if self.seal else f"{self.rv} {self.uid}"
+        return f"{self.rv} {self.uid} {self.signature}" if self.signature else f"{self.rv} {self.uid}"
 
     @property
     def size(self) -> int:

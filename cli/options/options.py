@@ -63,7 +63,7 @@ signing_option = click.option(
     "--signing-key-file",
     metavar="FILE",
     envvar="OARLOCK_SIGNING_KEY_FILE",
-    help="Seal cached objects, and refuse what is not sealed: keys in base64 or hex, one a line, of 32 random bytes.",
+    help="Sign cached objects, and refuse what is not signed: keys in base64 or hex, one a line, of 32 random bytes.",
 )
 namespace_option = click.option("--namespace", "-n", help="Only this namespace.")
 output_option = click.option(

@@ -49,7 +49,7 @@ SETTINGS: Mapping[str, Told] = {
     "redis_tls_cert": Told("Client certificate for Redis.", own_flag="--redis-tls-cert"),
     "redis_tls_key": Told("Its key.", own_flag="--redis-tls-key"),
     "signing_key_file": Told(
-        "Keys that seal the cached objects; default: they are not sealed.", own_flag="--signing-key-file"
+        "Keys that sign the cached objects; default: they are not signed.", own_flag="--signing-key-file"
     ),
     "shards": Told("Into how many fleets the namespaces are divided; the same everywhere.", own_flag="--shards"),
     "shard": Told("The one that this process serves; default: all.", own_flag="--shard"),

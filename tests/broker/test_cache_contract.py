@@ -160,18 +160,18 @@ def test_an_unchanged_projection_moves_its_revision_and_wakes_nobody(case: Case)
     assert case.ingestor.look(PODS, ids=["ns/a"])[1][0].rv == "102"
 
 
-def test_a_seal_is_kept_and_its_change_wakes_nobody(case: Case) -> None:
+def test_a_signature_is_kept_and_its_change_wakes_nobody(case: Case) -> None:
     opened(case)
-    case.ingestor.ingest(PODS, "100", "101", [pod("a", 101, b"A", "u1", "web")._replace(seal="k.1")])
+    case.ingestor.ingest(PODS, "100", "101", [pod("a", 101, b"A", "u1", "web")._replace(signature="k.1")])
     assert case.ingestor.look(PODS, index=["owner=u1"])[1] == [Cached("101", "uid-a", b"A", "k.1")]
     finish(case, claim_one(case))
-    sealed = pod("a", 102, b"A", "u1", "web")._replace(seal="k.2")
-    assert case.ingestor.ingest(PODS, "101", "102", [sealed]) == Ingested("OK", "102", 0, 0)
+    signed = pod("a", 102, b"A", "u1", "web")._replace(signature="k.2")
+    assert case.ingestor.ingest(PODS, "101", "102", [signed]) == Ingested("OK", "102", 0, 0)
     assert stream(case) == []
     assert case.ingestor.look(PODS, ids=["ns/a"])[1] == [Cached("102", "uid-a", b"A", "k.2")]
     case.ingestor.ingest(PODS, "102", "103", [pod("a", 103, None)])
     assert cache(case)["objects"] == {}
-    assert relisted(case, "g2", 104, pod("a", 104, b"A", "u1")._replace(seal="k.3")).verdict == "OK"
+    assert relisted(case, "g2", 104, pod("a", 104, b"A", "u1")._replace(signature="k.3")).verdict == "OK"
     assert case.ingestor.look(PODS, ids=["ns/a"])[1] == [Cached("104", "uid-a", b"A", "k.3")]
 
 

@@ -418,9 +418,9 @@ class Twins(RuleBasedStateMachine):
         if listed and blob is None:
             blob = b"listed"
         rv = str(self.mark(resource) + offset)
-        seal = "" if blob is None or int(rv) % 3 == 0 else f"seal-{rv}"
+        signature = "" if blob is None or int(rv) % 3 == 0 else f"signature-{rv}"
         apart = None if len(index) < 2 else (f"d{len(index)}", b"part" * len(index))
-        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), seal, apart)
+        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), signature, apart)
 
     def mark(self, resource: str) -> int:
         return int(self.memory.store.state.watermark.get(resource, "98"))

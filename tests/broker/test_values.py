@@ -20,7 +20,7 @@ def test_one_object_is_read_as_many_are(value: bytes) -> None:
     assert Cached.parse_all([value, value]) == [one, one]
     assert isinstance(Cached.parse_all([value])[0], Cached)
     head, entries, wakes = value.split(b"\n")[:3]
-    assert (f"{one.rv} {one.uid}" + f" {one.seal}" * bool(one.seal)).encode() == head
+    assert (f"{one.rv} {one.uid}" + f" {one.signature}" * bool(one.signature)).encode() == head
     assert b"\n".join([head, entries, wakes, one.blob]) == value
 
 

@@ -29,8 +29,8 @@ from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.signing.refusals import Refusals
-from oarlock.workers.signing.signature import Key, Sealer
-from oarlock.workers.signing.signing_broker import SealedBroker
+from oarlock.workers.signing.signature import Key, Signer
+from oarlock.workers.signing.signing_broker import SigningBroker
 from oarlock.workers.supervisor.lease_manager import REFUSALS, LeaseManager
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Listed, Write
@@ -126,22 +126,22 @@ class NoTimer:
         pass
 
 
-class SealingSide(Side):
+class SigningSide(Side):
     """As an ingestor with a signing key has it."""
 
     def broker(self, seen: Seen) -> Broker:  # type: ignore[override]
-        return sealed(super().broker(seen))
+        return signed(super().broker(seen))
 
 
-def sealed(broker: RedisBroker) -> Broker:
-    return SealedBroker(broker, Sealer(KEYRING, f"oarlock {broker.keys.base}"), Refusals(lambda: 0))
+def signed(broker: RedisBroker) -> Broker:
+    return SigningBroker(broker, Signer(KEYRING, f"oarlock {broker.keys.base}"), Refusals(lambda: 0))
 
 
 class Fleet:
     """``crashes``: what ended a process that should have lived. ``leaves``: workers that went in good order."""
 
-    def __init__(self, redis_server: EmbeddedRedis, *, seals: bool = False, replicas: int = 3) -> None:
-        self.redis, self._seals = redis_server, seals
+    def __init__(self, redis_server: EmbeddedRedis, *, signs: bool = False, replicas: int = 3) -> None:
+        self.redis, self._signs = redis_server, signs
         self.rig = Rig(Server(redis_server.url("admin")), settings=SETTINGS)
         self.admin = self.rig.server.admin
         self.clock, self.api = self.rig.clock, self.rig.api
@@ -224,9 +224,9 @@ class Fleet:
 
     def _ingestor(self, name: str, at: int | None = None) -> None:
         process = Process(self.rig, name)
-        if self._seals:
-            process.side = SealingSide(self.rig.server, process.client)
-            process.keeper._redis = process.side
+        if self._signs:
+            process.side = SigningSide(self.rig.server, process.client)
+            process.coordinator._redis = process.side
         if at is None:
             self.rig.processes.append(process)
         else:
@@ -281,7 +281,7 @@ class Fleet:
         worker = KeyWorker([QUEUE], holder, connection=client, settings=SETTINGS, clock=self.clock, identity=identity)
         worker._holder, worker._slot = holder, identity.slot
         worker._broker, worker._counts = self.broker, TurnCounts(identity.counts)
-        broker: Broker = sealed(self.broker) if self._seals else self.broker
+        broker: Broker = signed(self.broker) if self._signs else self.broker
         worker._engine = Engine(broker, self.cluster, SETTINGS, self.clock, [QUEUE])  # type: ignore[assignment]
         worker._runner = worker._new_runner()
         return worker

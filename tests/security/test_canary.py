@@ -1,7 +1,7 @@
 """Words that nobody may repeat: in env, arguments, annotations, a token, passwords. A fleet of real processes
 at their most talkative, with creates that are refused, and then all that it said and left behind is searched.
 
-The same fleet seals its objects, with a key that nobody may repeat either, and one of them is tampered with.
+The same fleet signs its objects, with a key that nobody may repeat either, and one of them is tampered with.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def test_an_object_that_was_tampered_with_is_refused_and_nothing_is_made_of_it(t
     cache = names.objects("replicasets", generation.decode())
     value = client.hget(cache, "default/open")
     assert isinstance(value, bytes)
-    assert Cached.parse(value).seal, "it is sealed"
+    assert Cached.parse(value).signature, "it is signed"
     head, entries, wakes, blob = value.split(b"\n", 3)
     assert codec.decode_replicaset(blob).replicas == 2
     evil = blob.replace(b'"image":"i"', b'"image":"e"').replace(b"\x02", b"\x64", 1)

@@ -22,7 +22,7 @@ OWNERS = "replicasets"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
     try:
-        embedded = EmbeddedRedis(tmp_path_factory.mktemp("sealed-redis")).start()
+        embedded = EmbeddedRedis(tmp_path_factory.mktemp("signed-redis")).start()
     except NoRedisBinary as error:
         pytest.skip(str(error))
     yield embedded
@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
 
 @pytest.fixture
 def fleet(server: EmbeddedRedis) -> Iterator[Fleet]:
-    fleet = Fleet(server, seals=True)
+    fleet = Fleet(server, signs=True)
     yield fleet
     assert (fleet.crashes, fleet.cluster.wrong) == ([], [])
 
@@ -66,16 +66,16 @@ def tampered(value: bytes) -> bytes:
     return b"\n".join([head, entries, wakes, changed])
 
 
-def unsealed(value: bytes) -> bytes:
+def unsigned(value: bytes) -> bytes:
     head, rest = value.split(b"\n", 1)
     return b" ".join(head.split(b" ")[:2]) + b"\n" + rest
 
 
-def test_everything_is_sealed_and_the_fleet_works(fleet: Fleet) -> None:
+def test_everything_is_signed_and_the_fleet_works(fleet: Fleet) -> None:
     for resource in (OWNERS, "pods"):
         values: list[bytes] = fleet.admin.hvals(cache_of(fleet, resource))  # type: ignore[assignment]
         assert values
-        assert all(Cached.parse(value).seal for value in values)
+        assert all(Cached.parse(value).signature for value in values)
     fleet.want(6)
     assert fleet.run(3_000, until_healthy=True), fleet.story()
     fleet.want(1)
@@ -97,7 +97,7 @@ def test_an_owner_of_ones_choice_is_refused_again_and_again_and_the_real_one_goe
     assert fleet.run(8_000, until_healthy=True), fleet.story()
 
 
-def test_a_sealed_value_of_an_earlier_epoch_is_no_good_in_this_one(
+def test_a_signed_value_of_an_earlier_epoch_is_no_good_in_this_one(
     fleet: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
     earlier = value_of(fleet)
@@ -123,14 +123,14 @@ def test_an_ingestor_that_finds_such_an_owner_writes_everything_anew(
     """As it does where the ones before it had no key."""
     caplog.set_level(logging.INFO)
     before = cache_of(fleet), cache_of(fleet, "pods")
-    put(fleet, unsealed(value_of(fleet)))
+    put(fleet, unsigned(value_of(fleet)))
     fleet.run(500)
-    assert "it has no seal: whoever wrote it has no signing key" in caplog.text
+    assert "it has no signature: whoever wrote it has no signing key" in caplog.text
     fleet._ingestor("a", 0)  # it is started again
     assert fleet.run(10_000, until_healthy=True), fleet.story()
     assert "cache distrusted" in caplog.text
     assert (cache_of(fleet), cache_of(fleet, "pods")) != before
-    assert Cached.parse(value_of(fleet)).seal
+    assert Cached.parse(value_of(fleet)).signature
     assert caplog.text.count("cache distrusted") <= 2
 
 

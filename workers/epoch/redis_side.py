@@ -24,7 +24,7 @@ class RedisSide:
     """One shard through one client; ``guard`` is the one the client was made with. ``clock``: of the scripts.
 
     ``client_of``: a new client that reaches another shard's data; without one it is taken to lie beside ours.
-    ``dress``: what every broker is seen through.
+    ``wrap``: what makes of each broker the one that is handed out.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class RedisSide:
         shard: str = "0",
         clock: str = script_texts.REDIS_TIME,
         client_of: Callable[[str], redis.Redis] | None = None,
-        dress: Callable[[RedisBroker], Broker] = lambda broker: broker,
+        wrap: Callable[[RedisBroker], Broker] = lambda broker: broker,
     ) -> None:
         self._client, self._guard, self._shard, self._clock = client, guard, shard, clock
-        self._client_of, self._dress = client_of, dress
+        self._client_of, self._wrap = client_of, wrap
 
     def look(self) -> Seen:
         """What Redis shows now. Raises BrokerUnreachable; EpochOver where the server trusted was replaced."""
@@ -51,7 +51,7 @@ class RedisSide:
     def broker(self, seen: Seen) -> Broker:
         """A broker of this epoch; from now on a connection to another server is refused with EpochOver."""
         self._expect(seen.run)
-        return self._dress(RedisBroker(self._client, seen.epoch, shard=self._shard, clock=self._clock))
+        return self._wrap(RedisBroker(self._client, seen.epoch, shard=self._shard, clock=self._clock))
 
     def _expect(self, run: str | None) -> None:
         """A guard asks new connections only: those there are may lead to another server, so they are given up."""

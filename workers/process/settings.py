@@ -39,7 +39,7 @@ class Settings:
     """
     fleet_id: str = "oarlock"
     signing_key_file: str = ""
-    """Path to the keys that seal cached objects; empty: they are neither sealed nor checked (docs/signing.md)."""
+    """Path to the keys that sign cached objects; empty: they are neither signed nor checked (docs/signing.md)."""
     lease_namespace: str = "kube-system"
     kube_api_qps: float = 20.0
     """Writes and reads a second of one process against the API; 0: no limit."""

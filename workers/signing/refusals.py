@@ -1,4 +1,4 @@
-"""What was refused because its seal is not good: counted, said at a bounded rate, and the end of the turn."""
+"""What happens to an object whose signature is not good: it is counted, logged at a bounded rate, and its turn ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class ObjectRefused(Exception):
-    """A cached object is not what an ingestor of ours wrote, or cannot be read. ``resource``: which cache it is in."""
+    """A cached object that no ingestor of ours wrote, or that cannot be read. ``resource``: which cache holds it."""
 
     def __init__(self, resource: str, reason: str) -> None:
         super().__init__(f"a cached object of {resource} is refused: {reason}")
@@ -27,7 +27,7 @@ class ObjectRefused(Exception):
 
 
 def decoded(resource: Watched[T], cached: Cached) -> T:
-    """The object of a blob. Raises ObjectRefused for one that no process of ours can have written."""
+    """The object in a blob. Raises ObjectRefused for a blob that no process of ours can have written."""
     try:
         return resource.decode(cached.blob)
     except (ValueError, RecursionError) as error:
@@ -35,7 +35,7 @@ def decoded(resource: Watched[T], cached: Cached) -> T:
 
 
 class Refusals:
-    """One process's. ``counts``: by resource, for metrics; ``on_refusal`` is called with the resource, for the same."""
+    """The refusals of one process. ``counts``: by resource; ``on_refusal``: called with the resource, for metrics."""
 
     def __init__(self, mono_ms: Callable[[], int]) -> None:
         self._mono_ms, self._say_at_ms, self._unsaid = mono_ms, 0, 0
@@ -43,7 +43,7 @@ class Refusals:
         self.on_refusal: Callable[[str], None] | None = None
 
     def note(self, resource: str, key: str, reason: str) -> None:
-        """Count it, and say it unless something was said just now. ``key``: of the turn, or where it was found."""
+        """Count a refusal and log it, unless one was logged just now. ``key``: of the turn, or where it was found."""
         self.counts[resource] += 1
         if self.on_refusal is not None:
             self.on_refusal(resource)

@@ -1,8 +1,8 @@
-"""Seals of cached objects: made by the ingestors, checked by whoever reads one, so that write access to Redis alone
-cannot put words into the API's mouth. The broker keeps a seal beside its object and reads nothing in it.
+"""Signatures of cached objects: ingestors make them, workers check them. So whoever can only write to Redis cannot make
+workers believe in an object that the API never sent. The broker stores a signature beside its object, unread.
 
-A seal is ``<key id>.<MAC>``: keyed BLAKE2b over where the object lies (fleet, epoch and shard, resource) and what is
-believed of it (resourceVersion, uid, projection). Name and namespace are in the projection.
+A signature is ``<key id>.<MAC>``: keyed BLAKE2b over the place of the object (fleet, epoch and shard, resource) and its
+content (resourceVersion, uid, projection). The projection holds namespace and name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEYS_MAX = 4
 FILE_BYTES_MAX = 4_096
 MAC_BYTES = 16
 DISTINCT_MIN = 8
-"""Of 32 random bytes fewer than so many different ones are never seen; of typed words they are."""
+"""32 random bytes never have fewer distinct values than this; typed text does."""
 MAKE_ONE = "make one with: openssl rand -base64 32 > FILE"
 
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){32,}")
@@ -33,12 +33,12 @@ _MAC_PURPOSE, _ID_PURPOSE = b"oarlock.seal.1", b"oarlock.key-id.1"
 
 
 class BadKeyFile(ConfigError):
-    """One line that names the file and the mend, and nothing of what is in it."""
+    """One line that names the file and the remedy. It never shows what is in the file."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Key:
-    """``id``: four hex digits, a function of the secret; it is shown. ``secret`` never is."""
+    """``id``: four hex digits computed from the secret; logs show it. ``secret`` is never shown."""
 
     id: str
     secret: bytes
@@ -48,13 +48,13 @@ class Key:
 
 
 Keyring = tuple[Key, ...]
-"""The first key makes seals, all of them check."""
+"""The first key signs; all keys check."""
 
 
 def load_keyring(path: str) -> Keyring:
     """The keys of a file: one a line, base64 or hex, at least 32 random bytes each. Raises BadKeyFile.
 
-    Empty lines, and those that begin with #, count for nothing.
+    Empty lines and lines that begin with # are ignored.
     """
     what = f"--signing-key-file {path}"
     try:
@@ -92,8 +92,8 @@ def _key(text: str, where: str) -> Key:
     return Key(blake2b(secret, digest_size=2, person=_ID_PURPOSE).hexdigest(), secret)
 
 
-class Sealer:
-    """Makes and checks seals in one ``scope``: of a fleet, an epoch and a shard. Not for several threads at once."""
+class Signer:
+    """Makes and checks signatures. ``scope`` names fleet, epoch and shard. Not for several threads at once."""
 
     def __init__(self, keyring: Keyring, scope: str) -> None:
         assert keyring
@@ -102,20 +102,20 @@ class Sealer:
         self._secrets = {key.id: blake2b(key.secret, digest_size=32).digest() for key in keyring}
         self._begun: dict[tuple[str, str], Any] = {}
 
-    def seal(self, resource: str, rv: str, uid: str, blob: bytes) -> str:
-        """The seal of an object about to be cached."""
+    def sign(self, resource: str, rv: str, uid: str, blob: bytes) -> str:
+        """The signature of an object about to be cached."""
         return f"{self._signing}.{self._mac(resource, self._signing, rv, uid, blob)}"
 
     def fault(self, resource: str, cached: Cached) -> str:
-        """Why an object is not to be believed; "" where its seal is good. Says nothing of what is in it."""
-        key_id, _, mac = cached.seal.partition(".")
+        """Why the object is refused; "" where its signature is good. Shows nothing of its content."""
+        key_id, _, mac = cached.signature.partition(".")
         if not mac:
-            return "it has no seal: whoever wrote it has no signing key"
+            return "it has no signature: whoever wrote it has no signing key"
         if key_id not in self._secrets:
-            return f"it is sealed with key {key_id[:4]!r}, which is not in our key file"
+            return f"it is signed with key {key_id[:4]!r}, which is not in our key file"
         good = self._mac(resource, key_id, cached.rv, cached.uid, cached.blob)
         if not compare_digest(good, mac if mac.isascii() else ""):
-            return f"its seal with key {key_id} is not that of its content: it was changed, or moved here"
+            return f"its signature with key {key_id} is not that of its content: it was changed, or moved here"
         return ""
 
     def _mac(self, resource: str, key_id: str, rv: str, uid: str, blob: bytes) -> str:
@@ -124,7 +124,7 @@ class Sealer:
             begun = blake2b(key=self._secrets[key_id], digest_size=MAC_BYTES, person=_MAC_PURPOSE)
             begun.update(f"{self._scope}\n{resource}\n".encode())
             self._begun[resource, key_id] = begun
-        state = begun.copy()  # a third cheaper than to begin with the key each time
+        state = begun.copy()  # a third cheaper than starting from the key each time
         state.update(f"{rv} {uid}\n".encode() + blob)  # neither rv nor uid holds white space: the parser cut them there
         mac: str = state.hexdigest()
         return mac

@@ -1,7 +1,7 @@
-"""A broker whose objects are sealed on their way in and checked on their way out: nothing else reads or writes any.
+"""A broker that signs objects on their way in and checks them on their way out.
 
-A claim with an object that is refused is handed over all the same, so that its turn can be ended; it says why in
-``Claim.refusal``, and no turn is begun over it.
+A claim that carries a refused object is handed over all the same, so that its turn can be ended: ``Claim.refusal``
+says why, and the worker begins no turn over it.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from oarlock.controllers.registry import WATCHED
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.signing.refusals import ObjectRefused, Refusals
-from oarlock.workers.signing.signature import Sealer, load_keyring
+from oarlock.workers.signing.signature import Signer, load_keyring
 
 REMEMBERED_MAX = 4_096
-"""Objects of a resource found good; one takes up about 0.5 kB. It is the most that a worker's memory grows by."""
+"""Objects of a resource in a generation. One takes about 0.5 kB, which bounds the memory that this costs a worker."""
 OWNERS_MAX = 4_096
 
 
 class _Named(msgspec.Struct, array_like=True, gc=False):
-    """How the projection of everything in a namespace begins."""
+    """The first fields of the projection of a namespaced object."""
 
     namespace: str
     name: str
 
 
 class _Bare(msgspec.Struct, array_like=True, gc=False):
-    """How that of a node begins."""
+    """The first field of the projection of a node."""
 
     name: str
 
@@ -68,15 +68,16 @@ def key_in(resource: str, blob: bytes) -> str:
 
 
 class Remembered:
-    """Objects of one resource whose seals were found good, so that what has not changed is checked once.
+    """Objects of one resource whose signatures were found good, so that an unchanged object is checked only once.
 
-    By their seals, and whole: another object with a good seal is another object. Two generations, as in a blob memo.
+    They are found by signature and compared as a whole: another object with the same signature is not trusted. Two
+    generations bound the memory, as in a blob memo.
     """
 
-    __slots__ = ("_older", "_resource", "_sealer", "_younger")
+    __slots__ = ("_older", "_resource", "_signer", "_younger")
 
-    def __init__(self, sealer: Sealer, resource: str) -> None:
-        self._sealer, self._resource = sealer, resource
+    def __init__(self, signer: Signer, resource: str) -> None:
+        self._signer, self._resource = signer, resource
         self._younger: dict[str, Cached] = {}
         self._older: dict[str, Cached] = {}
 
@@ -84,32 +85,32 @@ class Remembered:
         return len(self._younger) + len(self._older)
 
     def fault(self, cached: Cached) -> str:
-        """As the sealer's."""
-        seal = cached.seal
-        if self._younger.get(seal) == cached:
+        """Why the object is not to be believed; "" where its signature is good."""
+        signature = cached.signature
+        if self._younger.get(signature) == cached:
             return ""
-        if self._older.get(seal) != cached:
-            fault = self._sealer.fault(self._resource, cached)
+        if self._older.get(signature) != cached:
+            fault = self._signer.fault(self._resource, cached)
             if fault:
                 return fault
-        self._younger[seal] = cached
+        self._younger[signature] = cached
         return ""
 
     def forget_some(self) -> None:
-        """Between claims: what was not met again while as many others were is forgotten."""
+        """Drop the older generation, once the younger one is full. Called between claims."""
         if len(self._younger) >= REMEMBERED_MAX:
             self._younger, self._older = {}, self._younger
 
 
-class SealedBroker:
-    """``inner``, sealed. What it refuses it raises as ObjectRefused, but for claims; everything is noted."""
+class SigningBroker:
+    """``inner``, with signatures. Each refusal is noted; except in claims it is raised as ObjectRefused."""
 
-    def __init__(self, inner: Broker, sealer: Sealer, refusals: Refusals) -> None:
-        self._inner, self._sealer, self.refusals = inner, sealer, refusals
+    def __init__(self, inner: Broker, signer: Signer, refusals: Refusals) -> None:
+        self._inner, self._signer, self.refusals = inner, signer, refusals
         self.epoch = inner.epoch
         self._remembered: dict[str, Remembered] = {}
         self._owners: dict[tuple[str, str], tuple[str, str]] = {}
-        # What carries no object goes straight through.
+        # Calls that carry no object need no signature.
         self.add, self.add_after, self.add_rate_limited = inner.add, inner.add_after, inner.add_rate_limited
         self.forget, self.num_requeues, self.register = inner.forget, inner.num_requeues, inner.register
         self.finish, self.release, self.reclaim, self.renew = inner.finish, inner.release, inner.reclaim, inner.renew
@@ -120,16 +121,16 @@ class SealedBroker:
 
     def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
         """As the broker's."""
-        return self._inner.ingest(resource, from_rv, to_rv, self._sealed(resource, events))
+        return self._inner.ingest(resource, from_rv, to_rv, self._signed(resource, events))
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         """As the broker's."""
-        return self._inner.stage(resource, generation, self._sealed(resource, events), lock_ms=lock_ms)
+        return self._inner.stage(resource, generation, self._signed(resource, events), lock_ms=lock_ms)
 
-    def _sealed(self, resource: str, events: Sequence[Event]) -> list[Event]:
-        seal = self._sealer.seal
+    def _signed(self, resource: str, events: Sequence[Event]) -> list[Event]:
+        sign = self._signer.sign
         return [
-            event if event.blob is None else event._replace(seal=seal(resource, event.rv, event.uid, event.blob))
+            event if event.blob is None else event._replace(signature=sign(resource, event.rv, event.uid, event.blob))
             for event in events
         ]
 
@@ -146,7 +147,7 @@ class SealedBroker:
         keys_max: int = 8,
         bytes_max: int = 262_144,
     ) -> Batch | Idle:
-        """As the broker's. A mirror with an object that is refused stays as it was: the next claim asks again."""
+        """As the broker's. A local cache with a refused object stays as it was: the next claim asks again."""
         batch = self._inner.claim(
             holder, nonce, specs, lease_ms=lease_ms, hold_ms=hold_ms, keys_max=keys_max, bytes_max=bytes_max
         )
@@ -198,7 +199,7 @@ class SealedBroker:
             raise ObjectRefused(resource, self._refuse(resource, where, fault))
 
     def _refusal(self, spec: LoadSpec, claim: Claim) -> str:
-        """Why no turn may be begun over a claim; "" where all it brings is good."""
+        """Why no turn may begin over a claim; "" where all its objects are good."""
         where = f"{claim.queue}:{claim.key}"
         if claim.owner is not None:
             fault = self._fault_of_owner(spec.owners, claim.key, claim.owner)
@@ -239,7 +240,7 @@ class SealedBroker:
 
     def _fault_of_delta(self, resource: str, delta: Delta) -> str:
         for object_id, cached in delta.changed:
-            fault = self._sealer.fault(resource, cached)
+            fault = self._signer.fault(resource, cached)
             if fault:
                 return fault
             if key_in(resource, cached.blob) != object_id:
@@ -247,7 +248,7 @@ class SealedBroker:
         return ""
 
     def _fault_of_many(self, resource: str, many: Sequence[Cached]) -> str:
-        """That of the first that has one. An object can be there only once: twice it would count twice."""
+        """The fault of the first object that has one. An object may be there only once, or it would count twice."""
         if len(many) > 1 and len({each.uid for each in many}) < len(many):
             return "it is there twice: an index was changed"
         remembered = self._of(resource)
@@ -261,29 +262,25 @@ class SealedBroker:
     def _of(self, resource: str) -> Remembered:
         found = self._remembered.get(resource)
         if found is None:
-            found = self._remembered[resource] = Remembered(self._sealer, resource)
+            found = self._remembered[resource] = Remembered(self._signer, resource)
         return found
 
 
-Dress = Callable[[RedisBroker], Broker]
-"""What a process sees its brokers through."""
+Wrapper = Callable[[RedisBroker], Broker]
+"""Makes of a broker the one that a process uses."""
 
 
-def sealing(settings: Settings, clock: Clock, on_refusal: Callable[[str], None] | None = None) -> Dress:
-    """Brokers sealed with the keys that the settings name, else as they are. Raises BadKeyFile.
+def signing_wrapper(settings: Settings, clock: Clock, on_refusal: Callable[[str], None] | None = None) -> Wrapper:
+    """Wraps brokers with the keys that the settings name; without a key file it changes nothing. Raises BadKeyFile.
 
     ``on_refusal``: is called with the resource of each object that is refused, for metrics.
     """
     if not settings.signing_key_file:
-        return _as_it_is
+        return lambda broker: broker
     keyring, refusals = load_keyring(settings.signing_key_file), Refusals(clock.mono_ms)
     refusals.on_refusal = on_refusal
 
-    def sealed(broker: RedisBroker) -> Broker:
-        return SealedBroker(broker, Sealer(keyring, f"{settings.fleet_id} {broker.keys.base}"), refusals)
+    def signed(broker: RedisBroker) -> Broker:
+        return SigningBroker(broker, Signer(keyring, f"{settings.fleet_id} {broker.keys.base}"), refusals)
 
-    return sealed
-
-
-def _as_it_is(broker: RedisBroker) -> Broker:
-    return broker
+    return signed

@@ -50,7 +50,7 @@ from oarlock.workers.process.rights import INGESTOR, MissingRights
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
 from oarlock.workers.process.wakeup import Wakeup
-from oarlock.workers.signing.signing_broker import sealing
+from oarlock.workers.signing.signing_broker import signing_wrapper
 from oarlock.workers.supervisor.shard_processes import run_each
 
 RESIGN_S = 0.3
@@ -138,8 +138,8 @@ class IngestProcess:
             for resource in WATCHED.values()
         ]
         name = f"ingestor-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        dress = sealing(settings, self._clock)
-        side = RedisSide(self._redis, guard, shard=shard, dress=dress, client_of=self._client_of)
+        wrap = signing_wrapper(settings, self._clock)
+        side = RedisSide(self._redis, guard, shard=shard, wrap=wrap, client_of=self._client_of)
         layout = None
         if shard != "0":
             every_ms = settings.lease_ms // 2

@@ -1,4 +1,4 @@
-"""A worker and an ingestor behind seals, and somebody who may write to Redis, but has no key."""
+"""A worker and an ingestor behind signatures, and somebody who may write to Redis, but has no key."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.signing.refusals import SAY_EVERY_MS, ObjectRefused, Refusals, decoded
-from oarlock.workers.signing.signature import Key, Sealer
-from oarlock.workers.signing.signing_broker import REMEMBERED_MAX, SealedBroker, key_in
+from oarlock.workers.signing.signature import Key, Signer
+from oarlock.workers.signing.signing_broker import REMEMBERED_MAX, SigningBroker, key_in
 from oarlock.workers.turn.engine.engine import Engine, load_spec
 from oarlock.workers.turn.steps import TurnRefused
 from tests.controllers.builders import THEIRS, pod, rs
@@ -44,7 +44,7 @@ class World:
         self.store.bootstrap(1)
         self.plain = MemoryBroker(self.store, 1)
         self.refusals = Refusals(self.clock.mono_ms)
-        self.broker = SealedBroker(self.plain, Sealer(RING, SCOPE), self.refusals)
+        self.broker = SigningBroker(self.plain, Signer(RING, SCOPE), self.refusals)
         self.owner, self.pods = rs(pods), [pod(f"web-{n}") for n in range(pods)]
         self.nonces = iter(range(1_000_000))
         blob, apart = codec.encode_apart(self.owner), codec.template_apart(self.owner)
@@ -71,7 +71,7 @@ class World:
         return self.store.state.objects[resource, f"g-{resource}"]
 
     def looks_for(self, words: str) -> Stored:
-        """The owner, with words about where its orphans are to be looked for. They are under no seal."""
+        """The owner, with words about where its orphans are to be looked for. They are under no signature."""
         stored = self.stored("replicasets")
         stored[KEY] = replace(stored[KEY], entries=f"{words} apart={stored[KEY].apart}")
         return stored[KEY]
@@ -99,7 +99,7 @@ def test_what_an_ingestor_wrote_is_believed(world: World) -> None:
     claim = world.claim()
     assert claim.refusal == ""
     assert claim.owner is not None
-    assert claim.owner.seal
+    assert claim.owner.signature
     assert len(claim.children) == 3
     assert world.broker.look("pods", ids=["default/web-1"])[1][0].uid == world.pods[1].uid
     assert not world.refusals.counts
@@ -115,7 +115,7 @@ def _template(world: World) -> None:
 
 
 def _template_beside(world: World) -> None:
-    """It is under no seal itself, but its digest is in what is."""
+    """It is under no signature itself, but its digest is in what is."""
     blob, (name, template) = codec.encode_apart(world.owner), codec.template_apart(world.owner)
     owner = Event(KEY, "11", world.owner.uid, blob, (), (f"{QUEUE}:{KEY}",), apart=(name, template))
     world.broker.ingest("replicasets", "10", "11", [owner])
@@ -126,20 +126,20 @@ def _template_beside(world: World) -> None:
 
 
 def _no_template(world: World) -> None:
-    """The word that names it is under no seal."""
+    """The word that names it is under no signature."""
     stored = world.stored("replicasets")
     stored[KEY] = replace(stored[KEY], entries="")
 
 
 def _own_key(world: World) -> None:
     stored = world.stored("replicasets")
-    owner, mine = stored[KEY], Sealer((Key("0b0b", bytes(range(1, 33))),), SCOPE)
-    stored[KEY] = replace(owner, seal=mine.seal("replicasets", owner.rv, owner.uid, owner.blob))
+    owner, mine = stored[KEY], Signer((Key("0b0b", bytes(range(1, 33))),), SCOPE)
+    stored[KEY] = replace(owner, signature=mine.sign("replicasets", owner.rv, owner.uid, owner.blob))
 
 
 def _stripped(world: World) -> None:
     stored = world.stored("replicasets")
-    stored[KEY] = replace(stored[KEY], seal="")
+    stored[KEY] = replace(stored[KEY], signature="")
 
 
 def _moved_owner(world: World) -> None:
@@ -180,16 +180,16 @@ def _of_another_resource(world: World) -> None:
 
 
 TAMPERED: dict[str, tuple[Tamper, str]] = {
-    "a template of one's choice": (_template, "replicasets: its seal with key 0a0a is not that of its content"),
+    "a template of one's choice": (_template, "replicasets: its signature with key 0a0a is not that of its content"),
     "a template beside the owner": (_template_beside, "replicasets: the template beside it is another's"),
     "an owner without its template": (_no_template, "replicasets: the template beside it is another's"),
-    "sealed with a key of one's own": (_own_key, "replicasets: it is sealed with key '0b0b', which is not in our"),
-    "written by an ingestor that does not sign": (_stripped, "replicasets: it has no seal"),
+    "signed with a key of one's own": (_own_key, "replicasets: it is signed with key '0b0b', which is not in our"),
+    "written by an ingestor that does not sign": (_stripped, "replicasets: it has no signature"),
     "another owner under this key": (_moved_owner, "replicasets: it is another object's: it was moved here"),
     "the owner as it was before": (_put_back, "replicasets: it is of resourceVersion 2, but 12 was seen before"),
-    "a pod as it was, at its new version": (_pod_of_before_at_a_new_version, "pods: its seal with key 0a0a is not"),
+    "a pod as it was, at its new version": (_pod_of_before_at_a_new_version, "pods: its signature with key 0a0a is"),
     "a pod that counts twice": (_twice, "pods: it is there twice: an index was changed"),
-    "a node for a pod": (_of_another_resource, "pods: its seal with key 0a0a is not that of its content"),
+    "a node for a pod": (_of_another_resource, "pods: its signature with key 0a0a is not that of its content"),
 }
 
 
@@ -226,7 +226,7 @@ def test_a_refused_mirror_refuses_every_turn_that_would_read_it_and_is_asked_for
     batch = engine.claim("w", 8)
     assert isinstance(batch, Batch)
     for claim in batch.claims:
-        with pytest.raises(TurnRefused, match="nodes: its seal"):
+        with pytest.raises(TurnRefused, match="nodes: its signature"):
             through(engine, batch, claim)
     world.stored("nodes")["n1"] = node
     world.plain.add("daemonset", ["default/z"])
@@ -255,16 +255,16 @@ def test_revisions_are_checked_too(world: World) -> None:
     world.broker.ingest("controllerrevisions", "10", "11", [event])
     spec = LoadSpec(QUEUE, "replicasets", CONTROLLERS["daemonset"].children)
     assert world.claim(spec).refusal == ""
-    assert owner.seal
+    assert owner.signature
     stored = world.stored("controllerrevisions")
     stored[revision.key] = replace(stored[revision.key], rv="12")
-    assert world.claim(spec).refusal.startswith("controllerrevisions: its seal")
+    assert world.claim(spec).refusal.startswith("controllerrevisions: its signature")
 
 
 def test_looks_and_names_that_are_borne_are_checked(world: World) -> None:
     claim = world.claim()
     world.stored()["default/web-1"] = replace(world.stored()["default/web-1"], rv="99")
-    with pytest.raises(ObjectRefused, match="a cached object of pods is refused: pods: its seal"):
+    with pytest.raises(ObjectRefused, match="a cached object of pods is refused: pods: its signature"):
         world.broker.look("pods", index=[f"owner={world.owner.uid}"])
     with pytest.raises(ObjectRefused):
         world.broker.record(claim, world.owner.uid, [Entry("create", "pods/web-1")], lease_ms=5_000)
@@ -294,13 +294,13 @@ def test_many_refusals_are_counted_and_said_now_and_then(world: World, caplog: p
 def test_what_has_not_changed_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(pods=200)
     checked: list[Cached] = []
-    real = Sealer.fault
+    real = Signer.fault
 
-    def fault(self: Sealer, resource: str, cached: Cached) -> str:
+    def fault(self: Signer, resource: str, cached: Cached) -> str:
         checked.append(cached)
         return real(self, resource, cached)
 
-    monkeypatch.setattr(Sealer, "fault", fault)
+    monkeypatch.setattr(Signer, "fault", fault)
     for _ in range(3):
         assert world.claim().refusal == ""
     assert len(checked) == 201
@@ -308,15 +308,15 @@ def test_what_has_not_changed_is_checked_once(monkeypatch: pytest.MonkeyPatch) -
     for name, changed in (("web-5", {"rv": "4"}), ("web-6", {"blob": b"x"}), ("web-7", {"uid": "u"})):
         kept = stored[f"default/{name}"]
         stored[f"default/{name}"] = replace(kept, **changed)  # type: ignore[arg-type]
-        assert "is not that of its content" in world.claim().refusal, "with the same seal, what was good is no more"
+        assert "is not that of its content" in world.claim().refusal, "a good signature, under other content"
         stored[f"default/{name}"] = kept
 
 
 def test_what_is_remembered_is_bounded_and_of_one_resource() -> None:
     world = World()
-    seal = Sealer(RING, SCOPE).seal
+    sign = Signer(RING, SCOPE).sign
     for first in range(0, 3 * REMEMBERED_MAX, 64):
-        many = [Cached("1", f"u{n}", b"b", seal("pods", "1", f"u{n}", b"b")) for n in range(first, first + 64)]
+        many = [Cached("1", f"u{n}", b"b", sign("pods", "1", f"u{n}", b"b")) for n in range(first, first + 64)]
         assert world.broker._fault_of_many("pods", many) == ""
     assert len(world.broker._of("pods")) <= 2 * (REMEMBERED_MAX + 64)
     assert "is not that of its content" in world.broker._fault_of_many("controllerrevisions", many), "a good pod only"
@@ -363,7 +363,7 @@ def test_any_flip_of_any_bit_is_noticed() -> None:
 
 
 def test_somebody_else_s_pod_in_the_index_counts_for_nothing(world: World) -> None:
-    """Well sealed, and listed where it does not belong: whose it is says the pod, not the index."""
+    """Well signed, and listed where it does not belong: whose it is says the pod, not the index."""
     foreign = pod("api-1", owner_refs=(THEIRS,))
     elsewhere = pod("web-9", namespace="other")
     events = [

@@ -1,4 +1,4 @@
-"""Key files: what is a key, what is refused with one line, and what a seal binds."""
+"""Key files: what is a key, what is refused with one line, and what a signature binds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from oarlock.broker.values import Cached
-from oarlock.workers.signing.signature import KEYS_MAX, BadKeyFile, Keyring, Sealer, load_keyring
+from oarlock.workers.signing.signature import KEYS_MAX, BadKeyFile, Keyring, Signer, load_keyring
 from tests.e2e.e2e_helpers import oarlock
 
 SECRET = bytes(range(7, 39))
@@ -95,25 +95,25 @@ def test_the_commands_end_with_2_and_that_line(tmp_path: Path, command: str) -> 
     assert done.stdout == ""
 
 
-# -- seals -------------------------------------------------------------------------------------------------------------
+# -- signatures --------------------------------------------------------------------------------------------------------
 
 
 SCOPE = "oarlock oarlock:7:{0}:"
 
 
-def sealed(keyring: Keyring, scope: str = SCOPE, resource: str = "pods", **other: object) -> Cached:
+def signed(keyring: Keyring, scope: str = SCOPE, resource: str = "pods", **other: object) -> Cached:
     rv, uid, blob = "12", "u-1", b"blob"
-    made = Cached(rv, uid, blob, Sealer(keyring, scope).seal(resource, rv, uid, blob))
+    made = Cached(rv, uid, blob, Signer(keyring, scope).sign(resource, rv, uid, blob))
     return made._replace(**other)
 
 
-def test_a_seal_is_good_where_it_was_made_for(tmp_path: Path) -> None:
+def test_a_signature_is_good_where_it_was_made_for(tmp_path: Path) -> None:
     keyring = ring(tmp_path, SECRET)
-    sealer = Sealer(keyring, SCOPE)
-    assert sealer.fault("pods", sealed(keyring)) == ""
-    assert sealer.fault("pods", sealed(keyring)) == "", "a second look"
-    assert " " not in sealed(keyring).seal
-    assert sealed(keyring).seal.isascii()
+    signer = Signer(keyring, SCOPE)
+    assert signer.fault("pods", signed(keyring)) == ""
+    assert signer.fault("pods", signed(keyring)) == "", "a second look"
+    assert " " not in signed(keyring).signature
+    assert signed(keyring).signature.isascii()
 
 
 @pytest.mark.parametrize(
@@ -130,33 +130,33 @@ def test_a_seal_is_good_where_it_was_made_for(tmp_path: Path) -> None:
         pytest.param({"scope": "other oarlock:7:{0}:"}, id="another fleet"),
     ],
 )
-def test_a_seal_binds(tmp_path: Path, changed: dict[str, object]) -> None:
+def test_a_signature_binds(tmp_path: Path, changed: dict[str, object]) -> None:
     keyring = ring(tmp_path, SECRET)
-    fault = Sealer(keyring, SCOPE).fault("pods", sealed(keyring, **changed))  # type: ignore[arg-type]
+    fault = Signer(keyring, SCOPE).fault("pods", signed(keyring, **changed))  # type: ignore[arg-type]
     assert "is not that of its content" in fault
     assert "blo" not in fault, "it says what is in it"
 
 
 @pytest.mark.parametrize(
-    ("seal", "said"),
+    ("signature", "said"),
     [
-        ("", "it has no seal"),
-        ("1234", "it has no seal"),
-        ("1234.", "it has no seal"),
-        ("ffff.00", "it is sealed with key 'ffff', which is not in our key file"),
+        ("", "it has no signature"),
+        ("1234", "it has no signature"),
+        ("1234.", "it has no signature"),
+        ("ffff.00", "it is signed with key 'ffff', which is not in our key file"),
         ("\u00e9\u00e9.00", "which is not in our key file"),
     ],
 )
-def test_what_is_no_seal_of_ours(tmp_path: Path, seal: str, said: str) -> None:
+def test_what_is_no_signature_of_ours(tmp_path: Path, signature: str, said: str) -> None:
     keyring = ring(tmp_path, SECRET)
     assert keyring[0].id != "ffff"
-    assert said in Sealer(keyring, SCOPE).fault("pods", sealed(keyring, seal=seal))
+    assert said in Signer(keyring, SCOPE).fault("pods", signed(keyring, signature=signature))
 
 
 def test_a_mac_that_is_not_text_of_ours_is_refused_and_no_error(tmp_path: Path) -> None:
     keyring = ring(tmp_path, SECRET)
     for mac in ("\u00e9" * 32, "0" * 1_000_000, "00"):
-        fault = Sealer(keyring, SCOPE).fault("pods", sealed(keyring, seal=f"{keyring[0].id}.{mac}"))
+        fault = Signer(keyring, SCOPE).fault("pods", signed(keyring, signature=f"{keyring[0].id}.{mac}"))
         assert "is not that of its content" in fault
 
 
@@ -165,5 +165,5 @@ def test_keys_are_exchanged_in_three_steps(tmp_path: Path) -> None:
         ring(tmp_path, *secrets) for secrets in ((SECRET,), (SECRET, OTHER), (OTHER, SECRET), (OTHER,))
     )
     for makes, checks in ((old, both), (both, old), (both, swapped), (swapped, both), (swapped, new)):
-        assert Sealer(checks, SCOPE).fault("pods", sealed(makes)) == ""
-    assert "which is not in our key file" in Sealer(new, SCOPE).fault("pods", sealed(both))
+        assert Signer(checks, SCOPE).fault("pods", signed(makes)) == ""
+    assert "which is not in our key file" in Signer(new, SCOPE).fault("pods", signed(both))

@@ -64,7 +64,7 @@ def open_engine(
     from oarlock.cluster.access import config  # noqa: PLC0415  # `rq info` imports this module and needs no cluster
     from oarlock.workers.process.clock import SystemClock  # noqa: PLC0415
     from oarlock.workers.process.rights import MissingRights, worker_roles  # noqa: PLC0415
-    from oarlock.workers.signing.signing_broker import sealing  # noqa: PLC0415
+    from oarlock.workers.signing.signing_broker import signing_wrapper  # noqa: PLC0415
     from oarlock.workers.turn.engine.api import KubeApi  # noqa: PLC0415
     from oarlock.workers.turn.engine.engine import Engine  # noqa: PLC0415
 
@@ -72,4 +72,4 @@ def open_engine(
     clock = SystemClock()
     rights = MissingRights(worker_roles(queues), clock.mono_ms)
     api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer)
-    return Engine(sealing(settings, clock)(broker), api, settings, clock, queues)
+    return Engine(signing_wrapper(settings, clock)(broker), api, settings, clock, queues)
