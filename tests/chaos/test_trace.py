@@ -69,7 +69,7 @@ def recorded(server: EmbeddedRedis, path: Path, act: Any) -> list[Step]:
 
 def begun(client: Any, number: int = 1, resources: Sequence[str] = ("replicasets", "pods")) -> RedisBroker:
     """An open epoch with nothing to do."""
-    epoch.mint(client, number)
+    epoch.bootstrap(client, number)
     broker = RedisBroker(client, number)
     for resource in resources:
         broker.stage(resource, f"g-{resource}", [])
@@ -268,7 +268,7 @@ def test_the_recorder_comes_back_with_the_server(server: EmbeddedRedis, tmp_path
         while recorder.attached.is_set():
             await asyncio.sleep(0.01)
         await asyncio.wait_for(recorder.attached.wait(), 10)
-        epoch.mint(connect(server.url("admin")), 2)
+        epoch.bootstrap(connect(server.url("admin")), 2)
         connect(server.url("admin")).echo(END)
         await asyncio.wait_for(recorder.seen_to_the_end.wait(), 10)
         task.cancel()
