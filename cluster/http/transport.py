@@ -24,8 +24,8 @@ from oarlock.cluster.access.errors import ConfigError
 from oarlock.cluster.access.tls import tls_context
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permission
+from oarlock.cluster.http.messages import RequestWriter
 from oarlock.cluster.http.observer import RequestObserver, Unobserved
-from oarlock.cluster.http.request import RequestWriter
 from oarlock.cluster.http.session import Flight, TooLateError, current_flight, open_session
 from oarlock.cluster.http.write_pool import WritePool
 

@@ -12,7 +12,7 @@ import time
 from typing import cast
 from urllib.parse import urlsplit
 
-from oarlock.cluster.http.parser import AnswerReader, HttpAnswer
+from oarlock.cluster.http.messages import AnswerReader, HttpAnswer
 from oarlock.cluster.http.session import KEEPALIVE_S, Flight, TooLateError
 
 

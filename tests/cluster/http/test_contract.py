@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
-from oarlock.cluster.http.request import RequestWriter
+from oarlock.cluster.http.messages import RequestWriter
 from oarlock.cluster.http.transport import Transport
 from tests.cluster.client_helpers import RawServer, config_of, json_response, looped, reply, serving
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from oarlock.cluster.http.parser import BODY_BYTES_MAX, HEAD_BYTES_MAX, AnswerReader, HttpAnswer
-from oarlock.cluster.http.request import RequestWriter
+from oarlock.cluster.http.messages import BODY_BYTES_MAX, HEAD_BYTES_MAX, AnswerReader, HttpAnswer, RequestWriter
 
 LENGTH = b'HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"a":1}'
 CHUNKED = (

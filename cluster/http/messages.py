@@ -1,7 +1,7 @@
-"""Bytes of one connection into the answer to one request. Pure. Strict: what is not well-formed raises ValueError.
+"""The HTTP/1.1 messages of a write: a request as bytes, and bytes into its answer. Pure.
 
-RFC 9112, sections 4 (status line), 6.3 (length of a body) and 7.1 (chunks). Trailers are read over, chunk extensions
-ignored, interim answers (1xx) skipped.
+RFC 9112, sections 4 (status line), 6.3 (length of a body) and 7.1 (chunks). The reader is strict: a malformed answer
+raises ValueError. It skips interim answers (1xx), trailers and chunk extensions.
 """
 
 from typing import NamedTuple
@@ -9,10 +9,45 @@ from typing import NamedTuple
 HEAD_BYTES_MAX = 64 << 10
 BODY_BYTES_MAX = 64 << 20  # etcd refuses objects above 1.5 MB
 _EMPTY = (204, 304)
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+class RequestWriter:
+    """Writes requests to one server. host: the Host header; root: the path before every path."""
+
+    def __init__(self, host: str, root: str, user_agent: str) -> None:
+        self._root = root
+        self._fixed = (("Host", host), ("User-Agent", user_agent), ("Accept", "application/json"))
+        self._headers: tuple[tuple[str, str], ...] | None = None
+        self._head: str | None = None
+
+    def written(
+        self, method: str, path: str, headers: tuple[tuple[str, str], ...], content_type: str, body: bytes
+    ) -> bytes | None:
+        """The whole request. None if a part of it is not plain printable text, so that no path and no header can bring
+        the end of a line with it. ``headers``: those of the credentials.
+        """
+        if headers is not self._headers:
+            self._headers, self._head = headers, _head((*self._fixed, *headers))
+        target = self._root + path
+        if self._head is None or not _plain(target) or " " in target or not _plain(content_type):
+            return None
+        of_body = f"Content-Type: {content_type}\r\n" if body else ""
+        return f"{method} {target} HTTP/1.1\r\n{self._head}{of_body}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def _head(headers: tuple[tuple[str, str], ...]) -> str | None:
+    if not all(name and _TOKEN.issuperset(name) and _plain(value) for name, value in headers):
+        return None
+    return "".join(f"{name}: {value}\r\n" for name, value in headers)
+
+
+def _plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 class HttpAnswer(NamedTuple):
-    """status; retry_after: of that header, or ""; body; reusable: whether the connection may be used again."""
+    """retry_after: of that header, or ""; reusable: whether the connection may carry another request."""
 
     status: int
     retry_after: str
@@ -21,7 +56,7 @@ class HttpAnswer(NamedTuple):
 
 
 class AnswerReader:
-    """For one answer: `feed` it what arrives until it returns the answer, or ask `at_end` where no more does."""
+    """Reads one answer: give `feed` what arrives until it returns the answer; ask `at_end` when the connection ends."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -51,7 +86,7 @@ class AnswerReader:
         return self._done(bytes(self._buffer[: self._length]), len(self._buffer) == self._length)
 
     def at_end(self) -> HttpAnswer | None:
-        """The answer, where the end of the connection is that of its body; None where it was cut off."""
+        """The answer, if its body lasts until the connection ends; None if the answer was cut off."""
         if self._begun and not self._chunked and self._length is None:
             return self._done(bytes(self._buffer), False)
         return None
