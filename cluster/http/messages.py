@@ -63,7 +63,7 @@ class AnswerReader:
         self._begun = False  # whether the head has been read
         self._status = 0
         self._retry_after = ""
-        self._keeps = False
+        self._keeps = self._closes = False
         self._length: int | None = None  # of the body; None: chunked, or up to the end
         self._chunked = False
         self._chunks: list[bytes] = []
@@ -100,9 +100,9 @@ class AnswerReader:
         first, *lines = bytes(self._buffer[:end]).split(b"\r\n")
         del self._buffer[: end + 4]
         version, code = first[:9], first[9:12]
-        if version not in (b"HTTP/1.1 ", b"HTTP/1.0 ") or not code.isdigit() or first[12:13] not in (b"", b" "):
+        if version not in (b"HTTP/1.1 ", b"HTTP/1.0 ") or not _is_status(code) or first[12:13] not in (b"", b" "):
             raise ValueError(f"begins with {first[:40]!r}")
-        self._status, self._keeps = int(code), version == b"HTTP/1.1 "
+        self._status, self._keeps, self._closes = int(code), version == b"HTTP/1.1 ", False
         if self._status == 101:
             raise ValueError("another protocol")
         lengths: set[bytes] = set()
@@ -135,7 +135,8 @@ class AnswerReader:
                 raise ValueError(f"transfer encoding {value[:40]!r}")
             self._chunked = True
         elif name == b"connection":
-            self._keeps = b"close" not in value.lower() and (self._keeps or b"keep-alive" in value.lower())
+            self._closes = self._closes or b"close" in value.lower()  # wins over keep-alive, whichever comes first
+            self._keeps = self._keeps or b"keep-alive" in value.lower()
         elif name == b"retry-after":
             self._retry_after = value.decode("ascii", "replace")
 
@@ -176,4 +177,8 @@ class AnswerReader:
             raise ValueError(f"a body of more than {BODY_BYTES_MAX} bytes")
 
     def _done(self, body: bytes, whole: bool) -> HttpAnswer:
-        return HttpAnswer(self._status, self._retry_after, body, self._keeps and whole)
+        return HttpAnswer(self._status, self._retry_after, body, self._keeps and not self._closes and whole)
+
+
+def _is_status(code: bytes) -> bool:
+    return len(code) == 3 and code.isdigit() and code >= b"100"

@@ -68,7 +68,9 @@ class _Connection(asyncio.Protocol):
         if waiting is not None and answer is not None and not waiting.done():
             self._waiting = None
             waiting.set_result(answer)
-        return False  # close
+        # At once: over TLS the transport closes some rounds of the loop later, and until then it would look usable.
+        self._end(ConnectionResetError("the server closed the connection"))
+        return False
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None

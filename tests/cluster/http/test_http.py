@@ -12,6 +12,7 @@ CHUNKED = (
 EMPTY = b"HTTP/1.1 204\r\nContent-Length: 7\r\n\r\n"
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\nTransfer-Encoding: chunked\r\n\r\n" + LENGTH
 CLOSING = LENGTH.replace(b"Content-Type: application/json", b"Connection: Close")
+BOTH = LENGTH.replace(b"Content-Type: application/json", b"Connection: close\r\nConnection: keep-alive")
 OLD = LENGTH.replace(b"HTTP/1.1", b"HTTP/1.0")
 WHOLE = {
     LENGTH: HttpAnswer(201, "", b'{"a":1}', True),
@@ -19,9 +20,10 @@ WHOLE = {
     EMPTY: HttpAnswer(204, "", b"", True),
     INTERIM: HttpAnswer(201, "", b'{"a":1}', True),
     CLOSING: HttpAnswer(201, "", b'{"a":1}', False),
+    BOTH: HttpAnswer(201, "", b'{"a":1}', False),
     OLD: HttpAnswer(201, "", b'{"a":1}', False),
 }
-IDS = ["length", "chunked", "empty", "interim", "closing", "1.0"]
+IDS = ["length", "chunked", "empty", "interim", "closing", "close and keep-alive", "1.0"]
 
 
 @pytest.mark.parametrize("raw", WHOLE, ids=IDS)
@@ -63,6 +65,8 @@ def test_without_a_length_the_end_of_the_connection_is_that_of_the_body() -> Non
         b"HTTP/2 200 OK\r\n\r\n",
         b"HTTP/1.1 20x OK\r\n\r\n",
         b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"HTTP/1.1 20\r\n\r\n",
+        b"HTTP/1.1 099 OK\r\n\r\n",
         b"SSH-2.0-OpenSSH\r\n\r\n",
         b"HTTP/1.1 101 Switching\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
