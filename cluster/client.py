@@ -8,7 +8,7 @@ back as NO_ANSWER. Bodies are JSON bytes prepared by the caller.
 import time
 from collections.abc import AsyncGenerator, Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import orjson
 
@@ -20,12 +20,12 @@ from oarlock.cluster.http.observer import RequestObserver, Unobserved
 from oarlock.cluster.http.throttle import Limiter, Unlimited
 from oarlock.cluster.http.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
 from oarlock.cluster.lease import LeaseCell
-from oarlock.cluster.listing import PAGE_LIMIT, Page, list_pages
+from oarlock.cluster.listing import PAGE_LIMIT, Page, Selection, list_pages
 from oarlock.cluster.resources import Resource
-from oarlock.cluster.watch import IDLE_S, watch, watch_batches
+from oarlock.cluster.watch import IDLE_S, watch_batches
 
 _OF_THE_KIND = ("", "status")
-"""What answers with the object itself; other subresources have kinds of their own, such as Scale."""
+"""Subresources that are answered with the object itself; others have kinds of their own, such as Scale."""
 
 
 class PatchType(StrEnum):
@@ -36,12 +36,20 @@ class PatchType(StrEnum):
     STRATEGIC = "application/strategic-merge-patch+json"
 
 
+class WriteOptions(TypedDict, total=False):
+    """deadline_s: on `client.clock`; from then on the write is not sent (Answer code NOT_SENT).
+
+    prepaid: the caller took the write's token from `client.limiter` before it announced the write.
+    """
+
+    deadline_s: float | None
+    prepaid: bool
+
+
 class Client:
     """One server, one pool, one rate limit. Use inside one event loop, as `async with Client(config)`.
 
-    limiter: every request takes one token, except writes marked `prepaid`, whose tokens the caller took from
-    `client.limiter` before recording them; watches and Leases take none. Others: see Transport.
-    deadline_s of a write is on `client.clock`; from then on it is not sent (Answer code NOT_SENT).
+    limiter: every request takes one token, except prepaid writes, watches and Leases. Others: see Transport.
     """
 
     def __init__(
@@ -65,7 +73,7 @@ class Client:
             writes_max=writes_max,
             clock=clock,
             on_forbidden=on_forbidden,
-            observer=observer,
+            observer=self._observer,
         )
         self.clock = clock
 
@@ -89,43 +97,26 @@ class Client:
         return proven(await self.transport.read(resource.item(namespace, name)), resource)
 
     def list_pages(
-        self,
-        resource: Resource,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = PAGE_LIMIT,
+        self, resource: Resource, *, limit: int = PAGE_LIMIT, **selection: Unpack[Selection]
     ) -> AsyncGenerator[Page, None]:
         """A consistent list, see `cluster/listing.py`. Raises ListError."""
-        return list_pages(
-            self.transport,
-            self.limiter,
-            resource,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            limit=limit,
-        )
+        return list_pages(self.transport, self.limiter, resource, limit=limit, **selection)
+
+    def watch_batches(
+        self, resource: Resource, rv: str, *, idle_s: float = IDLE_S, life_s: float | None = None
+    ) -> AsyncGenerator[list[WatchEvent], None]:
+        """Events after rv in lists of those that arrived together, see `cluster/watch.py`. Raises WatchError."""
+        return watch_batches(self.transport, resource, rv, idle_s=idle_s, life_s=life_s)
 
     def lease(self, namespace: str, name: str) -> LeaseCell:
         """One Lease, to be read and replaced by compare-and-swap."""
         return LeaseCell(self.transport, namespace, name)
 
-    async def create(
-        self,
-        resource: Resource,
-        namespace: str,
-        body: bytes,
-        *,
-        deadline_s: float | None = None,
-        prepaid: bool = False,
-    ) -> Answer:
+    async def create(self, resource: Resource, namespace: str, body: bytes, **options: Unpack[WriteOptions]) -> Answer:
         """POST an object. Sort the answer with `outcome.of_create`."""
         if resource.namespaced and not namespace:
             raise ValueError(f"a {resource.kind} is created in a namespace")
-        path = resource.collection(namespace)
-        return proven(await self._write("POST", path, body, deadline_s=deadline_s, prepaid=prepaid), resource)
+        return proven(await self._write("POST", resource.collection(namespace), body, **options), resource)
 
     async def put(
         self,
@@ -135,28 +126,14 @@ class Client:
         body: bytes,
         *,
         subresource: str = "",
-        deadline_s: float | None = None,
-        prepaid: bool = False,
+        **options: Unpack[WriteOptions],
     ) -> Answer:
-        """PUT a whole object, with the resourceVersion it was computed from. See `outcome.of_change`."""
-        path = resource.item(namespace, name, subresource)
-        answer = await self._write("PUT", path, body, deadline_s=deadline_s, prepaid=prepaid)
-        return proven(answer, resource) if subresource in _OF_THE_KIND else answer
+        """PUT a whole object, with the resourceVersion it was computed from. See `outcome.of_change`.
 
-    async def put_status(
-        self,
-        resource: Resource,
-        namespace: str,
-        name: str,
-        body: bytes,
-        *,
-        deadline_s: float | None = None,
-        prepaid: bool = False,
-    ) -> Answer:
-        """PUT the status subresource. Never repeat it on a fresh resourceVersion: compute it again."""
-        return await self.put(
-            resource, namespace, name, body, subresource="status", deadline_s=deadline_s, prepaid=prepaid
-        )
+        Never repeat it on a fresh resourceVersion: compute it again.
+        """
+        answer = await self._write("PUT", resource.item(namespace, name, subresource), body, **options)
+        return proven(answer, resource) if subresource in _OF_THE_KIND else answer
 
     async def patch(
         self,
@@ -167,12 +144,11 @@ class Client:
         patch_type: PatchType = PatchType.MERGE,
         *,
         subresource: str = "",
-        deadline_s: float | None = None,
-        prepaid: bool = False,
+        **options: Unpack[WriteOptions],
     ) -> Answer:
         """PATCH an object or a subresource. See `outcome.of_change`."""
         path = resource.item(namespace, name, subresource)
-        answer = await self._write("PATCH", path, body, patch_type.value, deadline_s=deadline_s, prepaid=prepaid)
+        answer = await self._write("PATCH", path, body, patch_type.value, **options)
         return proven(answer, resource) if subresource in _OF_THE_KIND else answer
 
     async def delete(
@@ -185,62 +161,15 @@ class Client:
         resource_version: str = "",
         grace_s: int | None = None,
         propagation: str = "",
-        deadline_s: float | None = None,
-        prepaid: bool = False,
+        **options: Unpack[WriteOptions],
     ) -> Answer:
         """DELETE one object, only if it (still) has this uid and resourceVersion. See `outcome.of_delete`.
 
         grace_s: None for the object's own; propagation: Background, Foreground, Orphan or "" for the default.
         """
         body = delete_options(uid, resource_version, grace_s, propagation)
-        path = resource.item(namespace, name)
-        answer = await self._write("DELETE", path, body, deadline_s=deadline_s, prepaid=prepaid)
-        return proven(answer, resource, deleted=True)
-
-    def watch(
-        self,
-        resource: Resource,
-        rv: str,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        idle_s: float = IDLE_S,
-    ) -> AsyncGenerator[WatchEvent, None]:
-        """Events after rv one by one, see `cluster/watch.py`. Raises Expired, Deaf, Broken."""
-        return watch(
-            self.transport,
-            resource,
-            rv,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            idle_s=idle_s,
-        )
-
-    def watch_batches(
-        self,
-        resource: Resource,
-        rv: str,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        idle_s: float = IDLE_S,
-        life_s: float | None = None,
-        batch_max: int = 200,
-    ) -> AsyncGenerator[list[WatchEvent], None]:
-        """Events after rv in lists of those that arrived together, at most batch_max. As `watch`."""
-        return watch_batches(
-            self.transport,
-            resource,
-            rv,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            idle_s=idle_s,
-            life_s=life_s,
-            batch_max=batch_max,
+        return proven(
+            await self._write("DELETE", resource.item(namespace, name), body, **options), resource, deleted=True
         )
 
     async def _write(
@@ -250,8 +179,8 @@ class Client:
         body: bytes,
         content_type: str = "application/json",
         *,
-        deadline_s: float | None,
-        prepaid: bool,
+        deadline_s: float | None = None,
+        prepaid: bool = False,
     ) -> Answer:
         if not prepaid:
             await self._take(method)

@@ -1,11 +1,12 @@
 """A consistent list, page by page.
 
-resourceVersion stays unset, so the server reads from etcd and never answers from a cache that lags. All pages of
-one list show the same moment. Upstream: client-go/tools/pager/pager.go.
+No resourceVersion is sent, so the server reads from etcd and never from a cache that lags. All pages of one list show
+the same moment. Upstream: client-go/tools/pager/pager.go.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TypedDict, Unpack
 from urllib.parse import urlencode
 
 import msgspec
@@ -25,6 +26,14 @@ PAGE_TRIES = 6
 FRESH_STARTS_MAX = 2  # after so many 410s the list is asked for whole: paging is too slow for this server
 
 _backoff = wait_random_exponential(multiplier=0.1, max=10)
+
+
+class Selection(TypedDict, total=False):
+    """Which objects of a resource; by default all of them."""
+
+    namespace: str
+    label_selector: str
+    field_selector: str
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -64,13 +73,11 @@ async def list_pages(
     limiter: Limiter,
     resource: Resource,
     *,
-    namespace: str = "",
-    label_selector: str = "",
-    field_selector: str = "",
     limit: int = PAGE_LIMIT,
     timeout_s: float = PAGE_TIMEOUT_S,
     tries: int = PAGE_TRIES,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    **selection: Unpack[Selection],
 ) -> AsyncGenerator[Page, None]:
     """Pages of at most `limit` objects. A 410 between pages starts afresh (`Page.first`).
 
@@ -89,7 +96,11 @@ async def list_pages(
         await limiter.take()
         return await transport.read(path, timeout_s=timeout_s)
 
-    selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    collection = resource.collection(selection.get("namespace", ""))
+    selectors = {
+        "labelSelector": selection.get("label_selector", ""),
+        "fieldSelector": selection.get("field_selector", ""),
+    }
     fixed = {key: value for key, value in selectors.items() if value}
     fresh_starts = 0
     token = ""
@@ -99,7 +110,7 @@ async def list_pages(
             query["limit"] = str(limit)
         if token:
             query["continue"] = token
-        path = f"{resource.collection(namespace)}?{urlencode(query)}".rstrip("?")
+        path = f"{collection}?{urlencode(query)}".rstrip("?")
         answer: Answer = await patiently(read, path)
         if answer.code == 410 and token:
             fresh_starts += 1

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
 from urllib.parse import urlencode
 
 import aiohttp
@@ -56,15 +55,12 @@ async def watch_batches(
     resource: Resource,
     rv: str,
     *,
-    namespace: str = "",
-    label_selector: str = "",
-    field_selector: str = "",
     idle_s: float = IDLE_S,
     life_s: float | None = None,
     batch_max: int = 200,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[list[WatchEvent], None]:
-    """Events after `rv` in the order of the server, bookmarks among them, as many at once as have arrived.
+    """Events after `rv` in all namespaces, in the server's order, with bookmarks, as many at once as have arrived.
 
     rv: where to start, not empty (an empty one would begin with unordered events of what exists);
     idle_s: silence after which the watch is Deaf, also while it is being opened; life_s: how long the server is
@@ -81,11 +77,7 @@ async def watch_batches(
         "resourceVersion": rv,
         "timeoutSeconds": str(round(random.uniform(*LIFE_S) if life_s is None else life_s)),
     }
-    if label_selector:
-        query["labelSelector"] = label_selector
-    if field_selector:
-        query["fieldSelector"] = field_selector
-    path = f"{resource.collection(namespace)}?{urlencode(query)}"
+    path = f"{resource.collection()}?{urlencode(query)}"
     for attempt in range(1, OPEN_TRIES + 1):
         try:
             async with transport.stream(path, head_timeout_s=idle_s) as opened:
@@ -100,32 +92,6 @@ async def watch_batches(
         wait_s = delay_s(opened)
         log.info("watch of %s: told to wait %.1f s", resource.plural, wait_s)
         await sleep(wait_s)
-
-
-async def watch(
-    transport: Transport,
-    resource: Resource,
-    rv: str,
-    *,
-    namespace: str = "",
-    label_selector: str = "",
-    field_selector: str = "",
-    idle_s: float = IDLE_S,
-) -> AsyncGenerator[WatchEvent, None]:
-    """As `watch_batches`, event by event."""
-    batches = watch_batches(
-        transport,
-        resource,
-        rv,
-        namespace=namespace,
-        label_selector=label_selector,
-        field_selector=field_selector,
-        idle_s=idle_s,
-    )
-    async with aclosing(batches):
-        async for batch in batches:
-            for event in batch:
-                yield event
 
 
 async def _read(

@@ -2,8 +2,8 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import orjson
@@ -11,6 +11,7 @@ import uvloop
 from aiohttp import web
 
 from oarlock.cluster.access.config import ClusterConfig
+from oarlock.cluster.http.frames import WatchEvent
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -24,6 +25,14 @@ def looped(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None
             runner.run(asyncio.wait_for(test(*args, **kwargs), 20))
 
     return run
+
+
+async def one_by_one(batches: AsyncGenerator[list[WatchEvent], None]) -> AsyncGenerator[WatchEvent, None]:
+    """The events of a watch."""
+    async with aclosing(batches):
+        async for batch in batches:
+            for event in batch:
+                yield event
 
 
 @asynccontextmanager

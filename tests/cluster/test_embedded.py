@@ -20,7 +20,7 @@ from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.http.watch import Pace
 from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
 from oarlock.sandbox.apiserver.server import EmbeddedCluster, Settings
-from tests.cluster.client_helpers import FakeTime, config_of, looped
+from tests.cluster.client_helpers import FakeTime, config_of, looped, one_by_one
 
 
 @asynccontextmanager
@@ -77,7 +77,7 @@ async def test_lists_in_pages_are_of_one_moment():
             names += [orjson.loads(item)["metadata"]["name"] for item in page.items]
             rv = page.rv
         assert names == [f"p{n}" for n in range(7)]
-        async with aclosing(client.watch(PODS, rv)) as events:
+        async with aclosing(one_by_one(client.watch_batches(PODS, rv))) as events:
             event = await anext(events)
             assert (event.type, orjson.loads(event.object)["metadata"]["name"]) == ("ADDED", "p9")
 
@@ -105,7 +105,7 @@ async def test_a_watch_follows_what_happens():
         await client.patch(PODS, "default", "p", b'{"metadata":{"labels":{"a":"b"}}}')
         await client.delete(PODS, "default", "p", grace_s=0)
         seen = []
-        async with aclosing(client.watch(PODS, rv, namespace="default", label_selector="app=web")) as events:
+        async with aclosing(one_by_one(client.watch_batches(PODS, rv))) as events:
             async for event in events:
                 seen.append(event)
                 if event.type == "BOOKMARK":
@@ -124,7 +124,7 @@ async def test_a_watch_from_before_the_kept_history_is_expired():
         await client.create(PODS, "default", pod_json("p"))
         server.requests.inject(Fault(Action.CUT_HISTORY))
         with pytest.raises(Expired):
-            async for _ in client.watch(PODS, rv):
+            async for _ in client.watch_batches(PODS, rv):
                 pass
 
 
@@ -191,11 +191,11 @@ async def test_a_status_is_written_only_on_the_version_it_was_computed_from():
     async with embedded() as (_, client):
         seen = (await client.create(REPLICASETS, "default", replicaset_json())).object()
         seen["status"] = {"replicas": 1, "observedGeneration": 1}
-        first = await client.put_status(REPLICASETS, "default", "web", orjson.dumps(seen))
+        first = await client.put(REPLICASETS, "default", "web", orjson.dumps(seen), subresource="status")
         assert of_change(first) is Outcome.DONE
         assert first.object()["status"]["replicas"] == 1
         seen["status"]["replicas"] = 0
-        stale = await client.put_status(REPLICASETS, "default", "web", orjson.dumps(seen))
+        stale = await client.put(REPLICASETS, "default", "web", orjson.dumps(seen), subresource="status")
         assert of_change(stale) is Outcome.CONFLICT
         assert (await client.get(REPLICASETS, "default", "web")).object()["status"]["replicas"] == 1
 
@@ -296,7 +296,7 @@ async def test_the_kubeconfig_it_writes_is_one_we_read(tmp_path):
     async with embedded(token="s3cret") as (server, stranger):
         assert (await stranger.get(NODES, "", "n")).code == 401
         with pytest.raises(Broken, match=r"401|nauthorized"):
-            async for _ in stranger.watch(PODS, "1"):
+            async for _ in stranger.watch_batches(PODS, "1"):
                 pass
         write_kubeconfig(write, server.url, token="s3cret")
         async with Client(load(write)) as client:

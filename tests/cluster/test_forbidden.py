@@ -90,7 +90,7 @@ async def test_every_kind_of_request_tells() -> None:
         await client.create(PODS, "ns", b"{}")
         await client.delete(PODS, "ns", "a")
         with pytest.raises(Broken, match="cannot get"):
-            await anext(client.watch(REPLICASETS, "1"))
+            await anext(client.watch_batches(REPLICASETS, "1"))
         with pytest.raises(ListError, match="cannot get"):
             await anext(client.list_pages(PODS))
     assert [each.verb for each in told] == ["get", "post", "delete", "get", "get"]

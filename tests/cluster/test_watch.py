@@ -17,6 +17,7 @@ from tests.cluster.client_helpers import (
     config_of,
     json_response,
     looped,
+    one_by_one,
     serving,
     status_json,
     status_response,
@@ -83,21 +84,17 @@ async def test_events_and_bookmarks_come_in_order_and_the_end_is_quiet():
 async def test_what_is_asked_for():
     seen = []
     async with serving(streaming(seen=seen)) as url, Client(config_of(url)) as client:
-        async for _ in client.watch(
-            PODS, "17", namespace="ns", label_selector="a in (b,c)", field_selector="spec.nodeName=n"
-        ):
+        async for _ in client.watch_batches(PODS, "17"):
             pass
         async for _ in client.watch_batches(NODES, "1", life_s=3600):
             pass
-    assert seen[0].path == "/api/v1/namespaces/ns/pods"
+    assert seen[0].path == "/api/v1/pods"
     query = dict(seen[0].query)
     assert 30 <= int(query.pop("timeoutSeconds")) < IDLE_S - 10, "the end of a quiet watch is heard before it is deaf"
     assert query == {
         "watch": "true",
         "allowWatchBookmarks": "true",
         "resourceVersion": "17",
-        "labelSelector": "a in (b,c)",
-        "fieldSelector": "spec.nodeName=n",
     }
     assert seen[1].path == "/api/v1/nodes"
     assert seen[1].query["timeoutSeconds"] == "3600"
@@ -285,7 +282,7 @@ async def test_leaving_the_loop_closes_the_connection():
             raise
 
     async with serving(handler) as url, Client(config_of(url)) as client:
-        async with aclosing(client.watch(PODS, "4")) as events:
+        async with aclosing(one_by_one(client.watch_batches(PODS, "4"))) as events:
             async for event in events:
                 assert event.rv == "5"
                 break

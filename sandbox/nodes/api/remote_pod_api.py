@@ -120,7 +120,7 @@ class RemotePodApi:
                 return answer
             body["metadata"] = answer.object()["metadata"]
         if new.get("status") != old.get("status"):
-            answer = await self._client.put_status(NODES, "", name, orjson.dumps(body))
+            answer = await self._client.put(NODES, "", name, orjson.dumps(body), subresource="status")
         return answer
 
     async def _bind(self, ref: PodRef, node: str) -> None:

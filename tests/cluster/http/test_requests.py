@@ -72,7 +72,7 @@ async def test_writes():
         await client.patch(PODS, "ns", "p", b"{}")
         await client.patch(PODS, "ns", "p", b"[]", PatchType.JSON)
         await client.patch(PODS, "ns", "p", b"{}", PatchType.STRATEGIC, subresource="status")
-        await client.put_status(REPLICASETS, "ns", "r", b"{}")
+        await client.put(REPLICASETS, "ns", "r", b"{}", subresource="status")
         await client.put(REPLICASETS, "ns", "r", b"{}")
         with pytest.raises(ValueError):
             await client.create(PODS, "", b"{}")
@@ -123,7 +123,7 @@ async def test_requests_take_tokens_unless_prepaid():
             await client.create(PODS, "ns", b"{}", prepaid=True)
         assert time.slept == []
         await client.get(PODS, "ns", "p")
-        await client.put_status(REPLICASETS, "ns", "r", b"{}")
+        await client.put(REPLICASETS, "ns", "r", b"{}", subresource="status")
         await client.delete(PODS, "ns", "p")
         assert time.slept == [pytest.approx(0.1)] * 3
         await client.probe()

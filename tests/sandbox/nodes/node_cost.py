@@ -27,6 +27,7 @@ from oarlock.cluster.client import Client
 from oarlock.cluster.listing import list_all
 from oarlock.cluster.resources import NODES, PODS
 from tests import ROOT
+from tests.cluster.client_helpers import one_by_one
 
 IN_FLIGHT = 64
 WAIT_S = 120.0
@@ -86,7 +87,7 @@ async def burst(client: Client, pid: int, prefix: str, nodes: list[str], pods: i
 async def count_ready(client: Client, prefix: str, rv: str, pods: int, ready: asyncio.Event) -> None:
     """Watch until so many pods of the burst are ready."""
     seen: set[str] = set()
-    async for event in client.watch(PODS, rv):
+    async for event in one_by_one(client.watch_batches(PODS, rv)):
         obj = orjson.loads(event.object)
         name = obj["metadata"].get("name", "")
         conditions = (obj.get("status") or {}).get("conditions") or ()

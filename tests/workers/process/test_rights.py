@@ -141,7 +141,7 @@ def test_the_embedded_server_refuses_as_an_authorizer_does() -> None:
                 assert answer.code == 403
                 await client.patch(DAEMONSETS, "default", "d", b"{}", subresource="status")
                 with pytest.raises(Broken, match="cannot watch"):
-                    await anext(client.watch(DAEMONSETS, "1"))
+                    await anext(client.watch_batches(DAEMONSETS, "1"))
         finally:
             await server.stop()
 
