@@ -32,7 +32,6 @@ from oarlock.sandbox.demo.takeover import Takeover, kill_busy_worker
 from oarlock.sandbox.manifests.applying import NotApplied, apply
 from oarlock.sandbox.manifests.checks import Item
 from oarlock.sandbox.up.state_dir import StateDir
-from oarlock.workers.ingest.api_lister_watcher import cluster_resource
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.kinds import cluster_resource
 

@@ -19,7 +19,6 @@ from oarlock.controllers.objects.model import FINISHED_PHASES, Pod, ReplicaSet, 
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.sandbox.demo.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
 from oarlock.sandbox.reflector import follow
-from oarlock.workers.ingest.api_lister_watcher import cluster_resource
 from oarlock.workers.process.kinds import cluster_resource
 
 FOLLOWED = (WATCHED["pods"], *(WATCHED[controller.resource] for controller in CONTROLLERS.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from oarlock.workers.ingest.upstream_detector import MEND, Rivals, UpstreamDetector, mend
+from oarlock.workers.ingest.upstream_detector import UpstreamDetector, mend
 from oarlock.workers.process.log_line import line
 
 SAY_EVERY_MS = 60_000

@@ -1,4 +1,4 @@
-"""A worker that RQ's own command line starts. It has no supervisor, so it forks a watchdog, and ends when that is gone."""
+"""A worker that RQ's own command line starts: without a supervisor, it forks a watchdog, and ends when that is gone."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 
 import pytest
-from oarlock.workers.ingest.api_source import ApiSource
 
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.http.frames import WatchEvent
@@ -16,7 +15,7 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.registry import PODS
-from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher, cluster_resource
+from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher
 from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.ingest.stream_buffer import StreamBuffer
 from oarlock.workers.process.clock import ManualClock
