@@ -21,6 +21,7 @@ import orjson
 from oarlock.controllers.registry import WATCHED
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.process.death_signal import command_dying_with_this_process
+from oarlock.workers.process.kinds import cluster_resource
 from oarlock.workers.process.settings import Settings
 from tests import ROOT
 from tests.workers.ingest.ingest_rig import Server
@@ -138,7 +139,7 @@ class Cluster:
         """What the cache must be now."""
         kind = WATCHED[resource]
         found = {}
-        for item in self.ask("GET", kind.path)["items"]:
+        for item in self.ask("GET", cluster_resource(kind).collection())["items"]:
             rv, obj = kind.from_json(orjson.dumps(item))
             found[obj.key] = rv, kind.encode(obj)
         return found
