@@ -24,7 +24,7 @@ from benchmarks import report
 from benchmarks.converge import creations
 from benchmarks.report import Unfit, percentile, say
 from benchmarks.tree import NAMESPACE, Tree
-from oarlock.broker.values import Record
+from oarlock.broker.values import Expectations
 from oarlock.sandbox.demo.takeover import Monitor
 
 _QUEUE = "replicaset"
@@ -123,7 +123,7 @@ def _text(value: Any) -> str:
 def _pending(tree: Tree, key: str) -> int:
     """Announced creates without an answer."""
     fields = [word for pair in tree.redis.hgetall(tree.keys.expect(_QUEUE, key)).items() for word in pair]
-    record = Record.parse(fields)
+    record = Expectations.parse(fields)
     return len(record.creates) if record is not None else 0
 
 

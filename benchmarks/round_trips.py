@@ -156,10 +156,10 @@ def _measure(tree: Tree, queue: str, count: int, one_more: Callable[[], None]) -
     calls = Calls(tree.redis, tree.keys_epoch)
     try:
         noop = _seen(tree, calls, task, count, lambda: broker.add(queue, [f"{NAMESPACE}/{_NAME}"]))
-        created = [turn for turn in _seen(tree, calls, task, count, one_more, "record") if "record" in turn]
+        created = [turn for turn in _seen(tree, calls, task, count, one_more, "announce") if "announce" in turn]
     finally:
         calls.close()
-    if any("record" in turn for turn in noop):
+    if any("announce" in turn for turn in noop):
         raise Unfit("a turn that should have found nothing to do has announced a write")
     return Trips([len(turn) for turn in noop], [len(turn) for turn in created])
 

@@ -16,7 +16,7 @@ from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker import keys
-from oarlock.broker.values import BrokerUnreachable, Cached, Record
+from oarlock.broker.values import BrokerUnreachable, Cached, Expectations
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LockView:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordView:
+class ExpectationsView:
     """What a key expects: field -> text as stored, when it runs out, and the time of the look by Redis's clock, which
     the times in it are of.
     """
@@ -71,11 +71,11 @@ class RecordView:
     now_ms: int = 0
 
     @property
-    def record(self) -> Record | None:
+    def parsed(self) -> Expectations | None:
         """The fields as a turn reads them: writes without an answer, apart from names that are reserved, blocked,
         passed over or resting, and from back-offs.
         """
-        return Record.parse([text for pair in self.fields.items() for text in pair])
+        return Expectations.parse([text for pair in self.fields.items() for text in pair])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ class KeyView:
     parked_in_ms: int | None
     failures: int
     crashes: int
-    needs: str
+    min_rv: str
     unsettled_age_ms: int | None
-    record: RecordView | None
+    expectations: ExpectationsView | None
     suspect: bool = False
 
 
@@ -121,7 +121,7 @@ class Inspector:
         (names,) = self._ask(("SMEMBERS", self.keys.of("queues")))
         return sorted(name.decode() for name in names)
 
-    def held(self) -> str:
+    def pause_reason(self) -> str:
         """Why no turn begins; "" where there is no hold."""
         (reason,) = self._ask(("GET", self.keys.of("hold")))
         return reason.decode() if reason is not None else ""
@@ -179,7 +179,7 @@ class Inspector:
     def key(self, queue: str, key: str) -> KeyView:
         """All that is known of one key; ``state`` is "idle" where nothing is to be done for it."""
         now, k = self._now_ms(), self.keys
-        state, lock, lease, delayed, parked, failures, crashes, needs, unsettled, fields, ttl = self._ask(
+        state, lock, lease, delayed, parked, failures, crashes, min_rv, unsettled, fields, ttl = self._ask(
             ("HGET", k.state(queue), key),
             ("HGET", k.locks(queue), key),
             ("ZSCORE", k.of("leases"), f"{queue}:{key}"),
@@ -187,7 +187,7 @@ class Inspector:
             ("ZSCORE", k.parked(queue), key),
             ("HGET", k.failures(queue), key),
             ("HGET", k.crashes(queue), key),
-            ("HGET", k.needs(queue), key),
+            ("HGET", k.min_rv(queue), key),
             ("HGET", k.unsettled(queue), key),
             ("HGETALL", k.expect(queue, key)),
             ("PTTL", k.expect(queue, key)),
@@ -201,13 +201,13 @@ class Inspector:
             None if parked is None else _int(parked) - now,
             int(failures or 0),
             int(crashes or 0),
-            needs.decode() if needs else "",
+            min_rv.decode() if min_rv else "",
             now - int(unsettled) if unsettled else None,
-            RecordView(queue, key, _texts(fields), ttl, now) if fields else None,
+            ExpectationsView(queue, key, _texts(fields), ttl, now) if fields else None,
             crashes == b"0",
         )
 
-    def records(self, queue: str) -> Iterator[RecordView]:
+    def expectations(self, queue: str) -> Iterator[ExpectationsView]:
         """Every record of a queue, in no order. Walks the key space."""
         now, prefix = self._now_ms(), self.keys.expect(queue, "")
         for names in self._scan(prefix + "*"):
@@ -215,7 +215,7 @@ class Inspector:
             answers = self._ask(*asked)
             for name, fields, ttl in zip(names, answers[::2], answers[1::2], strict=True):
                 if fields:
-                    yield RecordView(queue, name.decode()[len(prefix) :], _texts(fields), ttl, now)
+                    yield ExpectationsView(queue, name.decode()[len(prefix) :], _texts(fields), ttl, now)
 
     def resources(self) -> list[ResourceView]:
         """Every cached resource."""

@@ -150,7 +150,7 @@ class Keys:
     def crashes(self, queue: str) -> str:
         return f"{self.base}{queue}:crashes"
 
-    def needs(self, queue: str) -> str:
+    def min_rv(self, queue: str) -> str:
         return f"{self.base}{queue}:needs"
 
     def unsettled(self, queue: str) -> str:

@@ -18,22 +18,23 @@ from oarlock.broker import keys, refusals, script_texts
 from oarlock.broker.values import (
     NO_OTHERS,
     Batch,
-    Borne,
     Cached,
     Claim,
+    ClaimLimits,
     ClaimLost,
     DataDamaged,
     Delta,
     Entry,
     EpochOver,
     Event,
+    Expectations,
     Finish,
     Idle,
     Ingested,
     LoadSpec,
+    NameTaken,
     Page,
     PageMark,
-    Record,
     Watermark,
 )
 
@@ -130,24 +131,9 @@ class RedisBroker:
         """Allow ``holder`` to claim. Its name must never have been used before in this epoch."""
         self._run("register", holder, supervisor, *queues)
 
-    def claim(
-        self,
-        holder: str,
-        nonce: str,
-        specs: Sequence[LoadSpec],
-        *,
-        lease_ms: int,
-        hold_ms: int,
-        keys_max: int = 8,
-        bytes_max: int = 262_144,
-    ) -> Batch | Idle:
-        """Take up to ``keys_max`` keys of the first queue that has any. ``nonce`` is new for each call.
-
-        ``bytes_max`` bounds owners and children; what changed in mirrors comes on top.
-        """
-        reply = self._run(
-            "claim", holder, nonce, lease_ms, hold_ms, keys_max, bytes_max, *(spec.text for spec in specs)
-        )
+    def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
+        """Take keys of the first queue that has any. ``nonce`` is new for each call."""
+        reply = self._run("claim", holder, nonce, *limits, *(spec.text for spec in specs))
         if reply[0] != b"OK":
             return Idle(reply[0].decode())
         try:
@@ -169,19 +155,19 @@ class RedisBroker:
                 nonce,
                 Cached.parse(owner)._replace(apart=apart) if owner else None,
                 Cached.parse_all(children[0]) if children else [],
-                Record.parse(record) if record else None,
-                needs.decode(),
+                Expectations.parse(expectations) if expectations else None,
+                min_rv.decode(),
                 unsettled != b"",
                 crashes,
                 dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
                 now_ms,
             )
-            for key, owner, children, record, needs, unsettled, crashes, _, apart, now_ms in reply[4:]
+            for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms in reply[4:]
         ]
         mirrors = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
         return Batch(queue, claims, watermarks, mirrors, [each[7] for each in reply[4:]])
 
-    def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
+    def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         """Announce writes. [] when recorded (the lease starts anew), else names already borne: nothing was recorded.
 
         Raises ClaimLost where the nonce is not the current one.
@@ -189,14 +175,14 @@ class RedisBroker:
         flat: list[str] = []
         for entry in entries:
             flat += (entry.verb, entry.target, entry.detail)
-        reply = self._run("record", claim.queue, claim.key, claim.nonce, lease_ms, owner_uid, *flat)
+        reply = self._run("announce", claim.queue, claim.key, claim.nonce, lease_ms, owner_uid, *flat)
         if reply[0] == b"LOST":
             raise ClaimLost(f"{claim.queue}:{claim.key}")
         if reply[0] == b"BORNE":
             try:
-                return [Borne(reply[i].decode(), Cached.parse(reply[i + 1])) for i in range(1, len(reply), 2)]
+                return [NameTaken(reply[i].decode(), Cached.parse(reply[i + 1])) for i in range(1, len(reply), 2)]
             except (ValueError, IndexError) as error:
-                raise self._damaged("record", f"it cannot be read ({type(error).__name__})") from None
+                raise self._damaged("announce", f"it cannot be read ({type(error).__name__})") from None
         return []
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
@@ -277,9 +263,9 @@ class RedisBroker:
         reply = self._run("open", *resources)
         return "" if reply[0] == b"OK" else reply[1].decode()
 
-    def hold(self, reason: str) -> str:
+    def pause(self, reason: str) -> str:
         """Let no turn begin from here on, for this reason; with none, let them begin again. Returns the phase."""
-        phase: str = self._run("hold", reason)[1].decode()
+        phase: str = self._run("pause", reason)[1].decode()
         return phase
 
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:

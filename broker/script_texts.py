@@ -1,7 +1,7 @@
 """The Lua scripts as texts stamped with an epoch. Nothing here talks to Redis.
 
-A script is ``scripts/<name>.lua``; the parts it names in its ``-- needs:`` line are put in front of it. Stamping writes
-the epoch and the protocol version into the text itself, so its SHA differs from epoch to epoch.
+A script is ``scripts/<name>.lua``. The parts that its ``-- include:`` line names are put in front of it. Stamping
+writes the epoch and the protocol version into the text itself, so its SHA differs from epoch to epoch.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from importlib.resources import files
 from oarlock.broker.keys import PROTOCOL
 
 NAMES = (
-    *("add", "add_after", "claim", "record", "finish", "release", "reclaim", "renew", "due", "forget", "register"),
-    *("ingest", "stage", "commit_list", "republish", "open", "hold", "page", "look"),
+    *("add", "add_after", "claim", "announce", "finish", "release", "reclaim", "renew", "due", "forget", "register"),
+    *("ingest", "stage", "commit_list", "republish", "open", "pause", "page", "look"),
 )
 
 REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)"
 """The clock of released scripts. Tests may stamp a clock of their own; a test asserts that this is the default."""
 
 _FOLDER = files("oarlock.broker") / "scripts"
-_NEEDS = re.compile(r"^-- needs: (.+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- include: (.+)$", re.MULTILINE)
 
 
 @cache
@@ -34,8 +34,8 @@ def source(name: str) -> str:
 def parts_of(name: str) -> list[str]:
     """Names of the shared parts a script is put together from, dependencies first."""
     found: list[str] = []
-    for needed in _NEEDS.findall(source(name)):
-        for part in needed.split():
+    for line in _INCLUDE.findall(source(name)):
+        for part in line.split():
             for each in (*parts_of(f"lib/{part}"), part):
                 if each not in found:
                     found.append(each)

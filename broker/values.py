@@ -1,7 +1,7 @@
 """What the broker hands out and takes: values only.
 
-``Cached`` is an object as the ingestors stored it; ``Record`` is the expectation hash of a key, read; ``Claim`` is
-what a worker holds: only it can be recorded against or finished.
+``Cached`` is an object as the ingestors stored it. ``Expectations`` are the writes announced for a key. ``Claim`` is a
+key in a worker's hands: only its holder can announce writes for it and finish it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Page(NamedTuple):
     mark: PageMark | None
 
 
-class Open(NamedTuple):
+class OpenWrite(NamedTuple):
     """What is known of a write that was announced and has no answer that proves anything. Times are of Redis's clock.
 
     ``since_ms``: when it was announced first; ``sent_ms``: when last; ``tries``: how often. ``over``: whatever was sent
@@ -114,7 +114,7 @@ class Open(NamedTuple):
     over: bool = False
 
     @classmethod
-    def parse(cls, value: str) -> Open:
+    def parse(cls, value: str) -> OpenWrite:
         """Of "pending since_ms=.. sent_ms=.. tries=.. [until_ms=.. | over] ..."; what is no number counts as absent."""
         facts = _facts(value)
         since_ms = _whole(facts.get("since_ms", ""))
@@ -126,18 +126,18 @@ class Open(NamedTuple):
         )
 
 
-NOT_OPEN = Open()
+NOT_OPEN = OpenWrite()
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedDelete:
+class ExpectedDelete:
     """A delete announced: "resource/name", the uid and rv it means, and whether its answer is known."""
 
     target: str
     uid: str
     rv: str
     answered: bool
-    open: Open = NOT_OPEN
+    open: OpenWrite = NOT_OPEN
 
     @property
     def field(self) -> str:
@@ -155,7 +155,7 @@ NOTES = (BACK_OFF, REST)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Expectations:
     """The expectation hash of a key. Targets are "resource/name".
 
     ``creates``: pending ones. ``reserved``: names that a create sent earlier may still take, and whether that time is
@@ -165,8 +165,8 @@ class Record:
     """
 
     owner_uid: str
-    creates: dict[str, Open] = field(default_factory=dict)
-    deletes: tuple[RecordedDelete, ...] = ()
+    creates: dict[str, OpenWrite] = field(default_factory=dict)
+    deletes: tuple[ExpectedDelete, ...] = ()
     pending_others: tuple[tuple[str, str], ...] = ()
     reserved: dict[str, bool] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class Record:
         return len(self.creates) + len(self.pending_others) + sum(not each.answered for each in self.deletes)
 
     @classmethod
-    def parse(cls, fields: Sequence[bytes | str]) -> Record | None:
+    def parse(cls, fields: Sequence[bytes | str]) -> Expectations | None:
         """Read HGETALL's flat answer; None where there is no record."""
         if not fields:
             return None
@@ -195,7 +195,7 @@ class Record:
             if verb in ("owner", "said"):
                 facts[verb] = value
             elif verb == "create":
-                read.creates[target] = Open.parse(value)
+                read.creates[target] = OpenWrite.parse(value)
                 read.hints.update(_hints(target, value))
             elif verb == "delete":
                 deletes.append(_delete(target, value))
@@ -223,10 +223,10 @@ def _hints(target: str, value: str) -> list[tuple[str, str]]:
     return [(target, word) for word in value.split() if word.startswith("node=")]
 
 
-def _delete(target: str, value: str) -> RecordedDelete:
+def _delete(target: str, value: str) -> ExpectedDelete:
     facts, answered = _facts(value), not value.startswith("pending")
-    opened = NOT_OPEN if answered else Open.parse(value)
-    return RecordedDelete(target, facts.get("uid", ""), facts.get("rv", ""), answered, opened)
+    opened = NOT_OPEN if answered else OpenWrite.parse(value)
+    return ExpectedDelete(target, facts.get("uid", ""), facts.get("rv", ""), answered, opened)
 
 
 def _whole(text: str) -> int:
@@ -240,6 +240,20 @@ def _facts(value: str) -> dict[str, str]:
 NO_OTHERS: Mapping[str, list[Cached]] = MappingProxyType({})
 
 
+class ClaimLimits(NamedTuple):
+    """How long a claim is good, and how much one call may bring.
+
+    ``lease_ms``: the lease ends after it unless renewed. ``drain_ms``: D, how long a write that was sent before this
+    claim may still land. ``bytes_max`` bounds owners and children; what changed in mirrors comes on top. One key is
+    always taken.
+    """
+
+    lease_ms: int
+    drain_ms: int
+    keys_max: int = 8
+    bytes_max: int = 262_144
+
+
 class Claim(NamedTuple):
     """A key in our hands, and all that a turn over it reads."""
 
@@ -249,8 +263,8 @@ class Claim(NamedTuple):
     owner: Cached | None
     children: list[Cached]
     """Of the resource that the LoadSpec's children name first."""
-    record: Record | None
-    needs: str
+    expectations: Expectations | None
+    min_rv: str
     """resource=rv of own writes the cache has not passed yet; "" when all are read."""
     unsettled: bool
     """Writes were announced and not all answered, by whatever holder; without a record this asks for a live list."""
@@ -317,7 +331,7 @@ class Change(NamedTuple):
         return cls("set", field_name, value)
 
     @classmethod
-    def need(cls, resource: str, rv: str) -> Change:
+    def min_rv(cls, resource: str, rv: str) -> Change:
         return cls("need", resource, rv)
 
     @classmethod
@@ -365,7 +379,7 @@ class Entry(NamedTuple):
         return f"uid={self.uid} rv={self.rv}" if self.uid else self.hint
 
 
-class Borne(NamedTuple):
+class NameTaken(NamedTuple):
     """A name about to be used that a cached object bears already. Nothing was recorded."""
 
     target: str

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from oarlock.broker.memory import cache, changes
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, Stored, is_open, newer, timed
-from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, Idle, LoadSpec, Record, Watermark
+from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, ClaimLimits, Expectations, Idle, LoadSpec, Watermark
 
 OBJECT_BYTES = 300
 
 
-class Limits(NamedTuple):
-    """Of one claim call."""
-
-    lease_ms: int
-    hold_ms: int
-    keys_max: int
-    bytes_max: int
-
-
 def claim(
-    state: EpochState, now: int, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: Limits
+    state: EpochState, now: int, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
 ) -> Batch | Idle:
     if state.phase != "OPEN":
         return Idle.WAIT
@@ -74,7 +64,7 @@ def claim(
         q.state[key] = "running"
         q.locks[key] = Lock(holder, nonce, now)
         state.leases[task] = now + limits.lease_ms
-        state.held.setdefault(holder, set()).add(task)
+        state.tasks_of.setdefault(holder, set()).add(task)
         claims.append(
             Claim(
                 spec.queue,
@@ -82,8 +72,8 @@ def claim(
                 nonce,
                 owner.cached._replace(apart=_apart(state, spec.owners, owner)) if owner is not None else None,
                 first[1],
-                _timed_record(state, spec.queue, key, limits.hold_ms, now),
-                _waiting_needs(state, spec.queue, key),
+                _timed_expectations(state, spec.queue, key, limits.drain_ms, now),
+                _waiting_min_rv(state, spec.queue, key),
                 key in q.unsettled,
                 q.crashes.get(key, 0),
                 dict(others) or NO_OTHERS,
@@ -124,14 +114,16 @@ def _ids(state: EpochState, of: tuple[str, str, str], word: str, key: str, owner
     return found
 
 
-def _timed_record(state: EpochState, queue: str, key: str, hold_ms: int, now: int) -> Record | None:
-    """The record as its claimer reads it: what was sent before this claim may land for ``hold_ms`` from now."""
-    record = state.queue(queue).record(key, now)
+def _timed_expectations(state: EpochState, queue: str, key: str, drain_ms: int, now: int) -> Expectations | None:
+    """The record as its claimer reads it: what was sent before this claim may land for ``drain_ms`` from now."""
+    record = state.queue(queue).expected(key, now)
     if record is None:
         return None
     tick = now if state.tick is None else state.tick
-    jumped = not 0 <= now - tick <= CLOCK_JUMP_MS or (state.no_reclaim_until and now < state.no_reclaim_until + hold_ms)
-    until = f"until_ms={now + hold_ms}"
+    jumped = not 0 <= now - tick <= CLOCK_JUMP_MS or (
+        state.no_reclaim_until and now < state.no_reclaim_until + drain_ms
+    )
+    until = f"until_ms={now + drain_ms}"
     anew: dict[str, str] = {}
     for name, value in list(record.fields.items()):
         if not is_open(name, value):
@@ -139,7 +131,7 @@ def _timed_record(state: EpochState, queue: str, key: str, hold_ms: int, now: in
         head, until_ms = timed(value)
         if until_ms is not None and until_ms <= now and not jumped:
             record.fields[name] = f"{head}over"
-        elif until_ms is not None and until_ms > now + hold_ms:
+        elif until_ms is not None and until_ms > now + drain_ms:
             record.fields[name] = head + until
         elif until_ms is None and not f" {value}".endswith(" over"):
             record.fields[name] = until if name.startswith("reserved ") else f"{value} {until}"
@@ -147,18 +139,18 @@ def _timed_record(state: EpochState, queue: str, key: str, hold_ms: int, now: in
                 hint = "".join(f"{word} " for word in value.split() if word.startswith("node="))
                 anew["reserved" + name.removeprefix("create")] = hint + until
     record.fields |= anew  # last: the name was sent again, so what an earlier time came to is void
-    state.keep_record(queue, key, 0, now)
-    return Record.parse([text for pair in record.fields.items() for text in pair])
+    state.keep_expectations(queue, key, 0, now)
+    return Expectations.parse([text for pair in record.fields.items() for text in pair])
 
 
-def _waiting_needs(state: EpochState, queue: str, key: str) -> str:
+def _waiting_min_rv(state: EpochState, queue: str, key: str) -> str:
     """What the cache has not passed yet; forgotten once it has passed all of it."""
-    needs = state.queue(queue).needs
+    min_rv = state.queue(queue).min_rv
     waiting = [
         f"{resource}={rv}"
-        for resource, rv in sorted(needs.get(key, {}).items())
+        for resource, rv in sorted(min_rv.get(key, {}).items())
         if resource not in state.watermark or newer(rv, state.watermark[resource])
     ]
     if not waiting:
-        needs.pop(key, None)
+        min_rv.pop(key, None)
     return " ".join(waiting)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from oarlock.broker.memory.state import CLOCK_JUMP_MS, RECORD_TTL_MS, EpochState, ExpectHash, is_open, newer, timed
+from oarlock.broker.memory.state import (
+    CLOCK_JUMP_MS,
+    EXPECTATIONS_TTL_MS,
+    EpochState,
+    ExpectHash,
+    is_open,
+    newer,
+    timed,
+)
 from oarlock.broker.values import Finish, Verdict
 
 
@@ -50,7 +58,7 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
             added += state.add_after(queue, key, int(again[-1]), now)
         if open_writes.wait_ms is not None:
             added += state.add_after(queue, key, open_writes.wait_ms, now)
-        state.keep_record(queue, key, delay or 0, now)
+        state.keep_expectations(queue, key, delay or 0, now)
         reply.append(q.failures.get(key, 0))
     state.wake(added, now)
     return reply
@@ -60,26 +68,26 @@ def _settle(state: EpochState, turn: Finish, now: int) -> bool:
     """Apply a turn's changes to its record. Returns whether its announcements are accounted for."""
     q, key = state.queue(turn.queue), turn.key
     if turn.verdict is Verdict.GONE:
-        q.records.pop(key, None)
-        q.needs.pop(key, None)
+        q.expectations.pop(key, None)
+        q.min_rv.pop(key, None)
         q.unsettled.pop(key, None)
         return False
-    settled = q.record(key, now) is not None
+    settled = q.expected(key, now) is not None
     for change in turn.changes:
-        record = q.record(key, now)
+        record = q.expected(key, now)
         if change.op == "drop" and record is not None:
             record.fields.pop(change.name, None)
             if not record.fields:
-                del q.records[key]
+                del q.expectations[key]
         elif change.op == "set":
-            q.records.setdefault(key, ExpectHash({}, now + RECORD_TTL_MS)).fields[change.name] = change.value
+            q.expectations.setdefault(key, ExpectHash({}, now + EXPECTATIONS_TTL_MS)).fields[change.name] = change.value
         elif change.op == "settled":
             settled = True
         elif change.op == "need":
-            needs = q.needs.setdefault(key, {})
-            needs[change.name] = max(needs.get(change.name, ""), change.value, key=lambda rv: (len(rv), rv))
+            min_rv = q.min_rv.setdefault(key, {})
+            min_rv[change.name] = max(min_rv.get(change.name, ""), change.value, key=lambda rv: (len(rv), rv))
     if any(change.op == "need" for change in turn.changes):
-        for resource, rv in q.needs[key].items():
+        for resource, rv in q.min_rv[key].items():
             if resource not in state.watermark or newer(rv, state.watermark[resource]):
                 state.unread.setdefault(resource, set()).add((len(rv), rv, f"{turn.queue}:{key}"))
     return settled
@@ -98,11 +106,11 @@ class _OpenWrites(NamedTuple):
 
 def _open_writes(state: EpochState, queue: str, key: str, now: int) -> _OpenWrites:
     """What is open still. A record with nothing but its owner is dropped."""
-    record = state.queue(queue).record(key, now)
+    record = state.queue(queue).expected(key, now)
     if record is None:
         return _OpenWrites()
     if set(record.fields) == {"owner"}:
-        del state.queue(queue).records[key]
+        del state.queue(queue).expectations[key]
     times = [timed(value)[1] for name, value in record.fields.items() if is_open(name, value)]
     first = min((until_ms for until_ms in times if until_ms is not None), default=None)
     wait_ms = None if first is None else min(first - now, WAIT_MAX_MS) if first > now else CLOCK_JUMP_MS

@@ -10,12 +10,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from oarlock.broker.memory import cache, claim, finish
-from oarlock.broker.memory.claim import Limits
 from oarlock.broker.memory.state import (
     CAP_PAGE,
     CLOCK_JUMP_MS,
+    EXPECTATIONS_TTL_MS,
     PARKED_MAX_MS,
-    RECORD_TTL_MS,
     SILENT_MS,
     WAITER_MS,
     EpochState,
@@ -25,9 +24,9 @@ from oarlock.broker.memory.state import (
 from oarlock.broker.values import (
     NOTES,
     Batch,
-    Borne,
     Cached,
     Claim,
+    ClaimLimits,
     ClaimLost,
     Entry,
     EpochOver,
@@ -36,7 +35,8 @@ from oarlock.broker.values import (
     Idle,
     Ingested,
     LoadSpec,
-    Open,
+    NameTaken,
+    OpenWrite,
     Page,
     PageMark,
 )
@@ -106,43 +106,33 @@ class MemoryBroker:
         state.holders[holder], state.seen[holder] = (supervisor, now), now
         state.registered.update(queues)
 
-    def claim(
-        self,
-        holder: str,
-        nonce: str,
-        specs: Sequence[LoadSpec],
-        *,
-        lease_ms: int,
-        hold_ms: int,
-        keys_max: int = 8,
-        bytes_max: int = 262_144,
-    ) -> Batch | Idle:
-        return claim.claim(*self._enter("claim"), holder, nonce, specs, Limits(lease_ms, hold_ms, keys_max, bytes_max))
+    def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
+        return claim.claim(*self._enter("claim"), holder, nonce, specs, limits)
 
-    def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
-        state, now = self._enter("record")
+    def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
+        state, now = self._enter("announce")
         q = state.queue(claim.queue)
         lock = q.locks.get(claim.key)
         if lock is None or lock.nonce != claim.nonce:
             raise ClaimLost(f"{claim.queue}:{claim.key}")
         namespace = claim.key[: claim.key.rfind("/") + 1]
-        record = q.record(claim.key, now)
+        record = q.expected(claim.key, now)
         borne, fields = [], {"owner": owner_uid}
         for entry in entries:
             if entry.verb == "create" and (record is None or entry.field not in record.fields):
                 resource, _, name = entry.target.partition("/")
                 objects = state.objects.get((resource, cache.generation(state, resource)), {})
                 if namespace + name in objects:
-                    borne.append(Borne(entry.target, objects[namespace + name].cached))
+                    borne.append(NameTaken(entry.target, objects[namespace + name].cached))
             known = record.fields.get(entry.field, "") if record is not None else ""
             fields[entry.field] = entry.detail if entry.verb in NOTES else _pending(entry, known, now)
         if borne:
             return borne
         state.leases[f"{claim.queue}:{claim.key}"] = now + lease_ms
         if entries:
-            record = q.records.setdefault(claim.key, ExpectHash({}, now + RECORD_TTL_MS))
+            record = q.expectations.setdefault(claim.key, ExpectHash({}, now + EXPECTATIONS_TTL_MS))
             record.fields |= fields
-            state.keep_record(claim.queue, claim.key, 0, now)
+            state.keep_expectations(claim.queue, claim.key, 0, now)
             if any(entry.verb not in NOTES for entry in entries):
                 q.unsettled.setdefault(claim.key, now)
         return []
@@ -153,7 +143,7 @@ class MemoryBroker:
     def release(self, holder: str, *, blamed: str = "") -> list[str]:
         state, now = self._enter("release")
         state.strike_off(holder)
-        added, tasks = 0, sorted(state.held.get(holder, ()))
+        added, tasks = 0, sorted(state.tasks_of.get(holder, ()))
         for task in tasks:
             queue, key = split(task)
             state.unlock(queue, key, holder)
@@ -184,7 +174,7 @@ class MemoryBroker:
                 state.append(queue, key)
                 added += 1
         for _, holder in silent:
-            if holder not in state.held:
+            if holder not in state.tasks_of:
                 state.strike_off(holder)
         state.wake(added, now)
         return tasks
@@ -204,7 +194,7 @@ class MemoryBroker:
         for holder in holders:
             if holder in state.holders:
                 state.seen[holder] = now
-                state.leases |= dict.fromkeys(state.held.get(holder, ()), now + lease_ms)
+                state.leases |= dict.fromkeys(state.tasks_of.get(holder, ()), now + lease_ms)
         if any(state.queue(queue).stream for queue in state.registered):
             state.wake(1, now)
         return [holder for holder in holders if holder not in state.holders]
@@ -255,13 +245,13 @@ class MemoryBroker:
         for resource in resources:
             if resource not in state.watermark:
                 return resource
-        state.phase = "HELD" if state.hold else "OPEN"
+        state.phase = "HELD" if state.pause_reason else "OPEN"
         state.wake(64, now)
         return ""
 
-    def hold(self, reason: str) -> str:
-        state, now = self._enter("hold")
-        state.hold = reason
+    def pause(self, reason: str) -> str:
+        state, now = self._enter("pause")
+        state.pause_reason = reason
         if reason and state.phase == "OPEN":
             state.phase = "HELD"
         elif not reason and state.phase == "HELD":
@@ -291,7 +281,7 @@ def _pending(entry: Entry, known: str, now: int) -> str:
     """The text of an announced write. ``known``: what its entry says so far."""
     since_ms, tries = now, 1
     if known.startswith("pending ") and (entry.verb == "create" or entry.detail in known):
-        before = Open.parse(known)
+        before = OpenWrite.parse(known)
         since_ms, tries = before.since_ms or now, before.tries + 1
     text = f"pending since_ms={since_ms} sent_ms={now} tries={tries}"
     return f"{text} {entry.detail}" if entry.detail else text

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from oarlock.broker.values import BACK_OFF, NOTES, Cached
 
-RECORD_TTL_MS = 300_000
+EXPECTATIONS_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000
 PARKED_MAX_MS = 300_000
 CLOCK_JUMP_MS = 3_000
@@ -74,17 +74,17 @@ class QueueState:
     locks: dict[str, Lock] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     crashes: dict[str, int] = field(default_factory=dict)
-    records: dict[str, ExpectHash] = field(default_factory=dict)
-    needs: dict[str, dict[str, str]] = field(default_factory=dict)
+    expectations: dict[str, ExpectHash] = field(default_factory=dict)
+    min_rv: dict[str, dict[str, str]] = field(default_factory=dict)
     unsettled: dict[str, int] = field(default_factory=dict)
     bucket: tuple[float, int] | None = None
     """Tokens left (negative: promised ahead), and when that was."""
 
-    def record(self, key: str, now_ms: int) -> ExpectHash | None:
+    def expected(self, key: str, now_ms: int) -> ExpectHash | None:
         """The record of a key, unless its time is over."""
-        found = self.records.get(key)
+        found = self.expectations.get(key)
         if found is not None and now_ms >= found.ends_ms:
-            del self.records[key]
+            del self.expectations[key]
             return None
         return found
 
@@ -145,13 +145,13 @@ class EpochState:
     """One life of the data."""
 
     phase: str = "DRAIN"
-    hold: str = ""
+    pause_reason: str = ""
     """Why no turn begins."""
     registered: set[str] = field(default_factory=set)
     queues: dict[str, QueueState] = field(default_factory=dict)
     leases: dict[str, int] = field(default_factory=dict)
     holders: dict[str, tuple[str, int]] = field(default_factory=dict)
-    held: dict[str, set[str]] = field(default_factory=dict)
+    tasks_of: dict[str, set[str]] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
     waiters: dict[str, int] = field(default_factory=dict)
     wake_tokens: int = 0
@@ -225,20 +225,20 @@ class EpochState:
         task = f"{queue}:{key}"
         self.queue(queue).locks.pop(key, None)
         self.leases.pop(task, None)
-        tasks = self.held.get(holder, set())
+        tasks = self.tasks_of.get(holder, set())
         tasks.discard(task)
         if not tasks:
-            self.held.pop(holder, None)
+            self.tasks_of.pop(holder, None)
 
     def strike_off(self, holder: str) -> None:
         for of in (self.holders, self.waiters, self.seen):
             of.pop(holder, None)
 
-    def keep_record(self, queue: str, key: str, delay_ms: int, now: int) -> None:
-        record = self.queue(queue).record(key, now)
+    def keep_expectations(self, queue: str, key: str, delay_ms: int, now: int) -> None:
+        record = self.queue(queue).expected(key, now)
         if record is not None:
             least_ms = BACK_OFF_TTL_MS if record.backs_off else 0
-            record.ends_ms = now + max(RECORD_TTL_MS + delay_ms, least_ms)
+            record.ends_ms = now + max(EXPECTATIONS_TTL_MS + delay_ms, least_ms)
 
     def requeue_crashed(self, queue: str, key: str, now: int) -> int:
         q = self.queue(queue)
@@ -250,5 +250,5 @@ class EpochState:
         q.state[key] = "parked"
         q.parked[key] = now + pause
         self.hurry()
-        self.keep_record(queue, key, pause, now)
+        self.keep_expectations(queue, key, pause, now)
         return 0

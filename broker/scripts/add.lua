@@ -4,7 +4,7 @@
 -- ARGV[1] queue  ARGV[2] "" or "unpark"  ARGV[3..] keys
 -- Returns: {"OK", entries added to the stream} | {"STALE"}
 -- Invariant: a key has at most one stream entry, and only while its state is queued.
--- needs: queue
+-- include: queue
 local queue, unpark, now, added = ARGV[1], ARGV[2] == 'unpark', now_ms(), 0
 check(queue)
 for i = 3, #ARGV do

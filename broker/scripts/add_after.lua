@@ -4,7 +4,7 @@
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] delay ms, or "rate-limited"
 -- Returns: {"OK", delay ms} | {"STALE"}
 -- Invariant: a key has at most one delayed entry, and it never moves later.
--- needs: queue
+-- include: queue
 local queue, key, now = ARGV[1], ARGV[2], now_ms()
 check(queue)
 local delay = ARGV[3] == 'rate-limited' and (back_off_ms(queue, key, now)) or whole(ARGV[3])

@@ -12,7 +12,7 @@
 --          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
 -- In the record, what was sent before this claim gets its time: "until_ms=..", and at a claim after that "over".
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
--- needs: cache queue locks changes
+-- include: cache queue locks changes
 local holder, nonce, lease_ms, hold_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'

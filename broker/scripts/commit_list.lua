@@ -4,7 +4,7 @@
 -- ARGV[1] resource  ARGV[2] generation  ARGV[3] resourceVersion of the list
 -- Returns: {"OK"} | {"OLD", watermark} (drop the list, watch from there) | {"BUSY"} (the staging lock went to another) | {"STALE"}
 -- Invariant: the watermark never goes back; a list older than it is refused.
--- needs: cache queue locks reads
+-- include: cache queue locks reads
 local resource, gen, rv, now = ARGV[1], ARGV[2], ARGV[3], now_ms()
 if staging(resource) ~= gen then return {'BUSY'} end
 local mark, old = redis.call('HGET', base .. 'watermark', resource), generation(resource)

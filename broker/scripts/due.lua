@@ -4,7 +4,7 @@
 -- ARGV[1] at most so many a queue and set
 -- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
 -- Invariant: an entry is removed in the step that adds its key; a delayed entry never unparks.
--- needs: queue
+-- include: queue
 local limit, now, moved, added, next_at = whole(ARGV[1]), now_ms(), 0, 0, nil
 local queues = redis.call('SMEMBERS', base .. 'queues')
 for _, queue in ipairs(queues) do check(queue) end

@@ -7,7 +7,7 @@
 --   |  "again" "" ms: a look again after it whatever the verdict, unless the verdict's own comes first
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write open or a name reserved never to idle.
--- needs: cache queue locks reads
+-- include: cache queue locks reads
 local at, now, reply, added, plans, queues = 2, now_ms(), {'OK'}, 0, {}, {}
 local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true, again = true}
 for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write

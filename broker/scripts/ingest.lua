@@ -8,7 +8,7 @@
 --   "set" | "del"  id  rv  uid, or "uid seal", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back; it is written last, so a replay after any failure is harmless.
--- needs: cache queue locks reads changes
+-- include: cache queue locks reads changes
 local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
 local parts, first = parts_from(4)
 if #ARGV < first - 1 or (#ARGV - first + 1) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end

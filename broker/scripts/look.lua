@@ -4,7 +4,7 @@
 -- ARGV[1] resource  ARGV[2] "ids" | "index"  ARGV[3..] ids, or index entries
 -- Returns: {"OK", watermark or "", value, ...} absent ids are left out, what is under several entries is there once | {"STALE"}
 -- Invariant: reads only.
--- needs: cache
+-- include: cache
 local resource, by = ARGV[1], ARGV[2]
 local gen = generation(resource)
 local objects, reply = objects_key(resource, gen), {'OK', redis.call('HGET', base .. 'watermark', resource) or ''}

@@ -4,7 +4,7 @@
 -- ARGV[1..] resources that must have a watermark
 -- Returns: {"OK"} | {"NEEDLIST", resource} | {"STALE"}
 -- Invariant: no key is claimed in an epoch before its cache is complete.
--- needs: queue
+-- include: queue
 for i = 1, #ARGV do
   if redis.call('HEXISTS', base .. 'watermark', ARGV[i]) == 0 then return {'NEEDLIST', ARGV[i]} end
 end

@@ -6,7 +6,7 @@
 -- Returns: {"OK", watermark or "", generation, place "nth entry:cursor" ("": it ends here), {id left over, ...}, value, ...}
 --          | {"MOVED"} the page before is of another generation: begin anew | {"STALE"}
 -- Invariant: reads only. What is under an entry from the first page to the last is in one of them, maybe in two.
--- needs: cache
+-- include: cache
 local resource, entries = ARGV[1], {}
 local count_max, bytes_max = math.max(1, whole(ARGV[3])), math.max(1, whole(ARGV[4]))
 local gen, nth, cursor = generation(resource), string.match(ARGV[6], '^(%d+):(%d+)$')

@@ -5,7 +5,7 @@
 -- ARGV[1] at most so many
 -- Returns: {"OK", task, ...} | {"STALE"}
 -- Invariant: a lease ends by finish, release or here, and here its key is queued or parked in the same step.
--- needs: queue locks
+-- include: queue locks
 local SILENT_MS = 60000 -- a supervisor renews its holders once a second, and has ended them long before this
 local limit, now, added, reply = whole(ARGV[1]), now_ms(), 0, {'OK'}
 local tick = tonumber(redis.call('GET', base .. 'tick') or now)

@@ -4,7 +4,7 @@
 -- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death
 -- Returns: {"OK", task, ...} the tasks given back | {"STALE"}
 -- Invariant: every unlock without a finish queues or parks its key. Afterwards the holder can claim nothing.
--- needs: queue locks
+-- include: queue locks
 local holder, blamed, now, added, reply = ARGV[1], ARGV[2], now_ms(), 0, {'OK'}
 local tasks = redis.call('SMEMBERS', base .. 'holder:' .. holder)
 table.sort(tasks)

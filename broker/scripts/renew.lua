@@ -4,7 +4,7 @@
 -- ARGV[1] lease ms  ARGV[2..] holders
 -- Returns: {"OK", holder, ...} the holders that are no longer registered | {"STALE"}
 -- Invariant: a lease is only ever renewed for a registered holder that still has the lock.
--- needs: queue locks
+-- include: queue locks
 local lease_ms, now, reply = whole(ARGV[1]), now_ms(), {'OK'}
 redis.call('ZREMRANGEBYSCORE', base .. 'waiters', '-inf', number(now - 1)) -- first: a removal may run when memory is full
 local queues = redis.call('SMEMBERS', base .. 'queues')

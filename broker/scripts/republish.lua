@@ -5,7 +5,7 @@
 -- ARGV[1] objects a step
 -- Returns: {"OK", keys added, steps still to do (0: finished)} | {"STALE"}
 -- Invariant: the cursor moves in the step that publishes; a generation is dropped only once its wake keys are published.
--- needs: cache queue locks changes
+-- include: cache queue locks changes
 local count, now, added = whole(ARGV[1]), now_ms(), 0
 local job = redis.call('LINDEX', base .. 'republish', 0)
 if not job then return {'OK', 0, 0} end

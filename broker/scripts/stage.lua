@@ -5,7 +5,7 @@
 -- ARGV[4..] count and pairs name, bytes of what lies apart; then five an object: id  rv  uid, or "uid seal"  blob  index entries and wake keys
 -- Returns: {"OK"} | {"BUSY"} (another ingestor stages this resource) | {"STALE"}
 -- Invariant: the generation being read is never staged into.
--- needs: cache
+-- include: cache
 local resource, gen, lock_ms, now = ARGV[1], ARGV[2], whole(ARGV[3]), now_ms()
 local parts, first = parts_from(4)
 if #ARGV < first - 1 or (#ARGV - first + 1) % 5 ~= 0 then return redis.error_reply('stage: five arguments an object') end

@@ -237,7 +237,7 @@ class Fences:
     def _recorded(self, step: Recorded) -> None:
         if not self._current(step.at_s, step.epoch, step.task, "a record"):
             return
-        hold = self._fenced(step.at_s, step.task, step.nonce, "record")
+        hold = self._fenced(step.at_s, step.task, step.nonce, "announce")
         pending = self._pending[step.task]
         for name, uid in step.entries:
             if name not in pending or pending[name].uid != uid:

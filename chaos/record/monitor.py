@@ -22,7 +22,7 @@ RETRY_S = 0.01
 CHUNK_BYTES = 1 << 20
 END = "oarlock-chaos-has-ended"
 _NO_ARGUMENTS = ("ingest", "stage")
-_WHOLE = ("record", "finish")
+_WHOLE = ("announce", "finish")
 """Of these every line is kept: where they stopped tells why they did nothing."""
 
 _DONE = re.compile(

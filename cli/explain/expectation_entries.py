@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from oarlock.broker.inspect import RecordView
-from oarlock.broker.values import BACK_OFF, REST, Open
+from oarlock.broker.inspect import ExpectationsView
+from oarlock.broker.values import BACK_OFF, REST, OpenWrite
 from oarlock.cli.tables import span
 from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.workers.process.log_line import discreet
@@ -49,7 +49,7 @@ class EntryView:
         return self.tries is not None
 
 
-def entries_of(record: RecordView, wall_ms: int) -> list[EntryView]:
+def entries_of(record: ExpectationsView, wall_ms: int) -> list[EntryView]:
     """Every entry, by name. ``wall_ms``: the clock that back-offs are counted on; all else is on Redis's."""
     return [
         _entry(name, text, record.now_ms, wall_ms)
@@ -58,7 +58,7 @@ def entries_of(record: RecordView, wall_ms: int) -> list[EntryView]:
     ]
 
 
-def said_of(record: RecordView) -> str:
+def said_of(record: ExpectationsView) -> str:
     """The last answer that proved nothing, in the server's words but for the values of fields; "" if there is none."""
     return discreet(record.fields.get("said", ""))
 
@@ -116,7 +116,7 @@ def _entry(name: str, text: str, now_ms: int, wall_ms: int) -> EntryView:
     left_ms = max(0, int(until[1]) - now_ms) if until else 0 if "over" in text.split() else None
     if verb not in ("create", "delete") or not text.startswith("pending "):
         return EntryView(name, text, hint, left_ms if verb in ("reserved", "passed", REST) else None)
-    opened = Open.parse(text)
+    opened = OpenWrite.parse(text)
     return EntryView(
         name,
         text,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from oarlock.broker.inspect import RecordView
+from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, rest_told, said_of, time_told, write_told
 from oarlock.cli.tables import listed
 
 
-def record_sentences(record: RecordView) -> list[str]:
+def record_sentences(record: ExpectationsView) -> list[str]:
     """Writes without an answer, what was answered last, then the names that cannot be had for a while."""
     entries = entries_of(record, wall_ms=0)  # of back-offs the owner's own sentences tell
     opened = sorted((each for each in entries if each.is_open), key=lambda each: -(each.age_ms or 0))

@@ -83,14 +83,15 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         _suspended(view),
         ahead,
         inspector.resources(),
-        inspector.held(),
+        inspector.pause_reason(),
     )
     cached = inspector.object(resource, key)
     obj = decoded(WATCHED[resource], cached) if cached is not None else None
     subject = subject_of(inspector, about, cached.rv, obj) if cached is not None else None
-    record = about.record
+    record, told = about.expectations, asdict(about)
+    told |= {"needs": told.pop("min_rv"), "record": told.pop("expectations")}  # as users' scripts know them
     return {
-        **asdict(about),
+        **told,
         "entries": [asdict(each) for each in entries_of(record, time.time_ns() // 1_000_000)] if record else [],
         "said": said_of(record) if record else "",
         "sentences": explain_key(about, subject, fleet, WATCHED[resource].kind),

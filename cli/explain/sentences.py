@@ -121,7 +121,7 @@ def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "Re
     if subject is not None:
         about = subject.sentences(kind)
     said = [*_fleet(fleet), *about, *_state(key, fleet), *_writes(key, fleet), *_troubles(key)]
-    at_rest = key.state == "idle" and key.delayed_in_ms is None and not _expects(key) and not key.needs
+    at_rest = key.state == "idle" and key.delayed_in_ms is None and not _expects(key) and not key.min_rv
     if subject is not None and at_rest and not subject.differs:
         said.append("All is as it should be: there is nothing to do.")
     elif subject is not None and at_rest and fleet.workers and fleet.phase == "OPEN":
@@ -131,7 +131,7 @@ def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "Re
 
 def _expects(key: KeyView) -> bool:
     """Whether the record holds more than back-offs, which stay for as long as they may matter."""
-    fields = key.record.fields if key.record is not None else ()
+    fields = key.expectations.fields if key.expectations is not None else ()
     return any(name.partition(" ")[0] not in ("owner", "said", BACK_OFF) for name in fields)
 
 
@@ -192,9 +192,9 @@ def _state(key: KeyView, fleet: Fleet) -> list[str]:
 
 def _writes(key: KeyView, fleet: Fleet) -> list[str]:
     said = []
-    if key.needs:
+    if key.min_rv:
         marks = {each.resource: each.rv for each in fleet.resources}
-        for need in key.needs.split():
+        for need in key.min_rv.split():
             resource, _, rv = need.partition("=")
             mark = marks.get(resource, "")
             if mark and (len(mark), mark) >= (len(rv), rv):
@@ -203,8 +203,8 @@ def _writes(key: KeyView, fleet: Fleet) -> list[str]:
                 "It waits to read its own writes:"
                 f" the cache of {resource} is at revision {mark or 'none'}, needed is {rv}."
             )
-    if key.record is not None:
-        said += record_sentences(key.record)
+    if key.expectations is not None:
+        said += record_sentences(key.expectations)
     elif key.unsettled_age_ms is not None:
         said.append("Writes were announced whose record is lost: the next acting turn decides on a live list.")
     return said

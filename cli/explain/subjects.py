@@ -19,7 +19,7 @@ from oarlock.controllers.scheduling.model import Node
 def subject_of(inspector: Inspector, about: KeyView, rv: str, obj: Any) -> Subject:
     """The object of a key with all that its explanation needs; ``rv``: its revision. Reads the cache as a whole."""
     if isinstance(obj, DaemonSet):
-        read = about.record.record if about.record is not None else None
+        read = about.expectations.parsed if about.expectations is not None else None
         return Daemons(
             obj,
             rv,

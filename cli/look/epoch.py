@@ -45,7 +45,7 @@ def _facts(view: View) -> dict[str, Any]:
     return {
         "epoch": seen.epoch,
         "phase": seen.phase,
-        "held": view.inspector.held(),
+        "held": view.inspector.pause_reason(),
         "intact": seen.intact,
         "run": seen.run,
         "bootstrapped_on": seen.bootstrapped_on,

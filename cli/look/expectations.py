@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from oarlock.broker.inspect import RecordView
+from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
 from oarlock.cli.look.kind_prefix import without_kind
 from oarlock.cli.look.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
@@ -73,15 +73,15 @@ def _records(
             if not has_key(key, view.shard, shards):
                 continue
             about = view.inspector.key(queue, key)
-            if about.record is not None or about.needs:
-                yield _row(about.record or RecordView(queue, about.key, {}, -1), about.needs, now_ms)
+            if about.expectations is not None or about.min_rv:
+                yield _row(about.expectations or ExpectationsView(queue, about.key, {}, -1), about.min_rv, now_ms)
             continue
-        for record in view.inspector.records(queue):
+        for record in view.inspector.expectations(queue):
             if not namespace or record.key.startswith(f"{namespace}/"):
-                yield _row(record, view.inspector.key(queue, record.key).needs, now_ms)
+                yield _row(record, view.inspector.key(queue, record.key).min_rv, now_ms)
 
 
-def _row(record: RecordView, needs: str, now_ms: int) -> dict[str, Any]:
+def _row(record: ExpectationsView, needs: str, now_ms: int) -> dict[str, Any]:
     return {
         "queue": record.queue,
         "key": record.key,

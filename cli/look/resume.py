@@ -24,7 +24,7 @@ def resume(redis_url: str | None, state_dir: Path | None, shards: int | None) ->
     """
     with looking(redis_url, state_dir, shards) as views:
         for view in views:
-            reason = view.inspector.held()
-            phase = RedisBroker(view.client, view.seen.epoch, shard=view.shard).hold("")
+            reason = view.inspector.pause_reason()
+            phase = RedisBroker(view.client, view.seen.epoch, shard=view.shard).pause("")
             over = f"the hold is over, phase {phase}; it was: {reason}"
             click.echo(views.of_shard(view) + (over if reason else f"there is no hold, phase {phase}"))

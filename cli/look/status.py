@@ -113,7 +113,7 @@ def _look(url: str, shard: str) -> _Look:
     client = connect(url, timeout_s=2.0)
     try:
         seen = epoch.current(client, shard)
-        held = Inspector(client, seen.epoch, shard).held() if seen.phase == "HELD" else ""
+        held = Inspector(client, seen.epoch, shard).pause_reason() if seen.phase == "HELD" else ""
     except BrokerUnreachable:
         return _Look(shard)  # it is being restarted: no phase then
     finally:

@@ -75,7 +75,7 @@ class Views:
 
     def held(self) -> list[str]:
         """A line for each shard in which nobody works."""
-        reasons = [(view, view.inspector.held()) for view in self.each]
+        reasons = [(view, view.inspector.pause_reason()) for view in self.each]
         return [self.of_shard(view) + held_line(reason) for view, reason in reasons if reason]
 
     def of_shard(self, view: View) -> str:

@@ -18,7 +18,7 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker.keys import Keys
-from oarlock.broker.values import Record
+from oarlock.broker.values import Expectations
 
 LOOK_EVERY_S = 0.0005
 _LOCK = re.compile(r"holder=(\S+) nonce=(\S+) since_ms=(\d+)")
@@ -97,12 +97,14 @@ def find_busy(client: redis.Redis, keys: Keys, queues: Sequence[str], task: str,
         lock = _LOCK.search(text)
         if lock is not None:
             queue, _, key = each.partition(":")
-            found.append(Held(each, lock[1], lock[2], _pending(Record.parse(_flat(client, keys.expect(queue, key))))))
+            found.append(
+                Held(each, lock[1], lock[2], _pending(Expectations.parse(_flat(client, keys.expect(queue, key)))))
+            )
     holders = {held.holder for held in found if held.task == task and held.pending >= least_pending}
     return [held for held in found if held.holder in holders]
 
 
-def _pending(record: Record | None) -> int:
+def _pending(record: Expectations | None) -> int:
     return record.unanswered if record is not None else 0
 
 

@@ -129,21 +129,21 @@ def test_a_spread_names_the_median_and_the_ends() -> None:
 def test_a_turn_reaches_from_its_claim_to_its_finish() -> None:
     calls = [
         *(Call("claim"), Call("blpop"), Call("claim"), Call("finish", (1, "q:a")), Call("claim")),
-        *(Call("record"), Call("record"), Call("finish", (1, "q:a")), Call("hgetall"), Call("claim")),
+        *(Call("announce"), Call("announce"), Call("finish", (1, "q:a")), Call("hgetall"), Call("claim")),
     ]
-    assert turns(calls, "q:a") == [["claim", "finish"], ["claim", "record", "record", "finish"]]
+    assert turns(calls, "q:a") == [["claim", "finish"], ["claim", "announce", "announce", "finish"]]
     assert turns(calls, "q:b") == []
 
 
 def test_a_turn_that_shares_its_claim_is_not_counted() -> None:
     together = [Call("claim"), Call("finish", (2, "q:a"))]
-    one_by_one = [Call("claim"), Call("finish", (1, "q:a")), Call("record"), Call("finish", (1, "q:b"))]
+    one_by_one = [Call("claim"), Call("finish", (1, "q:a")), Call("announce"), Call("finish", (1, "q:b"))]
     alone = [Call("claim"), Call("look"), Call("finish", (1, "q:a"))]
     assert turns([*together, *one_by_one, *alone], "q:a") == [["claim", "look", "finish"]]
 
 
 def test_a_turn_without_its_end_is_not_counted() -> None:
-    assert turns([Call("claim"), Call("record")], "q:a") == []
+    assert turns([Call("claim"), Call("announce")], "q:a") == []
 
 
 def test_writes_of_workers_are_counted_from_where_the_log_stood(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, Claim, Event, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values import Batch, Claim, ClaimLimits, Event, Finish, Idle, LoadSpec, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker import broker_state
 from tests.broker.broker_state import State
 
 TEST_CLOCK = "return tonumber(redis.call('GET', 'oarlock:test-clock'))"
 START_MS = 1_800_000_000_000
-LEASE_MS, HOLD_MS = 5_000, 14_000
+LEASE_MS, DRAIN_MS = 5_000, 14_000
 QUEUE = "replicaset"
 SPECS = (LoadSpec(QUEUE, "replicasets", (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))),)
 
@@ -161,8 +161,9 @@ def claim(case: Case, holder: str = "w1", **limits: Any) -> list[Claim]:
 
 
 def claim_reply(case: Case, holder: str = "w1", **limits: Any) -> Batch | Idle:
-    given = {"lease_ms": LEASE_MS, "hold_ms": HOLD_MS} | limits
-    return case.worker.claim(holder, f"n{next(_NONCES)}", given.pop("specs", SPECS), **given)
+    specs = limits.pop("specs", SPECS)
+    given = ClaimLimits(**{"lease_ms": LEASE_MS, "drain_ms": DRAIN_MS} | limits)
+    return case.worker.claim(holder, f"n{next(_NONCES)}", specs, given)
 
 
 def claim_one(case: Case, holder: str = "w1", **limits: Any) -> Claim:

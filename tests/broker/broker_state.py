@@ -126,14 +126,14 @@ def of_memory(store: MemoryStore) -> State:
     s, now = store.state, store.clock()
     state: State = {
         "phase": s.phase,
-        "hold": s.hold,
+        "hold": s.pause_reason,
         "queues": sorted(s.registered),
         "leases": dict(s.leases),
         "waiters": dict(s.waiters),
         "seen": dict(s.seen),
         "capping": {name: str(at) for name, at in s.capping.items()},
         "holders": {holder: f"supervisor={supervisor} since_ms={at}" for holder, (supervisor, at) in s.holders.items()},
-        "held": {holder: sorted(tasks) for holder, tasks in s.held.items()},
+        "held": {holder: sorted(tasks) for holder, tasks in s.tasks_of.items()},
         "wake": s.wake_tokens,
         "timer": s.timer_tokens,
         "watermark": dict(s.watermark),
@@ -183,11 +183,11 @@ def of_memory(store: MemoryStore) -> State:
             "unsettled": dict(q.unsettled),
             "needs": {
                 key: " ".join(f"{resource}={rv}" for resource, rv in sorted(needs.items()))
-                for key, needs in q.needs.items()
+                for key, needs in q.min_rv.items()
             },
             "bucket": {} if q.bucket is None else {"tokens": f"{q.bucket[0]:.2f}", "at_ms": str(q.bucket[1])},
-            "records": {key: dict(record.fields) for key in list(q.records) if (record := q.record(key, now))},
-            "record_ttl": {key: record.ends_ms - now for key, record in q.records.items()},
+            "records": {key: dict(record.fields) for key in list(q.expectations) if (record := q.expected(key, now))},
+            "record_ttl": {key: record.ends_ms - now for key, record in q.expectations.items()},
         }
         for part, value in own.items():
             state.setdefault(part, {})[name] = value

@@ -21,7 +21,7 @@ GOOD: dict[str, list[Any]] = {
     "add": [QUEUE, "unpark", "ns/parked", "ns/new", "ns/a"],
     "add_after": [QUEUE, "ns/new", 500],
     "claim": [HOLDER, "n2", 5000, 14000, 8, 262144, SPEC],
-    "record": [
+    "announce": [
         QUEUE,
         "ns/a",
         NONCE,
@@ -60,7 +60,7 @@ GOOD: dict[str, list[Any]] = {
     "commit_list": ["pods", "staged", "130"],
     "republish": [500],
     "open": ["pods", "replicasets"],
-    "hold": ["why"],
+    "pause": ["why"],
     "page": ["pods", "owner=uid-ns/a orphan=ns", 10, 1000, "", "1:0", "ns/p1"],
     "look": ["pods", "index", "owner=uid-ns/a", "orphan=ns"],
 }
@@ -82,7 +82,7 @@ def busy(case: RedisCase) -> RedisCase:
     case.worker.add(QUEUE, ["ns/a", "ns/b"])
     for one in claim(case):
         case.admin.hset(case.worker.keys.locks(QUEUE), one.key, f"holder={HOLDER} nonce={NONCE} since_ms=1")  # type: ignore[attr-defined]
-        case.worker.record(one._replace(nonce=NONCE), f"uid-{one.key}", [Entry("create", "pods/w")], lease_ms=5000)
+        case.worker.announce(one._replace(nonce=NONCE), f"uid-{one.key}", [Entry("create", "pods/w")], lease_ms=5000)
     case.worker.add(QUEUE, ["ns/queued"])
     case.advance(2000)
     return case
@@ -146,5 +146,5 @@ def test_a_script_killed_by_its_arguments_changes_nothing(name: str, real: Redis
             assert record_free(real.state()) == before, (arguments, refused)
         else:
             restore()
-    takes_any_text = ("add", "forget", "register", "open", "hold", "look", "release", "commit_list")
+    takes_any_text = ("add", "forget", "register", "open", "pause", "look", "release", "commit_list")
     assert failed > 0 or name in takes_any_text, "nothing was spoiled enough"

@@ -20,7 +20,7 @@ def full(real: RedisCase) -> Iterator[RedisCase]:
     opened(real, "ns/a", holders=("w1", "w2"))
     real.worker.add(QUEUE, ["ns/a", "ns/b"])
     real.claims = claim(real)  # type: ignore[attr-defined]
-    real.worker.record(real.claims[0], "u", [Entry("create", "pods/x")], lease_ms=LEASE_MS)  # type: ignore[attr-defined]
+    real.worker.announce(real.claims[0], "u", [Entry("create", "pods/x")], lease_ms=LEASE_MS)  # type: ignore[attr-defined]
     real.worker.add_after(QUEUE, "ns/later", 10)
     real.admin.config_set("maxmemory", FULL)
     yield real
@@ -40,7 +40,7 @@ def pass_time(case: RedisCase, ms: int) -> None:
 GROWING: dict[str, Callable[[RedisCase], object]] = {
     "ingest": lambda case: case.ingestor.ingest("pods", "100", "101", [Event("ns/p", "101", "u", b"p")]),
     "ingest nothing": lambda case: case.ingestor.ingest("pods", "100", "101", []),
-    "record": lambda case: case.worker.record(claims(case)[0], "u", [Entry("create", "pods/y")], lease_ms=LEASE_MS),
+    "announce": lambda case: case.worker.announce(claims(case)[0], "u", [Entry("create", "pods/y")], lease_ms=LEASE_MS),
     "add": lambda case: case.worker.add(QUEUE, ["ns/new"]),
     "add_after": lambda case: case.worker.add_after(QUEUE, "ns/new", 50),
     "stage": lambda case: case.ingestor.stage("pods", "g2", []),
@@ -102,7 +102,7 @@ MOVING: dict[str, Callable[[RedisCase], object]] = {
     "add": lambda case: case.worker.add(QUEUE, ["ns/new", "ns/a"], unpark=True),
     "add_after": lambda case: case.worker.add_rate_limited(QUEUE, "ns/new"),
     "claim": lambda case: claim(case, "w1"),
-    "record": lambda case: case.worker.record(claims(case)[0], "u", [Entry("create", "pods/y")], lease_ms=LEASE_MS),
+    "announce": lambda case: case.worker.announce(claims(case)[0], "u", [Entry("create", "pods/y")], lease_ms=LEASE_MS),
     "finish": lambda case: finish(case, claims(case)[0], Verdict.RETRY),
     "release": lambda case: case.worker.release("w1", blamed=f"{QUEUE}:ns/a"),
     "reclaim": lambda case: case.worker.reclaim(),

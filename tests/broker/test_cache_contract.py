@@ -179,7 +179,7 @@ def test_an_unchanged_projection_still_wakes_who_waits_for_it(case: Case) -> Non
     opened(case)
     case.ingestor.ingest(PODS, "100", "101", [pod("a", 101, b"A", "u1", "web")])
     one = claim_one(case)
-    finish(case, one, Verdict.OK, None, Change.need(PODS, "102"))
+    finish(case, one, Verdict.OK, None, Change.min_rv(PODS, "102"))
     case.ingestor.ingest(PODS, "101", "102", [pod("a", 102, b"A", "u1", "web")])
     assert stream(case) == ["ns/web"]
 

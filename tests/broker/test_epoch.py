@@ -13,7 +13,17 @@ from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerUnreachable, Claim, ClaimLost, Entry, EpochOver, Event, Finish, Verdict
+from oarlock.broker.values import (
+    BrokerUnreachable,
+    Claim,
+    ClaimLimits,
+    ClaimLost,
+    Entry,
+    EpochOver,
+    Event,
+    Finish,
+    Verdict,
+)
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker.broker_cases import LEASE_MS, QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_one, clients_of, opened
 
@@ -23,8 +33,8 @@ STEPS: dict[str, Callable[[Broker], object]] = {
     "add_rate_limited": lambda broker: broker.add_rate_limited(QUEUE, "ns/a"),
     "forget": lambda broker: broker.forget(QUEUE, "ns/a"),
     "register": lambda broker: broker.register("w1", "s", [QUEUE]),
-    "claim": lambda broker: broker.claim("w1", "n", SPECS, lease_ms=1, hold_ms=1),
-    "record": lambda broker: broker.record(
+    "claim": lambda broker: broker.claim("w1", "n", SPECS, ClaimLimits(lease_ms=1, drain_ms=1)),
+    "announce": lambda broker: broker.announce(
         Claim(QUEUE, "ns/a", "n", None, [], None, "", False, 0), "u", [Entry("create", "pods/x")], lease_ms=1
     ),
     "finish": lambda broker: broker.finish([Finish(QUEUE, "ns/a", "n", Verdict.OK)]),
@@ -37,7 +47,7 @@ STEPS: dict[str, Callable[[Broker], object]] = {
     "commit_list": lambda broker: broker.commit_list("pods", "g", "1"),
     "republish": lambda broker: broker.republish(),
     "open": lambda broker: broker.open([]),
-    "hold": lambda broker: broker.hold("why"),
+    "pause": lambda broker: broker.pause("why"),
     "page": lambda broker: broker.page("pods", ["owner=u"]),
     "look": lambda broker: broker.look("pods", ids=["ns/p"]),
 }
@@ -235,10 +245,10 @@ def test_a_claim_is_lost_with_its_epoch(real: RedisCase) -> None:
     real.worker.add(QUEUE, ["ns/a"])
     one = claim_one(real)
     with pytest.raises(ClaimLost):
-        real.worker.record(one._replace(nonce="other"), "u", [], lease_ms=LEASE_MS)
+        real.worker.announce(one._replace(nonce="other"), "u", [], lease_ms=LEASE_MS)
     real.admin.flushall()
     with pytest.raises(EpochOver):
-        real.worker.record(one, "u", [], lease_ms=LEASE_MS)
+        real.worker.announce(one, "u", [], lease_ms=LEASE_MS)
 
 
 @pytest.mark.real

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker.inspect import Inspector, KeyLine, LockView
-from oarlock.broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Open, Verdict
-from tests.broker.broker_cases import HOLD_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
+from oarlock.broker.values import BrokerUnreachable, Cached, Change, Entry, Event, OpenWrite, Verdict
+from tests.broker.broker_cases import DRAIN_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
 
 pytestmark = pytest.mark.real
 
@@ -23,7 +23,7 @@ def busy(real: RedisCase) -> RedisCase:
     real.worker.add(QUEUE, ["ns/a", "ns/b"])
     first = claim_one(real)
     real.advance(1_000)
-    real.worker.record(first, "uid-ns/a", [Entry("create", "pods/x")], lease_ms=LEASE_MS)
+    real.worker.announce(first, "uid-ns/a", [Entry("create", "pods/x")], lease_ms=LEASE_MS)
     claim_one(real)
     real.worker.add(QUEUE, ["ns/b", "ns/c", "ns/d"])
     real.worker.add_after(QUEUE, "ns/later", 700)
@@ -89,29 +89,29 @@ def test_all_of_one_key(busy: RedisCase) -> None:
         0,
     )
     assert view.unsettled_age_ms == 0
-    assert view.record is not None
+    assert view.expectations is not None
     now_ms = busy.now_ms()
     pending = f"pending since_ms={now_ms} sent_ms={now_ms} tries=1"
-    assert view.record.fields == {"owner": "uid-ns/a", "create pods/x": pending}
-    assert view.record.now_ms == now_ms
-    assert 290_000 < view.record.ttl_ms <= 300_000
+    assert view.expectations.fields == {"owner": "uid-ns/a", "create pods/x": pending}
+    assert view.expectations.now_ms == now_ms
+    assert 290_000 < view.expectations.ttl_ms <= 300_000
     assert view.lock is not None
     assert view.lock.remaining_ms == LEASE_MS
     bad = inspector(busy).key(QUEUE, "ns/bad")
-    assert (bad.state, bad.crashes, bad.lock, bad.record) == ("parked", 2, None, None)
+    assert (bad.state, bad.crashes, bad.lock, bad.expectations) == ("parked", 2, None, None)
     idle = inspector(busy).key(QUEUE, "ns/none")
-    assert (idle.state, idle.lock, idle.needs, idle.unsettled_age_ms) == ("idle", None, "", None)
+    assert (idle.state, idle.lock, idle.min_rv, idle.unsettled_age_ms) == ("idle", None, "", None)
 
 
 def test_what_a_key_needs(busy: RedisCase) -> None:
     busy.worker.release("w1")
     busy.worker.register("w2", "s", [QUEUE])
     for one in claim(busy, "w2"):
-        finish(busy, one, Verdict.OK, None, Change.need("pods", "500"), Change.drop("create pods/x"))
+        finish(busy, one, Verdict.OK, None, Change.min_rv("pods", "500"), Change.drop("create pods/x"))
     view = inspector(busy).key(QUEUE, "ns/a")
-    assert (view.needs, view.state, view.delayed_in_ms) == ("pods=500", "idle", 5), "the earlier look is the first"
-    assert view.record is not None
-    assert view.record.fields == {"owner": "uid-ns/a", "reserved pods/x": f"until_ms={busy.now_ms() + HOLD_MS}"}
+    assert (view.min_rv, view.state, view.delayed_in_ms) == ("pods=500", "idle", 5), "the earlier look is the first"
+    assert view.expectations is not None
+    assert view.expectations.fields == {"owner": "uid-ns/a", "reserved pods/x": f"until_ms={busy.now_ms() + DRAIN_MS}"}
 
 
 def test_a_write_that_is_sent_again_is_unanswered_since_it_was_sent_first(busy: RedisCase) -> None:
@@ -121,25 +121,25 @@ def test_a_write_that_is_sent_again_is_unanswered_since_it_was_sent_first(busy: 
     busy.worker.register("w2", "s", [QUEUE])
     for one in claim(busy, "w2"):
         if one.key == "ns/a":
-            busy.worker.record(one, "uid-ns/a", [Entry("create", "pods/x")], lease_ms=LEASE_MS)
+            busy.worker.announce(one, "uid-ns/a", [Entry("create", "pods/x")], lease_ms=LEASE_MS)
     view = inspector(busy).key(QUEUE, "ns/a")
-    assert view.record is not None
-    assert view.record.fields == {
+    assert view.expectations is not None
+    assert view.expectations.fields == {
         "owner": "uid-ns/a",
         "create pods/x": f"pending since_ms={first_ms} sent_ms={busy.now_ms()} tries=2",
-        "reserved pods/x": f"until_ms={busy.now_ms() + HOLD_MS}",
+        "reserved pods/x": f"until_ms={busy.now_ms() + DRAIN_MS}",
     }
     assert view.unsettled_age_ms == 1_000
 
 
 def test_records(busy: RedisCase) -> None:
-    (found,) = inspector(busy).records(QUEUE)
+    (found,) = inspector(busy).expectations(QUEUE)
     assert (found.queue, found.key, set(found.fields)) == (QUEUE, "ns/a", {"owner", "create pods/x"})
-    assert list(inspector(busy).records("none")) == []
-    assert found.record is not None
+    assert list(inspector(busy).expectations("none")) == []
+    assert found.parsed is not None
     now_ms = busy.now_ms()
     assert found.now_ms == now_ms
-    assert (found.record.owner_uid, found.record.creates) == ("uid-ns/a", {"pods/x": Open(now_ms, now_ms)})
+    assert (found.parsed.owner_uid, found.parsed.creates) == ("uid-ns/a", {"pods/x": OpenWrite(now_ms, now_ms)})
 
 
 def test_a_record_with_back_offs(busy: RedisCase) -> None:
@@ -150,14 +150,14 @@ def test_a_record_with_back_offs(busy: RedisCase) -> None:
             Entry("create", "pods/x", hint="node=n1"),
             Entry("backoff", "n2", hint="generation=1 delay_ms=1000 at_ms=5"),
         ]
-        busy.worker.record(one, "u", entries, lease_ms=LEASE_MS)
-    for found in inspector(busy).records(QUEUE):
+        busy.worker.announce(one, "u", entries, lease_ms=LEASE_MS)
+    for found in inspector(busy).expectations(QUEUE):
         assert found.fields["create pods/x"].endswith(" node=n1")
         assert found.fields["backoff n2"] == "generation=1 delay_ms=1000 at_ms=5"
         assert 1_790_000 < found.ttl_ms <= 1_800_000
-        assert found.record is not None
-        assert (found.record.hints, set(found.record.back_offs)) == ({"pods/x": "node=n1"}, {"n2"})
-    assert inspector(busy).key(QUEUE, "ns/none").record is None
+        assert found.parsed is not None
+        assert (found.parsed.hints, set(found.parsed.back_offs)) == ({"pods/x": "node=n1"}, {"n2"})
+    assert inspector(busy).key(QUEUE, "ns/none").expectations is None
 
 
 def test_the_cache(busy: RedisCase) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from oarlock.broker import keys
-from oarlock.broker.values import Record
+from oarlock.broker.values import Expectations
 from tests import ROOT
 
 PAGE = ROOT / "docs" / "redis-keys.md"
@@ -23,7 +23,7 @@ def test_the_page_has_a_row_for_every_key() -> None:
 
 def test_the_page_has_a_row_for_every_field_of_a_record() -> None:
     documented = dict.fromkeys(names(RECIPES))
-    found = Record.parse([text for field in documented for text in (field, "pending uid=u")])
+    found = Expectations.parse([text for field in documented for text in (field, "pending uid=u")])
     assert found is not None
-    empty = [each.name for each in fields(Record) if not getattr(found, each.name)]
+    empty = [each.name for each in fields(Expectations) if not getattr(found, each.name)]
     assert empty == ["pending_others", "hints"], "one of each kind, and none is unknown"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker import keys
-from oarlock.broker.values import Batch, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values import Batch, ClaimLimits, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
 from tests.broker.broker_cases import (
-    HOLD_MS,
+    DRAIN_MS,
     LEASE_MS,
     QUEUE,
     SPECS,
@@ -642,7 +642,7 @@ def test_a_fenced_claim_can_do_nothing(queue_case: Case) -> None:
     before = case.state()
     for entries in ([Entry("create", "pods/x")], []):
         with pytest.raises(ClaimLost, match="replicaset:ns/a"):
-            case.worker.record(old, "uid", entries, lease_ms=LEASE_MS)
+            case.worker.announce(old, "uid", entries, lease_ms=LEASE_MS)
     assert finish(case, old, Verdict.RETRY) == -1
     assert case.state() == before
     case.worker.register("w1", "s", [QUEUE])
@@ -673,7 +673,7 @@ def test_a_claim_after_its_release_leaves_no_lock_behind(queue_case: Case) -> No
     case = opened(queue_case)
     case.worker.add(QUEUE, ["ns/a"])
     case.worker.release("w1")
-    assert case.worker.claim("w1", "n", SPECS, lease_ms=LEASE_MS, hold_ms=HOLD_MS) is Idle.UNKNOWN
+    assert case.worker.claim("w1", "n", SPECS, ClaimLimits(lease_ms=LEASE_MS, drain_ms=DRAIN_MS)) is Idle.UNKNOWN
     assert "leases" not in case.state()
 
 

@@ -12,9 +12,9 @@ import redis
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, Finish, Idle, Verdict
+from oarlock.broker.values import Batch, ClaimLimits, Finish, Idle, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from tests.broker.broker_cases import HOLD_MS, QUEUE, SPECS, RedisCase, clients_of
+from tests.broker.broker_cases import DRAIN_MS, QUEUE, SPECS, RedisCase, clients_of
 from tests.broker.broker_servers import server_binaries
 
 pytestmark = pytest.mark.real
@@ -35,7 +35,7 @@ def new_broker(server: EmbeddedRedis) -> RedisBroker:
 
 
 def claim(broker: RedisBroker, holder: str, nonce: str, keys_max: int = 8) -> Batch | Idle:
-    return broker.claim(holder, nonce, SPECS, lease_ms=30_000, hold_ms=HOLD_MS, keys_max=keys_max)
+    return broker.claim(holder, nonce, SPECS, ClaimLimits(lease_ms=30_000, drain_ms=DRAIN_MS, keys_max=keys_max))
 
 
 def test_fifty_producers_and_ten_consumers(own_server: EmbeddedRedis, live: RedisBroker) -> None:

@@ -8,20 +8,20 @@ import pytest
 
 from oarlock.broker.values import (
     Batch,
-    Borne,
     Cached,
     Change,
     Claim,
     Entry,
     Event,
+    ExpectedDelete,
     Idle,
     LoadSpec,
-    Open,
-    RecordedDelete,
+    NameTaken,
+    OpenWrite,
     Verdict,
 )
 from tests.broker.broker_cases import (
-    HOLD_MS,
+    DRAIN_MS,
     LEASE_MS,
     QUEUE,
     Case,
@@ -44,8 +44,8 @@ def begun(case: Case) -> Claim:
     return claim_one(case)
 
 
-def record(case: Case, one: Claim, *entries: Entry) -> list[Borne]:
-    return case.worker.record(one, UID, entries, lease_ms=LEASE_MS)
+def announce(case: Case, one: Claim, *entries: Entry) -> list[NameTaken]:
+    return case.worker.announce(one, UID, entries, lease_ms=LEASE_MS)
 
 
 def fields(case: Case) -> dict[str, str]:
@@ -81,7 +81,7 @@ def pending(case: Case, detail: str = "", *, since_ms: int = 0, tries: int = 1) 
 
 def test_a_record_reads_like_a_sentence(case: Case) -> None:
     one = begun(case)
-    assert record(case, one, Entry("create", "pods/web-a"), Entry("delete", "pods/web-b", "u7", "55")) == []
+    assert announce(case, one, Entry("create", "pods/web-a"), Entry("delete", "pods/web-b", "u7", "55")) == []
     now = case.now_ms()
     assert fields(case) == {
         "owner": UID,
@@ -95,17 +95,17 @@ def test_a_record_reads_like_a_sentence(case: Case) -> None:
 def test_a_hint_stands_beside_its_create(case: Case) -> None:
     """And beside the name that stays reserved: the name alone does not say for which node it is."""
     one = begun(case)
-    record(case, one, Entry("create", "pods/a", hint="node=n1"), Entry("create", "pods/b"))
+    announce(case, one, Entry("create", "pods/a", hint="node=n1"), Entry("create", "pods/b"))
     assert fields(case)["create pods/a"] == pending(case, "node=n1")
     again = claimed_again(case, one)
-    assert again.record is not None
-    assert sorted(again.record.creates) == ["pods/a", "pods/b"]
-    assert again.record.hints == {"pods/a": "node=n1"}
+    assert again.expectations is not None
+    assert sorted(again.expectations.creates) == ["pods/a", "pods/b"]
+    assert again.expectations.hints == {"pods/a": "node=n1"}
     finish(case, again, Verdict.OK, 0, Change.drop("create pods/a"), Change.drop("create pods/b"))
     later = claim_one(case, "w2")
-    assert later.record is not None
-    assert later.record.hints == {"pods/a": "node=n1"}
-    assert later.record.reserved == {"pods/a": False, "pods/b": False}
+    assert later.expectations is not None
+    assert later.expectations.hints == {"pods/a": "node=n1"}
+    assert later.expectations.reserved == {"pods/a": False, "pods/b": False}
 
 
 BACK_OFF = "generation=1 delay_ms=1000 at_ms=1795186629975"
@@ -114,24 +114,24 @@ HALF_AN_HOUR_MS = 1_800_000
 
 def test_a_back_off_is_announced_with_the_delete_it_follows_from(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("delete", "pods/b", "u7", "55"), Entry("backoff", "n1", hint=BACK_OFF))
+    announce(case, one, Entry("delete", "pods/b", "u7", "55"), Entry("backoff", "n1", hint=BACK_OFF))
     assert fields(case) == {
         "owner": UID,
         "delete pods/b": pending(case, "uid=u7 rv=55"),
         "backoff n1": BACK_OFF,
     }
     again = claimed_again(case, one)
-    assert again.record is not None
-    assert again.record.back_offs == {"n1": BACK_OFF}
-    assert [each.target for each in again.record.deletes] == ["pods/b"]
-    assert again.record.pending_others == ()
+    assert again.expectations is not None
+    assert again.expectations.back_offs == {"n1": BACK_OFF}
+    assert [each.target for each in again.expectations.deletes] == ["pods/b"]
+    assert again.expectations.pending_others == ()
 
 
 def test_a_back_off_is_never_pending(case: Case) -> None:
     """It neither keeps its key delayed nor its owner unsettled, whatever its text says."""
     one = begun(case)
     for text in (BACK_OFF, "pending since_ms=5"):
-        record(case, one, Entry("create", "pods/a"), Entry("backoff", "n1", hint=text))
+        announce(case, one, Entry("create", "pods/a"), Entry("backoff", "n1", hint=text))
         assert finish(case, one, Verdict.OK, None, Change.drop("create pods/a")) == 0
         assert case.worker.due() == (0, None)
         assert state_of(case, KEY) == "idle"
@@ -139,26 +139,26 @@ def test_a_back_off_is_never_pending(case: Case) -> None:
         assert fields(case) == {"owner": UID, "backoff n1": text}
         case.worker.add(QUEUE, [KEY])
         one = claim_one(case)
-        assert one.record is not None
-        assert (one.record.unanswered, one.unsettled, one.record.back_offs) == (0, False, {"n1": text})
+        assert one.expectations is not None
+        assert (one.expectations.unanswered, one.unsettled, one.expectations.back_offs) == (0, False, {"n1": text})
 
 
 def test_back_offs_alone_announce_no_write(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("backoff", "n1", hint=BACK_OFF))
+    announce(case, one, Entry("backoff", "n1", hint=BACK_OFF))
     assert "unsettled" not in case.state()
     assert case.state()["leases"][f"{QUEUE}:{KEY}"] == case.now_ms() + LEASE_MS
 
 
 def test_a_turn_changes_and_drops_back_offs(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("backoff", "n1", hint=BACK_OFF), Entry("backoff", "n2", hint=BACK_OFF))
+    announce(case, one, Entry("backoff", "n1", hint=BACK_OFF), Entry("backoff", "n2", hint=BACK_OFF))
     finish(
         case, one, Verdict.OK, 0, Change.set("backoff n1", "generation=2 delay_ms=1 at_ms=2"), Change.drop("backoff n2")
     )
     again = claim_one(case)
-    assert again.record is not None
-    assert again.record.back_offs == {"n1": "generation=2 delay_ms=1 at_ms=2"}
+    assert again.expectations is not None
+    assert again.expectations.back_offs == {"n1": "generation=2 delay_ms=1 at_ms=2"}
     finish(case, again, Verdict.OK, None, Change.drop("backoff n1"))
     assert fields(case) == {}, "a record with nothing but its owner is dropped"
 
@@ -166,10 +166,10 @@ def test_a_turn_changes_and_drops_back_offs(case: Case) -> None:
 def test_back_offs_outlive_their_last_touch_by_half_an_hour(case: Case) -> None:
     """As long as upstream remembers them: twice the longest. Every step that touches the record begins anew."""
     one = begun(case)
-    record(case, one, Entry("backoff", "n1", hint=BACK_OFF))
+    announce(case, one, Entry("backoff", "n1", hint=BACK_OFF))
     assert abs(ttl_ms(case) - HALF_AN_HOUR_MS) < 2_000
     steps = (
-        lambda: record(case, one, Entry("create", "pods/a")),
+        lambda: announce(case, one, Entry("create", "pods/a")),
         lambda: finish(case, one, Verdict.RETRY, 1_000, Change.drop("create pods/a")),
         lambda: case.worker.add(QUEUE, [KEY]) and claim_one(case),
         lambda: [crash_of(case, nth) for nth in range(3)],
@@ -198,38 +198,38 @@ def crash_of(case: Case, nth: int) -> None:
 
 def test_a_long_pause_still_counts_with_back_offs(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("backoff", "n1", hint=BACK_OFF))
+    announce(case, one, Entry("backoff", "n1", hint=BACK_OFF))
     finish(case, one, Verdict.OK, 3_000_000)
     assert abs(ttl_ms(case) - 3_000_000 - FIVE_MINUTES_MS) < 2_000
 
 
 def test_without_back_offs_a_record_lives_as_long_as_ever(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("delete", "pods/a", "u", "5"), Entry("backoff", "n1", hint=BACK_OFF))
+    announce(case, one, Entry("delete", "pods/a", "u", "5"), Entry("backoff", "n1", hint=BACK_OFF))
     finish(case, one, Verdict.OK, 0, Change.set("delete pods/a", "answered uid=u rv=5"), Change.drop("backoff n1"))
     assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
 
 
 def test_a_vanished_owner_takes_its_back_offs_along(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("backoff", "n1", hint=BACK_OFF))
+    announce(case, one, Entry("backoff", "n1", hint=BACK_OFF))
     finish(case, one, Verdict.GONE)
     assert fields(case) == {}
 
 
 def test_the_next_holder_reads_it_and_reserves_the_names(case: Case) -> None:
     one = begun(case)
-    record(
+    announce(
         case, one, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"), Entry("status", "replicasets/web")
     )
     announced_ms, announced = case.now_ms(), fields(case)
     case.advance(1_000)
     again = claimed_again(case, one)
-    found, until = again.record, f"until_ms={case.now_ms() + HOLD_MS}"
+    found, until = again.expectations, f"until_ms={case.now_ms() + DRAIN_MS}"
     assert found is not None
-    opened = Open(announced_ms, announced_ms, 1, False)
+    opened = OpenWrite(announced_ms, announced_ms, 1, False)
     assert (found.owner_uid, found.creates, found.reserved) == (UID, {"pods/a": opened}, {"pods/a": False})
-    assert found.deletes == (RecordedDelete("pods/b", "u", "5", False, opened),)
+    assert found.deletes == (ExpectedDelete("pods/b", "u", "5", False, opened),)
     assert found.pending_others == (("status", "replicasets/web"),)
     assert (found.unanswered, again.unsettled, again.now_ms) == (3, True, case.now_ms())
     assert fields(case) == {"owner": UID, "reserved pods/a": until} | {
@@ -240,32 +240,32 @@ def test_the_next_holder_reads_it_and_reserves_the_names(case: Case) -> None:
 def test_what_was_sent_may_land_until_d_after_the_first_claim_since(case: Case) -> None:
     """Whoever announced it may send it until its lease and requests have ended. Later claims change nothing."""
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     case.advance(1_000)
     again = claimed_again(case, one)
-    for passed_ms, over in ((HOLD_MS - 1, False), (1, True)):
+    for passed_ms, over in ((DRAIN_MS - 1, False), (1, True)):
         finish(case, again, Verdict.OK, 0)
         case.advance(passed_ms)
         case.worker.due()
         again = claim_one(case, "w2")
-        assert again.record is not None
-        assert (again.record.creates["pods/a"].over, again.record.reserved) == (over, {"pods/a": over})
+        assert again.expectations is not None
+        assert (again.expectations.creates["pods/a"].over, again.expectations.reserved) == (over, {"pods/a": over})
     assert {text.split()[-1] for name, text in fields(case).items() if name != "owner"} == {"over"}
 
 
 def test_a_name_stays_reserved_when_its_create_has_its_answer(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     again = claimed_again(case, one)
     finish(case, again, Verdict.OK, None, Change.drop("create pods/a"))
     assert set(fields(case)) == {"owner", "reserved pods/a"}
-    assert case.worker.due() == (0, HOLD_MS), "the key comes back when it is over"
+    assert case.worker.due() == (0, DRAIN_MS), "the key comes back when it is over"
     assert "unsettled" in case.state()
-    case.advance(HOLD_MS)
+    case.advance(DRAIN_MS)
     case.worker.due()
     again = claim_one(case, "w2")
-    assert again.record is not None
-    assert again.record.reserved == {"pods/a": True}
+    assert again.expectations is not None
+    assert again.expectations.reserved == {"pods/a": True}
     finish(case, again, Verdict.OK, None, Change.drop("reserved pods/a"))
     assert (fields(case), case.worker.due()) == ({}, (0, None))
     assert "unsettled" not in case.state()
@@ -274,16 +274,16 @@ def test_a_name_stays_reserved_when_its_create_has_its_answer(case: Case) -> Non
 def test_a_write_that_is_sent_again_may_land_as_long_again(case: Case) -> None:
     """The time begins with the first claim after it. Since when it is open and how often it was sent is kept."""
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"))
+    announce(case, one, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"))
     since_ms = case.now_ms()
     again = claimed_again(case, one)
     case.advance(2_000)
-    record(case, again, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"))
+    announce(case, again, Entry("create", "pods/a"), Entry("delete", "pods/b", "u", "5"))
     assert fields(case)["create pods/a"] == pending(case, since_ms=since_ms, tries=2)
     assert fields(case)["delete pods/b"] == pending(case, "uid=u rv=5", since_ms=since_ms, tries=2)
     case.worker.register("w3", "s", [QUEUE])
     claimed_again(case, again, "w3")
-    until = f"until_ms={case.now_ms() + HOLD_MS}"
+    until = f"until_ms={case.now_ms() + DRAIN_MS}"
     assert fields(case)["reserved pods/a"] == until
     assert fields(case)["create pods/a"].endswith(until)
 
@@ -291,31 +291,31 @@ def test_a_write_that_is_sent_again_may_land_as_long_again(case: Case) -> None:
 @pytest.mark.parametrize("node", ["dover", "over", "n1"])
 def test_no_name_of_a_node_is_taken_for_the_word_over(case: Case, node: str) -> None:
     one = begun(case)
-    record(case, one, Entry("create", "pods/a", hint=f"node={node}"))
+    announce(case, one, Entry("create", "pods/a", hint=f"node={node}"))
     again = claimed_again(case, one)
-    assert again.record is not None
-    assert again.record.reserved == {"pods/a": False}
-    assert fields(case)["create pods/a"].endswith(f" until_ms={case.now_ms() + HOLD_MS}")
+    assert again.expectations is not None
+    assert again.expectations.reserved == {"pods/a": False}
+    assert fields(case)["create pods/a"].endswith(f" until_ms={case.now_ms() + DRAIN_MS}")
 
 
 def test_a_name_that_is_sent_again_late_stays_reserved_as_long_again(case: Case) -> None:
     """Its earlier time ends with the very claim that gives it the new one."""
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     again = claimed_again(case, one)
-    case.advance(HOLD_MS - 1)
-    record(case, again, Entry("create", "pods/a"))
+    case.advance(DRAIN_MS - 1)
+    announce(case, again, Entry("create", "pods/a"))
     case.advance(1)
     case.worker.register("w3", "s", [QUEUE])
     third = claimed_again(case, again, "w3")
-    assert third.record is not None
-    assert (third.record.creates["pods/a"].over, third.record.reserved) == (False, {"pods/a": False})
+    assert third.expectations is not None
+    assert (third.expectations.creates["pods/a"].over, third.expectations.reserved) == (False, {"pods/a": False})
 
 
 def test_a_clock_that_goes_back_keeps_no_key_waiting(case: Case) -> None:
     """The time was given an hour ahead of what the clock says now: the claim that cuts it comes within a minute."""
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     again = claimed_again(case, one)
     ahead = f"until_ms={case.now_ms() + 3_600_000}"
     changes = (Change.drop("create pods/a"), Change.set("reserved pods/a", ahead))
@@ -325,9 +325,9 @@ def test_a_clock_that_goes_back_keeps_no_key_waiting(case: Case) -> None:
 
 def test_another_pod_of_the_same_name_is_another_delete(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("delete", "pods/b", "u", "5"))
+    announce(case, one, Entry("delete", "pods/b", "u", "5"))
     case.advance(1_000)
-    record(case, one, Entry("delete", "pods/b", "v", "6"))
+    announce(case, one, Entry("delete", "pods/b", "v", "6"))
     assert fields(case)["delete pods/b"] == pending(case, "uid=v rv=6")
 
 
@@ -335,7 +335,7 @@ def test_no_time_ends_by_a_clock_that_jumps(case: Case) -> None:
     """Redis's clock goes a minute forward: an earlier holder's request may still land, so its name stays reserved."""
     one = begun(case)
     case.worker.renew([], lease_ms=LEASE_MS)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     again = claimed_again(case, one)
     finish(case, again, Verdict.OK, 0, Change.drop("create pods/a"))
     case.advance(60_000)
@@ -343,15 +343,15 @@ def test_no_time_ends_by_a_clock_that_jumps(case: Case) -> None:
         if renewed:
             case.worker.renew([], lease_ms=LEASE_MS)
         later = claim_one(case, "w2")
-        assert later.record is not None
-        assert later.record.reserved == {"pods/a": False}
+        assert later.expectations is not None
+        assert later.expectations.reserved == {"pods/a": False}
         finish(case, later, Verdict.OK, 0)
     for _ in range(10):  # a second a tick, as a supervisor does
         case.advance(2_000)
         case.worker.renew([], lease_ms=LEASE_MS)
     later = claim_one(case, "w2")
-    assert later.record is not None
-    assert later.record.reserved == {"pods/a": True}
+    assert later.expectations is not None
+    assert later.expectations.reserved == {"pods/a": True}
 
 
 @pytest.mark.parametrize("planted", ["until_ms={ahead}", "garbage", "until_ms=99999999999999999999999"])
@@ -363,13 +363,13 @@ def test_a_time_that_lies_too_far_ahead_is_cut(case: Case, planted: str) -> None
     case.advance(5)
     case.worker.due()
     claim_one(case)
-    assert fields(case)["reserved pods/a"] == f"until_ms={case.now_ms() + HOLD_MS}"
+    assert fields(case)["reserved pods/a"] == f"until_ms={case.now_ms() + DRAIN_MS}"
 
 
 def test_an_unanswered_write_is_never_left_idle(case: Case) -> None:
     """A good verdict with a write still unanswered is retried, with the back-off of a failure."""
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"), Entry("create", "pods/b"))
+    announce(case, one, Entry("create", "pods/a"), Entry("create", "pods/b"))
     assert finish(case, one, Verdict.OK, None, Change.drop("create pods/a")) == 1
     assert case.worker.due() == (0, 5)
     assert set(fields(case)) == {"owner", "create pods/b"}
@@ -379,14 +379,14 @@ def test_an_unanswered_write_is_never_left_idle(case: Case) -> None:
 
 def test_a_rest_is_announced_with_the_delete_and_never_pending(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("delete", "pods/b", "u7", "55"), Entry("rest", "pods/b", hint="uid=u7"))
+    announce(case, one, Entry("delete", "pods/b", "u7", "55"), Entry("rest", "pods/b", hint="uid=u7"))
     assert fields(case)["rest pods/b"] == "uid=u7"
     finish(case, one, Verdict.OK, None, Change.drop("delete pods/b"))
     assert ("unsettled" in case.state(), case.worker.due()) == (False, (0, None))
     case.worker.add(QUEUE, [KEY])
     again = claim_one(case)
-    assert again.record is not None
-    assert (again.record.rests, again.record.unanswered) == ({"pods/b": "uid=u7"}, 0)
+    assert again.expectations is not None
+    assert (again.expectations.rests, again.expectations.unanswered) == ({"pods/b": "uid=u7"}, 0)
 
 
 def test_the_claim_after_a_send_does_not_wait_for_many_failures(case: Case) -> None:
@@ -395,7 +395,7 @@ def test_the_claim_after_a_send_does_not_wait_for_many_failures(case: Case) -> N
     for _ in range(20):
         finish(case, one, Verdict.RETRY)
         one = retried(case, "w1")
-    record(case, one, Entry("delete", "pods/a", "u", "5"))
+    announce(case, one, Entry("delete", "pods/a", "u", "5"))
     finish(case, one, Verdict.RETRY)
     assert case.worker.due() == (0, 10_000)
 
@@ -425,8 +425,8 @@ def test_a_vanished_owner_is_not_looked_at_again(case: Case) -> None:
 
 def test_answered_writes_leave_nothing_but_what_the_cache_must_pass(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
-    finish(case, one, Verdict.OK, None, Change.drop("create pods/a"), Change.need("pods", "120"))
+    announce(case, one, Entry("create", "pods/a"))
+    finish(case, one, Verdict.OK, None, Change.drop("create pods/a"), Change.min_rv("pods", "120"))
     state = case.state()
     assert ("records" in state, "unsettled" in state, state["needs"]) == (False, False, {QUEUE: {KEY: "pods=120"}})
 
@@ -434,14 +434,14 @@ def test_answered_writes_leave_nothing_but_what_the_cache_must_pass(case: Case) 
 def test_an_answered_delete_stays_until_the_turn_drops_it(case: Case) -> None:
     """Answered is not pending: nothing is retried, but the next turn still has to see the pod go."""
     one = begun(case)
-    record(case, one, Entry("delete", "pods/b", "u", "5"))
+    announce(case, one, Entry("delete", "pods/b", "u", "5"))
     finish(case, one, Verdict.OK, None, Change.set("delete pods/b", "answered uid=u rv=5"))
     assert case.worker.due() == (0, None)
     case.worker.add(QUEUE, [KEY])
     again = claim_one(case)
-    assert again.record is not None
-    assert again.record.deletes[0].answered
-    assert (again.record.unanswered, again.unsettled) == (0, False)
+    assert again.expectations is not None
+    assert again.expectations.deletes[0].answered
+    assert (again.expectations.unanswered, again.unsettled) == (0, False)
 
 
 def test_names_borne_by_any_cached_object_come_back_and_nothing_is_recorded(case: Case) -> None:
@@ -454,21 +454,21 @@ def test_names_borne_by_any_cached_object_come_back_and_nothing_is_recorded(case
     ]
     case.ingestor.ingest("pods", "100", "103", pods)
     before = case.state()
-    assert record(case, one, Entry("create", "pods/a"), Entry("create", "pods/b"), Entry("create", "pods/c")) == [
-        Borne("pods/a", Cached("101", "ua", b"blob of a")),
-        Borne("pods/c", Cached("103", "uc", b"c")),
+    assert announce(case, one, Entry("create", "pods/a"), Entry("create", "pods/b"), Entry("create", "pods/c")) == [
+        NameTaken("pods/a", Cached("101", "ua", b"blob of a")),
+        NameTaken("pods/c", Cached("103", "uc", b"c")),
     ]
     assert case.state() == before
-    assert record(case, one, Entry("create", "pods/b"), Entry("delete", "pods/a", "ua", "101")) == []
+    assert announce(case, one, Entry("create", "pods/b"), Entry("delete", "pods/a", "ua", "101")) == []
     case.ingestor.ingest("pods", "103", "104", [Event("ns/b", "104", "ub", b"our own")])
-    assert record(case, one, Entry("create", "pods/b")) == [], "it is ours: announced already"
+    assert announce(case, one, Entry("create", "pods/b")) == [], "it is ours: announced already"
 
 
 def test_a_record_without_entries_renews_the_lease_and_nothing_else(case: Case) -> None:
     one = begun(case)
     case.advance(2_000)
     before = case.state()
-    assert record(case, one) == []
+    assert announce(case, one) == []
     after = case.state()
     assert after.pop("leases") == {f"{QUEUE}:{KEY}": case.now_ms() + LEASE_MS}
     before.pop("leases")
@@ -480,8 +480,8 @@ def test_a_blocked_name_is_kept(case: Case) -> None:
     finish(case, one, Verdict.OK, 0, Change.set("blocked pods/a", "uid=other"))
     assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000, "a record made by finish has its end too"
     again = claim_one(case)
-    assert again.record is not None
-    assert (again.record.blocked, again.record.unanswered) == ({"pods/a": "other"}, 0)
+    assert again.expectations is not None
+    assert (again.expectations.blocked, again.expectations.unanswered) == ({"pods/a": "other"}, 0)
     finish(case, again, Verdict.OK, None, Change.drop("blocked pods/a"))
     assert fields(case) == {}
 
@@ -496,7 +496,7 @@ def test_a_blocked_name_is_kept(case: Case) -> None:
 )
 def test_a_record_outlives_the_pause_of_its_key(case: Case, delay_ms: int | None, verdict: Verdict, ttl: int) -> None:
     one = begun(case)
-    record(case, one, Entry("delete", "pods/a", "u", "5"))
+    announce(case, one, Entry("delete", "pods/a", "u", "5"))
     answered = Change.set("delete pods/a", "answered uid=u rv=5")
     finish(case, one, verdict, delay_ms, answered)
     assert abs(ttl_ms(case) - ttl) < 2_000
@@ -504,7 +504,7 @@ def test_a_record_outlives_the_pause_of_its_key(case: Case, delay_ms: int | None
 
 def test_a_record_outlives_the_parking_of_its_key(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     for nth in range(12):
         holder = f"victim{nth}"
         state = case.state()
@@ -515,16 +515,16 @@ def test_a_record_outlives_the_parking_of_its_key(case: Case) -> None:
         case.advance(pause)
         case.worker.due()
         case.worker.register(holder, "s", [QUEUE])
-        assert claim_one(case, holder).record is not None
+        assert claim_one(case, holder).expectations is not None
     assert ttl_ms(case) > 295_000
 
 
 def test_every_step_that_touches_a_record_renews_it(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     for _ in range(4):
         case.advance(FIVE_MINUTES_MS - 1_000)
-        assert record(case, one, Entry("create", "pods/b")) == []
+        assert announce(case, one, Entry("create", "pods/b")) == []
         assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
     case.advance(FIVE_MINUTES_MS - 1_000)
     one = claimed_again(case, one)
@@ -534,11 +534,11 @@ def test_every_step_that_touches_a_record_renews_it(case: Case) -> None:
 def test_a_lost_record_leaves_its_mark_until_a_live_list(case: Case) -> None:
     """Never "expired, so satisfied": the mark stands, through good turns too, until a turn acted on a live list."""
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     case.advance(FIVE_MINUTES_MS + 1_000)
     again = claimed_again(case, one)
-    assert (again.record, again.unsettled) == (None, True)
-    for changes in ((), (Change.need("pods", "90"),), (Change.set("blocked pods/z", "uid=other"),)):
+    assert (again.expectations, again.unsettled) == (None, True)
+    for changes in ((), (Change.min_rv("pods", "90"),), (Change.set("blocked pods/z", "uid=other"),)):
         finish(case, again, Verdict.OK, 0, *changes)
         again = claim_one(case, "w2")
         assert again.unsettled, changes
@@ -549,10 +549,10 @@ def test_a_lost_record_leaves_its_mark_until_a_live_list(case: Case) -> None:
 def test_a_new_record_does_not_clear_the_mark_of_a_lost_one_by_itself(case: Case) -> None:
     """Once it is recorded and answered under a claim, the earlier loss was dealt with by that turn's live list."""
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
+    announce(case, one, Entry("create", "pods/a"))
     case.advance(FIVE_MINUTES_MS + 1_000)
     again = claimed_again(case, one)
-    record(case, again, Entry("create", "pods/b"))
+    announce(case, again, Entry("create", "pods/b"))
     finish(case, again)
     third = retried(case, "w2")
     assert third.unsettled
@@ -562,16 +562,16 @@ def test_a_new_record_does_not_clear_the_mark_of_a_lost_one_by_itself(case: Case
 
 def test_an_owner_that_is_gone_takes_its_record_along(case: Case) -> None:
     one = begun(case)
-    record(case, one, Entry("create", "pods/a"))
-    finish(case, one, Verdict.OK, None, Change.need("pods", "120"))
+    announce(case, one, Entry("create", "pods/a"))
+    finish(case, one, Verdict.OK, None, Change.min_rv("pods", "120"))
     again = retried(case, "w1")
-    record(case, again, Entry("create", "pods/b"))
+    announce(case, again, Entry("create", "pods/b"))
     case.worker.add(QUEUE, [KEY])
     finish(case, again, Verdict.GONE)
     state = case.state()
     assert [part for part in ("records", "needs", "unsettled", "failures") if part in state] == []
     fresh = claim_one(case)
-    assert (fresh.record, fresh.needs, fresh.unsettled) == (None, "", False)
+    assert (fresh.expectations, fresh.min_rv, fresh.unsettled) == (None, "", False)
 
 
 # -- reading one's own writes ------------------------------------------------------------------------------------------
@@ -579,17 +579,17 @@ def test_an_owner_that_is_gone_takes_its_record_along(case: Case) -> None:
 
 def test_a_need_is_handed_over_until_the_cache_has_passed_it(case: Case) -> None:
     one = begun(case)
-    finish(case, one, Verdict.OK, 0, Change.need("pods", "120"), Change.need("replicasets", "99"))
+    finish(case, one, Verdict.OK, 0, Change.min_rv("pods", "120"), Change.min_rv("replicasets", "99"))
     again = claim_one(case)
-    assert again.needs == "pods=120"
+    assert again.min_rv == "pods=120"
     case.ingestor.ingest("pods", "100", "119", [])
     finish(case, again, Verdict.OK, 0)
     again = claim_one(case)
-    assert again.needs == "pods=120"
+    assert again.min_rv == "pods=120"
     finish(case, again)
     case.ingestor.ingest("pods", "119", "120", [])
     again = claim_one(case)
-    assert again.needs == ""
+    assert again.min_rv == ""
     assert "needs" not in case.state(), "what was read is forgotten"
 
 
@@ -597,20 +597,20 @@ def test_needs_only_grow(case: Case) -> None:
     """As (length, text): 1000 is above 999, whatever numbers would say of larger ones."""
     one = begun(case)
     large = "9" * 20
-    finish(case, one, Verdict.OK, 0, Change.need("pods", "1000"), Change.need("pods", "999"))
+    finish(case, one, Verdict.OK, 0, Change.min_rv("pods", "1000"), Change.min_rv("pods", "999"))
     again = claim_one(case)
-    assert again.needs == "pods=1000"
-    finish(case, again, Verdict.OK, 0, Change.need("pods", large), Change.need("replicasets", "500"))
+    assert again.min_rv == "pods=1000"
+    finish(case, again, Verdict.OK, 0, Change.min_rv("pods", large), Change.min_rv("replicasets", "500"))
     again = claim_one(case)
-    assert again.needs == f"pods={large} replicasets=500"
-    finish(case, again, Verdict.OK, 0, Change.need("pods", "1" + "0" * 19))
-    assert claim_one(case).needs == f"pods={large} replicasets=500"
+    assert again.min_rv == f"pods={large} replicasets=500"
+    finish(case, again, Verdict.OK, 0, Change.min_rv("pods", "1" + "0" * 19))
+    assert claim_one(case).min_rv == f"pods={large} replicasets=500"
 
 
 def test_passing_a_need_wakes_its_owner(case: Case) -> None:
     """Whatever the batch holds: no event need name the owner."""
     one = begun(case)
-    finish(case, one, Verdict.OK, None, Change.need("pods", "120"))
+    finish(case, one, Verdict.OK, None, Change.min_rv("pods", "120"))
     case.ingestor.ingest("pods", "100", "119", [])
     assert state_of(case, KEY) == "idle"
     case.ingestor.ingest("pods", "119", "125", [])
@@ -620,7 +620,7 @@ def test_passing_a_need_wakes_its_owner(case: Case) -> None:
 
 def test_a_list_that_passes_a_need_wakes_its_owner(case: Case) -> None:
     one = begun(case)
-    finish(case, one, Verdict.OK, None, Change.need("pods", "120"))
+    finish(case, one, Verdict.OK, None, Change.min_rv("pods", "120"))
     case.ingestor.stage("pods", "g2", [])
     case.ingestor.commit_list("pods", "g2", "130")
     assert state_of(case, KEY) == "queued"
@@ -628,10 +628,10 @@ def test_a_list_that_passes_a_need_wakes_its_owner(case: Case) -> None:
 
 def test_a_need_already_passed_does_not_wait(case: Case) -> None:
     one = begun(case)
-    finish(case, one, Verdict.OK, None, Change.need("pods", "100"))
+    finish(case, one, Verdict.OK, None, Change.min_rv("pods", "100"))
     assert "unread" not in case.state()
     case.worker.add(QUEUE, [KEY])
-    assert claim_one(case).needs == ""
+    assert claim_one(case).min_rv == ""
 
 
 # -- what a claim hands over -------------------------------------------------------------------------------------------
@@ -658,7 +658,7 @@ def test_a_claim_brings_owner_children_and_how_far_the_cache_is(case: Case) -> N
     assert web.owner == Cached("10", UID, b"owner of " + KEY.encode())
     assert sorted(child.blob for child in web.children) == [b"mine", b"orphan here"]
     assert (unknown.owner, unknown.children) == (None, [])
-    assert (web.record, web.needs, web.unsettled, web.crashes) == (None, "", False, 0)
+    assert (web.expectations, web.min_rv, web.unsettled, web.crashes) == (None, "", False, 0)
 
 
 REVISIONS = "controllerrevisions"
@@ -743,7 +743,7 @@ def test_children_by_the_thousand(case: Case) -> None:
     case.worker.add(QUEUE, [KEY])
     one = claim_one(case)
     assert len({child.uid for child in one.children}) == 9_000
-    assert record(case, one, *(Entry("create", f"pods/new{i}") for i in range(5_000))) == []
+    assert announce(case, one, *(Entry("create", f"pods/new{i}") for i in range(5_000))) == []
     assert len(fields(case)) == 5_001
-    assert claimed_again(case, one).record is not None
+    assert claimed_again(case, one).expectations is not None
     assert claim_reply(case) is Idle.UNKNOWN

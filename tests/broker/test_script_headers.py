@@ -83,7 +83,7 @@ def test_the_type_check_covers_every_key_that_moves_a_key() -> None:
     assert checked == per_queue - {"queue:expect:key"} | {"leases", "waiters", "wake", "timer"}
 
 
-@pytest.mark.parametrize("name", ["add", "add_after", "record", "finish", "release", "reclaim", "due", "ingest"])
+@pytest.mark.parametrize("name", ["add", "add_after", "announce", "finish", "release", "reclaim", "due", "ingest"])
 def test_types_are_checked(name: str) -> None:
     """Before the first write of the body. claim reads, or measures, all it will write; test_bad_servers tries both."""
     body = lua_reading.code_of(script_texts.source(name))

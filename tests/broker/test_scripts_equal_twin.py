@@ -28,6 +28,7 @@ from oarlock.broker.values import (
     Batch,
     Change,
     Claim,
+    ClaimLimits,
     ClaimLost,
     Delta,
     Entry,
@@ -39,7 +40,7 @@ from oarlock.broker.values import (
 )
 from oarlock.sandbox.redis.redis_binary import ServerBinary
 from tests.broker import broker_state
-from tests.broker.broker_cases import HOLD_MS, LEASE_MS, MemoryCase, RedisCase
+from tests.broker.broker_cases import DRAIN_MS, LEASE_MS, MemoryCase, RedisCase
 from tests.broker.broker_servers import REAL, Serve
 from tests.broker.broker_state import State
 
@@ -106,7 +107,7 @@ changes = st.lists(
             st.sampled_from(("until_ms=1800000020000", "over", "node=n1 until_ms=5", "why")),
         ),
         st.builds(Change.set, st.just("backoff n1"), st.sampled_from(BACK_OFFS)),
-        st.builds(Change.need, resources, st.sampled_from(("9", "99", "101", "103", "110"))),
+        st.builds(Change.min_rv, resources, st.sampled_from(("9", "99", "101", "103", "110"))),
         st.just(Change.settled()),
         st.builds(Change.again, st.sampled_from((0, 40, 2_000))),
     ),
@@ -146,7 +147,7 @@ def plain(value: Any) -> Any:
                     one._replace(
                         children=sorted(one.children),
                         others={resource: sorted(found) for resource, found in one.others.items()},
-                        record=None if one.record is None else repr_of(one),
+                        expectations=None if one.expectations is None else repr_of(one),
                     )
                     for one in value.claims
                 ],
@@ -161,7 +162,7 @@ def plain(value: Any) -> Any:
 
 
 def repr_of(one: Claim) -> Any:
-    record = one.record
+    record = one.expectations
     assert record is not None
     return (
         record.owner_uid,
@@ -316,10 +317,7 @@ class Twins(RuleBasedStateMachine):
                 holder,
                 f"n{self.nonces}",
                 specs,
-                lease_ms=LEASE_MS,
-                hold_ms=HOLD_MS,
-                keys_max=keys_max,
-                bytes_max=bytes_max,
+                ClaimLimits(LEASE_MS, DRAIN_MS, keys_max, bytes_max),
             )
         )
         if isinstance(batch, Batch):
@@ -339,7 +337,7 @@ class Twins(RuleBasedStateMachine):
     @rule(which=st.integers(0, 7), uid=st.sampled_from(("u1", "u2")), announced=entries)
     def record(self, which: int, uid: str, announced: list[Entry]) -> None:
         one = self.claims[which % len(self.claims)]
-        self.both(lambda broker: broker.record(one, uid, announced, lease_ms=LEASE_MS))
+        self.both(lambda broker: broker.announce(one, uid, announced, lease_ms=LEASE_MS))
 
     @precondition(lambda self: self.claims)
     @rule(
@@ -372,7 +370,7 @@ class Twins(RuleBasedStateMachine):
         self.add(queue, names, True)
         self.claim(holder, [queue], 3, 262_144)
         for one in self.live():
-            self.both(lambda broker, one=one: broker.record(one, "u1", announced, lease_ms=LEASE_MS))
+            self.both(lambda broker, one=one: broker.announce(one, "u1", announced, lease_ms=LEASE_MS))
 
     @precondition(lambda self: self.live())
     @rule(which=st.integers(0, 7), verdict=st.sampled_from(Verdict), delay_ms=st.one_of(st.none(), delays), raw=changes)
@@ -468,7 +466,7 @@ class Twins(RuleBasedStateMachine):
 
     @rule(reason=st.sampled_from(("why", "another reason", "")))
     def hold(self, reason: str) -> None:
-        self.both(lambda broker: broker.hold(reason))
+        self.both(lambda broker: broker.pause(reason))
 
     @rule(resource=resources, ids=st.lists(keys, max_size=3), entry=st.sampled_from(("owner=u1", "orphan=ns")))
     def look(self, resource: str, ids: list[str], entry: str) -> None:

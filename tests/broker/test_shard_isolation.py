@@ -13,7 +13,7 @@ from oarlock.broker import epoch, keys, script_texts
 from oarlock.broker.connection.client import connect
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, BrokerUnreachable, Claim, Entry, Event, Finish, Verdict
+from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLimits, Entry, Event, Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker.broker_cases import QUEUE, SPECS, TEST_CLOCK
 from tests.broker.broker_servers import REAL, Serve
@@ -59,7 +59,7 @@ def pod(key: str, rv: str, *entries: str) -> Event:
 
 
 def claim(broker: RedisBroker, holder: str, nonce: str) -> list[Claim]:
-    batch = broker.claim(holder, nonce, SPECS, lease_ms=5_000, hold_ms=9_000)
+    batch = broker.claim(holder, nonce, SPECS, ClaimLimits(lease_ms=5_000, drain_ms=9_000))
     return batch.claims if isinstance(batch, Batch) else []
 
 
@@ -81,7 +81,7 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     broker.add(QUEUE, ["ns/web", "ns/other"])
     found = claim(broker, "w", "n1")
     assert {each.key for each in found} == {"ns/web", "ns/other"}
-    broker.record(found[0], "uid-web", [Entry("create", "pods/x"), Entry("delete", "pods/p", "u")], lease_ms=5_000)
+    broker.announce(found[0], "uid-web", [Entry("create", "pods/x"), Entry("delete", "pods/p", "u")], lease_ms=5_000)
     assert broker.renew(["w"], lease_ms=5_000) == []
     broker.add(QUEUE, ["ns/web"])
     broker.finish([Finish(QUEUE, each.key, each.nonce, Verdict.RETRY) for each in found])
@@ -94,8 +94,8 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     assert broker.release("v", blamed=f"{QUEUE}:ns/web")
     broker.reclaim()
     broker.wait(timeout_s=0.01)
-    assert broker.hold("why") == "HELD"
-    assert broker.hold("") == "OPEN"
+    assert broker.pause("why") == "HELD"
+    assert broker.pause("") == "OPEN"
     rv, _ = broker.look("pods", ids=["ns/p"], index=["c"])
     assert rv == "15"
     assert broker.page("pods", ["c"]) is not None
@@ -106,9 +106,9 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     for queue in inspector.queues():
         inspector.queue(queue)
         inspector.keys_of(queue)
-        list(inspector.records(queue))
+        list(inspector.expectations(queue))
         inspector.key(queue, "ns/web")
-    assert inspector.held() == ""
+    assert inspector.pause_reason() == ""
     inspector.locks()
     assert {each.resource for each in inspector.resources()} == {"pods", "replicasets"}
     assert dict(inspector.objects("pods"))

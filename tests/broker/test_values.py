@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.values import BACK_OFF, Cached, Entry, LoadSpec, Open, Record, RecordedDelete
+from oarlock.broker.values import BACK_OFF, Cached, Entry, Expectations, ExpectedDelete, LoadSpec, OpenWrite
 
 VALUES = [
     b"5 uid-1\nowner=u node=n1 mirror\nq:ns/a q:ns/b\nblob",
@@ -62,13 +62,13 @@ def test_a_record_in_all_its_words() -> None:
         "status sets/web": "pending since_ms=5",
         "said": "create pods/a: no answer",
     }
-    record = Record.parse([text for pair in said.items() for text in pair])
-    assert record == Record(
+    record = Expectations.parse([text for pair in said.items() for text in pair])
+    assert record == Expectations(
         owner_uid="uid-web",
-        creates={"pods/a": Open(5, 6, 2), "pods/b": Open(5, 5, 1)},
+        creates={"pods/a": OpenWrite(5, 6, 2), "pods/b": OpenWrite(5, 5, 1)},
         deletes=(
-            RecordedDelete("pods/c", "u", "7", False, Open(5, 5, 1, True)),
-            RecordedDelete("pods/d", "v", "8", True),
+            ExpectedDelete("pods/c", "u", "7", False, OpenWrite(5, 5, 1, True)),
+            ExpectedDelete("pods/d", "v", "8", True),
         ),
         pending_others=(("status", "sets/web"),),
         reserved={"pods/a": False, "pods/f": True},
@@ -80,7 +80,7 @@ def test_a_record_in_all_its_words() -> None:
         said="create pods/a: no answer",
     )
     assert record.unanswered == 4
-    assert Record.parse([]) is None
-    only = Record.parse(["owner", "u", "backoff n1", "pending"])
+    assert Expectations.parse([]) is None
+    only = Expectations.parse(["owner", "u", "backoff n1", "pending"])
     assert only is not None
     assert not only.unanswered

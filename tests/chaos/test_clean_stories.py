@@ -73,7 +73,7 @@ def test_an_adopted_pod_may_be_one_too_many() -> None:
 def test_a_refused_step_is_an_opportunity() -> None:
     story = Story(1).claim("w-1").record(("create", "web-a"))
     first = story.nonce
-    story.release().claim("w-2").step(Refused(story.at_s, 1, TASK, first, "record")).creates("web-a")
+    story.release().claim("w-2").step(Refused(story.at_s, 1, TASK, first, "announce")).creates("web-a")
     story.step(Refused(story.at_s, 1, TASK, first, "finish")).finish(("create", "web-a"), state="queued").runs().turn()
     findings = story.check()
     assert kinds(findings) == []

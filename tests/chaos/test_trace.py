@@ -13,7 +13,7 @@ import pytest
 from oarlock.broker import epoch, script_texts
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Change, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
+from oarlock.broker.values import Change, ClaimLimits, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.judge.evidence.evidence import (
     Answered,
@@ -83,7 +83,7 @@ def begun(client: Any, number: int = 1, resources: Sequence[str] = ("replicasets
 
 
 def claim(broker: RedisBroker, holder: str, nonce: str) -> Any:
-    batch = broker.claim(holder, nonce, [SPEC], lease_ms=3_000, hold_ms=7_000)
+    batch = broker.claim(holder, nonce, [SPEC], ClaimLimits(lease_ms=3_000, drain_ms=7_000))
     return batch.claims[0]  # type: ignore[union-attr]
 
 
@@ -99,18 +99,20 @@ def test_a_turn_and_all_that_may_go_wrong_in_it(server: EmbeddedRedis, tmp_path:
         owner = Event("shop/web", "6", "u", b'\x93\x00"\\\r\n', (), ("replicaset:shop/web",))
         broker.ingest("replicasets", "5", "6", [owner])
         held = claim(broker, "w-1", "n1")
-        broker.record(held, "u", [Entry("create", "pods/web-1"), Entry("delete", "pods/web-2", "u2", "7")], lease_ms=1)
-        broker.record(held, "", [], lease_ms=3_000)
+        broker.announce(
+            held, "u", [Entry("create", "pods/web-1"), Entry("delete", "pods/web-2", "u2", "7")], lease_ms=1
+        )
+        broker.announce(held, "", [], lease_ms=3_000)
         broker.ingest("pods", "5", "8", [Event("shop/web-9", "8", "u9", b"x", (), ("replicaset:shop/web",))])
-        broker.record(held, "u", [Entry("create", "pods/web-9")], lease_ms=3_000)  # borne: nothing is recorded
+        broker.announce(held, "u", [Entry("create", "pods/web-9")], lease_ms=3_000)  # borne: nothing is recorded
         broker.renew(["w-1", "w-2"], lease_ms=3_000)
         with pytest.raises(ClaimLost):
-            broker.record(held._replace(nonce="old"), "u", [Entry("create", "pods/web-3")], lease_ms=3_000)
+            broker.announce(held._replace(nonce="old"), "u", [Entry("create", "pods/web-3")], lease_ms=3_000)
         broker.finish([Finish("replicaset", "shop/web", "old", Verdict.OK)])
         changes = (
             Change.drop("create pods/web-1"),
             Change.set("delete pods/web-2", "answered uid=u2 rv=7"),
-            Change.need("pods", "9"),
+            Change.min_rv("pods", "9"),
             Change.settled(),
         )
         broker.finish([Finish("replicaset", "shop/web", "n1", Verdict.OK, None, changes)])
@@ -126,7 +128,7 @@ def test_a_turn_and_all_that_may_go_wrong_in_it(server: EmbeddedRedis, tmp_path:
         Dirty(0.0, 1, TASK),
         Watermark(0.0, 1, "pods", 8),
         Renewed(0.0, 1, TASK, ("w-1", "w-2")),
-        Refused(0.0, 1, TASK, "old", "record"),
+        Refused(0.0, 1, TASK, "old", "announce"),
         Refused(0.0, 1, TASK, "old", "finish"),
         Answered(0.0, 1, TASK, "create pods/web-1"),
         Answered(0.0, 1, TASK, "delete pods/web-2"),
@@ -145,11 +147,11 @@ def test_a_write_that_is_sent_again_and_what_stays_of_it(server: EmbeddedRedis, 
         broker = begun(client)
         broker.add("replicaset", ["shop/web"])
         entries = [create, delete, Entry("rest", "pods/web-2", hint="uid=u2")]
-        broker.record(claim(broker, "w-1", "n1"), "u", entries, lease_ms=3_000)
+        broker.announce(claim(broker, "w-1", "n1"), "u", entries, lease_ms=3_000)
         broker.release("w-1")
         held = claim(broker, "w-2", "n2")  # from here on their times run
-        assert list(held.record.reserved) == ["pods/web-1"]
-        broker.record(held, "u", [create], lease_ms=3_000)
+        assert list(held.expectations.reserved) == ["pods/web-1"]
+        broker.announce(held, "u", [create], lease_ms=3_000)
         changes = (Change.set("said", "create pods/web-1: no"), Change.set("passed pods/web-3", "until_ms=5"))
         broker.finish([Finish("replicaset", "shop/web", "n2", Verdict.OK, None, changes)])
         broker.add("replicaset", ["shop/web"])
@@ -200,7 +202,7 @@ def test_the_ways_out_of_a_lock(server: EmbeddedRedis, tmp_path: Path) -> None:
         broker.finish([Finish("replicaset", "shop/web", "n2", Verdict.RETRY, 50)])
         broker.add("replicaset", ["shop/web"])
         held = claim(broker, "w-2", "n3")
-        broker.record(held, "u", [Entry("create", "pods/web-1")], lease_ms=3_000)
+        broker.announce(held, "u", [Entry("create", "pods/web-1")], lease_ms=3_000)
         broker.finish([Finish("replicaset", "shop/web", "n3", Verdict.OK)])  # unanswered: retried
         broker.add("replicaset", ["shop/web"])
         claim(broker, "w-2", "n4")
@@ -213,7 +215,7 @@ def test_the_ways_out_of_a_lock(server: EmbeddedRedis, tmp_path: Path) -> None:
         claim(broker, "w-3", "n6")
         broker.release("w-3", blamed=TASK)
         broker.add("replicaset", ["shop/web"], unpark=True)
-        batch = broker.claim("w-4", "n7", [SPEC], lease_ms=1, hold_ms=1)
+        batch = broker.claim("w-4", "n7", [SPEC], ClaimLimits(lease_ms=1, drain_ms=1))
         assert batch
         client.execute_command("HDEL", broker.keys.locks("replicaset"), "shop/web")
 
@@ -236,7 +238,7 @@ def test_a_reclaim(server: EmbeddedRedis, tmp_path: Path) -> None:
     def act(client: Any) -> None:
         broker = begun(client)
         broker.add("replicaset", ["shop/web"])
-        broker.claim("w-1", "n1", [SPEC], lease_ms=1, hold_ms=1)
+        broker.claim("w-1", "n1", [SPEC], ClaimLimits(lease_ms=1, drain_ms=1))
         while not broker.reclaim():
             pass
 
@@ -290,7 +292,7 @@ def test_when_any_key_is_worked_on(server: EmbeddedRedis) -> None:
     assert not redis_view.at_work()
     broker.ingest("nodes", "5", "7", [Event("n1", "7", "un", b"x", ("mirror",), (f"{NODE_QUEUE}:n1",))])
     assert redis_view.at_work()
-    broker.claim("w-1", "n1", [LoadSpec(NODE_QUEUE, "nodes")], lease_ms=3_000, hold_ms=7_000)
+    broker.claim("w-1", "n1", [LoadSpec(NODE_QUEUE, "nodes")], ClaimLimits(lease_ms=3_000, drain_ms=7_000))
     assert redis_view.at_work()
     assert [lock.task for lock in redis_view.locks()] == [f"{NODE_QUEUE}:n1"]
     broker.finish([Finish(NODE_QUEUE, "n1", "n1", Verdict.OK)])
@@ -348,7 +350,7 @@ def test_a_daemon_turn_with_hints_and_a_back_off_and_a_node_key(server: Embedded
         broker.ingest("daemonsets", "5", "6", [Event("shop/agent", "6", "u", b"x", (), (daemons,))])
         broker.ingest("nodes", "5", "7", [Event("n1", "7", "un", b"x", ("mirror",), (node,))])
         for queue, resource, nonce in ((DAEMONS, "daemonsets", "n1"), (NODE_QUEUE, "nodes", "n2")):
-            batch = broker.claim("w-1", nonce, [LoadSpec(queue, resource)], lease_ms=3_000, hold_ms=7_000)
+            batch = broker.claim("w-1", nonce, [LoadSpec(queue, resource)], ClaimLimits(lease_ms=3_000, drain_ms=7_000))
             (held,) = batch.claims  # type: ignore[union-attr]
             if queue == DAEMONS:
                 entries = [
@@ -356,7 +358,7 @@ def test_a_daemon_turn_with_hints_and_a_back_off_and_a_node_key(server: Embedded
                     Entry("backoff", "n2", hint="generation=1 delay_ms=1000 at_ms=5"),
                     Entry("delete", "pods/agent-b", "u2", "7"),
                 ]
-                broker.record(held, "u", entries, lease_ms=3_000)
+                broker.announce(held, "u", entries, lease_ms=3_000)
                 changes = (Change.drop("create pods/agent-a"), Change.drop("delete pods/agent-b"))
             broker.finish([Finish(queue, held.key, nonce, Verdict.OK, None, changes if queue == DAEMONS else ())])
 

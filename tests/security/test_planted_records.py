@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.values import Record
+from oarlock.broker.values import Expectations
 from tests.controllers.builders import UID, WEB_SLOTS, pods, rs
 from tests.workers.turn.turn_script import claimed, plays
 
 RECORD = ["owner", UID]
 
 
-def planted(*fields: str) -> Record:
-    found = Record.parse([*RECORD, *fields])
+def planted(*fields: str) -> Expectations:
+    found = Expectations.parse([*RECORD, *fields])
     assert found is not None
     return found
 

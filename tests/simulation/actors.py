@@ -61,10 +61,10 @@ class SteppedBroker:
         give_way()
         return batch
 
-    def record(self, claim: Any, *args: Any, **kwargs: Any) -> Any:
+    def announce(self, claim: Any, *args: Any, **kwargs: Any) -> Any:
         give_way()
-        borne = self._broker.record(claim, *args, **kwargs)
-        self._checker.accepted(f"{claim.queue}:{claim.key}", claim.nonce, "record")
+        borne = self._broker.announce(claim, *args, **kwargs)
+        self._checker.accepted(f"{claim.queue}:{claim.key}", claim.nonce, "announce")
         if not borne:
             self._checker.announced(claim, args[1])
         give_way()

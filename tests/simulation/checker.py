@@ -24,7 +24,7 @@ def view_of(batch: Batch, now_ms: int) -> View:
 
 def count_open(claim: Claim, world: Traffic) -> None:
     """What the record of a claim gives occasion for."""
-    record = claim.record
+    record = claim.expectations
     if record is None:
         return
     opened = [*record.creates.values(), *(each.open for each in record.deletes if not each.answered)]
@@ -119,7 +119,7 @@ class Checker:
         self.world.views[holder] = view_of(batch, self.world.clock_ms())
         for claim in batch.claims:
             count_open(claim, self.world)
-            deletes = claim.record.deletes if claim.record is not None else ()
+            deletes = claim.expectations.deletes if claim.expectations is not None else ()
             if claim.owner is not None and any(not each.answered for each in deletes):
                 active = sum(is_active(decode_pod(child.blob)) for child in claim.children)
                 if active <= decode_replicaset(claim.owner.blob).replicas:

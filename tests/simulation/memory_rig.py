@@ -20,7 +20,7 @@ class SimMemoryBroker(MemoryBroker):
 
     def recorded(self, queue: str, key: str) -> dict[str, str]:
         """The record of a key, as it is stored."""
-        record = self.store.state.queue(queue).record(key, self.store.clock())
+        record = self.store.state.queue(queue).expected(key, self.store.clock())
         return dict(record.fields) if record is not None else {}
 
     def cached(self, resource: str) -> dict[str, str]:

@@ -109,7 +109,7 @@ def _nothing_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     real = turn.turn
 
     def careless(claim: Claim, *args: Any) -> Any:
-        return real(claim._replace(needs=""), *args)
+        return real(claim._replace(min_rv=""), *args)
 
     monkeypatch.setattr("oarlock.workers.turn.engine.engine.turn", careless)
     monkeypatch.setattr(Ledger, "deletes_seen", lambda self, deletes, present: True)

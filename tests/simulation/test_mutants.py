@@ -94,7 +94,7 @@ def _needs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     real = turn.turn
 
     def careless(claim: Claim, *args: Any) -> Any:
-        return real(claim._replace(needs=""), *args)
+        return real(claim._replace(min_rv=""), *args)
 
     monkeypatch.setattr("oarlock.workers.turn.engine.engine.turn", careless)
 
@@ -106,7 +106,7 @@ def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:
 NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
 
 MUTANTS: dict[str, Mutant] = {
-    "record takes any nonce": Mutant((("record", "nonce_of(lock) ~= nonce", "false"),)),
+    "announce takes any nonce": Mutant((("announce", "nonce_of(lock) ~= nonce", "false"),)),
     "finish takes any nonce": Mutant((("finish", "nonce_of(locks[i]) == plan.nonce", "true"),)),
     "release does not requeue": Mutant(
         (

@@ -22,7 +22,7 @@ import redis
 
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values import Batch, Claim, ClaimLimits, ClaimLost, Finish, Idle, LoadSpec, Verdict
 from oarlock.cluster.access.errors import ConfigError
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.io_loop import IoLoop
@@ -79,9 +79,7 @@ class PuppetEngine:
             holder,
             secrets.token_hex(16),
             self._specs,
-            lease_ms=self._settings.lease_ms,
-            hold_ms=self._settings.drain_ms,
-            keys_max=keys_max,
+            ClaimLimits(self._settings.lease_ms, self._settings.drain_ms, keys_max),
         )
         if isinstance(reply, Batch) and not self._quiet:
             self._log.rpush(BATCHES, len(reply.claims))

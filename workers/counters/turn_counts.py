@@ -43,8 +43,8 @@ class TurnCounts:
             skips = self._skips.get(batch.queue)
             if skips is not None:
                 for claim in batch.claims:
-                    if claim.needs:
-                        self._skipped(skips, claim.needs)
+                    if claim.min_rv:
+                        self._skipped(skips, claim.min_rv)
         now_s = _clock_s()
         if now_s >= self._gc_due_s:
             self._gc_due_s = now_s + GC_EVERY_S

@@ -16,7 +16,7 @@ log = logging.getLogger("oarlock.ingest")
 class Holds(Protocol):
     """What this needs of a broker."""
 
-    def hold(self, reason: str) -> str: ...
+    def pause(self, reason: str) -> str: ...
 
 
 class UpstreamGuard:
@@ -32,7 +32,7 @@ class UpstreamGuard:
         latest = self._detector.latest
         if latest is not None:
             if not self._alongside:
-                broker.hold(str(latest))
+                broker.pause(str(latest))
             self._detector.take()  # only now: a call that got no answer is made again
             self._why = str(latest)
         if (latest is None and not held) or (self._say_due_ms is not None and now_ms < self._say_due_ms):

@@ -15,15 +15,16 @@ from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import (
     Batch,
-    Borne,
     Cached,
     Claim,
+    ClaimLimits,
     Delta,
     Entry,
     Event,
     Idle,
     Ingested,
     LoadSpec,
+    NameTaken,
     Page,
     PageMark,
 )
@@ -115,7 +116,12 @@ class SigningBroker:
         self.forget, self.num_requeues, self.register = inner.forget, inner.num_requeues, inner.register
         self.finish, self.release, self.reclaim, self.renew = inner.finish, inner.release, inner.reclaim, inner.renew
         self.due, self.wait, self.commit_list = inner.due, inner.wait, inner.commit_list
-        self.republish, self.open, self.hold, self.watermark = inner.republish, inner.open, inner.hold, inner.watermark
+        self.republish, self.open, self.pause, self.watermark = (
+            inner.republish,
+            inner.open,
+            inner.pause,
+            inner.watermark,
+        )
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
@@ -136,21 +142,9 @@ class SigningBroker:
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
-    def claim(
-        self,
-        holder: str,
-        nonce: str,
-        specs: Sequence[LoadSpec],
-        *,
-        lease_ms: int,
-        hold_ms: int,
-        keys_max: int = 8,
-        bytes_max: int = 262_144,
-    ) -> Batch | Idle:
+    def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         """As the broker's. A local cache with a refused object stays as it was: the next claim asks again."""
-        batch = self._inner.claim(
-            holder, nonce, specs, lease_ms=lease_ms, hold_ms=hold_ms, keys_max=keys_max, bytes_max=bytes_max
-        )
+        batch = self._inner.claim(holder, nonce, specs, limits)
         if isinstance(batch, Idle):
             return batch
         spec = next(each for each in specs if each.queue == batch.queue)
@@ -164,9 +158,9 @@ class SigningBroker:
         claims = [claim._replace(refusal=refusal or self._refusal(spec, claim)) for claim in batch.claims]
         return replace(batch, claims=claims, mirrors=mirrors)
 
-    def record(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[Borne]:
+    def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         """As the broker's; where it raises ObjectRefused, nothing was recorded."""
-        borne = self._inner.record(claim, owner_uid, entries, lease_ms=lease_ms)
+        borne = self._inner.announce(claim, owner_uid, entries, lease_ms=lease_ms)
         for target, cached in borne:
             resource = target.partition("/")[0]
             self._demand(resource, f"{claim.queue}:{claim.key}", (cached,))

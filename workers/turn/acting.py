@@ -10,7 +10,7 @@ from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from oarlock.broker.values import BACK_OFF, REST, Borne, Change, Entry
+from oarlock.broker.values import BACK_OFF, REST, Change, Entry, NameTaken
 from oarlock.broker.versions import newer
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
@@ -50,7 +50,7 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledg
         )
         if writes:
             entries = tuple(Entry("create", write.target, hint=_hint(plan, write.name)) for write in writes)
-            borne: list[Borne] = yield Announce(owner.uid, entries)
+            borne: list[NameTaken] = yield Announce(owner.uid, entries)
             if borne:
                 block(owner, borne, ledger)
                 return
@@ -70,7 +70,7 @@ def _hint(plan: Plan, name: str) -> str:
     return f"node={node}" if node else ""
 
 
-def block(owner: Claimer, borne: Sequence[Borne], ledger: Ledger) -> None:
+def block(owner: Claimer, borne: Sequence[NameTaken], ledger: Ledger) -> None:
     """Names that cached pods bear, though the decision did not see them. The next turn, at once, knows better.
 
     One of ours came late, or an orphan appeared: it will be read, or adopted. A foreign pod blocks its name while it

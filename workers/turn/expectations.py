@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oarlock.broker.values import Change, Claim, Open, Record, RecordedDelete
+from oarlock.broker.values import Change, Claim, Expectations, ExpectedDelete, OpenWrite
 from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.objects import wire
@@ -60,9 +60,9 @@ def resolve(
     owner: Claimer, claim: Claim, pods: Sequence[Pod], pods_rv: str, ledger: Ledger
 ) -> Generator[Step, Any, OpenWrites]:
     """What is open still. ``pods``: those of the claim, from a cache that equals ``pods_rv``."""
-    if claim.record is None:
+    if claim.expectations is None:
         return NONE
-    known = _Known(claim.record, claim, pods, pods_rv, ledger)
+    known = _Known(claim.expectations, claim, pods, pods_rv, ledger)
     known.leave_out_strange(owner)
     known.hear_the_cache()
     yield from known.look(owner)
@@ -72,7 +72,7 @@ def resolve(
 class _Known:
     """The open writes of one record: creates by name, deletes by UID."""
 
-    def __init__(self, record: Record, claim: Claim, pods: Sequence[Pod], pods_rv: str, ledger: Ledger) -> None:
+    def __init__(self, record: Expectations, claim: Claim, pods: Sequence[Pod], pods_rv: str, ledger: Ledger) -> None:
         self._record, self._claim, self._pods, self._pods_rv, self._ledger = record, claim, pods, pods_rv, ledger
         self._creates = {_pod_name(target): opened for target, opened in record.creates.items() if _pod_name(target)}
         self._reserved = {_pod_name(target): over for target, over in record.reserved.items() if _pod_name(target)}
@@ -138,7 +138,7 @@ class _Known:
             self._passed[name] = until_ms
             self._ledger.changes.append(Change.set(f"passed pods/{name}", f"until_ms={until_ms}"))
 
-    def _settle_delete(self, each: RecordedDelete, bearer: Bearer | None) -> None:
+    def _settle_delete(self, each: ExpectedDelete, bearer: Bearer | None) -> None:
         """One that did nothing is forgotten, and decided anew if it is still wanted."""
         del self._deletes[each.uid]
         if bearer is None or bearer.pod.uid != each.uid or bearer.pod.deleting_ms:
@@ -205,7 +205,7 @@ def _bearers(owner: Claimer, names: Sequence[str], ledger: Ledger) -> Generator[
     return found
 
 
-def _quiet(sent: Mapping[str, Open], now_ms: int, ledger: Ledger) -> list[str]:
+def _quiet(sent: Mapping[str, OpenWrite], now_ms: int, ledger: Ledger) -> list[str]:
     """What was sent too often, or too short a time ago. The key comes back for the latter."""
     quiet = []
     for name, opened in sent.items():
@@ -219,7 +219,7 @@ def _quiet(sent: Mapping[str, Open], now_ms: int, ledger: Ledger) -> list[str]:
     return quiet
 
 
-def _resting(record: Record, pods: Sequence[Pod], now_ms: int, ledger: Ledger) -> list[str]:
+def _resting(record: Expectations, pods: Sequence[Pod], now_ms: int, ledger: Ledger) -> list[str]:
     """Names of failed pods that are there still, or have gone a moment ago."""
     present = {pod.uid for pod in pods} if record.rests else set()
     names = []

@@ -125,7 +125,7 @@ def prune(
 
 def _waits(claim: Claim, resource: str) -> bool:
     """Whether the cache has yet to pass a write of ours."""
-    return f"{resource}=" in claim.needs
+    return f"{resource}=" in claim.min_rv
 
 
 def _hash_unwritten(

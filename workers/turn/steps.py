@@ -17,7 +17,7 @@ from oarlock.workers.turn.late_status import LateStatus
 
 
 class Announce(NamedTuple):
-    """Record writes before they are sent. Result: list[Borne], empty when recorded. May raise ClaimLost."""
+    """Record writes before they are sent. Result: list[NameTaken], empty when recorded. May raise ClaimLost."""
 
     owner_uid: str
     entries: tuple[Entry, ...]

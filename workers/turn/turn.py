@@ -43,7 +43,7 @@ def turn(
     if claim.owner is None:
         return ledger.finish(Verdict.GONE)
     owner = with_template(WATCHED[controller.resource].decode(claim.owner.blob), claim.owner.apart)
-    record = claim.record
+    record = claim.expectations
     if record is not None and record.owner_uid not in ("", owner.uid):
         ledger.again_in(0)
         return ledger.finish(Verdict.GONE)  # of a predecessor of the same name: its names and UIDs mean nothing here
@@ -88,10 +88,10 @@ def _snapshot(
     ledger: Ledger,
 ) -> Generator[Step, Any, Any]:
     """What is known, in the form the kind decides on; satisfied when all our answered writes have been read."""
-    record, back_offs = claim.record, _NO_BACK_OFFS
-    satisfied, blocked = not claim.needs and not current.undecided and writes.read, _NONE
+    record, back_offs = claim.expectations, _NO_BACK_OFFS
+    satisfied, blocked = not claim.min_rv and not current.undecided and writes.read, _NONE
     if record is not None:
-        if not claim.needs:  # else a pod that is not there may still have to come
+        if not claim.min_rv:  # else a pod that is not there may still have to come
             present = {pod.uid for pod in pods if not pod.deleting_ms}
             satisfied = ledger.deletes_seen(record.deletes, present) and satisfied
         back_offs = record.back_offs
@@ -142,7 +142,7 @@ def _write_status(
     late = new is not None and ledger.followed and not ledger.retry and ctx.late.put_off(owner.uid, now_ms)
     if not late:
         ctx.late.forget(owner.uid)
-    if new is not None and not late and f"{controller.resource}=" not in claim.needs:
+    if new is not None and not late and f"{controller.resource}=" not in claim.min_rv:
         body = controller.status_patch(owner, new, claim.owner.rv)
         write = Write("status", controller.resource, owner.namespace, owner.name, body)
         (answer,) = yield Send((write,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from oarlock.broker.values import NOTES, Change, Claim, Entry, Finish, RecordedDelete, Verdict
+from oarlock.broker.values import NOTES, Change, Claim, Entry, ExpectedDelete, Finish, Verdict
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome
@@ -63,7 +63,7 @@ class Ledger:
     def need(self, resource: str, rv: str) -> None:
         """The cache has to pass this write of ours before the key is acted on again."""
         if rv:
-            self.changes.append(Change.need(resource, rv))
+            self.changes.append(Change.min_rv(resource, rv))
 
     def open_since_before(self, said: str, fields: Iterable[str], passed: int) -> None:
         """What earlier turns left open, and what was said of it. ``passed``: how many names are passed over."""
@@ -97,7 +97,7 @@ class Ledger:
         self.attempted = True
         self.changes.append(Change.set(f"delete {write.target}", f"answered uid={write.uid} rv={write.rv}"))
 
-    def deletes_seen(self, deletes: Iterable[RecordedDelete], present: set[str]) -> bool:
+    def deletes_seen(self, deletes: Iterable[ExpectedDelete], present: set[str]) -> bool:
         """Whether the cache shows every answered delete; ``present``: uids of pods neither ending nor gone."""
         all_seen = True
         for each in deletes:

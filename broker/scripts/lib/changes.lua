@@ -1,4 +1,4 @@
--- needs: cache
+-- include: cache
 -- The change log of a generation: who keeps its mirrored objects in memory asks for what changed since a version. An object is
 -- mirrored while its index entries hold the word 'mirror'. A version is "generation:seq"; a new generation begins with an empty log.
 

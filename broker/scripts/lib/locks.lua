@@ -1,4 +1,4 @@
--- needs: queue
+-- include: queue
 -- The one way out of a lock. A task is "queue:key", as in the lease table.
 
 -- The clock jumped, or nobody renewed, if it moved by less than nothing or by more than this since the last renewal.

@@ -1,4 +1,4 @@
--- needs: queue locks
+-- include: queue locks
 -- Who waits for the cache to pass a resourceVersion. All scores are 0, so members sort by text: (length, rv, task).
 
 local function unread_key(resource) return base .. 'unread:' .. resource end

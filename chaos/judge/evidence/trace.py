@@ -195,12 +195,12 @@ def _steps(call: _Call) -> Iterator[Step]:
     yield from call.steps
     at_s, epoch, given = call.at_s, call.epoch, call.arguments
     match call.name:
-        case "record" if len(given) >= 3:
+        case "announce" if len(given) >= 3:
             task, nonce = f"{given[0]}:{given[1]}", given[2]
             if task in call.leased:
                 yield Recorded(at_s, epoch, task, nonce, tuple(call.entries))
             elif call.looked and not call.passed:
-                yield Refused(at_s, epoch, task, nonce, "record")
+                yield Refused(at_s, epoch, task, nonce, "announce")
         case "finish":
             yield from _finished(call)
         case "renew":

@@ -24,7 +24,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from oarlock.broker import epoch, refusals
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, LoadSpec
+from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, ClaimLimits, EpochOver, LoadSpec
 from oarlock.workers.supervisor.timer_wait import TimerWait
 from tests.redis.real_servers import RealServer, until
 
@@ -79,7 +79,9 @@ def test_a_server_in_a_long_script_does_nothing_else_and_says_so(server: RealSer
     until(lambda: _busy(killer), what="the script to have run for too long")
     steps: dict[str, Callable[[], object]] = {
         "add": lambda: broker.add("replicaset", ["ns/a"]),
-        "claim": lambda: broker.claim("w", "n", [LoadSpec("replicaset", "replicasets")], lease_ms=1, hold_ms=1),
+        "claim": lambda: broker.claim(
+            "w", "n", [LoadSpec("replicaset", "replicasets")], ClaimLimits(lease_ms=1, drain_ms=1)
+        ),
         "renew": lambda: broker.renew(["w"], lease_ms=1_000),
         "release": lambda: broker.release("w"),
         "due": broker.due,

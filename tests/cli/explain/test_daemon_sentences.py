@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from oarlock.broker.inspect import KeyView, RecordView
+from oarlock.broker.inspect import ExpectationsView, KeyView
 from oarlock.cli.explain.daemon_sentences import Daemons, NodeSubject
 from oarlock.cli.explain.sentences import Fleet, explain
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
@@ -40,8 +40,10 @@ def changed(obj: Any, **fields: Any) -> Any:
     return msgspec.structs.replace(obj, **fields)
 
 
-def record(**fields: str) -> RecordView:
-    return RecordView("daemonset", "ns/agent", {name.replace("_", " "): text for name, text in fields.items()}, 1000)
+def record(**fields: str) -> ExpectationsView:
+    return ExpectationsView(
+        "daemonset", "ns/agent", {name.replace("_", " "): text for name, text in fields.items()}, 1000
+    )
 
 
 def pods(*changes: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from oarlock.broker.inspect import KeyView, RecordView
+from oarlock.broker.inspect import ExpectationsView, KeyView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
 from oarlock.cli.explain.expectation_sentences import record_sentences
 from oarlock.cli.explain.sentences import Fleet, Owner, explain
@@ -21,8 +21,8 @@ GONE_BY = f"until_ms={NOW_MS - 1}"
 GOES_ON = "Everything else goes on meanwhile, counting each of these both as done and as not done."
 
 
-def record(fields: dict[str, str]) -> RecordView:
-    return RecordView("replicaset", "ns/web", {"owner": "u", **fields}, 1000, NOW_MS)
+def record(fields: dict[str, str]) -> ExpectationsView:
+    return ExpectationsView("replicaset", "ns/web", {"owner": "u", **fields}, 1000, NOW_MS)
 
 
 @pytest.mark.parametrize(

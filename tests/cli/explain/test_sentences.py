@@ -58,7 +58,7 @@ LOCK = LockView("replicaset", "ns/web", "w-1", "n", 1_500, 3_000)
         pytest.param({"state": "parked", "parked_in_ms": 4_000}, {}, {}, "tried again, alone, in 4.0s", id="parked"),
         pytest.param({"delayed_in_ms": 90_000}, {}, {}, "A delayed look at it comes in 1m30s.", id="delayed"),
         pytest.param({"delayed_in_ms": -5}, {}, {}, "A delayed look at it is due now.", id="due"),
-        pytest.param({"needs": "pods=100"}, {}, {}, "the cache of pods is at revision 90, needed is 100.", id="needs"),
+        pytest.param({"min_rv": "pods=100"}, {}, {}, "the cache of pods is at revision 90, needed is 100.", id="needs"),
         pytest.param({"unsettled_age_ms": 5}, {}, {}, "whose record is lost", id="record lost"),
         pytest.param({"failures": 6}, {}, {}, "Its last 6 turns failed", id="failures"),
         pytest.param({"crashes": 2}, {}, {}, "It killed its last 2 workers.", id="crashes"),
@@ -77,8 +77,8 @@ def test_what_a_quiet_resource_needs_to_be_confirmed_is_not_called_deaf() -> Non
 
 
 def test_needs_that_the_cache_has_passed_are_not_told() -> None:
-    assert "It waits" not in " ".join(explain(replace(KEY, needs="pods=89"), OWNER, FLEET))
-    assert "It waits" in " ".join(explain(replace(KEY, needs="pods=100"), OWNER, FLEET)), "compared by length first"
+    assert "It waits" not in " ".join(explain(replace(KEY, min_rv="pods=89"), OWNER, FLEET))
+    assert "It waits" in " ".join(explain(replace(KEY, min_rv="pods=100"), OWNER, FLEET)), "compared by length first"
 
 
 def test_what_others_have_said_speaks_to_no_terminal() -> None:

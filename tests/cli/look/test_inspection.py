@@ -13,7 +13,7 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, Entry, Finish, Verdict
+from oarlock.broker.values import Batch, ClaimLimits, Entry, Finish, Verdict
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
@@ -63,7 +63,7 @@ def drain(broker: RedisBroker) -> None:
 
 def claim(broker: RedisBroker, holder: str, count: int) -> Any:
     spec = load_spec(CONTROLLERS[QUEUE])
-    return broker.claim(holder, f"nonce-{holder}", [spec], lease_ms=600_000, hold_ms=1000, keys_max=count)
+    return broker.claim(holder, f"nonce-{holder}", [spec], ClaimLimits(lease_ms=600_000, drain_ms=1000, keys_max=count))
 
 
 def plant(broker: RedisBroker) -> None:
@@ -78,7 +78,7 @@ def plant(broker: RedisBroker) -> None:
     batch = claim(broker, "w-a", 1)
     assert isinstance(batch, Batch)
     assert batch.claims[0].key == "default/web"
-    broker.record(
+    broker.announce(
         batch.claims[0],
         "uid-web",
         [Entry("create", "pods/web-11111"), Entry("create", "pods/web-22222")],
@@ -290,7 +290,7 @@ def test_epoch(planted: EmbeddedRedis) -> None:
 def test_a_hold_is_shown_and_ended(planted: EmbeddedRedis) -> None:
     url = planted.url("admin")
     client = connect(url)
-    RedisBroker(client, 3).hold("k created pod x/y")
+    RedisBroker(client, 3).pause("k created pod x/y")
     client.close()
     facts = json.loads(call("epoch", "--redis", url, "-o", "json").output)
     assert (facts["phase"], facts["held"]) == ("HELD", "k created pod x/y")

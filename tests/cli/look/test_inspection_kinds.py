@@ -12,7 +12,7 @@ import pytest
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BACK_OFF, Batch, Entry
+from oarlock.broker.values import BACK_OFF, Batch, ClaimLimits, Entry
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet
@@ -63,12 +63,12 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
         broker.register("w-a", "s", [QUEUE])
         broker.add(QUEUE, ["ns/agent"])
         spec = load_spec(CONTROLLERS[QUEUE])
-        batch = broker.claim("w-a", "nonce", [spec], lease_ms=600_000, hold_ms=1000, keys_max=1)
+        batch = broker.claim("w-a", "nonce", [spec], ClaimLimits(lease_ms=600_000, drain_ms=1000, keys_max=1))
         assert isinstance(batch, Batch)
         at_ms = time.time_ns() // 1_000_000
         back_off = f"generation=1 delay_ms=900000 at_ms={at_ms}"
         entries = [Entry("create", "pods/agent-x", hint="node=n2"), Entry(BACK_OFF, "n1", hint=back_off)]
-        broker.record(batch.claims[0], "uid-ds", entries, lease_ms=600_000)
+        broker.announce(batch.claims[0], "uid-ds", entries, lease_ms=600_000)
         broker.add(NODE_QUEUE, ["n1"])
         yield server
         client.close()

@@ -97,7 +97,7 @@ def test_a_node_is_looked_at_in_every_shard(server: EmbeddedRedis) -> None:
 
 def test_a_hold_of_one_shard_is_shown_as_its_own_and_ended_with_the_others(server: EmbeddedRedis) -> None:
     client = connect(server.url("admin"))
-    RedisBroker(client, 4, shard="1").hold("k created pod x/y")
+    RedisBroker(client, 4, shard="1").pause("k created pod x/y")
     client.close()
     given = ("--redis", server.url("admin"), "--shards", "2")
     assert "shard 1: HELD, nobody works: k created pod x/y" in call("queue", *given).stderr

@@ -145,8 +145,8 @@ def test_how_long_keys_waited() -> None:
     [
         (finish(), False, 0, "done", 0),
         (finish(delay_ms=500), False, 0, "done", 1),
-        (finish(changes=(Change.need("pods", "7"), Change.again(20))), False, 0, "done", 1),
-        (finish(changes=(Change.need("pods", "7"),)), False, 0, "done", 0),
+        (finish(changes=(Change.min_rv("pods", "7"), Change.again(20))), False, 0, "done", 1),
+        (finish(changes=(Change.min_rv("pods", "7"),)), False, 0, "done", 0),
         (finish(Verdict.RETRY), False, 1, "again", 1),
         (finish(Verdict.RETRY), True, 3, "failed", 1),
         (finish(Verdict.GONE), False, 0, "gone", 0),

@@ -12,7 +12,7 @@ from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Cached, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values import Cached, ClaimLimits, Finish, Idle, LoadSpec, Verdict
 from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochCoordinator
@@ -219,7 +219,9 @@ class Rig:
         spec = LoadSpec("replicaset", REPLICASETS, ((PODS, "owner", "uid"), (PODS, "orphan", "wanted")))
         while True:
             self._claims += 1
-            batch = broker.claim(f"w{seen.epoch}", f"n{self._claims}", [spec], lease_ms=5_000, hold_ms=1_000)
+            batch = broker.claim(
+                f"w{seen.epoch}", f"n{self._claims}", [spec], ClaimLimits(lease_ms=5_000, drain_ms=1_000)
+            )
             if isinstance(batch, Idle):
                 return count
             marks = tuple(int(self.server.mark(seen.epoch, each) or 0) for each in (PODS, REPLICASETS))

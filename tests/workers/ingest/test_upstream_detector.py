@@ -93,7 +93,7 @@ def phase(rig: Rig) -> str:
 
 
 def resume(rig: Rig) -> None:
-    RedisBroker(rig.server.admin, rig.server.epoch().epoch, clock=TEST_CLOCK).hold("")
+    RedisBroker(rig.server.admin, rig.server.epoch().epoch, clock=TEST_CLOCK).pause("")
 
 
 def test_pods_that_upstream_made_before_do_not_matter(rig: Rig) -> None:

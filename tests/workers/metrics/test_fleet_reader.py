@@ -11,7 +11,7 @@ import redis
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, BrokerUnreachable, Event, Finish, LoadSpec, Verdict
+from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, Event, Finish, LoadSpec, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.metrics.fleet_reader import FleetReader
 from oarlock.workers.metrics.latest import FRESH_S, Latest
@@ -54,7 +54,7 @@ def test_what_is_read_with_whose_rights(
         pass
     broker.add(QUEUE, ["a/1", "a/2", "a/3", "a/4"])
     broker.add_after(QUEUE, "a/5", 60_000)
-    batch = broker.claim("w-1", "nonce", [SPEC], lease_ms=5_000, hold_ms=1, keys_max=1)
+    batch = broker.claim("w-1", "nonce", [SPEC], ClaimLimits(lease_ms=5_000, drain_ms=1, keys_max=1))
     assert isinstance(batch, Batch)
     own = broker.keys
     admin.hset(own.unsettled(QUEUE), mapping={"a/1": server_ms(admin) - 90_000, "a/2": server_ms(admin) - 30_000})
@@ -85,7 +85,7 @@ def test_a_claim_says_how_long_its_keys_were_queued(admin: redis.Redis, broker: 
     for key, ago_ms in (("a/old", 9_000), ("a/young", 4_000)):
         admin.xadd(stream, {"key": key}, id=f"{server_ms(admin) - ago_ms}-0")
         admin.hset(state, key, "queued")
-    batch = broker.claim("w-1", "nonce", [SPEC], lease_ms=5_000, hold_ms=1)
+    batch = broker.claim("w-1", "nonce", [SPEC], ClaimLimits(lease_ms=5_000, drain_ms=1))
     assert isinstance(batch, Batch)
     assert [each.key for each in batch.claims] == ["a/old", "a/young"]
     old_ms, young_ms = batch.waited_ms
@@ -93,7 +93,7 @@ def test_a_claim_says_how_long_its_keys_were_queued(admin: redis.Redis, broker: 
     assert 4_000 <= young_ms < old_ms
     broker.finish([Finish(QUEUE, each.key, each.nonce, Verdict.OK) for each in batch.claims])
     broker.add(QUEUE, ["a/new"])
-    batch = broker.claim("w-1", "nonce-2", [SPEC], lease_ms=5_000, hold_ms=1)
+    batch = broker.claim("w-1", "nonce-2", [SPEC], ClaimLimits(lease_ms=5_000, drain_ms=1))
     assert isinstance(batch, Batch)
     assert 0 <= batch.waited_ms[0] < 4_000
 

@@ -12,7 +12,7 @@ import pytest
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import Stored
-from oarlock.broker.values import Batch, Cached, Claim, Entry, Event, LoadSpec
+from oarlock.broker.values import Batch, Cached, Claim, ClaimLimits, Entry, Event, LoadSpec
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
@@ -85,7 +85,7 @@ class World:
 
     def claim(self, spec: LoadSpec = SPEC) -> Claim:
         self.ask_again(spec.queue)
-        batch = self.broker.claim("w", f"n{next(self.nonces)}", [spec], lease_ms=5_000, hold_ms=14_000)
+        batch = self.broker.claim("w", f"n{next(self.nonces)}", [spec], ClaimLimits(lease_ms=5_000, drain_ms=14_000))
         assert isinstance(batch, Batch)
         return batch.claims[0]
 
@@ -267,8 +267,8 @@ def test_looks_and_names_that_are_borne_are_checked(world: World) -> None:
     with pytest.raises(ObjectRefused, match="a cached object of pods is refused: pods: its signature"):
         world.broker.look("pods", index=[f"owner={world.owner.uid}"])
     with pytest.raises(ObjectRefused):
-        world.broker.record(claim, world.owner.uid, [Entry("create", "pods/web-1")], lease_ms=5_000)
-    assert not world.store.state.queue(QUEUE).records, "nothing was recorded"
+        world.broker.announce(claim, world.owner.uid, [Entry("create", "pods/web-1")], lease_ms=5_000)
+    assert not world.store.state.queue(QUEUE).expectations, "nothing was recorded"
 
 
 def test_many_refusals_are_counted_and_said_now_and_then(world: World, caplog: pytest.LogCaptureFixture) -> None:

@@ -151,7 +151,7 @@ class DaemonRig:
 
     def record(self) -> dict[str, str]:
         """The record of the DaemonSet."""
-        found = self.store.state.queue(QUEUE).record("default/agent", self.clock.wall_ms())
+        found = self.store.state.queue(QUEUE).expected("default/agent", self.clock.wall_ms())
         return {} if found is None else dict(found.fields)
 
     def hash_of(self, pod: Pod) -> Any:

@@ -18,7 +18,7 @@ def test_a_mark_left_behind_does_not_take_the_next_one_along() -> None:
         rig.run(pod, phase)
     now_ms, mark = rig.clock.wall_ms(), f"rest pods/{pod.name}"
     left = ExpectHash({"owner": rig.uid, mark: f"until_ms={now_ms - REST_MS}"}, now_ms + 60_000)
-    rig.store.state.queue(QUEUE).records["default/agent"] = left
+    rig.store.state.queue(QUEUE).expectations["default/agent"] = left
     rig.read()
     rig.turns()
     assert left.fields[mark] == f"uid={pod.uid}"

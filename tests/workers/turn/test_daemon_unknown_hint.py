@@ -17,7 +17,7 @@ def test_the_node_gets_its_pod_all_the_same(hint: str) -> None:
     rig.read()
     batch = rig.engine.claim("w", 1)
     assert isinstance(batch, Batch)
-    rig.broker.record(batch.claims[0], rig.uid, [Entry("create", f"pods/{first.name}", hint=hint)], lease_ms=5_000)
+    rig.broker.announce(batch.claims[0], rig.uid, [Entry("create", f"pods/{first.name}", hint=hint)], lease_ms=5_000)
     rig.broker.release("w")
     rig.engine.register("w", "s")
     rig.rest()

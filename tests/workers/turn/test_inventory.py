@@ -219,7 +219,7 @@ def test_a_deleted_owner() -> None:
     rig.read()
     writes = len(rig.api.writes)
     assert [ended.finish.verdict for ended in rig.turns() if ended.finish] == ["gone"]
-    assert (rig.record(), rig.queue.needs, rig.queue.unsettled) == ([], {}, {})
+    assert (rig.record(), rig.queue.min_rv, rig.queue.unsettled) == ([], {}, {})
     rig.later(60_000)  # the back-off of the turn before
     assert len(rig.turns()) == 1
     assert len(rig.api.writes) == writes, "nothing is written for it any more"
@@ -441,7 +441,7 @@ def test_deletes_are_expected_by_uid(seed: int) -> None:
         rig.turns()
         deletes[owner] -= 1
         assert len([line for line in rig.record(f"default/{owner}") if "answered" in line]) == deletes[owner]
-    assert rig.queue.records == {}
+    assert rig.queue.expectations == {}
     assert rig.count("delete") == 20
 
 

@@ -70,6 +70,6 @@ def test_a_delete_announced_under_the_name_of_an_answered_one_stays_announced() 
     clock.advance(1_000)
     broker.due()
     _, again = claimed()
-    assert again.record is not None
-    [delete] = again.record.deletes
+    assert again.expectations is not None
+    [delete] = again.expectations.deletes
     assert (delete.target, delete.uid, delete.rv, delete.answered) == ("pods/web-x", "second", "5", False)

@@ -59,7 +59,7 @@ class Rig:
         for claim in self.claim("dead").claims:
             if claim.key == "default/b":
                 entry = Entry("create", f"pods/{name('b', 'b', 0)}")
-                self.broker.record(claim, "b", [entry], lease_ms=SETTINGS.lease_ms)
+                self.broker.announce(claim, "b", [entry], lease_ms=SETTINGS.lease_ms)
         self.broker.release("dead")
         self.engine.register("w", "s")
 

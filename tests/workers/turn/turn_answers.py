@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from oarlock.broker.values import Borne, Cached
+from oarlock.broker.values import Cached, NameTaken
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod
@@ -98,10 +98,10 @@ def _bearer(word: str, name: str) -> Pod:
     raise AssertionError(word)
 
 
-def _borne(word: str) -> Borne:
+def _borne(word: str) -> NameTaken:
     index, _, whose = word.partition("=")
     name = WEB_SLOTS.name(int(index))
-    return Borne(f"pods/{name}", _cached(whose, name))
+    return NameTaken(f"pods/{name}", _cached(whose, name))
 
 
 def _cached(word: str, name: str) -> Cached:

@@ -209,7 +209,7 @@ class Rig:
 
     def record(self, key: str = "default/web") -> list[str]:
         """The fields of the record, without their facts."""
-        found = self.queue.record(key, self.clock.wall_ms())
+        found = self.queue.expected(key, self.clock.wall_ms())
         return [] if found is None else sorted(f"{name}: {value.split()[0]}" for name, value in found.fields.items())
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from oarlock.broker.values import Cached, Change, Claim, Finish, Record, Verdict
+from oarlock.broker.values import Cached, Change, Claim, Expectations, Finish, Verdict
 from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
@@ -42,7 +42,7 @@ from tests.controllers.builders import NOW_MS, UID, WEB_SLOTS
 from tests.workers.turn.turn_answers import answer_to
 
 POD_RV, OWNER_RV, READ_RV = "7", "5", "10"
-HOLD_MS, CLAIMED_MS = 14_000, 1_000_000
+DRAIN_MS, CLAIMED_MS = 14_000, 1_000_000
 CONTROLLER = CONTROLLERS["replicaset"]
 
 
@@ -69,7 +69,7 @@ def claimed(
     )
 
 
-def record_of(lines: Sequence[str], owner_uid: str) -> Record | None:
+def record_of(lines: Sequence[str], owner_uid: str) -> Expectations | None:
     """Lines: "create 0", "delete 1@7", "answered 1@7" (uid: that of the slot), "reserved 2", "blocked 3=uid",
     "passed 4", "said why". After a comma: how often it was sent, or "over": "create 0, 6, over". All was sent 3 s
     before the claim.
@@ -81,7 +81,7 @@ def record_of(lines: Sequence[str], owner_uid: str) -> Record | None:
             fields += ["said", rest]
             continue
         rest, *facts = rest.split(", ")
-        time = "over" if "over" in facts else f"until_ms={CLAIMED_MS + HOLD_MS}"
+        time = "over" if "over" in facts else f"until_ms={CLAIMED_MS + DRAIN_MS}"
         tries = next((fact for fact in facts if fact.isdigit()), "1")
         pending = f"pending since_ms=1 sent_ms={CLAIMED_MS - 3_000} tries={tries}"
         slot, _, rv = rest.partition("@")
@@ -102,7 +102,7 @@ def record_of(lines: Sequence[str], owner_uid: str) -> Record | None:
                 fields += [f"blocked pods/{name}", f"uid={uid}"]
             case _:
                 raise AssertionError(line)
-    return Record.parse(fields)
+    return Expectations.parse(fields)
 
 
 def plays(

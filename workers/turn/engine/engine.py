@@ -12,7 +12,19 @@ from typing import Any
 
 from oarlock.broker.paging import every
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Batch, Borne, Cached, Claim, Entry, Finish, Idle, LoadSpec, Verdict, Watermark
+from oarlock.broker.values import (
+    Batch,
+    Cached,
+    Claim,
+    ClaimLimits,
+    Entry,
+    Finish,
+    Idle,
+    LoadSpec,
+    NameTaken,
+    Verdict,
+    Watermark,
+)
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.entries import Controller, FanOut
 from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS, WATCHED, all_queues, entry_of
@@ -103,10 +115,7 @@ class Engine:
             holder,
             secrets.token_hex(16),
             [self._with_versions(spec) for spec in self._specs],
-            lease_ms=settings.lease_ms,
-            hold_ms=settings.drain_ms,
-            keys_max=keys_max,
-            bytes_max=settings.batch_bytes,
+            ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes),
         )
         self._deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
         if isinstance(batch, Batch):
@@ -206,9 +215,9 @@ class Engine:
                 self._looks[step] = found
         return found
 
-    def _announce(self, running: RunningTurn, owner_uid: str, entries: Sequence[Entry]) -> list[Borne]:
+    def _announce(self, running: RunningTurn, owner_uid: str, entries: Sequence[Entry]) -> list[NameTaken]:
         asked_ms, settings = self._clock.mono_ms(), self._settings
-        borne = self._broker.record(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
+        borne = self._broker.announce(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
         running.deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
         return borne
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from oarlock.broker.memory.state import ExpectHash
-from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLost, EpochOver, Idle
+from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, ClaimLost, EpochOver, Idle
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
@@ -56,7 +56,7 @@ def test_the_lease_counts_from_before_the_claim(monkeypatch: pytest.MonkeyPatch)
 def test_a_record_begins_the_lease_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig()
     rig.owner(3)
-    records = slowed(rig, "record", 300, monkeypatch)
+    records = slowed(rig, "announce", 300, monkeypatch)
     begun_ms = rig.clock.mono_ms()
     rig.turns()
     deadlines = [deadline_ms - begun_ms for writes, deadline_ms, _ in rig.api.sends if writes[0].verb == "create"]
@@ -69,19 +69,19 @@ def test_what_is_not_recorded_looks_whether_the_claim_is_still_ours(monkeypatch:
     rig = Rig()
     rig.owner(0)
     slowed(rig, "claim", 2_001, monkeypatch)
-    records = slowed(rig, "record", 0, monkeypatch)
+    records = slowed(rig, "announce", 0, monkeypatch)
     asked_ms = rig.clock.mono_ms()
     rig.turns()
     assert [(args[1], args[2]) for args in records] == [("", ())]
     assert rig.api.sends[0][1] == asked_ms + 2_001 + 4_500
-    assert rig.queue.records == {}, "it announced nothing"
+    assert rig.queue.expectations == {}, "it announced nothing"
 
 
 def test_a_young_lease_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig()
     rig.owner(0)
     slowed(rig, "claim", 2_000, monkeypatch)
-    records = slowed(rig, "record", 0, monkeypatch)
+    records = slowed(rig, "announce", 0, monkeypatch)
     rig.turns()
     assert (len(rig.api.sends), records) == (1, [])
 
@@ -104,7 +104,7 @@ def test_a_create_needs_the_claim() -> None:
     rig.broker.release(WORKER)
     with pytest.raises(ClaimLost):
         through(rig.engine, batch, batch.claims[0])
-    assert (rig.api.sends, rig.queue.records) == ([], {})
+    assert (rig.api.sends, rig.queue.expectations) == ([], {})
 
 
 @pytest.mark.parametrize("waited_ms", [0, 2_000, 2_001, 60_000])
@@ -115,7 +115,7 @@ def test_what_is_not_announced_looks_whether_the_claim_is_still_ours(
     rig = Rig()
     rig.owner(0)
     slowed(rig, "claim", waited_ms, monkeypatch)
-    records = slowed(rig, "record", 0, monkeypatch)
+    records = slowed(rig, "announce", 0, monkeypatch)
     batch = rig.claim()
     asked_ms = rig.clock.mono_ms() - waited_ms
     through(rig.engine, batch, batch.claims[0])
@@ -176,7 +176,7 @@ def test_a_turn_waits_while_others_go_on_each_with_a_deadline_of_its_own() -> No
     assert (finish := first.advance()) is not None
     assert engine.finish([finish]) == [0]
     assert [len(rig.pods(uid)) for uid in uids] == [1, 1]
-    assert rig.queue.records == {}
+    assert rig.queue.expectations == {}
 
 
 def test_one_that_has_used_up_half_its_time_ends_with_what_it_has() -> None:
@@ -197,7 +197,7 @@ def test_one_that_has_used_up_half_its_time_ends_with_what_it_has() -> None:
     assert finish is not None
     assert [write.verb for writes, _, _ in api.sends for write in writes] == ["create"] * 3
     assert engine.finish([finish]) == [0]
-    assert rig.queue.records == {}, "all answers are entered"
+    assert rig.queue.expectations == {}, "all answers are entered"
     rig.later(1)
     rig.rest()
     assert len(rig.pods(uid)) == 7
@@ -360,16 +360,16 @@ def test_what_a_claim_hands_over() -> None:
 
 def test_claims_say_how_much_and_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(lease_ms=6_000, batch_bytes=1_000)
-    seen: list[tuple[str, dict[str, int]]] = []
+    seen: list[tuple[str, ClaimLimits]] = []
 
-    def claim(holder: str, nonce: str, specs: Any, **limits: int) -> Idle:
+    def claim(holder: str, nonce: str, specs: Any, limits: ClaimLimits) -> Idle:
         seen.append((nonce, limits))
         return Idle.EMPTY
 
     monkeypatch.setattr(rig.broker, "claim", claim)
     rig.engine.claim(WORKER, 5)
     rig.engine.claim(WORKER, 5)
-    assert seen[0][1] == {"lease_ms": 6_000, "hold_ms": 15_000, "keys_max": 5, "bytes_max": 1_000}
+    assert seen[0][1] == ClaimLimits(lease_ms=6_000, drain_ms=15_000, keys_max=5, bytes_max=1_000)
     nonces = {nonce for nonce, _ in seen}
     assert len(nonces) == 2, "a claim call has a nonce of its own"
     assert all(len(nonce) == 32 for nonce in nonces)
@@ -411,13 +411,13 @@ def test_the_age_of_the_view_is_that_of_the_pods() -> None:
 
 
 @pytest.mark.parametrize("error", [EpochOver("over"), BrokerUnreachable("no answer"), ClaimLost("lost")])
-@pytest.mark.parametrize("step", ["record", "look"])
+@pytest.mark.parametrize("step", ["announce", "look"])
 def test_what_the_broker_raises_ends_the_turn(step: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is for whoever runs the turn to say what comes of it; nothing is sent after it."""
     rig = Rig()
     rig.owner(1)
     if step == "look":
-        rig.queue.records[KEY] = ExpectHash({"blocked pods/x": "uid=y"}, rig.clock.wall_ms() + 1_000)
+        rig.queue.expectations[KEY] = ExpectHash({"blocked pods/x": "uid=y"}, rig.clock.wall_ms() + 1_000)
 
     def fail(*args: Any, **kwargs: Any) -> Any:
         raise error
@@ -433,14 +433,14 @@ def test_events_are_told_whatever_becomes_of_the_turn(monkeypatch: pytest.Monkey
     """About the owner as the turn read it; also when the claim was lost in the middle of a burst."""
     rig = Rig()
     rig.owner(3)
-    real, calls = rig.broker.record, iter(range(2))
+    real, calls = rig.broker.announce, iter(range(2))
 
     def record(*args: Any, **kwargs: Any) -> Any:
         if next(calls) == 1:
             raise ClaimLost(KEY)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(rig.broker, "record", record)
+    monkeypatch.setattr(rig.broker, "announce", record)
     batch = rig.claim()
     with pytest.raises(ClaimLost):
         through(rig.engine, batch, batch.claims[0])

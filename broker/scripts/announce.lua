@@ -1,4 +1,4 @@
--- record: announce the writes about to be sent. Nothing is sent that was not recorded under the current nonce.
+-- announce: announce the writes about to be sent. Nothing is sent that was not recorded under the current nonce.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases generation cache:resource:generation queue:expect:key queue:unsettled
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] nonce  ARGV[4] lease ms  ARGV[5] owner uid
@@ -9,7 +9,7 @@
 --          | {"LOST"} (the nonce is not the current one) | {"STALE"}
 -- A write announced again keeps since when it is pending and counts its tries; the time until which it may land begins anew.
 -- Invariant: an entry is dropped by an answer, a look at the API, or with its owner; never by time alone while its key is worked on.
--- needs: cache queue locks
+-- include: cache queue locks
 local queue, key, nonce, lease_ms, uid = ARGV[1], ARGV[2], ARGV[3], whole(ARGV[4]), ARGV[5]
 local lock = redis.call('HGET', base .. queue .. ':locks', key)
 if not lock or nonce_of(lock) ~= nonce then return {'LOST'} end
