@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from oarlock.broker.values import Cached, Page, PageMark
-
-
-class PageBroker(Protocol):
-    """What paging needs of a broker."""
-
-    def page(self, resource: str, entries: Sequence[str], mark: PageMark | None = None) -> Page | None: ...
+from oarlock.broker.protocol import Broker
+from oarlock.broker.values import Cached, PageMark
 
 
 class Pages:
@@ -20,7 +14,7 @@ class Pages:
     resource was never listed.
     """
 
-    def __init__(self, broker: PageBroker, resource: str, entries: Sequence[str]) -> None:
+    def __init__(self, broker: Broker, resource: str, entries: Sequence[str]) -> None:
         self._broker, self._resource, self._entries = broker, resource, entries
         self._mark: PageMark | None = None
         self._found: dict[str, Cached] = {}
@@ -47,7 +41,7 @@ class Pages:
         return self._mark is None
 
 
-def every(broker: PageBroker, resource: str, entries: Sequence[str]) -> list[Cached]:
+def every(broker: Broker, resource: str, entries: Sequence[str]) -> list[Cached]:
     """The whole walk at once."""
     pages = Pages(broker, resource, entries)
     while not pages.step():

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
-from oarlock.broker.values import Event, Ingested
+from oarlock.broker.protocol import Broker
 from oarlock.broker.versions import latest, newer
 from oarlock.cluster.http.frames import WatchEvent
-from oarlock.workers.ingest.known_owners import KnownOwners, OrphanBroker
+from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.lister_watcher import Stream
 from oarlock.workers.ingest.projection import EventBatch, Projector
 
@@ -19,12 +17,6 @@ BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20
 SKIPS_BEFORE_REST = 2
 """Batches in a row of which another ingestor had applied half or more."""
-
-
-class ApplyBroker(OrphanBroker, Protocol):
-    """What applying needs of a broker."""
-
-    def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested: ...
 
 
 class Applied(StrEnum):
@@ -75,7 +67,7 @@ class Applier:
         self._raw.clear()
         self._batch, self._rested = None, False
 
-    def step(self, broker: ApplyBroker, stream: Stream[WatchEvent]) -> Applied:
+    def step(self, broker: Broker, stream: Stream[WatchEvent]) -> Applied:
         """Apply one batch of what is there. A step that raised is made again, with the same batch.
 
         Raises EpochOver, BrokerUnreachable and OutOfOrder.
@@ -98,7 +90,7 @@ class Applier:
             self._raw.popleft()
         return batch
 
-    def _apply(self, broker: ApplyBroker, batch: EventBatch) -> Applied:
+    def _apply(self, broker: Broker, batch: EventBatch) -> Applied:
         fresh = [event for event in batch.events if newer(event.rv, self.mark)]
         applied, skipped_to = 0, self.mark
         # Nothing but a bookmark at the watermark is sent too: it says that the view is not old, though nothing happens.
@@ -121,7 +113,7 @@ class Applier:
         self._batch, self._rested = None, self._rested and bool(self._raw)
         return Applied.DONE
 
-    def _see_to_pairs(self, broker: ApplyBroker, batch: EventBatch, skipped_to: str) -> None:
+    def _see_to_pairs(self, broker: Broker, batch: EventBatch, skipped_to: str) -> None:
         """What another ingestor applied may have missed a pair that this process knows of (see known_owners)."""
         for rv, wakes in batch.orphans:
             if not newer(rv, skipped_to):

@@ -12,9 +12,10 @@ history, begins with every namespace in doubt. So no pair is missed as long as o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from oarlock.broker.paging import PageBroker, every
+from oarlock.broker.paging import every
+from oarlock.broker.protocol import Broker
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.orphans import orphan_entry
@@ -22,12 +23,6 @@ from oarlock.controllers.ownership.owner_table import Owner, OwnerTable
 from oarlock.workers.signing.refusals import decoded
 
 NAMESPACES_AT_ONCE = 50
-
-
-class OrphanBroker(PageBroker, Protocol):
-    """What settling needs of a broker."""
-
-    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int: ...
 
 
 class _Gone(NamedTuple):
@@ -83,7 +78,7 @@ class KnownOwners:
         for owners in self._selectors.values():
             self.doubtful.update(key.partition("/")[0] for key in owners)
 
-    def settle(self, broker: OrphanBroker, resources: Iterable[Watched[Any]]) -> int:
+    def settle(self, broker: Broker, resources: Iterable[Watched[Any]]) -> int:
         """Wake every owner that selects an orphan cached in a doubtful namespace. Returns how many keys it queued.
 
         Raises ObjectRefused, besides what the broker raises; then the namespaces stay in doubt.

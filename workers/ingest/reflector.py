@@ -6,19 +6,20 @@ import logging
 import random
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
-from oarlock.broker.paging import PageBroker, Pages
+from oarlock.broker.paging import Pages
+from oarlock.broker.protocol import Broker
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
-from oarlock.workers.ingest.applier import Applied, Applier, ApplyBroker
+from oarlock.workers.ingest.applier import Applied, Applier
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.lister_watcher import End, Ending, ListerWatcher, Stream
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
-from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, StagingBroker, Unlisted
+from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, Unlisted
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.process.log_line import line
 from oarlock.workers.signing.refusals import decoded
@@ -47,12 +48,6 @@ class ReflectorState(StrEnum):
     WATCHING = "watching"
 
 
-class ReflectorBroker(ApplyBroker, StagingBroker, PageBroker, Protocol):
-    """What a reflector needs of a broker; both twins have it."""
-
-    def watermark(self, resource: str) -> str | None: ...
-
-
 class Reflector:
     """One resource in one process. ``nonce`` gives names for staged lists, ``random`` the jitter of retries."""
 
@@ -70,7 +65,7 @@ class Reflector:
         self._owners, self._nonce, self._random = owners, nonce, random
         self.projector = Projector(resource, owners, detector)
         self.applier = Applier(self.projector, owners)
-        self._broker: ReflectorBroker | None = None
+        self._broker: Broker | None = None
         self._stream: Stream[WatchEvent] | None = None
         self._probe: Stream[Page] | None = None
         self._relist: Relist | None = None
@@ -93,7 +88,7 @@ class Reflector:
 
     # -- told from outside -----------------------------------------------------------------------------------------
 
-    def join(self, broker: ReflectorBroker) -> None:
+    def join(self, broker: Broker) -> None:
         """Work for this epoch from now on, from its watermark if it has one, else from a list."""
         self.leave()
         self._broker, self.state = broker, ReflectorState.SEEKING
@@ -167,7 +162,7 @@ class Reflector:
 
     # -- where to start --------------------------------------------------------------------------------------------
 
-    def _seek(self, broker: ReflectorBroker, now_ms: int, may_list: bool) -> int:
+    def _seek(self, broker: Broker, now_ms: int, may_list: bool) -> int:
         mark = broker.watermark(self.name)
         if mark is not None and not self._must_list and newer(mark, self._expired):
             self._watch_from(broker, mark)
@@ -179,7 +174,7 @@ class Reflector:
         self.state = ReflectorState.LISTING
         return 0
 
-    def _watch_from(self, broker: ReflectorBroker, rv: str) -> None:
+    def _watch_from(self, broker: Broker, rv: str) -> None:
         """Go on from a watermark. What led there was not seen here, so the owners known are read anew."""
         self._drop_streams()
         self._must_list, self._expired = False, ""
@@ -205,7 +200,7 @@ class Reflector:
         self.applier.start(rv)
         self.state = ReflectorState.WATCHING
 
-    def _list(self, broker: ReflectorBroker, now_ms: int) -> int:
+    def _list(self, broker: Broker, now_ms: int) -> int:
         assert self._relist is not None
         outcome, busy = self._relist.step(now_ms)
         match outcome:
@@ -227,7 +222,7 @@ class Reflector:
 
     # -- watching --------------------------------------------------------------------------------------------------
 
-    def _watch(self, broker: ReflectorBroker, now_ms: int) -> int:
+    def _watch(self, broker: Broker, now_ms: int) -> int:
         if self._stream is None:
             self._stream = self.lister_watcher.watch(self.position)
             self._watch_since_ms, self._heard = now_ms, False
@@ -257,7 +252,7 @@ class Reflector:
                 self.state = ReflectorState.SEEKING
         return 0
 
-    def _check(self, broker: ReflectorBroker) -> bool:
+    def _check(self, broker: Broker) -> bool:
         """Compare with the shared watermark. Returns whether the stream is still good."""
         mark = broker.watermark(self.name)
         if mark is None:
@@ -297,7 +292,7 @@ class Reflector:
         self._failures += 1  # a server that closes at once, again and again, is asked less and less often
         return 0 if self._failures == 1 else self._back_off(now_ms)
 
-    def _look_at_probe(self, broker: ReflectorBroker, now_ms: int) -> int:
+    def _look_at_probe(self, broker: Broker, now_ms: int) -> int:
         if self._probe is None:
             self._probe = self.lister_watcher.pages(1)
         page = next(iter(self._probe.take(1)), None)

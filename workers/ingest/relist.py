@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from oarlock.broker.values import Event, Ingested
+from oarlock.broker.protocol import Broker
+from oarlock.broker.values import Event
 from oarlock.broker.versions import newer
 from oarlock.cluster.listing import Page
 from oarlock.workers.ingest.lister_watcher import Ending, Stream
@@ -20,14 +20,6 @@ OWN_LOCK_GONE_MS = 5
 """After this our own lock of 1 ms is gone: a list that begins afresh stages another generation."""
 OBJECTS_AT_ONCE = 200
 BYTES_AT_ONCE = 1 << 20
-
-
-class StagingBroker(Protocol):
-    """What a relist needs of a broker."""
-
-    def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool: ...
-
-    def commit_list(self, resource: str, generation: str, rv: str) -> Ingested: ...
 
 
 class ApiWentBack(Exception):
@@ -61,7 +53,7 @@ class Relist:
     def __init__(
         self,
         projector: Projector,
-        broker: StagingBroker,
+        broker: Broker,
         pages: Stream[Page],
         nonce: Callable[[], str],
         not_before: str,

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import Protocol
 
+from oarlock.broker.protocol import Broker
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector, mend
 from oarlock.workers.process.log_line import line
 
 SAY_EVERY_MS = 60_000
 
 log = logging.getLogger("oarlock.ingest")
-
-
-class Holds(Protocol):
-    """What this needs of a broker."""
-
-    def pause(self, reason: str) -> str: ...
 
 
 class UpstreamGuard:
@@ -27,7 +21,7 @@ class UpstreamGuard:
         self._why = ""
         self._say_due_ms: int | None = None
 
-    def step(self, broker: Holds, held: bool, now_ms: int) -> None:
+    def step(self, broker: Broker, held: bool, now_ms: int) -> None:
         """Act on what was seen. ``held``: no turn begins already. Raises EpochOver and BrokerUnreachable."""
         latest = self._detector.latest
         if latest is not None:

@@ -6,14 +6,14 @@ Everybody who can write to Redis can write there, so an entry counts as mere dat
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import redis
 from redis.exceptions import ResponseError
 from rq.utils import as_text
 
 from oarlock.broker import refusals
+from oarlock.broker.protocol import Broker
 from oarlock.workers.process.log_line import line
 from oarlock.workers.rq.job import DATA_BYTES_MAX, KeyJob, NotAKey, key_of, shard_of_job
 from oarlock.workers.rq.queue import KeyQueue
@@ -23,16 +23,10 @@ log = logging.getLogger("oarlock.worker")
 READ_AT_ONCE = 100
 
 
-class AddsKeys(Protocol):
-    """What requests need of a broker."""
-
-    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int: ...
-
-
 class Requests:
     """Reads the list and adds the keys. A request leaves the list after its key was added, so none is lost."""
 
-    def __init__(self, connection: redis.Redis, broker: AddsKeys, shard: str = "0", shards: int = 1) -> None:
+    def __init__(self, connection: redis.Redis, broker: Broker, shard: str = "0", shards: int = 1) -> None:
         self._connection, self._broker = connection, broker
         self._shard, self._shards = shard, shards
 

@@ -15,6 +15,7 @@ from typing import Protocol
 from redis.exceptions import RedisError
 
 from oarlock.broker.epoch import Seen
+from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable
 from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, open_client
@@ -31,16 +32,6 @@ REFUSALS = (BrokerUnreachable, BrokerFull, RedisError)
 """No answer, or one that did nothing: it is tried again. Where renewals fail for too long, the workers are killed."""
 
 
-class LeaseBroker(Protocol):
-    """What a lease manager needs of a broker; both twins have it."""
-
-    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None: ...
-    def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]: ...
-    def release(self, holder: str, *, blamed: str = "") -> list[str]: ...
-    def reclaim(self, limit: int = 200) -> list[str]: ...
-    def due(self, limit: int = 500) -> tuple[int, int | None]: ...
-
-
 class Timer(Protocol):
     """``workers.supervisor.timer_wait.TimerWait``."""
 
@@ -52,7 +43,7 @@ class Timer(Protocol):
 class LeaseManager:
     """For the holders of one epoch. Every call may raise EpochOver; only ``register`` raises REFUSALS."""
 
-    def __init__(self, broker: LeaseBroker, timer: Timer, settings: Settings, clock: Clock) -> None:
+    def __init__(self, broker: Broker, timer: Timer, settings: Settings, clock: Clock) -> None:
         self._broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
         self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
         self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0
