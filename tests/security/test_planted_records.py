@@ -29,7 +29,7 @@ def test_a_delete_of_a_pod_that_is_none_of_the_owners(delete: str, ends: str) ->
     claim = claimed(rs(1), pods("R"))
     record = planted("delete pods/db-0", f"pending since_ms=1 uid={delete} rv=7 until_ms=5")
     plays(
-        claim._replace(record=record),
+        claim._replace(expectations=record),
         f"""
         send status 1, full 1, ready 1, available 1 @5 -> 200@30
         ok: {ends}; need replicasets 30
@@ -47,7 +47,7 @@ def test_only_names_of_the_owner_are_created() -> None:
     claim = claimed(rs(3))
     record = planted("create pods/db-0", "pending since_ms=1 until_ms=5")
     plays(
-        claim._replace(record=record),
+        claim._replace(expectations=record),
         """
         reserve 1         -> all
         announce create 0 -> recorded
@@ -60,7 +60,7 @@ def test_only_names_of_the_owner_are_created() -> None:
     )
     record = planted("create pods/db-0", "pending since_ms=1 over", "reserved pods/db-0", "over")
     plays(
-        claimed(rs(0))._replace(record=record),
+        claimed(rs(0))._replace(expectations=record),
         """
         read pods db-0    -> 404
         ok: drop create db-0; drop reserved db-0
@@ -71,7 +71,7 @@ def test_only_names_of_the_owner_are_created() -> None:
 def test_an_entry_that_nobody_announces_is_dropped_and_does_not_keep_the_key_busy() -> None:
     claim = claimed(rs(1), pods("R"))
     plays(
-        claim._replace(record=planted("exec pods/a", "pending since_ms=1")),
+        claim._replace(expectations=planted("exec pods/a", "pending since_ms=1")),
         """
         send status 1, full 1, ready 1, available 1, ({why}) @5 -> 200@30
         fails ({why}), retry: drop exec; drop exec a; need replicasets 30
@@ -83,7 +83,7 @@ def test_an_entry_of_something_that_is_no_pod_is_dropped_by_its_own_name() -> No
     strange = ("create nodes/n1", "delete nodes/n2", "reserved nodes/n3")
     fields = [text for each in strange for text in (each, "pending since_ms=1 uid=u rv=2")]
     ledger = plays(
-        claimed(None)._replace(record=planted(*fields)),
+        claimed(None)._replace(expectations=planted(*fields)),
         "gone",
     )
     assert ledger.changes == []

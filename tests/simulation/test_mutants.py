@@ -152,7 +152,7 @@ MUTANTS: dict[str, Mutant] = {
         weights=TURNOVER,
     ),
     "names are not reserved": Mutant(
-        code=((claim._timed_record, 'name.startswith("create ")', "False"),), weights=TURNOVER
+        code=((claim._timed_expectations, 'name.startswith("create ")', "False"),), weights=TURNOVER
     ),
     "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=GRAVES),
     "own writes need not be read": Mutant(patch=_needs_ignored, weights=LAGGING),

@@ -130,7 +130,7 @@ def test_back_offs_that_are_over_are_not_told() -> None:
 
 
 def test_a_record_of_back_offs_alone_is_at_rest() -> None:
-    key = replace(KEY, record=record(owner="u", backoff_n1="generation=2 delay_ms=1 at_ms=1"))
+    key = replace(KEY, expectations=record(owner="u", backoff_n1="generation=2 delay_ms=1 at_ms=1"))
     said = explain(key, DAEMONS, FLEET, "DaemonSet")
     assert AT_REST in said
     assert "done and not yet seen" not in " ".join(said)
