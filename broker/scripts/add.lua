@@ -6,12 +6,13 @@
 -- Invariant: a key has at most one stream entry, and only while its state is queued.
 -- include: queue
 local queue, unpark, now, added = ARGV[1], ARGV[2] == 'unpark', now_ms(), 0
+local states, parked, crashes = base .. queue .. ':state', base .. queue .. ':parked', base .. queue .. ':crashes'
 check(queue)
 for i = 3, #ARGV do
   local key = ARGV[i]
-  if unpark and redis.call('ZREM', base .. queue .. ':parked', key) == 1 then
-    redis.call('HDEL', base .. queue .. ':state', key)
-    redis.call('HDEL', base .. queue .. ':crashes', key)
+  if unpark and redis.call('ZREM', parked, key) == 1 then
+    redis.call('HDEL', states, key)
+    redis.call('HDEL', crashes, key)
   end
   added = added + add(queue, key)
 end

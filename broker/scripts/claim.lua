@@ -1,24 +1,25 @@
--- claim: take the oldest keys of the first queue that has any, lock them, hand over all that a turn reads.
+-- claim: take the oldest keys of the first queue that has any, lock them, and hand over all that a turn reads.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:needs queue:unsettled queue:expect:key holder:name tick no_reclaim_until cache:resource:generation index:resource:generation:entry
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
--- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] hold ms: how long a write that was sent before may still land
+-- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] drain ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
--- ARGV[7..] one a queue: "queue owners [children/index/uid|name|wanted ...] [resource/version/mirror ...]": what a turn reads
+-- ARGV[7..] one a queue, what a turn reads: "queue owners [children/index/uid|name|wanted ...] [resource/version/mirror ...]"
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
---           {key, owner, {{child, ...} a resource, in the order they are first named}, {record}, needs, unsettled, crashes,
+--           {key, owner, {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
 --            ms it was queued, what lies apart from the owner, now ms}, ...}
 --          | {"EMPTY"} | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
--- In the record, what was sent before this claim gets its time: "until_ms=..", and at a claim after that "over".
+-- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
 -- include: cache queue locks changes
-local holder, nonce, lease_ms, hold_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
+local holder, nonce, lease_ms, drain_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
 if phase ~= 'OPEN' then return {'WAIT', phase} end
 if redis.call('HEXISTS', base .. 'holders', holder) == 0 then return {'UNKNOWN'} end
 local now = now_ms()
+local waiters, leases, watermarks, own_tasks = base .. 'waiters', base .. 'leases', base .. 'watermark', base .. 'holder:' .. holder
 
 local OBJECT_BYTES = 300 -- a usual projection; the estimate only bounds a batch
 local queue, owners, words, entries
@@ -29,10 +30,12 @@ for i = 7, #ARGV do
   if #entries > 0 then break end
 end
 if #entries == 0 then
-  redis.call('ZREM', base .. 'waiters', holder) -- first: a removal may run when memory is full
-  redis.call('ZADD', base .. 'waiters', number(now + 1500), holder)
+  redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
+  redis.call('ZADD', waiters, number(now + 1500), holder)
   return {'EMPTY'}
 end
+local stream, states, locks = base .. queue .. ':stream', base .. queue .. ':state', base .. queue .. ':locks'
+local min_rvs = base .. queue .. ':needs'
 
 local gens, marks = {}, {}
 local function gen_of(resource)
@@ -40,7 +43,7 @@ local function gen_of(resource)
     gens[resource] = generation(resource)
     local at = tonumber(redis.call('HGET', base .. 'watermark_at', resource) or now)
     marks[#marks + 1] = resource
-    marks[#marks + 1] = redis.call('HGET', base .. 'watermark', resource) or ''
+    marks[#marks + 1] = redis.call('HGET', watermarks, resource) or ''
     marks[#marks + 1] = number(math.max(0, now - at))
   end
   return gens[resource]
@@ -70,10 +73,10 @@ for i, entry in ipairs(entries) do
   expects[i] = base .. queue .. ':expect:' .. names[i]
 end
 local crashes = redis.call('HMGET', base .. queue .. ':crashes', unpack(names))
-local needs = redis.call('HMGET', base .. queue .. ':needs', unpack(names))
+local min_rv = redis.call('HMGET', min_rvs, unpack(names))
 local unsettled = redis.call('HMGET', base .. queue .. ':unsettled', unpack(names))
 local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
-local recorded = redis.call('EXISTS', unpack(expects)) > 0
+local any_expected = redis.call('EXISTS', unpack(expects)) > 0
 local words_of, apart = {}, {}
 for i = 1, #names do
   words_of[i] = owner_values[i] and string.match(owner_values[i], '^[^\n]*\n([^\n]*)\n') or ''
@@ -81,11 +84,11 @@ for i = 1, #names do
   apart[i] = name and redis.call('HGET', apart_key(owners, gens[owners]), name) or ''
   if name and apart[i] == '' then error('damaged: what lies apart from an owner is gone') end
 end
--- What is written below and was not read above: a key of a wrong type must fail here.
-redis.call('HLEN', base .. queue .. ':state')
-redis.call('HLEN', base .. queue .. ':locks')
-redis.call('ZCARD', base .. 'leases')
-redis.call('SCARD', base .. 'holder:' .. holder)
+-- These are written below and were not read above. One of a wrong type must fail here.
+redis.call('HLEN', states)
+redis.call('HLEN', locks)
+redis.call('ZCARD', leases)
+redis.call('SCARD', own_tasks)
 
 local known, NONE = {}, {}
 local function members_of(set)
@@ -99,9 +102,10 @@ local function length_of(set)
   return lengths[set]
 end
 
--- What the owner's words send for: of those with "?" the one that brings the fewest, and each with "+". "a|b" is both together.
+-- The ids that the owner's words ask for: of the words with "?" the one with the fewest ids, and each word with "+".
+-- "a|b" stands for both places together.
 local function wanted_by(words, child, namespace)
-  if length_of(child.set .. namespace) == 0 then return NONE end -- all that is below a namespace is in it
+  if length_of(child.set .. namespace) == 0 then return NONE end -- an id under a place in a namespace is under the namespace too
   local sets, least = {}, nil
   words = ' ' .. words
   for word in string.gmatch(words, ' %?(%S+)') do
@@ -123,7 +127,7 @@ local function wanted_by(words, child, namespace)
 end
 
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.
-local members, records, taken, bytes = {}, {}, 0, 0
+local members, expectations, taken, bytes = {}, {}, 0, 0
 for i, key in ipairs(names) do
   if i > 1 and (crashes[i] or crashes[1]) then break end
   local owner, mine, size = owner_values[i], {}, 0
@@ -137,42 +141,42 @@ for i, key in ipairs(names) do
     size = size + OBJECT_BYTES * #mine[c]
   end
   if i > 1 and bytes + size > bytes_max then break end
-  records[i] = recorded and redis.call('HGETALL', expects[i]) or {}
+  expectations[i] = any_expected and redis.call('HGETALL', expects[i]) or {}
   members[i], taken, bytes = mine, i, bytes + size
 end
 
-local reply, states, locks, leases, tasks = {'OK', queue, marks, deltas}, {}, {}, {}, {}
+local reply, new_states, new_locks, new_leases, tasks = {'OK', queue, marks, deltas}, {}, {}, {}, {}
 local lock = 'holder=' .. holder .. ' nonce=' .. nonce .. ' since_ms=' .. number(now)
 local lease = number(now + lease_ms)
 for i = 1, taken do
   local key = names[i]
   tasks[i] = queue .. ':' .. key
-  states[2 * i - 1], states[2 * i] = key, 'running'
-  locks[2 * i - 1], locks[2 * i] = key, lock
-  leases[2 * i - 1], leases[2 * i] = lease, tasks[i]
+  new_states[2 * i - 1], new_states[2 * i] = key, 'running'
+  new_locks[2 * i - 1], new_locks[2 * i] = key, lock
+  new_leases[2 * i - 1], new_leases[2 * i] = lease, tasks[i]
 end
-redis.call('ZREM', base .. 'waiters', holder)
-redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', taken, 'STREAMS', base .. queue .. ':stream', '>')
-redis.call('XACK', base .. queue .. ':stream', 'workers', unpack(ids, 1, taken))
-redis.call('XDEL', base .. queue .. ':stream', unpack(ids, 1, taken))
-redis.call('HSET', base .. queue .. ':state', unpack(states))
-redis.call('HSET', base .. queue .. ':locks', unpack(locks))
-redis.call('ZADD', base .. 'leases', unpack(leases))
-redis.call('SADD', base .. 'holder:' .. holder, unpack(tasks))
+redis.call('ZREM', waiters, holder)
+redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', taken, 'STREAMS', stream, '>')
+redis.call('XACK', stream, 'workers', unpack(ids, 1, taken))
+redis.call('XDEL', stream, unpack(ids, 1, taken))
+redis.call('HSET', states, unpack(new_states))
+redis.call('HSET', locks, unpack(new_locks))
+redis.call('ZADD', leases, unpack(new_leases))
+redis.call('SADD', own_tasks, unpack(tasks))
 
--- A time of a record ends by Redis's clock: none does while that jumps, nor for as long again after a jump was noticed.
+-- The times of expectations end by Redis's clock. None ends while the clock jumps, nor for as long again after a jump was noticed.
 local steady
 local function times_end()
   if steady == nil then
     local tick = tonumber(redis.call('GET', base .. 'tick') or now)
-    local quiet_from = tonumber(redis.call('GET', base .. 'no_reclaim_until') or -hold_ms) + hold_ms
+    local quiet_from = tonumber(redis.call('GET', base .. 'no_reclaim_until') or -drain_ms) + drain_ms
     steady = now >= tick and now - tick <= CLOCK_JUMP_MS and now >= quiet_from
   end
   return steady
 end
 
--- What was sent before this claim lands until now + hold, or never. A later send is announced anew, and its entry then has no time again.
-local function timed(key, expect, record)
+-- A write sent before this claim lands until now + drain, or never. A later send is announced anew; then its entry has no time again.
+local function timed(key, expect, expected)
   local sets, anew = {}, {}
   local function set(field, value) sets[#sets + 1], sets[#sets + 2] = field, value end
   for f = 1, #expect, 2 do
@@ -181,23 +185,23 @@ local function timed(key, expect, record)
     if reserved or (string.sub(value, 1, 8) == 'pending ' and not note(field)) then
       local head, until_ms = string.match(value, '^(.-)until_ms=(%d+)$')
       if until_ms and tonumber(until_ms) <= now and times_end() then set(field, head .. 'over')
-      elseif until_ms and tonumber(until_ms) > now + hold_ms then set(field, head .. 'until_ms=' .. number(now + hold_ms))
+      elseif until_ms and tonumber(until_ms) > now + drain_ms then set(field, head .. 'until_ms=' .. number(now + drain_ms))
       elseif not until_ms and not string.find(' ' .. value, ' over$') then -- a word: names of nodes may end so
-        set(field, (reserved and '' or value .. ' ') .. 'until_ms=' .. number(now + hold_ms))
-        local name = string.match(field, '^create (.+)$') -- the name stays reserved, also when the entry gets its answer
+        set(field, (reserved and '' or value .. ' ') .. 'until_ms=' .. number(now + drain_ms))
+        local name = string.match(field, '^create (.+)$') -- the name stays reserved, even after the entry got its answer
         local node = string.match(value, ' (node=%S+)')
-        if name then anew['reserved ' .. name] = (node and node .. ' ' or '') .. 'until_ms=' .. number(now + hold_ms) end
+        if name then anew['reserved ' .. name] = (node and node .. ' ' or '') .. 'until_ms=' .. number(now + drain_ms) end
       end
     end
   end
-  for field, value in pairs(anew) do set(field, value) end -- last: the name was sent again, so what an earlier time came to is void
-  for at = 1, #sets, 4000 do redis.call('HSET', record, unpack(sets, at, math.min(at + 3999, #sets))) end
-  keep_record(queue, key, 0)
-  return #sets > 0 and redis.call('HGETALL', record) or expect
+  for field, value in pairs(anew) do set(field, value) end -- last: the name was sent again, so its earlier time no longer counts
+  for at = 1, #sets, 4000 do redis.call('HSET', expected, unpack(sets, at, math.min(at + 3999, #sets))) end
+  keep_expectations(queue, key, 0)
+  return #sets > 0 and redis.call('HGETALL', expected) or expect
 end
 
 for i = 1, taken do
-  local key, expect = names[i], records[i]
+  local key, expect = names[i], expectations[i]
   if #expect > 0 then expect = timed(key, expect, expects[i]) end
   local found = {}
   for group = 1, groups do found[group] = {} end
@@ -208,16 +212,16 @@ for i = 1, taken do
       for _, value in ipairs(values) do if value then into[#into + 1] = value end end
     end
   end
-  -- What the cache has passed is read: only the needs that still wait are kept and handed over.
+  -- A revision that the cache has passed is read. Only those that still wait are handed over.
   local waiting = {}
-  if needs[i] then
-    for resource, rv in each_need(needs[i]) do
-      local mark = redis.call('HGET', base .. 'watermark', resource)
+  if min_rv[i] then
+    for resource, rv in each_min_rv(min_rv[i]) do
+      local mark = redis.call('HGET', watermarks, resource)
       if not mark or newer(rv, mark) then waiting[#waiting + 1] = resource .. '=' .. rv end
     end
-    if #waiting == 0 then redis.call('HDEL', base .. queue .. ':needs', key) end
+    if #waiting == 0 then redis.call('HDEL', min_rvs, key) end
   end
-  local waited_ms = math.max(0, now - tonumber(string.match(ids[i], '^%d+'))) -- an entry's id begins with when it was added
+  local waited_ms = math.max(0, now - tonumber(string.match(ids[i], '^%d+'))) -- an entry's id begins with the time at which it was added
   reply[#reply + 1] = {
     key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms,
     apart[i], now,

@@ -1,9 +1,9 @@
 -- due: delayed and parked keys whose time has come enter their streams, in the order of their times.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queues queue:delayed queue:parked queue:state queue:stream waiters wake
--- ARGV[1] at most so many a queue and set
+-- ARGV[1] entries at most, of each queue and set
 -- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
--- Invariant: an entry is removed in the step that adds its key; a delayed entry never unparks.
+-- Invariant: an entry is removed in the step that adds its key. A delayed entry never unparks its key.
 -- include: queue
 local limit, now, moved, added, next_at = whole(ARGV[1]), now_ms(), 0, 0, nil
 local queues = redis.call('SMEMBERS', base .. 'queues')

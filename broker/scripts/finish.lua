@@ -1,4 +1,4 @@
--- finish: end turns, each with its answers and its verdict.
+-- finish: end turns, each with its verdict and the answers to its writes.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases holder:name queue:state queue:stream queue:expect:key queue:needs queue:unsettled
 -- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer watermark unread:resource
@@ -22,81 +22,83 @@ for turn = 1, whole(ARGV[1]) do -- read and check every argument before the firs
     if bad then error('finish: bad change of ' .. plan.key) end
   end
   at = at + 6 + 3 * #plan.changes
-  plan.record = base .. plan.queue .. ':expect:' .. plan.key
-  local group = queues[plan.queue] or {keys = {}, plans = {}, records = {}}
+  plan.expected = base .. plan.queue .. ':expect:' .. plan.key
+  local group = queues[plan.queue] or {keys = {}, plans = {}, expects = {}}
   group.keys[#group.keys + 1], group.plans[#group.plans + 1] = plan.key, plan
-  group.records[#group.records + 1] = plan.record
+  group.expects[#group.expects + 1] = plan.expected
   queues[plan.queue], plans[turn] = group, plan
 end
 
--- Read what there is to know, once for all turns of a queue: most turns have nothing but a lock to give back.
+-- Read once for all turns of a queue. Most turns have nothing but a lock to give back.
 for queue, group in pairs(queues) do
   local own, seen = base .. queue, {}
   local locks = redis.call('HMGET', own .. ':locks', unpack(group.keys))
   local states = redis.call('HMGET', own .. ':state', unpack(group.keys))
   local failures = redis.call('HMGET', own .. ':failures', unpack(group.keys))
   local crashes = redis.call('HMGET', own .. ':crashes', unpack(group.keys))
-  local recorded = redis.call('EXISTS', unpack(group.records)) > 0
+  local any_expected = redis.call('EXISTS', unpack(group.expects)) > 0
   redis.call('ZCARD', base .. 'leases')
   group.ended = {}
   for i, plan in ipairs(group.plans) do
     if locks[i] and nonce_of(locks[i]) == plan.nonce and not seen[plan.key] then
       seen[plan.key], plan.holder, plan.dirty = true, holder_of(locks[i]), states[i] == 'running+'
       plan.failed, plan.crashed = failures[i], crashes[i]
-      plan.recorded = recorded and redis.call('HLEN', plan.record) > 0
+      plan.expects = any_expected and redis.call('HLEN', plan.expected) > 0
       local ended = group.ended[plan.holder] or {}
       group.ended[plan.holder] = ended
       ended[#ended + 1] = plan.key
-      if plan.dirty or plan.delay or plan.recorded or plan.verdict ~= 'ok' or #plan.changes > 0 then check(queue) end
+      if plan.dirty or plan.delay or plan.expects or plan.verdict ~= 'ok' or #plan.changes > 0 then check(queue) end
     end
   end
   for holder in pairs(group.ended) do redis.call('SCARD', base .. 'holder:' .. holder) end
 end
 
 local function settle(plan)
-  local record, needs = plan.record, base .. plan.queue .. ':needs'
+  local expected, min_rvs, unsettled = plan.expected, base .. plan.queue .. ':needs', base .. plan.queue .. ':unsettled'
   if plan.verdict == 'gone' then
-    redis.call('DEL', record)
-    redis.call('HDEL', needs, plan.key)
-    redis.call('HDEL', base .. plan.queue .. ':unsettled', plan.key)
+    redis.call('DEL', expected)
+    redis.call('HDEL', min_rvs, plan.key)
+    redis.call('HDEL', unsettled, plan.key)
     return false
   end
-  local need, changed, settled = {}, false, plan.recorded
+  local min_rv, changed, settled = {}, false, plan.expects
   for _, change in ipairs(plan.changes) do
-    if change[1] == 'drop' then redis.call('HDEL', record, change[2])
-    elseif change[1] == 'set' then redis.call('HSET', record, change[2], change[3])
+    if change[1] == 'drop' then redis.call('HDEL', expected, change[2])
+    elseif change[1] == 'set' then redis.call('HSET', expected, change[2], change[3])
     elseif change[1] == 'settled' then settled = true
     elseif change[1] == 'again' then plan.again = whole(change[3])
     else
-      local known = need[change[2]]
-      if not known or newer(change[3], known) then need[change[2]] = change[3] end
+      local known = min_rv[change[2]]
+      if not known or newer(change[3], known) then min_rv[change[2]] = change[3] end
       changed = true
     end
   end
   if changed then
     local words = {}
-    for resource, rv in each_need(redis.call('HGET', needs, plan.key) or '') do
-      if not need[resource] or newer(rv, need[resource]) then need[resource] = rv end
+    for resource, rv in each_min_rv(redis.call('HGET', min_rvs, plan.key) or '') do
+      if not min_rv[resource] or newer(rv, min_rv[resource]) then min_rv[resource] = rv end
     end
-    for resource, rv in pairs(need) do
+    for resource, rv in pairs(min_rv) do
       words[#words + 1] = resource .. '=' .. rv
       local mark = redis.call('HGET', base .. 'watermark', resource)
-      if not mark or newer(rv, mark) then redis.call('ZADD', unread_key(resource), 0, place(rv) .. ' ' .. plan.queue .. ':' .. plan.key) end
+      if not mark or newer(rv, mark) then
+        redis.call('ZADD', unread_key(resource), 0, place(rv) .. ' ' .. plan.queue .. ':' .. plan.key)
+      end
     end
     table.sort(words)
-    redis.call('HSET', needs, plan.key, table.concat(words, ' '))
+    redis.call('HSET', min_rvs, plan.key, table.concat(words, ' '))
   end
-  return settled -- a mark whose record is lost stays until somebody acted on a live list
+  return settled -- the mark of a key whose expectations were lost stays until a turn has acted on a live list
 end
 
--- The time in which a write may land begins with the claim after it, so that claim does not wait for the back-off of many failures.
+-- The time in which a write may land begins with the next claim. So that claim does not wait for the back-off of many failures.
 local OPEN_AGAIN_MS = 10000
--- A time that was given before the clock went back is brought down by the next claim: so that has to come.
+-- The next claim brings down a time that was given before the clock went back. So that claim has to come soon.
 local WAIT_MAX_MS = 60000
 
--- Of a record: whether a write is open whose time has not begun or is over; ms until the first time ends; whether anything is open at all.
-local function open_writes(record)
-  local expect = redis.call('HGETALL', record)
+-- Of a key's expectations: whether a write is open whose time has not begun or is over; ms until the first time ends; whether any is open.
+local function open_writes(expected)
+  local expect = redis.call('HGETALL', expected)
   local only_owner, at_once, first = true, false, nil
   for f = 1, #expect, 2 do
     local field, value = expect[f], expect[f + 1]
@@ -106,8 +108,9 @@ local function open_writes(record)
     end
     if field ~= 'owner' then only_owner = false end
   end
-  if #expect > 0 and only_owner then redis.call('DEL', record) end
-  local wait_ms = first and (first > now and math.min(first - now, WAIT_MAX_MS) or CLOCK_JUMP_MS) -- one that did not end in time ends when time is steady
+  if #expect > 0 and only_owner then redis.call('DEL', expected) end
+  -- A time that is past and has not ended waits for a steady time of Redis: look again when a jump may be over.
+  local wait_ms = first and (first > now and math.min(first - now, WAIT_MAX_MS) or CLOCK_JUMP_MS)
   return at_once, wait_ms, at_once or first ~= nil
 end
 
@@ -118,16 +121,16 @@ for queue, group in pairs(queues) do
   end
 end
 for turn, plan in ipairs(plans) do
-  local queue, key = plan.queue, plan.key
+  local queue, key, own = plan.queue, plan.key, base .. plan.queue
   if not plan.holder then
     reply[turn + 1] = -1
   else
-    if plan.crashed then redis.call('HDEL', base .. queue .. ':crashes', key) end
-    local touched, at_once, again, open = plan.recorded or plan.verdict == 'gone' or #plan.changes > 0, false, nil, false
+    if plan.crashed then redis.call('HDEL', own .. ':crashes', key) end
+    local touched, at_once, again, open = plan.expects or plan.verdict == 'gone' or #plan.changes > 0, false, nil, false
     if touched then
       local settled = settle(plan)
-      at_once, again, open = open_writes(plan.record)
-      if settled and not open then redis.call('HDEL', base .. queue .. ':unsettled', key) end
+      at_once, again, open = open_writes(plan.expected)
+      if settled and not open then redis.call('HDEL', own .. ':unsettled', key) end
     end
     if plan.dirty then append(queue, key) added = added + 1 end
     local delay, failures = plan.delay, 0
@@ -136,12 +139,12 @@ for turn, plan in ipairs(plans) do
       if at_once then delay = math.min(delay, OPEN_AGAIN_MS) end
       delay = math.max(delay, plan.delay or 0)
     elseif plan.failed then
-      redis.call('HDEL', base .. queue .. ':failures', key)
+      redis.call('HDEL', own .. ':failures', key)
     end
     if delay then added = added + add_after(queue, key, delay, now) end
     if plan.again then added = added + add_after(queue, key, plan.again, now) end
     if again then added = added + add_after(queue, key, again, now) end
-    if touched then keep_record(queue, key, delay or 0) end
+    if touched then keep_expectations(queue, key, delay or 0) end
     reply[turn + 1] = failures
   end
 end

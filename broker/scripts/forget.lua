@@ -1,4 +1,4 @@
--- forget: clear the back-off history of a key; it neither leaves the queue nor ends a turn.
+-- forget: clear the back-off history of a key. The key does not leave the queue, and no turn ends.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:failures
 -- ARGV[1] queue  ARGV[2] key

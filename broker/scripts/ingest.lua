@@ -1,18 +1,19 @@
--- ingest: apply one contiguous batch of watch events: cache, indexes, keys to wake and watermark in one step.
+-- ingest: apply one contiguous batch of watch events. Cache, indexes, keys to wake and watermark change in one step.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
 -- DERIVED apart:resource:generation
 -- DERIVED unread:resource queue:state queue:stream waiters wake changes:resource:generation changes_at:resource:generation
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4..] count and pairs name, bytes of what lies apart; then six an event:
---   "set" | "del"  id  rv  uid, or "uid seal", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
+--   "set" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
--- Invariant: the cache equals the API at the watermark, which never goes back; it is written last, so a replay after any failure is harmless.
+-- Invariant: the cache equals the API at the watermark, which never goes back. It is written last, so a replay after a failure does no harm.
 -- include: cache queue locks reads changes
 local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
 local parts, first = parts_from(4)
 if #ARGV < first - 1 or (#ARGV - first + 1) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
-local mark = redis.call('HGET', base .. 'watermark', resource)
+local watermarks = base .. 'watermark'
+local mark = redis.call('HGET', watermarks, resource)
 if not mark then return {'NEEDLIST'} end
 if newer(from, mark) then return {'GAP', mark} end
 local gen, now, added, skipped, logged = generation(resource), now_ms(), 0, 0, false
@@ -28,7 +29,7 @@ for i = first, #ARGV, 6 do -- check every argument before the first write
     check(queue)
   end
 end
--- What is written below and was not read above: a key of a wrong type must fail here.
+-- These are written below and were not read above. One of a wrong type must fail here.
 redis.call('ZCARD', changes_key(resource, gen))
 redis.call('HLEN', changes_at_key(resource, gen))
 redis.call('HLEN', apart)
@@ -59,7 +60,7 @@ for i = first, #ARGV, 6 do
       _, old_uid, old_entries, old_wakes, stop = head(old)
       old_blob = string.sub(old, stop + 1)
     end
-    -- Wake, log, index, object: what a replay compares with is written last, so a failure in between repeats the rest.
+    -- Wake, log, index, object. A replay compares with the object, so it is written last, and a failure in between repeats the rest.
     local same = op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
     if not same then
       wake_all(old_wakes)
@@ -74,7 +75,7 @@ for i = first, #ARGV, 6 do
       redis.call('HDEL', objects, id)
     else
       local name = apart_in(entries)
-      if name then redis.call('HSET', apart, name, parts[name]) end -- before whoever names it
+      if name then redis.call('HSET', apart, name, parts[name]) end -- before the object that names it
       reindex(id, old_entries, entries)
       redis.call('HSET', objects, id, rv .. ' ' .. ARGV[i + 3] .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
     end
@@ -85,7 +86,7 @@ end
 if logged then trim_changes(resource, gen) end
 added = added + wake_readers(resource, read)
 wake(added, now)
--- What ends below the watermark says nothing of how old the view is.
+-- A batch that ends below the watermark does not say how old the view is.
 if not newer(mark, to) then redis.call('HSET', base .. 'watermark_at', resource, number(now)) end
-if newer(to, mark) then redis.call('HSET', base .. 'watermark', resource, to) end
+if newer(to, mark) then redis.call('HSET', watermarks, resource, to) end
 return {'OK', added, skipped}

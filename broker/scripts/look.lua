@@ -2,7 +2,7 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED generation watermark cache:resource:generation index:resource:generation:entry
 -- ARGV[1] resource  ARGV[2] "ids" | "index"  ARGV[3..] ids, or index entries
--- Returns: {"OK", watermark or "", value, ...} absent ids are left out, what is under several entries is there once | {"STALE"}
+-- Returns: {"OK", watermark or "", value, ...} absent ids are left out, an object under several entries is there once | {"STALE"}
 -- Invariant: reads only.
 -- include: cache
 local resource, by = ARGV[1], ARGV[2]

@@ -1,4 +1,4 @@
--- open: turns may begin, now that every resource was listed after the drain; while there is a hold, once it ends.
+-- open: turns may begin, now that every resource was listed after the drain. While the fleet is paused, they begin once the pause ends.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase hold watermark waiters wake
 -- ARGV[1..] resources that must have a watermark

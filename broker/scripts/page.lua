@@ -5,7 +5,7 @@
 -- ARGV[5] generation and ARGV[6] place, as the page before said; "" and "1:0" at first  ARGV[7..] ids it left over
 -- Returns: {"OK", watermark or "", generation, place "nth entry:cursor" ("": it ends here), {id left over, ...}, value, ...}
 --          | {"MOVED"} the page before is of another generation: begin anew | {"STALE"}
--- Invariant: reads only. What is under an entry from the first page to the last is in one of them, maybe in two.
+-- Invariant: reads only. An object that is under an entry from the first page to the last is in one of them, maybe in two.
 -- include: cache
 local resource, entries = ARGV[1], {}
 local count_max, bytes_max = math.max(1, whole(ARGV[3])), math.max(1, whole(ARGV[4]))

@@ -1,20 +1,20 @@
--- pause: no turn begins from here on, and the reason is kept; or, with no reason, turns begin again.
+-- pause: no turn begins from here on, and the reason is kept. With no reason, turns begin again.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase hold waiters wake
--- ARGV[1] reason, empty to end the hold
+-- ARGV[1] reason, empty to end the pause
 -- Returns: {"OK", phase} | {"STALE"}
--- Invariant: while there is a reason, the phase is DRAIN or HELD; it is HELD only while there is one.
+-- Invariant: while there is a reason, the phase is DRAIN or HELD (paused). It is HELD only while there is one.
 -- include: queue
-local reason = ARGV[1]
-local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
+local reason, phase_key, reason_key = ARGV[1], base .. 'phase', base .. 'hold'
+local phase = redis.call('GET', phase_key) or 'DRAIN'
 if reason ~= '' then
-  redis.call('SET', base .. 'hold', reason)
-  if phase == 'OPEN' then phase = 'HELD' redis.call('SET', base .. 'phase', phase) end
+  redis.call('SET', reason_key, reason)
+  if phase == 'OPEN' then phase = 'HELD' redis.call('SET', phase_key, phase) end
 else
-  redis.call('DEL', base .. 'hold')
+  redis.call('DEL', reason_key)
   if phase == 'HELD' then
     phase = 'OPEN'
-    redis.call('SET', base .. 'phase', phase)
+    redis.call('SET', phase_key, phase)
     wake(64, now_ms())
   end
 end

@@ -3,13 +3,14 @@
 -- DERIVED holders seen queues queue:stream
 -- ARGV[1] holder  ARGV[2] supervisor  ARGV[3..] queues
 -- Returns: {"OK"} | {"STALE"}
--- Invariant: only a registered holder can have a lock, so releasing it leaves no lock behind.
-local now = now_ms()
-redis.call('ZADD', base .. 'seen', number(now), ARGV[1])
-redis.call('HSET', base .. 'holders', ARGV[1], 'supervisor=' .. ARGV[2] .. ' since_ms=' .. number(now))
+-- Invariant: only a registered holder can have a lock, so its release leaves no lock behind.
+local holder, now = ARGV[1], now_ms()
+redis.call('ZADD', base .. 'seen', number(now), holder)
+redis.call('HSET', base .. 'holders', holder, 'supervisor=' .. ARGV[2] .. ' since_ms=' .. number(now))
 for i = 3, #ARGV do
-  if redis.call('SADD', base .. 'queues', ARGV[i]) == 1 then
-    redis.pcall('XGROUP', 'CREATE', base .. ARGV[i] .. ':stream', 'workers', '0', 'MKSTREAM') -- BUSYGROUP: it is there already
+  local queue = ARGV[i]
+  if redis.call('SADD', base .. 'queues', queue) == 1 then
+    redis.pcall('XGROUP', 'CREATE', base .. queue .. ':stream', 'workers', '0', 'MKSTREAM') -- BUSYGROUP: it is there already
   end
 end
 return {'OK'}

@@ -1,4 +1,4 @@
--- release: a holder is dead or done; every key it held goes back to its stream. The records stay.
+-- release: a holder is dead or done. Every key it held goes back to its stream; the keys' expectations stay.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED holders seen holder:name waiters wake leases queues queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key timer
 -- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death
@@ -21,5 +21,5 @@ for _, task in ipairs(tasks) do
   end
   reply[#reply + 1] = task
 end
-wake(math.max(added, 1), now) -- one more: the dead holder may have swallowed a token
+wake(math.max(added, 1), now) -- one more: the dead holder may have taken a token and not used it
 return reply

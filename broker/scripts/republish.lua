@@ -1,13 +1,13 @@
--- republish: after a list, walk the new and the old generation in chunks: wake every key, then drop what is old.
+-- republish: after a list, walk the new and the old generation in chunks. Wake every key, then drop the old generation.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED republish cache:resource:generation index:resource:generation:entry queue:state queue:stream waiters wake
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
 -- ARGV[1] objects a step
 -- Returns: {"OK", keys added, steps still to do (0: finished)} | {"STALE"}
--- Invariant: the cursor moves in the step that publishes; a generation is dropped only once its wake keys are published.
+-- Invariant: the cursor moves in the step that publishes. A generation is dropped only once its wake keys are published.
 -- include: cache queue locks changes
-local count, now, added = whole(ARGV[1]), now_ms(), 0
-local job = redis.call('LINDEX', base .. 'republish', 0)
+local jobs, count, now, added = base .. 'republish', whole(ARGV[1]), now_ms(), 0
+local job = redis.call('LINDEX', jobs, 0)
 if not job then return {'OK', 0, 0} end
 local mode, resource, gen, cursor = string.match(job, '^(%S+) (%S+) (%S+) (%S+)$')
 local objects = objects_key(resource, gen)
@@ -20,12 +20,12 @@ for i = 1, #step[2], 2 do
   end
 end
 if step[1] == '0' then
-  redis.call('LPOP', base .. 'republish')
+  redis.call('LPOP', jobs)
   if mode == 'sweep' then
     redis.call('UNLINK', objects, changes_key(resource, gen), changes_at_key(resource, gen), apart_key(resource, gen))
   end
 else
-  redis.call('LSET', base .. 'republish', 0, table.concat({mode, resource, gen, step[1]}, ' '))
+  redis.call('LSET', jobs, 0, table.concat({mode, resource, gen, step[1]}, ' '))
 end
 wake(added, now)
-return {'OK', added, redis.call('LLEN', base .. 'republish')}
+return {'OK', added, redis.call('LLEN', jobs)}

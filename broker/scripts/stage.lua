@@ -1,8 +1,8 @@
--- stage: a part of a list goes into a generation that nobody reads yet.
+-- stage: put a part of a list into a generation that nobody reads yet.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED staging:resource abandoned republish generation cache:resource:generation index:resource:generation:entry apart:resource:generation
 -- ARGV[1] resource  ARGV[2] generation: the stager's nonce  ARGV[3] ms the staging lock lasts from now
--- ARGV[4..] count and pairs name, bytes of what lies apart; then five an object: id  rv  uid, or "uid seal"  blob  index entries and wake keys
+-- ARGV[4..] count and pairs name, bytes of what lies apart; then five an object: id  rv  uid, or "uid signature"  blob  index entries and wake keys
 -- Returns: {"OK"} | {"BUSY"} (another ingestor stages this resource) | {"STALE"}
 -- Invariant: the generation being read is never staged into.
 -- include: cache
@@ -19,9 +19,9 @@ local lock = base .. 'staging:' .. resource
 local holder, until_ms = staging(resource)
 if gen == generation(resource) or redis.call('SISMEMBER', base .. 'abandoned', gen) == 1 then return {'BUSY'} end
 if holder and holder ~= gen then
-  -- A lock that would last longer than any is asked for was set before the clock went back.
+  -- Nobody asks for so long a lock: it was set before the clock went back.
   if now < until_ms and until_ms <= now + math.max(lock_ms, LOCK_MAX_MS) then return {'BUSY'} end
-  -- Its stager is dead or late: what it staged goes, and it can never come back to a list with a hole.
+  -- Its stager is dead or late. Its generation is dropped, and it can never come back to a list with a hole.
   redis.call('SADD', base .. 'abandoned', holder)
   redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. holder .. ' 0')
 end

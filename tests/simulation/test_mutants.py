@@ -118,7 +118,7 @@ MUTANTS: dict[str, Mutant] = {
         (("reclaim", "    append(queue, key)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),)
     ),
     "a change during a turn is forgotten": Mutant(
-        (("lib/queue", "':state', key, 'running+')", "':state', key, 'running')"),)
+        (("lib/queue", "states, key, 'running+')", "states, key, 'running')"),)
     ),
     "new creates do not count with what may come": Mutant(
         code=((decide._names, "- occupied - len(maybe_new)", "- occupied"),), weights=NO_NAMES

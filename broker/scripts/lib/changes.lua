@@ -1,6 +1,7 @@
 -- include: cache
--- The change log of a generation: who keeps its mirrored objects in memory asks for what changed since a version. An object is
--- mirrored while its index entries hold the word 'mirror'. A version is "generation:seq"; a new generation begins with an empty log.
+-- The change log of a generation, for workers that keep its mirrored objects in memory: they ask for the changes since a version.
+-- An object is mirrored while its index entries have the word 'mirror'. A version is "generation:seq". A new generation begins with
+-- an empty log.
 
 local function changes_key(resource, gen) return base .. 'changes:' .. resource .. ':' .. gen end
 local function changes_at_key(resource, gen) return base .. 'changes_at:' .. resource .. ':' .. gen end
@@ -9,13 +10,13 @@ local function mirrored(entries)
   return string.find(entries, 'mirror', 1, true) and string.find(' ' .. entries .. ' ', ' mirror ', 1, true)
 end
 
--- To be called before the object is written: one change under two numbers is harmless, one under none would be missed for ever.
+-- Call it before the object is written: one change under two numbers does no harm, but one without a number would never be seen.
 local function log_change(resource, gen, id)
   local seq = redis.call('HINCRBY', changes_at_key(resource, gen), 'seq', 1)
   redis.call('ZADD', changes_key(resource, gen), number(seq), id)
 end
 
--- The log keeps an id whose object is gone, so that it is told of: but not for ever. Below the floor a version gets everything.
+-- The log keeps the id of an object that is gone, so that readers hear of it, but not for ever. A version below the floor gets all.
 local function trim_changes(resource, gen)
   local living = redis.call('HLEN', index_key(resource, gen, 'mirror'))
   local logged = redis.call('ZCARD', changes_key(resource, gen))

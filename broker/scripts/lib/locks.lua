@@ -1,7 +1,7 @@
 -- include: queue
--- The one way out of a lock. A task is "queue:key", as in the lease table.
+-- The only way out of a lock. A task is "queue:key", as in the lease table.
 
--- The clock jumped, or nobody renewed, if it moved by less than nothing or by more than this since the last renewal.
+-- Redis's clock has jumped, or nobody renewed, if since the last renewal it went back or moved on by more than this.
 local CLOCK_JUMP_MS = 3000
 
 local function split(task) return string.match(task, '^([^:]+):(.*)$') end
@@ -17,41 +17,42 @@ end
 local function holder_of(lock) return string.match(lock, 'holder=(%S+)') end
 local function nonce_of(lock) return string.match(lock, 'nonce=(%S+)') end
 
--- A holder is gone for good: it may claim no more, and nothing is kept of it. What it holds is the caller's to give back.
+-- A holder is gone for good: it may claim no more, and nothing is kept of it. The caller gives back the keys it held.
 local function strike_off(holder)
-  local queues = redis.call('SMEMBERS', base .. 'queues')
-  redis.call('ZCARD', base .. 'seen')
+  local queues, seen = redis.call('SMEMBERS', base .. 'queues'), base .. 'seen'
+  redis.call('ZCARD', seen)
   redis.call('HDEL', base .. 'holders', holder)
   redis.call('ZREM', base .. 'waiters', holder)
-  redis.call('ZREM', base .. 'seen', holder)
+  redis.call('ZREM', seen, holder)
   for _, queue in ipairs(queues) do
     redis.pcall('XGROUP', 'DELCONSUMER', base .. queue .. ':stream', 'workers', holder) -- claim acknowledges at once: nothing is pending
   end
 end
 
-local RECORD_TTL_MS = 300000
+local EXPECTATIONS_TTL_MS = 300000
 
 local BACK_OFF_TTL_MS = 1800000
 
 local function back_off(field) return string.sub(field, 1, 8) == 'backoff ' end
 
--- Stored as given, and no write.
+-- Whether a field is stored as given and stands for no write.
 local function note(field) return back_off(field) or string.sub(field, 1, 5) == 'rest ' end
 
--- A record outlives the pause of its key by five minutes; one with a back-off is kept for twice the longest of those, as upstream's.
-local function keep_record(queue, key, delay_ms)
-  local record, ttl = base .. queue .. ':expect:' .. key, RECORD_TTL_MS + delay_ms
+-- Expectations outlive the pause of their key by five minutes. With a back-off they live for twice the longest one, as upstream's do.
+local function keep_expectations(queue, key, delay_ms)
+  local expected, ttl = base .. queue .. ':expect:' .. key, EXPECTATIONS_TTL_MS + delay_ms
   if ttl < BACK_OFF_TTL_MS then
-    for _, field in ipairs(redis.call('HKEYS', record)) do
+    for _, field in ipairs(redis.call('HKEYS', expected)) do
       if back_off(field) then ttl = BACK_OFF_TTL_MS break end
     end
   end
-  redis.call('PEXPIRE', record, number(ttl))
+  redis.call('PEXPIRE', expected, number(ttl))
 end
 
 local PARKED_MAX_MS = 300000
 
--- Crashes of a key in a row (0: it is only suspect, see reclaim): the first retries at once, the second after 1 s, then 2 s doubling to 300 s.
+-- A key counts how often in a row its worker died (0: it is only suspect, see reclaim). After the first time it is tried at once,
+-- after the second in 1 s, and then in 2 s, doubled each time up to 300 s.
 local function requeue_crashed(queue, key, now)
   local crashes = redis.call('HINCRBY', base .. queue .. ':crashes', key, 1)
   if crashes == 1 then append(queue, key) return 1 end
@@ -59,6 +60,6 @@ local function requeue_crashed(queue, key, now)
   redis.call('HSET', base .. queue .. ':state', key, 'parked')
   redis.call('ZADD', base .. queue .. ':parked', number(now + pause), key)
   hurry()
-  keep_record(queue, key, pause)
+  keep_expectations(queue, key, pause)
   return 0
 end

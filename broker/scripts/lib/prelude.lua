@@ -1,11 +1,11 @@
--- Stamped by the loader: one text an epoch, so that a script of an earlier life can neither be found nor pass its first step.
+-- The loader stamps this text for one epoch. So a script of an earlier epoch is not found, and if it were, its first step would stop it.
 local EPOCH = '@EPOCH@' -- protocol @PROTOCOL@
 if redis.call('GET', KEYS[1]) ~= EPOCH then return {'STALE'} end
 local base = KEYS[2]
 local function now_ms() @CLOCK@ end
 local function number(text) return string.format('%.0f', text) end -- tostring(1e15) would say 1e+15
 
--- A whole number given as an argument. Anything else ends the script here, and so before its first write.
+-- A whole number given as an argument. Anything else ends the script here, before its first write.
 local function whole(text)
   local value = tonumber(text)
   if not value or value % 1 ~= 0 or math.abs(value) > 2 ^ 53 then error('not a whole number: ' .. tostring(text)) end

@@ -1,14 +1,15 @@
--- The states of a key and the moves between them. An absent state is idle.
+-- The states of a key and the moves between them. A key without a state is idle.
 
--- Tokens on the wake list let waiting workers go; never more tokens than waiters, so an idle fleet stays idle.
+-- Each token on the wake list lets one waiting worker go. There are never more tokens than waiters, so an idle fleet stays idle.
 local function wake(count, now)
   if count == 0 then return end
-  local waiters = redis.call('ZCOUNT', base .. 'waiters', now, '+inf')
-  local tokens = redis.call('LLEN', base .. 'wake')
-  for _ = 1, math.min(count, waiters - tokens) do redis.call('LPUSH', base .. 'wake', 'key') end
+  local tokens = base .. 'wake'
+  local waiting = redis.call('ZCOUNT', base .. 'waiters', now, '+inf')
+  local there = redis.call('LLEN', tokens)
+  for _ = 1, math.min(count, waiting - there) do redis.call('LPUSH', tokens, 'key') end
 end
 
--- Redis does not roll back: a key of a wrong type must end a script before its first write, or it could lose what it moves.
+-- Redis does not roll back. A key of a wrong type must end a script before its first write: later, the script could lose a key it moves.
 local checked = {}
 local function check(queue)
   if checked[queue] then return end
@@ -25,28 +26,30 @@ local function check(queue)
   checked[queue] = true
 end
 
--- The one place where a key enters a stream: its state says that no other entry for it exists.
+-- The only place where a key enters a stream. The caller knows that no other entry for the key exists.
 local function append(queue, key)
   redis.call('XADD', base .. queue .. ':stream', '*', 'key', key)
   redis.call('HSET', base .. queue .. ':state', key, 'queued')
 end
 
--- A token for the supervisors: something is due before the time they sleep until.
+-- A token for the supervisors: a key is due before the time until which they sleep.
 local function hurry()
-  if redis.call('LLEN', base .. 'timer') == 0 then redis.call('LPUSH', base .. 'timer', 'due') end
+  local timer = base .. 'timer'
+  if redis.call('LLEN', timer) == 0 then redis.call('LPUSH', timer, 'due') end
 end
 
--- client-go's Add: idle is queued, running is remembered, all else is arranged already.
+-- client-go's Add. An idle key is queued. A running one is marked, so that its finish queues it. All others are to be queued anyway.
 local ARRANGED = {queued = true, ['running+'] = true, parked = true}
 local function add(queue, key)
-  local state = redis.call('HGET', base .. queue .. ':state', key)
+  local states = base .. queue .. ':state'
+  local state = redis.call('HGET', states, key)
   if not state then append(queue, key) return 1 end
-  if state == 'running' then redis.call('HSET', base .. queue .. ':state', key, 'running+')
+  if state == 'running' then redis.call('HSET', states, key, 'running+')
   elseif not ARRANGED[state] then error('damaged: state of a key') end
   return 0
 end
 
--- client-go's AddAfter: the earlier time wins; a supervisor asleep until a later time is woken.
+-- client-go's AddAfter: the earlier of two times wins. A supervisor that sleeps until a later time is woken.
 local function add_after(queue, key, delay_ms, now)
   if delay_ms <= 0 then return add(queue, key) end
   local delayed, due = base .. queue .. ':delayed', now + delay_ms
@@ -56,7 +59,7 @@ local function add_after(queue, key, delay_ms, now)
   return 0
 end
 
--- client-go's default limiter: the later of 5 ms * 2^failures (at most 1000 s) and a bucket of 10/s, burst 100, shared by the queue.
+-- client-go's default limiter: the later of 5 ms * 2^failures (at most 1000 s) and a bucket of 10/s, burst 100, which the queue shares.
 local function back_off_ms(queue, key, now)
   local failures = redis.call('HINCRBY', base .. queue .. ':failures', key, 1)
   local own = failures > 18 and 1000000 or math.min(5 * 2 ^ (failures - 1), 1000000)
