@@ -24,7 +24,7 @@ from benchmarks import report
 from benchmarks.converge import creations
 from benchmarks.report import Unfit, percentile, say
 from benchmarks.tree import NAMESPACE, Tree
-from oarlock.broker.values import Expectations
+from oarlock.broker.expectations import Expectations
 from oarlock.sandbox.demo.takeover import Monitor
 
 _QUEUE = "replicaset"

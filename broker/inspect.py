@@ -16,7 +16,8 @@ from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker import keys
-from oarlock.broker.values import BrokerUnreachable, Cached, Expectations
+from oarlock.broker.expectations import Expectations
+from oarlock.broker.values import BrokerUnreachable, Cached
 
 
 @dataclass(frozen=True, slots=True)

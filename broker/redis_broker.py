@@ -15,6 +15,7 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker import keys, refusals, script_texts
+from oarlock.broker.expectations import Expectations
 from oarlock.broker.values import (
     NO_OTHERS,
     Batch,
@@ -27,7 +28,6 @@ from oarlock.broker.values import (
     Entry,
     EpochOver,
     Event,
-    Expectations,
     Finish,
     Idle,
     Ingested,

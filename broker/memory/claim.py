@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, Stored, is_open, newer, timed
-from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, ClaimLimits, Expectations, Idle, LoadSpec, Watermark
+from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, ClaimLimits, Idle, LoadSpec, Watermark
 
 OBJECT_BYTES = 300
 

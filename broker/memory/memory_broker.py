@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+from oarlock.broker.expectations import NOTES, OpenWrite
 from oarlock.broker.memory import cache, claim, finish
 from oarlock.broker.memory.state import (
     CAP_PAGE,
@@ -22,7 +23,6 @@ from oarlock.broker.memory.state import (
     split,
 )
 from oarlock.broker.values import (
-    NOTES,
     Batch,
     Cached,
     Claim,
@@ -36,7 +36,6 @@ from oarlock.broker.values import (
     Ingested,
     LoadSpec,
     NameTaken,
-    OpenWrite,
     Page,
     PageMark,
 )

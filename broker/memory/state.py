@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from oarlock.broker.values import BACK_OFF, NOTES, Cached
+from oarlock.broker.expectations import BACK_OFF, NOTES
+from oarlock.broker.values import Cached
 
 EXPECTATIONS_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from oarlock.broker.expectations import BACK_OFF, REST, OpenWrite
 from oarlock.broker.inspect import ExpectationsView
-from oarlock.broker.values import BACK_OFF, REST, OpenWrite
 from oarlock.cli.tables import span
 from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.workers.process.log_line import discreet

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from oarlock.broker.expectations import BACK_OFF
 from oarlock.broker.inspect import KeyView, ResourceView
-from oarlock.broker.values import BACK_OFF
 from oarlock.cli.explain.expectation_sentences import record_sentences
 from oarlock.cli.tables import span
 from oarlock.controllers.entries import Controller

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import redis
 from redis.exceptions import RedisError
 
+from oarlock.broker.expectations import Expectations
 from oarlock.broker.keys import Keys
-from oarlock.broker.values import Expectations
 
 LOOK_EVERY_S = 0.0005
 _LOCK = re.compile(r"holder=(\S+) nonce=(\S+) since_ms=(\d+)")

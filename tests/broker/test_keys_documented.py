@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from oarlock.broker import keys
-from oarlock.broker.values import Expectations
+from oarlock.broker.expectations import Expectations
 from tests import ROOT
 
 PAGE = ROOT / "docs" / "redis-keys.md"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from oarlock.broker.expectations import ExpectedDelete, OpenWrite
 from oarlock.broker.values import (
     Batch,
     Cached,
@@ -13,11 +14,9 @@ from oarlock.broker.values import (
     Claim,
     Entry,
     Event,
-    ExpectedDelete,
     Idle,
     LoadSpec,
     NameTaken,
-    OpenWrite,
     Verdict,
 )
 from tests.broker.broker_cases import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.values import BACK_OFF, Cached, Entry, Expectations, ExpectedDelete, LoadSpec, OpenWrite
+from oarlock.broker.expectations import BACK_OFF, Expectations, ExpectedDelete, OpenWrite
+from oarlock.broker.values import Cached, Entry, LoadSpec
 
 VALUES = [
     b"5 uid-1\nowner=u node=n1 mirror\nq:ns/a q:ns/b\nblob",

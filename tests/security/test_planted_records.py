@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.values import Expectations
+from oarlock.broker.expectations import Expectations
 from tests.controllers.builders import UID, WEB_SLOTS, pods, rs
 from tests.workers.turn.turn_script import claimed, plays
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import BACK_OFF, Change, Claim, Delta
+from oarlock.broker.expectations import BACK_OFF
+from oarlock.broker.values import Change, Claim, Delta
 from oarlock.controllers.daemonset import decide as deciding
 from oarlock.controllers.daemonset import names
 from oarlock.controllers.registry import FAN_OUTS

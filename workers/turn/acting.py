@@ -10,7 +10,8 @@ from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from oarlock.broker.values import BACK_OFF, REST, Change, Entry, NameTaken
+from oarlock.broker.expectations import BACK_OFF, REST
+from oarlock.broker.values import Change, Entry, NameTaken
 from oarlock.broker.versions import newer
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oarlock.broker.values import Change, Claim, Expectations, ExpectedDelete, OpenWrite
+from oarlock.broker.expectations import Expectations, ExpectedDelete, OpenWrite
+from oarlock.broker.values import Change, Claim
 from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.objects import wire

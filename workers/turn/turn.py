@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from oarlock.broker.values import BACK_OFF, Change, Claim, Verdict
+from oarlock.broker.expectations import BACK_OFF
+from oarlock.broker.values import Change, Claim, Verdict
 from oarlock.cluster import outcome
 from oarlock.cluster.outcome import Outcome
 from oarlock.controllers.entries import Controller

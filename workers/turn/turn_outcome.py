@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from oarlock.broker.values import NOTES, Change, Claim, Entry, ExpectedDelete, Finish, Verdict
+from oarlock.broker.expectations import NOTES, ExpectedDelete
+from oarlock.broker.values import Change, Claim, Entry, Finish, Verdict
 from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome

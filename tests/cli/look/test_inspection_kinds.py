@@ -11,8 +11,9 @@ import pytest
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
+from oarlock.broker.expectations import BACK_OFF
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BACK_OFF, Batch, ClaimLimits, Entry
+from oarlock.broker.values import Batch, ClaimLimits, Entry
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet

@@ -16,7 +16,8 @@ from typing import Any
 
 import orjson
 
-from oarlock.broker.values import Cached, Change, Claim, Expectations, Finish, Verdict
+from oarlock.broker.expectations import Expectations
+from oarlock.broker.values import Cached, Change, Claim, Finish, Verdict
 from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
