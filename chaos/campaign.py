@@ -1,4 +1,4 @@
-"""A campaign from its first process to the last, with all recorders; judged is what it leaves (``saved``)."""
+"""A campaign from its first process to the last, with all recorders. The judge reads what it leaves (``saved``)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from oarlock.cluster.access import config
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 
 QUIET_S = 2.5
-"""How long nothing may change at the end, before it is taken for the end."""
+"""The campaign ends when nothing has changed for so long."""
 QUIET_BEFORE_S = 0.3
 FIRST_LIMIT_S = 40.0
 PROGRESS_S = 5.0
@@ -44,11 +44,11 @@ API_FAULTS_FIRST_S = 0.5
 SECOND_AFTER, SECOND_SHARE = 0.35, 0.25
 """When the second fleet comes and for how long it stays, as shares of the duration."""
 SECOND_LEAST_S, SECOND_S = 5.0, 10.0
-"""It stays so long at least, and at most; about two it needs to begin."""
+"""How long it stays at least and at most. It needs about two seconds to begin."""
 PROGRESS_LIMIT_S = 10.0
-"""Beside a lease: so long an owner may wait for what it asked for while faults last."""
+"""How long, beside a lease, an owner may wait for what it asked for while faults last."""
 OVERTIME = 1.2
-"""A busy machine may take so much longer than asked for, before faults are left out."""
+"""A busy machine may take so many times the duration; faults that are due later are left out."""
 
 
 class CampaignFailed(Exception):

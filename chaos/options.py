@@ -11,7 +11,7 @@ from oarlock.chaos.faults.schedule import Planned, Timing, schedule
 from oarlock.workers.process.settings import Settings
 
 SETTLE_LIMIT_S = 30.0
-"""After the faults; so long everything may take to come to rest."""
+"""How long everything may take to come to rest after the faults."""
 
 SHORTER = Settings(lease_ms=3_000, renew_every_ms=900, request_timeout_ms=1_500)
 """The settings of a campaign: with D = 7 s instead of 14, five losses of Redis leave time for everything else."""

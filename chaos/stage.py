@@ -1,4 +1,4 @@
-"""What a campaign is played on: the rig that its fault needs, and the means to do it with."""
+"""The rig that the fault of a campaign needs, and the means to carry the fault out."""
 
 from __future__ import annotations
 

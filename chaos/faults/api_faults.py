@@ -1,4 +1,4 @@
-"""A struggling API server: phases of a few seconds, each with another mix of what it does to the workers' requests."""
+"""A struggling API server: phases of a few seconds, each with its own mix of faults for the workers' requests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def faults_of(phase: str, request_timeout_s: float) -> list[dict[str, Any]]:
 
 
 REFUSED_RATE = 0.12
-"""Of the names of pods, to POST as to DELETE; of one in three of them the write takes effect all the same."""
+"""The share of names of pods that is refused, to POST and to DELETE. For one in three the write takes effect."""
 
 
 def refused_names() -> list[dict[str, Any]]:

@@ -15,12 +15,12 @@ from oarlock.chaos.judge.evidence.evidence import Blow
 from oarlock.chaos.rig.rig import Rig, Target
 
 HUNT_S = 1.5
-"""How long a moment is waited for at which some worker has writes in flight."""
+"""How long to wait until some worker has writes in flight."""
 HUNT_STEP_S = 0.002
 VICTIM_LIMIT_S = 6.0
-"""How long an open epoch is waited for, and then a victim."""
+"""How long to wait for an open epoch, and then for a victim."""
 HEAD_START_S = 0.3
-"""Of frozen workers over their supervisor, which would end them at once."""
+"""Frozen workers go on so much earlier than their supervisor, which would end them at once."""
 
 
 class Faults:
@@ -55,7 +55,7 @@ class Faults:
         await asyncio.gather(*self._pauses)
 
     def thaw(self) -> None:
-        """Nothing stands still any more."""
+        """Let every frozen process go on."""
         for task in self._pauses:
             task.cancel()
         for pid in list(self._frozen):
@@ -183,7 +183,7 @@ class Faults:
     # -- with
 
     def _free(self, role: str) -> list[Target]:
-        """Those that run and do not stand still, nor belong to a host that does."""
+        """The processes of a role that are not frozen, and not on a frozen host."""
         fleets = {each.fleet for each in self._frozen.values() if each.role == "supervisor"}
         fleet_wide = role in ("worker", "supervisor")
         return [

@@ -1,4 +1,4 @@
-"""The checker: evidence in, findings out. It imports nothing of the product and judges no word of its logs.
+"""The checker: evidence in, findings out. It imports nothing of the product, and reads none of its logs.
 
 Six passes, each linear: the trace of Redis (``fences``), the audit log against it (``writes``), the watch history in
 revision order (``owners``, and ``daemons`` for DaemonSets), changes against claims (``keys``), and whether every owner
@@ -40,7 +40,7 @@ KINDS = (
 )
 
 STARTS_S = 3.0
-"""So long a process takes to start on a busy machine, before it holds out without a Redis."""
+"""How long a process takes to start on a busy machine. Only after that does it wait for a Redis that is away."""
 
 
 @dataclass(frozen=True)

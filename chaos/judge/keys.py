@@ -12,7 +12,7 @@ from oarlock.chaos.judge.evidence.sightings import Seen
 from oarlock.chaos.judge.fences import View
 
 QUIET_S = 1.5
-"""A change this young at the end of the run need not have been claimed."""
+"""A change that came so shortly before the end of the run need not have been claimed."""
 
 
 @dataclass

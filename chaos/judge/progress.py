@@ -1,4 +1,4 @@
-"""Progress while faults last: an owner that one name is refused for goes on with everything else.
+"""Progress while faults last: an owner for which one name is refused goes on with all other names.
 
 An owner is left alone from its last *disturbance* on: a change of what it asks for, a pod that others took or gave, an
 end of a time in which the whole fleet may stand still. So long after it (``Facts.progress_s``)

@@ -1,4 +1,4 @@
-"""How long the keys of the dead were without a holder."""
+"""How long the keys of killed workers were without a holder."""
 
 from __future__ import annotations
 

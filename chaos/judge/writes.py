@@ -15,7 +15,7 @@ from oarlock.chaos.judge.evidence.evidence import Blow, Request, Violation
 from oarlock.chaos.judge.fences import Entry, Fences, Hold
 
 CUT_NOTICED_S = 2.0
-"""So much later at most a kill is noticed by the recorder."""
+"""The recorder notices a kill at most this much later."""
 _STATUSES = ("replicasets/status", "replicationcontrollers/status", "daemonsets/status")
 CLOCK_S = 0.002
 """Two servers read the same clock, a little before and after what they note."""

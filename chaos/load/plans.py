@@ -21,9 +21,7 @@ REJECT = "oarlock.io/sim-reject"
 NODES = 10
 """Made by the load, beside those of the cluster; what happens to nodes happens to these."""
 OURS = "chaos/daemons-only"
-"""Taint of these nodes, so that nothing but daemon pods is ever there: of the others nobody may say that they lost
-pods with a node.
-"""
+"""A taint of these nodes, so that only daemon pods are ever there: no other owner loses a pod with a node."""
 HOLD, AWAY = "chaos/hold", "chaos/away"
 """Taints that come and go: NoSchedule and NoExecute."""
 ZONE = "chaos/zone"

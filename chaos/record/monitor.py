@@ -179,7 +179,7 @@ class MonitorRecorder:
 
 
 class NoRecorder:
-    """Where there is no one server that could be watched: an empty file."""
+    """Stands in where there is no single server to watch: it leaves an empty file."""
 
     def __init__(self, path: Path) -> None:
         path.touch()
@@ -192,7 +192,7 @@ class NoRecorder:
         await asyncio.Event().wait()
 
     def flush(self) -> None:
-        """There is nothing."""
+        """There is nothing to write."""
 
 
 class _NotReady(Exception):

@@ -77,7 +77,7 @@ def write_notes(
 
 
 def read_saved(root: Path) -> tuple[Run, Evidence]:
-    """All of it. Raises NoEvidence."""
+    """Read what a campaign left. Raises NoEvidence."""
     try:
         notes = json.loads((root / CAMPAIGN).read_text())
         with (root / MONITOR).open(encoding="latin-1") as lines:

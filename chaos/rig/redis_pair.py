@@ -1,4 +1,4 @@
-"""A master and its replica, and three Sentinels if there is to be somebody to decide which is which."""
+"""A Redis master and its replica and, on demand, three Sentinels that decide which of the two is the master."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMIT_S = 30.0
 
 
 class PairFailed(Exception):
-    """It did not come to what it should; one line."""
+    """The servers did not reach the state that was waited for; one line."""
 
 
 class Server:
@@ -159,7 +159,7 @@ class Pair:
         await self._until(lambda: all(self._good(each) for each in self._sentinels), "the Sentinels to see a replica")
 
     def order_failover(self) -> None:
-        """As a person would."""
+        """Order a failover, as an operator would."""
         self._told(self._sentinels[0], lambda client: client.execute_command("SENTINEL FAILOVER", NAME))
 
     # -- what they say

@@ -1,7 +1,7 @@
-"""What is shaken: an `oarlock up` and a second supervisor beside it, as on two hosts, and their processes by role.
+"""The fleet under test: an `oarlock up` with a second supervisor beside it, as on two hosts; their processes by role.
 
-One supervisor alone would renew the leases of a worker that stands still; only with two can a key be taken over from a
-fleet that is frozen as a whole.
+A single supervisor would renew the leases of a frozen worker. Only with two can one host be frozen as a whole, so that
+the other takes its keys over.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Target(NamedTuple):
 
 
 class RigFailed(Exception):
-    """It did not come up, or ended by itself; one line."""
+    """A part of it did not start, or ended by itself; one line."""
 
 
 class Rig:

@@ -1,7 +1,7 @@
 """A second fleet on the same cluster: its own Redis, ingestor, supervisor and workers, and a Lease elsewhere.
 
-Fleets find one another by one Lease in one namespace; this one is told another namespace, as by a careless operator,
-and so neither knows of the other. Each of its requests asks the server for a time limit of one millisecond more, by
+Fleets find one another by one Lease in one namespace. This one is given another namespace, as by a careless operator,
+so neither knows of the other. Each of its requests asks the server for a time limit of one millisecond more, by
 which the audit log tells the two apart (``audit_log``).
 """
 
@@ -65,7 +65,7 @@ class SecondFleet:
         }
 
     def told(self, facts: Facts) -> Facts:
-        """With what the checker has to know of it."""
+        """``facts``, with what the checker must know of it."""
         timeout_ms = self.settings.request_timeout_ms
         return facts._replace(second_from_s=self.from_s, second_to_s=self.to_s, second_timeout_ms=timeout_ms)
 
@@ -81,7 +81,7 @@ class SecondFleet:
         return f"exit codes {codes}; see {self._root}" if by_itself else ""
 
     async def stop(self) -> None:
-        """Kill it; what it has sent may still land."""
+        """Kill it. What it has sent may still take effect."""
         self._stopping = True
         for process in self._processes:
             if process.returncode is None:

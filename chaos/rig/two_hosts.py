@@ -1,6 +1,6 @@
 """Two equal hosts over a pair of Redis servers: each an ingestor and a supervisor with its workers, and the API beside.
 
-Here no single Redis is the fleet's, so nobody can watch it: what such a campaign finds, it finds from the API alone.
+The fleet has no single Redis here, so Redis is not watched: such a campaign is judged by what the API shows alone.
 """
 
 from __future__ import annotations

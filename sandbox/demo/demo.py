@@ -1,7 +1,7 @@
-"""The main job, shown: apply, wait until all is ready, kill a worker in a burst, roll DaemonSets to another revision
-and back while another is killed, and count what came of it.
+"""What `oarlock run` shows: apply, wait until all is ready, kill a worker in a burst, roll DaemonSets to another
+revision and back while another worker is killed, and count pods too many and nodes down.
 
-A client like any other: it knows the running one by its state directory only.
+It is a client like any other: it knows the running cluster by its state directory only.
 """
 
 from __future__ import annotations

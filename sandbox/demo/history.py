@@ -1,6 +1,6 @@
 """What happened to the owners of pods and to their pods, seen from outside: from the API's watch, by its revisions.
 
-It asks nothing of the fleet, so what is counted from it is not the fleet's word for it.
+It asks the fleet nothing, so a count made from it does not rest on the fleet's own word.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What came of a showing: the facts that `oarlock run` prints."""
+"""The results that `oarlock run` prints."""
 
 from __future__ import annotations
 

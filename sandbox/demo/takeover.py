@@ -1,4 +1,4 @@
-"""Kill a worker in the middle of its writes, and measure when somebody else claims what it held.
+"""Kill a worker in the middle of its writes, and measure when other workers claim its keys.
 
 The time is taken from outside: from just before the SIGKILL to the moment at which Redis (MONITOR) carried out the
 claim that wrote a lock with another nonce. Both are read from the clock of this machine.

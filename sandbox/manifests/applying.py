@@ -1,6 +1,6 @@
-"""Put objects into a cluster: what is missing is created, what is there is merged over (as `kubectl apply` would seem).
+"""Put objects into a cluster: missing ones are created, those that are there patched, much as `kubectl apply` does.
 
-Only for what a person brings once: each write is repeated by hand, never by itself.
+Only for what a person brings once: a write that fails is not repeated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is what the user brought fit to be applied? Asked before anything starts, with the embedded API's own rules.
+"""Check the user's objects before anything starts, by the embedded API's own rules.
 
 Every problem is one line: file and line, document, object, field, what is wrong, and the mend.
 """

@@ -1,5 +1,5 @@
-"""Pods that nobody else would take away: those whose deletion was begun and has no kubelet to end it, and the oldest of
-too many that are over. Pure: no I/O, no clock.
+"""The collector of pods that nobody else removes: deleted ones that have no kubelet to end them, and the oldest of too
+many finished ones. Pure: no I/O, no clock.
 
 A DELETE first writes its intent and then removes the pod; a request that is cancelled in between leaves a pod without a
 node Terminating for ever. Upstream: pkg/controller/podgc/gc_controller.go (gcUnscheduledTerminating, gcTerminating,

@@ -9,8 +9,9 @@ T = TypeVar("T")
 
 
 class Timers(Generic[T]):
-    """Things due at moments in milliseconds; equal moments in order of entry. Entries are not taken back: who
-    pops one looks whether it still means anything."""
+    """Things due at moments in milliseconds; equal moments in order of entry. Entries are never removed:
+    the caller that pops one checks whether it still applies.
+    """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, T]] = []

@@ -1,7 +1,7 @@
 """The private Redis of the embedded default: no persistence, own users, ended with its parent.
 
-Nothing is ever kept across its death on purpose: an empty Redis is recognised at once, a rolled-back one is the
-dangerous state. It uses the same users and rights as production (``broker.connection.acl``).
+On purpose it keeps nothing across its death: an empty Redis is recognised at once, and one that was rolled back is
+dangerous. It uses the same users and rights as production (``broker.connection.acl``).
 """
 
 from __future__ import annotations

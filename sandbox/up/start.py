@@ -1,4 +1,4 @@
-"""Bring everything up, in order, or nothing: whatever fails on the way, what was started is ended again."""
+"""Start everything, in order. When a step fails, everything that was started is ended again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the recorders saw, as plain values: the only language the checker speaks.
+"""What the recorders saw, as plain values: the checker reads nothing else.
 
 Times are unix seconds of this machine's clock (``_s``); all recorders and servers run on it. A task is "queue:ns/name",
 as in the product's lease table. Nothing here knows how it was recorded.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Request(NamedTuple):
-    """A write the API server has dealt with. ``rv``: of the object it was about, 0 where nothing was.
+    """A write that the API server is done with. ``rv``: of the object that it was about, 0 where there was none.
 
     ``ours``: sent by a worker; ``second``: by one of the second fleet, which is none of ours. ``owner``, ``task``:
     controller named in the body of a create. ``asked_uid``, ``asked_rv``: preconditions of a delete, or uid and
@@ -54,7 +54,7 @@ class Attached(NamedTuple):
 
 
 CUT = "the connection was closed"
-"""Why data count as lost when Redis died under the trace: what it had answered and not yet told of died with it."""
+"""The reason of a loss that is noticed by a broken connection: what Redis had done and not yet shown is lost, too."""
 
 
 class Lost(NamedTuple):
@@ -98,7 +98,7 @@ class Claimed(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """Writes were announced and accepted, or, without ``entries``, the lease was started anew.
+    """An announcement of writes was accepted; without ``entries``, the lease was renewed.
 
     ``nonce``: as the caller gave it. An entry is (field, uid): field is "create pods/web-1" or "delete pods/web-1".
     """
@@ -111,7 +111,7 @@ class Recorded(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """An announced write is pending no longer. ``field`` "": the whole record went."""
+    """An announced write is no longer pending. ``field`` "": none of the key is."""
 
     at_s: float
     epoch: int
@@ -120,7 +120,7 @@ class Answered(NamedTuple):
 
 
 class Dirty(NamedTuple):
-    """A change came while the key was worked on."""
+    """The key changed while a worker held it."""
 
     at_s: float
     epoch: int
@@ -128,7 +128,7 @@ class Dirty(NamedTuple):
 
 
 class Unlocked(NamedTuple):
-    """A lock was taken away. ``by``: finish, release, reclaim, or another script's name; "" for a plain command.
+    """A lock was removed. ``by``: finish, release, reclaim, or another script's name; "" for a plain command.
 
     ``nonce``: as the caller of finish gave it. ``state``: where the key went: queued, delayed, parked, or idle.
     ``holder``: whom release named.
@@ -154,7 +154,7 @@ class Refused(NamedTuple):
 
 
 class Renewed(NamedTuple):
-    """A lease was started anew for these holders."""
+    """A lease was renewed for these holders."""
 
     at_s: float
     epoch: int
@@ -206,7 +206,7 @@ class Blow(NamedTuple):
     """A fault that was carried out. ``kind``: worker, ingestor, supervisor, pause, flushall, redis, second fleet, or an
     episode's name; ``whole``: it concerned the whole fleet.
 
-    ``holders``: workers that died with it (or stood still until ``until_s``). ``why``: what the victim was chosen for.
+    ``holders``: workers that died with it (or stood still until ``until_s``). ``why``: why the victim was chosen.
     """
 
     at_s: float
@@ -219,7 +219,7 @@ class Blow(NamedTuple):
 
 
 class End(NamedTuple):
-    """A process that was there and is no more, noticed a little later. ``began_s``: when it was first seen."""
+    """The end of a process, noticed a little later. ``began_s``: when it was first seen."""
 
     at_s: float
     role: str
@@ -228,10 +228,10 @@ class End(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the checker has to know of the run. ``drain_s``: D, the time after which no write can land any more.
+    """What the checker must know of the run. ``drain_s``: D, after which a write of ours can no longer take effect.
 
-    ``second_from_s``, ``second_to_s``: while a second fleet ran; its last write lands at most D later.
-    ``second_timeout_ms``: what its requests are known by (``audit_log``).
+    ``second_from_s``, ``second_to_s``: while a second fleet ran; its last write takes effect at most D later.
+    ``second_timeout_ms``: by this the audit log knows its requests (``audit_log``).
     """
 
     drain_s: float
@@ -242,7 +242,7 @@ class Facts(NamedTuple):
     second_to_s: float = 0.0
     second_timeout_ms: int = 0
     progress_s: float = 0.0
-    """So soon an owner has to have what it asks for while faults last; 0: not judged."""
+    """An owner must have what it asks for within this time while faults last; 0: not judged."""
     api_alone: bool = False
     """Redis was not watched: what only its trace can tell is not judged."""
 

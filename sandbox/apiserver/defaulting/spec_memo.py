@@ -69,7 +69,7 @@ class SpecMemo:
     def __init__(self, more: Callable[[Obj], Obj] | None = None) -> None:
         self._more = more
         self._by_content: dict[bytes, Obj] = {}
-        self._common: dict[bytes, Obj] = {}  # without what is a pod's own
+        self._common: dict[bytes, Obj] = {}  # without the fields that are a pod's own
         self._complete: IdentityMemo[bool] = IdentityMemo()
 
     def defaulted(self, spec: Obj) -> Obj:

@@ -1,4 +1,4 @@
-"""Who asks: a token, a client certificate, a header set by a proxy in front, or nobody in particular."""
+"""Who sends a request, by a token, a client certificate or a header of a proxy in front; else the anonymous user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aiohttp import web
 from oarlock.sandbox.apiserver.errors import unauthorized
 
 ANONYMOUS: Final = "system:anonymous"
-ADMIN: Final = "admin"  # whoever holds the token, of which there is one
+ADMIN: Final = "admin"  # the user of the one token
 
 
 IN_PATH: Final = "/token/"
@@ -58,7 +58,7 @@ class Identity:
 
 
 def without_token(path: str) -> str:
-    """To be told to people."""
+    """The path as it may be shown in logs."""
     if not path.startswith(IN_PATH):
         return path
     _, slash, rest = path.removeprefix(IN_PATH).partition("/")
