@@ -1,7 +1,7 @@
 """A TCP proxy that behaves as a bad network on demand; host 2 has one towards Redis and one towards the API.
 
-`python -m chaos.faults.proxy HOST:PORT` listens on a free port of the loopback and prints ``{"port": N}``. Each line
-on its stdin is a mode, or ``to HOST:PORT`` to end all connections and have new ones lead there. It answers with
+`python -m oarlock.chaos.faults.proxy HOST:PORT` listens on a free port of the loopback and prints ``{"port": N}``. Each
+line on its stdin is a mode, or ``to HOST:PORT`` to end all connections and have new ones lead there. It answers with
 ``{"mode": ..., "struck": N}``: how often the mode that ends has kept something back, hurt a connection or turned one
 away. It ends with its stdin.
 

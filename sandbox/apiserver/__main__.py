@@ -1,4 +1,4 @@
-"""`python -m sandbox.apiserver`: the embedded API server as a process of its own.
+"""`python -m oarlock.sandbox.apiserver`: the embedded API server as a process of its own.
 
 Prints one JSON line when it is ready (`url`, `kubeconfig`, `pid`) and runs until SIGTERM or SIGINT.
 Exit 2 with one line for an address that cannot be had or an argument that makes no sense.

@@ -185,23 +185,7 @@ class Faults:
         )
 
 
-_KEYS: Final = frozenset(
-    {
-        "id",
-        "action",
-        "rate",
-        "verbs",
-        "resources",
-        "userAgent",
-        "names",
-        "sticky",
-        "maxCount",
-        "delayMs",
-        "retryAfterS",
-        "durationS",
-        "applied",
-    }
-)
+_KEYS: Final = frozenset(Fault(Action.REFUSE).describe())
 
 
 def fault_from(spec: Any) -> Fault:

@@ -14,6 +14,7 @@ from oarlock.sandbox.apiserver.text import names
 
 _SETS: Final = ("In", "NotIn")
 _PRESENCE: Final = ("Exists", "DoesNotExist")
+_COMPARISONS: Final = ("Gt", "Lt")
 
 
 def selector_errors(selector: Mapping[str, Any], path: str) -> list[FieldError]:
@@ -27,7 +28,8 @@ def selector_errors(selector: Mapping[str, Any], path: str) -> list[FieldError]:
     return errors
 
 
-def _term_errors(term: Mapping[str, Any], path: str) -> list[FieldError]:
+def requirement_errors(term: Mapping[str, Any], path: str, *, compares: bool = False) -> list[FieldError]:
+    """The operator of one requirement, whether values go with it, and its key. ``compares``: it may be Gt or Lt."""
     errors: list[FieldError] = []
     operator, values = term.get("operator") or "", term.get("values") or ()
     if operator in _SETS:
@@ -35,16 +37,21 @@ def _term_errors(term: Mapping[str, Any], path: str) -> list[FieldError]:
             errors.append(FieldError.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in _PRESENCE:
         if values:
-            errors.append(
-                FieldError.forbidden(
-                    f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                )
-            )
+            why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            errors.append(FieldError.forbidden(f"{path}.values", why))
+    elif compares and operator in _COMPARISONS:
+        if len(values) != 1:
+            why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            errors.append(FieldError.required(f"{path}.values", why))
     else:
         errors.append(FieldError.invalid(f"{path}.operator", operator, "not a valid selector operator"))
     key = term.get("key") or ""
-    errors += [FieldError.invalid(f"{path}.key", key, problem) for problem in names.qualified_name(key)]
-    for position, value in enumerate(values):
+    return errors + [FieldError.invalid(f"{path}.key", key, problem) for problem in names.qualified_name(key)]
+
+
+def _term_errors(term: Mapping[str, Any], path: str) -> list[FieldError]:
+    errors = requirement_errors(term, path)
+    for position, value in enumerate(term.get("values") or ()):
         errors += [FieldError.invalid(f"{path}.values[{position}]", value, p) for p in names.label_value(value)]
     return errors
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.text import names
-from oarlock.sandbox.apiserver.validation.label_selector import selector_errors
+from oarlock.sandbox.apiserver.validation.label_selector import requirement_errors, selector_errors
 from oarlock.sandbox.apiserver.validation.metadata import label_errors
 from oarlock.sandbox.apiserver.validation.values import named, one_of
 
@@ -80,34 +80,10 @@ def _pod_term_errors(term: Obj, path: str) -> list[FieldError]:
 def _node_term_errors(term: Obj, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for position, requirement in enumerate(term.get("matchExpressions") or ()):
-        errors += _node_requirement_errors(requirement, f"{path}.matchExpressions[{position}]")
+        errors += requirement_errors(requirement, f"{path}.matchExpressions[{position}]", compares=True)
     for position, requirement in enumerate(term.get("matchFields") or ()):
         errors += _field_requirement_errors(requirement, f"{path}.matchFields[{position}]")
     return errors
-
-
-def _node_requirement_errors(requirement: Obj, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    operator, values = requirement.get("operator") or "", requirement.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            errors.append(FieldError.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            errors.append(
-                FieldError.forbidden(
-                    f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                )
-            )
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            errors.append(
-                FieldError.required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-            )
-    else:
-        errors.append(FieldError.invalid(f"{path}.operator", operator, "not a valid selector operator"))
-    key = requirement.get("key") or ""
-    return errors + [FieldError.invalid(f"{path}.key", key, p) for p in names.qualified_name(key)]
 
 
 def _field_requirement_errors(requirement: Obj, path: str) -> list[FieldError]:
