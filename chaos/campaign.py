@@ -210,7 +210,7 @@ class Campaign:
 
 
 async def _mend(faults: Faults, api_faults: ApiFaults, load: Load) -> None:
-    """Nothing goes wrong any more, and the load comes to its end."""
+    """End every fault, and let the load end what it has begun."""
     faults.thaw()
     await api_faults.clear()
     await load.finish()

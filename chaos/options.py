@@ -51,7 +51,7 @@ class Options:
         return Timing(self.settings.drain_ms / 1000, self.settings.lease_ms / 1000)
 
     def plan(self) -> list[Planned]:
-        """All faults, by time."""
+        """The faults of the campaign, by time."""
         if self.only:
             return planned(self.only, self.seed, self.faults, self.duration_s, self.timing)
         return schedule(self.seed, self.faults, self.duration_s, self.timing)

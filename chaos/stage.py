@@ -30,7 +30,7 @@ class Stage:
         self.rig: Rig = self._rig(needs, options.environment() | self._redis_program(needs))
 
     def recorder(self) -> MonitorRecorder | NoRecorder:
-        """Of the one Redis, or of none."""
+        """The recorder of the single Redis; one that records nothing where there is none."""
         path = self._options.root / MONITOR
         if self._options.api_alone:
             return NoRecorder(path)

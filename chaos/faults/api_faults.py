@@ -114,7 +114,7 @@ class ApiFaults:
             response.raise_for_status()
 
     async def clear(self) -> None:
-        """From now on the server is well."""
+        """End all faults of the server."""
         async with aiohttp.ClientSession() as session:
             await self._count(session)
             async with session.delete(self._url) as response:

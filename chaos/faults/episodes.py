@@ -31,7 +31,7 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One sort. ``leases``, ``drains``: how long it lasts, in these.
+    """One sort of fault. ``leases``, ``drains``: how long it lasts, as multiples of a lease and of D.
 
     ``whole``: it concerns the whole fleet, which may stand still meanwhile; otherwise one host is hit, and the other
     has to go on with every owner. ``drained``: it ends an epoch, and D is waited out. ``pace``: how much slower than

@@ -35,7 +35,7 @@ class RedisView:
         self._client: redis.Redis | None = None
 
     def busy(self, among: Collection[str]) -> str | None:
-        """One of these workers that has writes announced and unanswered; the more, the likelier. None: nobody has."""
+        """Choose a worker with announced, unanswered writes; the more it has, the likelier. None: nobody has any."""
         writes: Counter[str] = Counter()
         for lock in self.locks():
             writes[lock.holder] += lock.pending
@@ -46,7 +46,7 @@ class RedisView:
         return holder
 
     def locks(self) -> list[Lock]:
-        """All that stand now; none where Redis does not answer."""
+        """All locks that are held now; none where Redis does not answer."""
         try:
             return self._locks()
         except (RedisError, OSError):

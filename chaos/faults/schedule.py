@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 SHARES = {"worker": 240, "ingestor": 30, "supervisor": 15, "pause": 10, "redis": 5}
-"""Of 300 faults."""
+"""How many of each kind there are in 300 faults."""
 WARM_UP_S = 1.0
 AFTER_DRAIN_S = 3.0
 """To notice, to list, and for the first turns."""
 LOSSES_SHARE_MAX = 0.6
-"""Of the duration that losses of Redis may take."""
+"""The share of the duration that losses of Redis may take."""
 
 
 class Planned(NamedTuple):

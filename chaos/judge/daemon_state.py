@@ -61,7 +61,7 @@ class Daemons:
             del self.down[node]
 
     def rules_since(self, read: Read) -> Sequence[Rule]:
-        """Those in force at some time since a decision's reading."""
+        """The rules that were in force at some time since the decision read them."""
         first = next(
             (at for at, rule in enumerate(self.rules) if not read.has(rule.resource, rule.rv)), len(self.rules)
         )

@@ -74,7 +74,7 @@ class DaemonSets:
         self._rvs: list[int] = []
 
     def read(self, history: Sequence[Seen]) -> DaemonSets:
-        """All of a history, sorted by revision."""
+        """Read a whole history, sorted by revision."""
         self._rvs = [seen.rv for seen in history]
         latest_s = -math.inf
         for seen in history:
@@ -242,7 +242,7 @@ class DaemonSets:
             self.rests += 1
 
     def finish(self) -> DaemonSets:
-        """Who is not as it should be, or was not in time."""
+        """Find the DaemonSets that are not as they should be, or were not in time."""
         limit_s = self.facts.faults_ended_s + self.facts.settle_limit_s
         for daemons in self._sets.values():
             seen = daemons.seen

@@ -94,7 +94,7 @@ def _wrong_pods(
 def _wrong_status(
     daemons: DaemonSetSeen, label: str, places: Mapping[str, Place], by_node: Mapping[str, list[PodSeen]]
 ) -> str:
-    """All pods are ready here; of how long it compares no more than that the numbers of the status agree."""
+    """All pods are ready here; how long they are is not compared, only that the numbers of the status agree."""
     wanted = [node for node, place in places.items() if place.runs]
     pods = [by_node[node][0] for node in wanted]
     updated = sum(pod.revision == label for pod in pods)

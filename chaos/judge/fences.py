@@ -108,7 +108,7 @@ class Fences:
         self._told_s = -math.inf
 
     def read(self, steps: Iterable[Step]) -> Fences:
-        """All of a trace."""
+        """Read a whole trace."""
         for step in steps:
             self.step(step)
             self._told_s = step.at_s

@@ -26,7 +26,7 @@ class Keys:
     of_queue: Counter[str] = field(default_factory=Counter)
 
     def read(self, history: Iterable[Seen], facts: Facts, from_rv: int = 0) -> Keys:
-        """All of a history. What was there at ``from_rv``, before anything was recorded, is no change."""
+        """Read a whole history. What was there at ``from_rv``, before anything was recorded, is no change."""
         for task, changes in changes_of(history).items():
             by_resource: dict[str, list[Change]] = defaultdict(list)
             for each in (each for each in changes if each.rv > from_rv):

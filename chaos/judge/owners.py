@@ -111,7 +111,7 @@ class Owners:
         self._added_rvs: set[int] = set()
 
     def read(self, history: Sequence[Seen]) -> Owners:
-        """All of a history, sorted by revision."""
+        """Read a whole history, sorted by revision."""
         owner_of = {each.uid: each.owner for each in history if isinstance(each, PodSeen) and each.owner}
         commits = defaultdict(list)
         for commit in self.by_rv.values():
@@ -277,7 +277,7 @@ class Owners:
     # -- the end
 
     def finish(self) -> Owners:
-        """Who is not as it should be, or was not in time."""
+        """Find the owners that are not as they should be, or were not in time."""
         facts = self.facts
         limit_s = facts.faults_ended_s + facts.settle_limit_s
         for owner in self._owners.values():

@@ -53,7 +53,7 @@ class Progress:
     violations: list[Violation] = field(default_factory=list)
     checks: int = 0
     checks_refused: int = 0
-    """Of these, of owners with a name that is refused."""
+    """How many of these concerned an owner with a refused name."""
 
     def __post_init__(self) -> None:
         self._owners: dict[str, _Owner] = {}
@@ -63,7 +63,7 @@ class Progress:
         self._refused: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
 
     def read(self, history: Sequence[Seen], requests: Iterable[Request], blows: Iterable[Blow]) -> Progress:
-        """All of it, the history sorted by revision."""
+        """Read all evidence, the history sorted by revision."""
         if not self.facts.progress_s:
             return self
         owner_of = {each.uid: each.owner for each in history if isinstance(each, PodSeen) and each.owner}

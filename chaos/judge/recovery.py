@@ -30,7 +30,7 @@ class Recovery:
     kills_with_write_in_flight: int = 0
 
     def read(self, blows: Iterable[Blow]) -> Recovery:
-        """All deaths of workers, by themselves or with their supervisor."""
+        """Read all deaths of workers, alone or with their supervisor."""
         by_holder: dict[str, list[Hold]] = {}
         for hold in self.fences.holds:
             by_holder.setdefault(hold.holder, []).append(hold)

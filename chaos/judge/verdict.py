@@ -135,13 +135,13 @@ then may have a few tens. More would hide writes that were never announced.
 
 
 def most(found: Mapping[str, int]) -> dict[str, int]:
-    """Of what the judge has to let pass, how much may be so. ``found``: the opportunities of a run."""
+    """How many cases of each kind that cannot be judged a run may have. ``found``: its opportunities."""
     return {"unproved_writes": UNPROVED_A_LOSS * max(0, found["epochs"] - 1)}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of one campaign."""
+    """The verdict on one campaign."""
 
     run: Run
     findings: Findings

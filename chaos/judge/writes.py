@@ -86,7 +86,7 @@ class Writes:
         self._died = {holder: blow.at_s for blow in self.deaths for holder in blow.holders if not blow.until_s}
 
     def read(self, requests: Iterable[Request]) -> Writes:
-        """All of a log."""
+        """Read a whole log."""
         for request in sorted(requests, key=lambda each: each.received_s):
             if request.ours and request.resource == "pods" and request.verb in ("create", "delete"):
                 self._pod_write(request)

@@ -28,7 +28,7 @@ class DaemonLoad:
             await self._user.create(_DAEMONSETS, plan.namespace, daemon_body(plan))
 
     async def run(self) -> None:
-        """All of them at the same time."""
+        """Disturb all of them at the same time."""
         async with asyncio.TaskGroup() as group:
             for plan in DAEMON_PLANS:
                 group.create_task(self._disturb(plan))

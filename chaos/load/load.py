@@ -47,7 +47,7 @@ class Load:
         await self._daemons.begin()
 
     async def run(self) -> None:
-        """All owners and nodes at the same time."""
+        """Disturb all owners and nodes at the same time."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._nodes.run())
             group.create_task(self._daemons.run())

@@ -30,13 +30,13 @@ class NodeLoad:
             await self._user.create(_NODES, "", node_body(name, ZONES[index % len(ZONES)]))
 
     async def run(self) -> None:
-        """All of them at the same time."""
+        """Disturb all of them at the same time."""
         async with asyncio.TaskGroup() as group:
             for name in NAMES:
                 group.create_task(self._disturb(name))
 
     async def finish(self) -> None:
-        """All are there and take pods; their labels, and taints that keep new pods away, stay as they are."""
+        """Have all nodes there and taking pods; labels, and taints that keep new pods away, stay as they are."""
         for index, name in enumerate(NAMES):
             node = self._live.nodes.get(name)
             if node is None:
@@ -68,7 +68,7 @@ class NodeLoad:
         await self._user.merge(_NODES, "", node.name, {"spec": {"taints": taints}}, "nodes tainted or not")
 
     async def _away(self, node: NodeSeen, chance: random.Random) -> None:
-        """All pods have to go, and soon may come back."""
+        """Evict all pods by a taint, and take it away soon."""
         taints = [*_taints(node, without=AWAY), {"key": AWAY, "effect": "NoExecute"}]
         await self._user.merge(_NODES, "", node.name, {"spec": {"taints": taints}}, "nodes emptied by a taint")
         await asyncio.sleep(chance.uniform(0.05, 1.5))

@@ -23,7 +23,7 @@ CHUNK_BYTES = 1 << 20
 END = "oarlock-chaos-has-ended"
 _NO_ARGUMENTS = ("ingest", "stage")
 _WHOLE = ("announce", "finish")
-"""Of these every line is kept: where they stopped tells why they did nothing."""
+"""Every line of these scripts is kept: the last one tells why a script did nothing."""
 
 _DONE = re.compile(
     rb'lua\] "(?:'
@@ -87,7 +87,7 @@ class Clock:
         self.offset_s = self._next_s = 0.0
 
     def expect(self, offset_s: float) -> None:
-        """From some line on it will be off by so much."""
+        """Expect the server's clock to be off by so much from some line on."""
         self._next_s = offset_s
 
     def in_our_time(self, line: bytes, now_s: float) -> bytes:

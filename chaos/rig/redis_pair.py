@@ -31,7 +31,7 @@ class PairFailed(Exception):
 
 
 class Server:
-    """One process. ``start`` it again after ``kill``: same port, same users, nothing kept."""
+    """One server process. After ``kill`` it can be started again: same port, same users, no data."""
 
     def __init__(self, folder: Path, lines: list[str], *, sentinel: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ class Pair:
             server.kill()
 
     def url(self, user: str, server: Server | None = None) -> str:
-        """Of a server; of the master whom the Sentinels name, where there are some and no server is meant."""
+        """The URL of a server. Without ``server``: of the master, by way of the Sentinels where there are some."""
         password = self._passwords[user]
         if server is None and self._sentinels:
             hosts = ",".join(f"127.0.0.1:{each.port}" for each in self._sentinels)

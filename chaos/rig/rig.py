@@ -123,7 +123,7 @@ class Rig:
         return [each for each in found if _belongs(each.pid, second_pid if each.fleet else first_pid)]
 
     def _workers_in(self, folder: Path, fleet: int) -> list[Target]:
-        """Those that a supervisor lists; the list may be its predecessor's, and a pid another's by now."""
+        """The workers that a supervisor lists. The list may be its predecessor's, and a pid may be another's by now."""
         found = []
         for path in sorted(folder.glob("workers*.json")):
             try:

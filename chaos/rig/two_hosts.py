@@ -94,7 +94,7 @@ class TwoHosts(Rig):
         return [each for each in found if descends_from(each.pid, os.getpid())]
 
     async def lay(self, host: int, server: Server) -> None:
-        """From now on a host's Redis is this one. What it had open is reset."""
+        """Lead a host's Redis connections to this server from now on; open ones are reset."""
         await self.wires[host].turn(f"to 127.0.0.1:{server.port}")
 
     async def _keep(self, role: str, host: int, command: list[str], user: str = "ingestor") -> None:

@@ -52,7 +52,7 @@ class DidNotConverge(Exception):
 
 
 class Demo:
-    """One showing. ``check`` raises when the running one has ended; ``quiet``: no progress is shown."""
+    """One demonstration. ``check`` raises when the running cluster has ended; ``quiet``: no progress is shown."""
 
     def __init__(self, state: StateDir, deadline_s: float, check: Callable[[], None], *, quiet: bool = False) -> None:
         self._state, self._deadline, self._check, self._quiet = state, deadline_s, check, quiet

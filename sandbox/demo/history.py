@@ -93,7 +93,7 @@ class History:
             return len(self._active.get(owner_uid, ()))
 
     def events(self) -> list[Seen]:
-        """All so far, in the order of revisions."""
+        """All events so far, in the order of revisions."""
         with self._lock:
             return sorted(self._events, key=lambda seen: seen.rv)
 

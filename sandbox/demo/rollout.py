@@ -44,7 +44,7 @@ async def revision_numbers(client: Client, key: str, uid: str) -> dict[str, int]
 
 
 async def _revisions(client: Client, key: str, uid: str) -> list[Obj]:
-    """Those it controls, in the order of their numbers."""
+    """The revisions that it controls, in the order of their numbers."""
     namespace = key.partition("/")[0]
     _, items = await list_all(client.list_pages(CONTROLLERREVISIONS, namespace=namespace))
     found = [

@@ -87,7 +87,7 @@ class PodCollector:
                 yield pod
 
     def _surplus(self) -> list[Obj]:
-        """Those that are over beyond what may stay: evicted ones first, then the oldest."""
+        """The finished pods beyond the number that may stay: evicted ones first, then the oldest."""
         count = len(self._ended) - self._ended_max
         return sorted(self._ended.values(), key=_rank)[:count] if count > 0 else []
 

@@ -73,7 +73,7 @@ class EmbeddedRedis:
 
     @property
     def pid(self) -> int:
-        """Of the server now running; changes with ``restart``."""
+        """The pid of the server that runs now; it changes with ``restart``."""
         assert self._process is not None, "the server was not started"
         return self._process.pid
 

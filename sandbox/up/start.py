@@ -117,7 +117,7 @@ class Up:
         return {name: url(listening) for name, listening in self._metrics.items()}
 
     def _serving(self, program: Program) -> Program:
-        """With a socket to serve metrics on. It is ours, so its port stays the same whoever dies."""
+        """Give it a socket to serve metrics on. It is ours, so the port stays the same when a process is replaced."""
         if not self._options.metrics:
             return program
         listening = self._metrics[program.name] = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
@@ -252,7 +252,7 @@ def _oarlock(
 
 
 def _marks(shards: int) -> list[tuple[str, str]]:
-    """Of each shard: its name for a process's environment, and what its processes are called behind their own name."""
+    """Each shard's name for a process's environment, and the suffix of its processes' names."""
     return [(shard, f"-s{shard}") for shard in names(shards)] if shards > 1 else [("", "")]
 
 

@@ -222,7 +222,7 @@ class StateDir:
 
 
 def running() -> list[StateDir]:
-    """Of every `oarlock up` of this user that runs: in a temporary directory or in one that was given."""
+    """The state directory of every `oarlock up` of this user that runs, temporary or given."""
     found = {state.root: state for _, state in _noted() if state.owner_pid()}
     return list(found.values())
 

@@ -107,7 +107,7 @@ class Tree:
         self._signals.close()
 
     def processes(self) -> list[Process]:
-        """All that run now."""
+        """All processes that run now."""
         found = []
         if self._redis.alive:
             found.append(Process("redis", self._redis.pid, "redis", started_ms=self._redis_started_ms))

@@ -1,1 +1,1 @@
-"""What the recorders saw, as plain values: the only language of the judge."""
+"""What the recorders saw, as plain values: the judge reads nothing else."""

@@ -15,7 +15,7 @@ WORKER_AGENT = "(worker)"
 
 
 class _Meta(msgspec.Struct, rename="camel"):
-    """Of an object or of a patch, in which other fields may be null."""
+    """The metadata of an object, or of a patch, in which other fields may be null."""
 
     name: str = ""
     uid: str = ""

@@ -82,7 +82,7 @@ class _Changes:
             self._concerns(each, Change(seen.at_s, seen.rv, "pods", what))
 
     def revision(self, seen: RevisionSeen) -> None:
-        """One that appears concerns nobody: whoever made it knows (upstream: daemon_controller.go, addHistory)."""
+        """A new revision concerns no key: its creator knows of it (upstream: daemon_controller.go, addHistory)."""
         was = self._revisions.pop(seen.uid, None)
         if not seen.gone:
             self._revisions[seen.uid] = seen
@@ -94,7 +94,7 @@ class _Changes:
             self._concerns(each, Change(seen.at_s, seen.rv, "controllerrevisions", what))
 
     def node(self, seen: NodeSeen) -> None:
-        """Of one that goes nobody is told; nothing but labels and taints matters."""
+        """A node that goes concerns no key; of the others only labels and taints matter."""
         was = self._nodes.pop(seen.name, None)
         task = f"{NODE_QUEUE}:{seen.name}"
         if seen.gone:

@@ -51,7 +51,7 @@ class Ref(msgspec.Struct):
 
 
 class Meta(msgspec.Struct, rename="camel"):
-    """Of an object or of a list."""
+    """The metadata of an object or of a list."""
 
     name: str = ""
     namespace: str = ""

@@ -113,7 +113,7 @@ def _daemonset_spec(spec: Obj) -> Obj:
 
 
 def _daemonset_strategy(strategy: Obj) -> Obj:
-    """One node at a time; a strategy that replaces nothing by itself has no numbers."""
+    """Default to one node at a time; OnDelete has no numbers."""
     strategy = with_defaults(strategy, {"type": "RollingUpdate"})
     if strategy["type"] != "RollingUpdate":
         return strategy

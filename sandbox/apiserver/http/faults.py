@@ -46,7 +46,7 @@ class Fault:
     resources: tuple[str, ...] = ("*",)
     user_agent: str = ""
     names: tuple[str, ...] = ("*",)
-    """Of objects, "name" or "namespace/name"."""
+    """The objects it befalls, each as "name" or "namespace/name"."""
     sticky: bool = False
     """The rate is drawn once for each object: those that were met stay met."""
     count_max: int | None = None

@@ -81,7 +81,7 @@ def decode_body(body: bytes, content_type: str) -> Obj:
 
 
 def check_types(kind: Kind, obj: Obj) -> None:
-    """That `obj` says it is of `kind` (saying nothing is fine) and that its fields have the right types.
+    """Check that `obj` says it is of `kind` (saying nothing is fine) and that its fields have the right types.
 
     Fills in apiVersion, kind and metadata where absent. Raises ApiError 400.
     """

@@ -155,7 +155,7 @@ class GarbageCollector(StoreFollower):
 
 
 def _owner_key(ref: Obj, namespace: str) -> Key | None:
-    """Where the owner would be; None for a kind that is not served or cannot own from there."""
+    """The key that the owner would have; None for a kind that is not served or cannot own from there."""
     kind = kind_of_reference(ref["apiVersion"], ref["kind"])
     if kind is None or (kind.namespaced and not namespace):
         return None

@@ -39,7 +39,7 @@ class Log:
             self.wake()
 
     def position_after(self, rv: int) -> int | None:
-        """Where to go on for someone who has seen everything up to `rv`; None if that is no longer kept."""
+        """The position at which a client that has seen all up to `rv` goes on; None if it is no longer kept."""
         if rv < self.floor_rv:
             return None
         return self.base + bisect_right(self.events, rv, key=lambda event: event.rv)

@@ -1,4 +1,4 @@
-"""Where the objects are: one resourceVersion counter, immutable objects, events in commit order.
+"""The store of all objects: one resourceVersion counter, immutable objects, events in commit order.
 
 Single-threaded by design: every method runs to its end inside one event loop, so a method is a
 transaction. An object handed in or out is never changed afterwards; a change is a new dict (inner

@@ -110,7 +110,7 @@ class RemotePodApi:
         self._start(self._show_node_again(name, answer))
 
     async def _replace_node(self, old: Obj, new: Obj) -> Answer | None:
-        """One write for what is the server's main resource, one for the status, if they differ; the last answer."""
+        """Write the main resource and the status, each only if it differs. Returns the last answer."""
         name = new["metadata"]["name"]
         answer = None
         body = {**new, "apiVersion": "v1", "kind": "Node"}

@@ -127,7 +127,7 @@ def given_up(pod: Obj, at: str) -> Obj:
 
 
 def host_ip(node: Obj) -> str:
-    """Where a node says it is."""
+    """The address that a node reports."""
     for address in (node.get("status") or {}).get("addresses") or ():
         if address.get("type") == "InternalIP":
             return str(address["address"])
