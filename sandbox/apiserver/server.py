@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -21,7 +21,7 @@ from oarlock.sandbox.apiserver.http.identity import Identity
 from oarlock.sandbox.apiserver.http.negotiation import decode_json
 from oarlock.sandbox.apiserver.http.requests import Requests
 from oarlock.sandbox.apiserver.http.watch import Pace
-from oarlock.sandbox.apiserver.loops.background import Background
+from oarlock.sandbox.apiserver.loops.background import Background, StoreFollower
 from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
 from oarlock.sandbox.apiserver.loops.garbage import GarbageCollector
 from oarlock.sandbox.apiserver.loops.namespaces import NamespaceCollector
@@ -66,14 +66,6 @@ class Settings:
     nodes: NodeSettings | None = None
 
 
-class Companion(Protocol):
-    """A part that works on the store in the background."""
-
-    def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
-
 class EmbeddedCluster:
     """An API server in this process. Use `start` and `stop`, or `async with`."""
 
@@ -85,7 +77,7 @@ class EmbeddedCluster:
         quotas = Quotas(self.store)
         self.admission.on_create(quotas.check_create)
         # What runs beside the server, in the order of starting.
-        self._companions: list[Companion] = [
+        self._companions: list[StoreFollower | Background] = [
             quotas,
             GarbageCollector(self.store),
             NamespaceCollector(self.store),

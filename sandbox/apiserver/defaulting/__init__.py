@@ -18,9 +18,6 @@ import orjson
 from oarlock.sandbox.apiserver.defaulting.pod import default_pod
 from oarlock.sandbox.apiserver.defaulting.pod_spec import with_defaults
 from oarlock.sandbox.apiserver.defaulting.spec_memo import SpecMemo
-from oarlock.sandbox.apiserver.shapes import check_shape
-
-__all__ = ["apply", "check_shape", "default_template", "drop_nulls"]
 
 Obj = dict[str, Any]
 

@@ -22,12 +22,11 @@ from oarlock.sandbox.apiserver.validation import (
     other_kinds,
     replica_sets,
 )
-from oarlock.sandbox.apiserver.validation.label_selector import selector_errors, selector_matches
 from oarlock.sandbox.apiserver.validation.metadata import metadata_errors, metadata_update_errors
 from oarlock.sandbox.apiserver.validation.pods import pod
-from oarlock.sandbox.apiserver.validation.replica_sets import scale_errors
+from oarlock.sandbox.apiserver.validation.replica_sets import validate_scale
 
-__all__ = ["selector_errors", "selector_matches", "validate_create", "validate_scale", "validate_update"]
+__all__ = ["validate_create", "validate_scale", "validate_update"]
 
 Obj = dict[str, Any]
 
@@ -108,8 +107,3 @@ def validate_update(kind: str, new: Obj, old: Obj) -> list[FieldError]:
     if new.get("status") is not old.get("status"):
         errors += rules.status(new)
     return errors
-
-
-def validate_scale(scale: Obj) -> list[FieldError]:
-    """What is wrong with the body of a scale request (kind Scale, group autoscaling)."""
-    return scale_errors(scale)

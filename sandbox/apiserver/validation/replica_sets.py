@@ -141,6 +141,6 @@ def replicaset_status_errors(owner: Obj) -> list[FieldError]:
     return errors
 
 
-def scale_errors(scale: Obj) -> list[FieldError]:
+def validate_scale(scale: Obj) -> list[FieldError]:
     """The body of the scale subresource (upstream: pkg/apis/autoscaling/validation, ValidateScale)."""
     return not_negative((scale.get("spec") or {}).get("replicas"), "spec.replicas")
