@@ -19,7 +19,6 @@ from urllib.request import Request, urlopen
 
 import pytest
 from click.testing import CliRunner
-from squad import SQUAD
 
 from oarlock.cli import cli
 from oarlock.controllers.registry import WATCHED, register, unregister
@@ -33,6 +32,7 @@ from oarlock.workers.process.rights import grants
 from oarlock.workers.process.settings import Settings, setting_names
 from oarlock.workers.supervisor.ingest_command import run_ingestor
 from oarlock.workers.supervisor.supervisor import run_fleet
+from tests.workers.kinds.squad import SQUAD
 
 LIMIT_S = 40.0
 SQUADS = "/apis/toys.example.com/v1/namespaces/default/squads"
@@ -56,7 +56,7 @@ RED: dict[str, Any] = {
 def known() -> Iterator[None]:
     """Squads are known: to the fleet, and to the API server of the sandbox."""
     register(SQUAD)
-    served = Kind("Squad", "squads", "squad", group="toys.example.com", subresources=frozenset({"status"}))
+    served = Kind("Squad", group="toys.example.com", subresources=frozenset({"status"}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(KINDS, "Squad", served)  # type: ignore[arg-type]  # a dict, typed as one that is only read
         yield
