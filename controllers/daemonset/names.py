@@ -55,11 +55,6 @@ class Names:
         return f"{self._base}{_PAIRS[a]}{_PAIRS[b]}{_PAIRS[c]}{_PAIRS[value % _PAIR_COUNT]}"
 
 
-def name(owner_name: str, owner_uid: str, node: str, k: int) -> str:
-    """Name of the owner's k-th pod for the node."""
-    return Names(owner_name, owner_uid).name(node, k)
-
-
 class Taken:
     """Who bears which name, and which names may yet be borne."""
 

@@ -19,16 +19,6 @@ def is_active(pod: Pod) -> bool:
     return not pod.deleting_ms and pod.phase not in FINISHED_PHASES
 
 
-def is_terminating(pod: Pod) -> bool:
-    """Being deleted, and not finished yet."""
-    return bool(pod.deleting_ms) and pod.phase not in FINISHED_PHASES
-
-
 def active_pods(pods: Iterable[Pod]) -> list[Pod]:
     """The active ones, in the order given."""
     return [pod for pod in pods if not pod.deleting_ms and pod.phase not in FINISHED_PHASES]
-
-
-def terminating_count(pods: Iterable[Pod]) -> int:
-    """How many are terminating."""
-    return sum(1 for pod in pods if pod.deleting_ms and pod.phase not in FINISHED_PHASES)

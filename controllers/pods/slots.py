@@ -97,16 +97,6 @@ def slots_of(owner_name: str, owner_uid: str) -> Slots:
     return Slots(owner_name, owner_uid)
 
 
-def name(owner_name: str, owner_uid: str, index: int) -> str:
-    """Name of the owner's slot `index`."""
-    return slots_of(owner_name, owner_uid).name(index)
-
-
-def index_of(owner_name: str, owner_uid: str, pod_name: str) -> int | None:
-    """The slot of this owner a pod name stands for, or None."""
-    return slots_of(owner_name, owner_uid).index_of(pod_name)
-
-
 def _suffix(value: int) -> str:
     rest, last = divmod(value, len(ALPHABET))
     first, second = divmod(rest, _PAIR_COUNT)

@@ -27,7 +27,7 @@ def victims(candidates: Sequence[Pod], count: int, related: Iterable[Pod], now_m
     if count >= len(candidates):
         return tuple(candidates)
     ranks = node_ranks(related)
-    by_age = cmp_to_key(_age_comparison(now_ms))
+    by_age = cmp_to_key(age_comparison(now_ms))
 
     def key(pod: Pod) -> Key:
         return rank_key(pod, ranks)
@@ -58,15 +58,7 @@ def rank_key(pod: Pod, ranks: Mapping[str, int]) -> Key:
     )
 
 
-def compare(a: Pod, b: Pod, ranks: Mapping[str, int], now_ms: int) -> int:
-    """Negative when a goes first, positive when b does, 0 when nothing tells them apart."""
-    key_a, key_b = rank_key(a, ranks), rank_key(b, ranks)
-    if key_a != key_b:
-        return -1 if key_a < key_b else 1
-    return _age_comparison(now_ms)(a, b)
-
-
-def _age_comparison(now_ms: int) -> Callable[[Pod, Pod], int]:
+def age_comparison(now_ms: int) -> Callable[[Pod, Pod], int]:
     """Rules 6 to 8: ready for a shorter time, more restarts, younger."""
 
     def compare_ages(a: Pod, b: Pod) -> int:

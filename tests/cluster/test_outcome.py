@@ -61,6 +61,25 @@ def said(code, reason="", **details):
             O.REFUSED,
             id="403 that only sounds like it",
         ),
+        pytest.param(
+            said(403, "Forbidden", causes=[{"reason": "Other"}, *TERMINATING]),
+            O.NAMESPACE_TERMINATING,
+            O.REFUSED,
+            O.REFUSED,
+            id="403 namespace terminating, one of several causes",
+        ),
+        pytest.param(
+            said(403, "Forbidden", causes=[{"reason": "Other"}]),
+            O.REFUSED,
+            O.REFUSED,
+            O.REFUSED,
+            id="403 another cause",
+        ),
+        pytest.param(
+            said(409, "Conflict", causes=TERMINATING), O.CONFLICT, O.CONFLICT, O.CONFLICT, id="409 with that cause"
+        ),
+        pytest.param(Answer(403, b"<html>forbidden</html>"), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="403 of no API"),
+        pytest.param(Answer(403, b""), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="403 without a body"),
         pytest.param(said(403, "Forbidden", causes=None), O.REFUSED, O.REFUSED, O.REFUSED, id="403 with causes null"),
         pytest.param(said(422, "Invalid"), O.REFUSED, O.REFUSED, O.REFUSED, id="422"),
         pytest.param(said(400, "BadRequest"), O.REFUSED, O.REFUSED, O.REFUSED, id="400"),

@@ -20,7 +20,6 @@ from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, EpochOver
 from oarlock.cluster.answer import Answer
-from oarlock.controllers.pods.slots import index_of
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.epoch.identity import Identity
@@ -34,6 +33,7 @@ from oarlock.workers.signing.signing_broker import SigningBroker
 from oarlock.workers.supervisor.lease_manager import REFUSALS, LeaseManager
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Listed, Write
+from tests.controllers.pod_names import slot_index
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, replicaset_json
 from tests.workers.ingest.ingest_rig import TEST_CLOCK, Process, Rig, Server, Side
 from tests.workers.turn.quiet_api import QuietApi
@@ -92,7 +92,7 @@ class ClusterApi(QuietApi):
         owner = self._api.objects[REPLICASETS][KEY]
         if body["spec"] != owner["spec"]["template"]["spec"] or write.resource != PODS:
             self.wrong.append(f"create of {key} from another template: {body['spec']}")
-        if index_of("web", UID, write.name) is None:
+        if slot_index("web", UID, write.name) is None:
             self.wrong.append(f"create of {key}, which is no name of the owner's")
         self._made += 1
         body["metadata"] |= {"uid": f"pod-{self._made}", "namespace": write.namespace}

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
-from oarlock.controllers.daemonset.names import name as daemon_name
 from oarlock.controllers.daemonset.plan import DaemonSnapshot
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import OwnerRef, Pod, label_selector
 from oarlock.controllers.plan import Plan
 from oarlock.controllers.scheduling.model import Node, Placement
 from tests.controllers.builders import NOW_MS, H, S
+from tests.controllers.pod_names import daemon_name
 
 DS_UID = "5f1d7a52-9f0e-4c0e-9d5e-2b0c7f1f0d01"
 OTHER_DS_UID = "5f1d7a52-9f0e-4c0e-9d5e-2b0c7f1f0d02"

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.daemonset.names import Names, Taken, choose, name
+from oarlock.controllers.daemonset.names import Names, Taken, choose
 from oarlock.controllers.daemonset.podmap import pod_map
 from oarlock.controllers.plan import Unanswered
 from oarlock.controllers.pods.slots import ALPHABET
 from tests.controllers.builders import NOW_MS, S
 from tests.controllers.daemonset.daemon_builders import DS_UID, dpod, dpods, slot, unassigned
+from tests.controllers.pod_names import daemon_name
 
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABELS = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
@@ -24,7 +25,7 @@ AGENT_NAMES = Names("agent", DS_UID)
 @given(OWNERS, UIDS, NODES, st.integers(0, 50))
 def test_a_name_is_a_legal_name(owner, uid, node, k):
     """A DNS subdomain of at most 63 characters that begins as the owner's name does and ends like a generated one."""
-    got = name(owner, uid, node, k)
+    got = daemon_name(owner, uid, node, k)
     assert SUBDOMAIN.fullmatch(got)
     assert len(got) <= 63
     assert got[:-8] == f"{owner}-"[:55]
@@ -35,7 +36,7 @@ def test_a_name_is_a_legal_name(owner, uid, node, k):
 def test_names_differ(uid, other_uid, known):
     """From node to node, from one k to the next, and from an owner to its successor of the same name."""
     uids = {uid, other_uid}
-    every = {name("agent", each, node, k) for each in uids for node in known for k in range(4)}
+    every = {daemon_name("agent", each, node, k) for each in uids for node in known for k in range(4)}
     assert len(every) == len(uids) * len(known) * 4
 
 

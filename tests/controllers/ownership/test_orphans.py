@@ -14,6 +14,7 @@ from oarlock.controllers.pods.slots import base_of, slots_of
 from oarlock.controllers.replicaset import decide
 from tests.controllers.builders import NOW_MS, pod, rs, slot_names, with_fields
 from tests.controllers.daemonset.daemon_builders import dpod, ds, node, slot, snap
+from tests.controllers.pod_names import daemon_name
 
 A_IN = Requirement("a", "In", ("1", "2"))
 
@@ -78,7 +79,7 @@ def test_no_orphan_that_matters_is_missed():
         made, base = (
             (slots_of(owner, "uid").name(chance.randrange(1_000)), base_of(owner))
             if chance.random() < 0.5
-            else (names.name(owner, "uid", f"n{chance.randrange(99)}", 0), names.base_of(owner))
+            else (daemon_name(owner, "uid", f"n{chance.randrange(99)}", 0), names.base_of(owner))
         )
         name = chance.choice((made, "bare"))
         stands = {*places_by_label("ns", labels), *places_by_name("ns", name)}

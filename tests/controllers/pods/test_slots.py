@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from oarlock.controllers.pods.slots import ALPHABET, SLOTS, Slots, index_of, name, name_prefix, slots_of
+from oarlock.controllers.pods.slots import ALPHABET, SLOTS, Slots, name_prefix, slots_of
 from tests.controllers.builders import OTHER_UID, UID, WEB_SLOTS
+from tests.controllers.pod_names import slot_index, slot_name
 
 uids = st.uuids().map(str)
 indices = st.integers(0, SLOTS - 1)
@@ -32,7 +33,7 @@ def test_names_look_generated(owner, uid, index):
     """At most 63 characters; the prefix a generated name would have, then five of the alphabet; a legal pod
     name.
     """
-    pod_name = name(owner, uid, index)
+    pod_name = slot_name(owner, uid, index)
     assert len(pod_name) <= 63
     assert pod_name[:-5] == f"{owner}-"[:58]
     assert set(pod_name[-5:]) <= set(ALPHABET)
@@ -42,14 +43,14 @@ def test_names_look_generated(owner, uid, index):
 @given(owner_names, uids, indices)
 def test_names_can_be_read_back(owner, uid, index):
     """The index is recovered from the name, so no two slots of an owner share one."""
-    assert index_of(owner, uid, name(owner, uid, index)) == index
+    assert slot_index(owner, uid, slot_name(owner, uid, index)) == index
 
 
 @given(uids, indices, indices)
 def test_names_are_injective(uid, i, j):
     """Two slots of one owner never share a name, also where the owner's name is cut."""
     for owner in ("web", "w" * 80):
-        assert (name(owner, uid, i) == name(owner, uid, j)) == (i == j)
+        assert (slot_name(owner, uid, i) == slot_name(owner, uid, j)) == (i == j)
 
 
 @given(uids)
@@ -83,14 +84,14 @@ def test_names_of_a_successor_mostly_differ():
 )
 def test_other_names_are_no_slots(foreign):
     """Another prefix, length or alphabet: None, not an error."""
-    assert index_of("web", UID, foreign) is None
+    assert slot_index("web", UID, foreign) is None
 
 
 @pytest.mark.parametrize("index", [-1, SLOTS])
 def test_indices_have_bounds(index):
     """No silent wrap-around, which would break injectivity."""
     with pytest.raises(IndexError):
-        name("web", UID, index)
+        slot_name("web", UID, index)
 
 
 @given(st.sets(st.integers(0, 30)), st.integers(0, 20))
@@ -109,7 +110,7 @@ def test_ordered_by_index():
 def test_names_never_change():
     """Processes of different versions must agree: these names are a contract, like a file format."""
     uid = "00000000-0000-4000-8000-000000000000"
-    assert [name("web", uid, i) for i in (0, 1, 2, SLOTS - 1)] == [
+    assert [slot_name("web", uid, i) for i in (0, 1, 2, SLOTS - 1)] == [
         "web-jfx9q", "web-tr7v5", "web-77fkh", "web-62rmd",
     ]  # fmt: skip
 

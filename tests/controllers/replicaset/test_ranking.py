@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.controllers.replicaset.ranking import age_bucket, age_ratios, compare, node_ranks, rank_key, victims
+from oarlock.controllers.replicaset.ranking import age_bucket, age_comparison, age_ratios, node_ranks, rank_key, victims
 from tests.controllers.builders import NOW_MS, H, S, pod
 
 MONTH_AGO = NOW_MS - 30 * 24 * H
@@ -33,6 +33,14 @@ NINE = [
     RESTARTED_2,
     CREATED_LONG_AGO,
 ]
+
+
+def compare(a, b, ranks, now_ms):
+    """Negative when a goes first, positive when b does, 0 when nothing tells them apart."""
+    key_a, key_b = rank_key(a, ranks), rank_key(b, ranks)
+    if key_a != key_b:
+        return -1 if key_a < key_b else 1
+    return age_comparison(now_ms)(a, b)
 
 
 @pytest.mark.parametrize("now_ms", [NOW_MS, 0], ids=["by order of magnitude", "by time alone"])

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from oarlock.cluster.answer import Answer
-from oarlock.controllers.daemonset.names import name as daemon_name
 from oarlock.controllers.objects.model import Pod
 from oarlock.workers.turn.expectations import REST_MS
 from oarlock.workers.turn.steps import Write
+from tests.controllers.pod_names import daemon_name
 from tests.simulation import daemon_docs
 from tests.simulation.traffic import refusal
 from tests.workers.turn.daemon_rig import DaemonRig

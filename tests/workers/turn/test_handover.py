@@ -6,10 +6,10 @@ import pytest
 
 from oarlock.cluster.answer import NOT_SENT, Answer
 from oarlock.controllers.objects.model import OwnerRef
-from oarlock.controllers.pods.slots import name as slot_name
 from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.expectations import TRIES_MAX
 from oarlock.workers.turn.steps import Write
+from tests.controllers.pod_names import slot_name
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_rig import UNANSWERED, Rig, fail_with
 

@@ -12,9 +12,9 @@ import pytest
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.objects.model import OwnerRef, controller_of, label_selector
-from oarlock.controllers.pods.slots import name as slot_name
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.controllers.replicaset.decide import decide
+from tests.controllers.pod_names import slot_name
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_inventory import inventory
 from tests.workers.turn.turn_rig import UNANSWERED, Rig, fail_with
