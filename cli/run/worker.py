@@ -73,7 +73,7 @@ def worker(
     SIGTERM lets each finish its turn; SIGKILL of any of them loses nothing. They show in `rq info`.
     """
     from oarlock.cli.options.controller_options import served_queues  # noqa: PLC0415
-    from oarlock.workers.supervisor.supervisor import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
+    from oarlock.workers.supervisor.worker_command import run_fleet  # noqa: PLC0415  # RQ and all it brings are loaded for this command only
 
     source = redis_source(redis_url, None)
     settings = settings_from(source, kubeconfig, signing_key_file, with_shards(shards, shard))

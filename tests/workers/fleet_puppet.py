@@ -29,8 +29,8 @@ from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq_worker import FleetWorker
 from oarlock.workers.supervisor.process_list import file_writer
-from oarlock.workers.supervisor.supervised import run_supervised
 from oarlock.workers.supervisor.supervisor import Supervisor
+from oarlock.workers.supervisor.worker_command import run_supervised
 
 QUEUE = "replicaset"
 BEGUN, ENDED, CANCELLED, BATCHES = "rq:test:begun", "rq:test:ended", "rq:test:cancelled", "rq:test:batches"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
+from oarlock.cluster.access import config
+from oarlock.cluster.access.errors import ConfigError
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.counters.layout import (
     CLAIM_WAIT_S,
@@ -18,6 +21,7 @@ from oarlock.workers.counters.layout import (
     Layout,
 )
 from oarlock.workers.metrics.samples import Samples
+from oarlock.workers.process.settings import Settings
 
 GC_NAMES = {
     "collections": "python_gc_collections_total",
@@ -102,3 +106,13 @@ class CountSamples:
     def _put_histogram(self, name: str, histogram: Histogram, *labels: str) -> None:
         counts, total = self._counts(histogram), self._sums[histogram.sum]
         self._samples.histogram(name, histogram.bounds, counts, total, *labels)
+
+
+def host_label(settings: Settings) -> str:
+    """The API server's host and port, never a user or a password; "" where no server is known (yet)."""
+    try:
+        parts = urlsplit(config.load(settings.kubeconfig or None).server)
+        host = parts.hostname or ""
+        return f"{host}:{parts.port}" if parts.port else host
+    except (ConfigError, ValueError):
+        return ""

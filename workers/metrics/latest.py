@@ -6,10 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from oarlock.broker.connection.client import connect
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.metrics.fleet_reader import FleetFigures, FleetReader
+from oarlock.workers.process.settings import Settings
 
 FRESH_S = 1.0
+TIMEOUT_S = 1.0
+"""A scrape waits ten seconds, a probe often one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +45,9 @@ class Latest:
         ended_s = self._clock_s()
         self._look, self._until_s = Look(fleets, ended_s - begun_s), ended_s + FRESH_S
         return self._look
+
+
+def open_latest(settings: Settings) -> Latest:
+    """Of the shard that a process serves, with a client of its own. Connecting happens at the first look."""
+    client = connect(settings.redis_url, timeout_s=TIMEOUT_S, shard=settings.serves, tls=settings.redis_tls)
+    return Latest([FleetReader(client, settings.serves)])

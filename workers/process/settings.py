@@ -111,9 +111,14 @@ class Settings:
             raise BadSetting(f"OARLOCK_{name.upper()}={value_ms} must be more than {bound_ms}, {why}")
 
     @property
+    def serves_one(self) -> bool:
+        """Whether this process serves one shard; else it serves all of them, in a process each."""
+        return self.shards == 1 or bool(self.shard)
+
+    @property
     def serves(self) -> str:
         """The shard this process serves. Raises BadSetting where it could be any of several."""
-        if self.shards > 1 and not self.shard:
+        if not self.serves_one:
             raise BadSetting(f"OARLOCK_SHARD is not given: this process serves one shard, 0 to {self.shards - 1}")
         return self.shard or "0"
 

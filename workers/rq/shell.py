@@ -33,7 +33,7 @@ from oarlock.workers.rq.long_turns import LongTurns
 from oarlock.workers.rq.queue import KeyQueue
 from oarlock.workers.rq.requests import Requests
 from oarlock.workers.rq.turn_limit import TurnLimit
-from oarlock.workers.rq.upkeep import clean_up, enter_again
+from oarlock.workers.rq.worker_lists import clean_up, enter_again
 from oarlock.workers.turn.engine.waiting_turns import UnderWay
 from oarlock.workers.turn.steps import TurnFailed
 

@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -45,13 +44,12 @@ from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.collecting import collect_rarely
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.kinds import enabled_queues, kinds_of
-from oarlock.workers.process.log_line import in_every_line, line
+from oarlock.workers.process.log_line import line
 from oarlock.workers.process.rights import INGESTOR, MissingRights
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.shards import names
 from oarlock.workers.process.wakeup import Wakeup
 from oarlock.workers.signing.signing_broker import signing_wrapper
-from oarlock.workers.supervisor.shard_processes import run_each
+from oarlock.workers.supervisor.shard_processes import run_shards
 
 RESIGN_S = 0.3
 CLOSE_S = 0.5
@@ -82,25 +80,18 @@ def run_ingestor(
 
     Where the cluster is divided and no shard is named: a process for each.
     """
-    if settings.shards > 1 and not settings.shard:
 
-        def ingest(shard: str) -> int:
-            mine, own = replace(settings, shard=shard), listening[int(shard) : int(shard) + 1]
-            return run_ingestor(
-                mine, embedded=embedded, wait_for_redis_s=wait_for_redis_s, announce=announce, listening=own
-            )
+    def ingest(mine: Settings, own: socket.socket | None) -> int:
+        try:
+            process = IngestProcess(mine, announce or _print, own)
+            process.check_redis(embedded, wait_for_redis_s)
+            process.run()
+        except (Unusable, ConfigError, BadRedisUrl, FleetRefused) as error:
+            print(f"oarlock: {error}", file=sys.stderr)
+            return 2
+        return 0
 
-        return run_each(names(settings.shards), ingest)
-    if settings.shards > 1:
-        in_every_line(shard=settings.serves)
-    try:
-        process = IngestProcess(settings, announce or _print, listening[0] if listening else None)
-        process.check_redis(embedded, wait_for_redis_s)
-        process.run()
-    except (Unusable, ConfigError, BadRedisUrl, FleetRefused) as error:
-        print(f"oarlock: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return run_shards(settings, listening, ingest)
 
 
 class IngestProcess:

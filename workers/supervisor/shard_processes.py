@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from oarlock.workers.process.child import AT_ONCE_THEN_SLOWER, BackOff, Child, next_start_ms
 from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.fork import fork_process
-from oarlock.workers.process.log_line import line
+from oarlock.workers.process.log_line import in_every_line, line
+from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.shards import names
 from oarlock.workers.process.wakeup import SignalSocket
 
 log = logging.getLogger("oarlock.shards")
@@ -35,6 +39,25 @@ def run_each(shards: Sequence[str], life: Life) -> int:
     """
     assert threading.active_count() == 1, "a process with threads must not fork"
     return _Parent([Child(shard, BACK_OFF) for shard in shards], life).run()
+
+
+def run_shards(
+    settings: Settings,
+    listening: Sequence[socket.socket],
+    run: Callable[[Settings, socket.socket | None], int],
+) -> int:
+    """``run`` for the shard that the settings name; where they name none of several, a process for each shard.
+
+    ``listening``: a socket for each shard that is served, or none. Returns the exit code.
+    """
+    if not settings.serves_one:
+        return run_each(
+            names(settings.shards),
+            lambda shard: run_shards(replace(settings, shard=shard), listening[int(shard) : int(shard) + 1], run),
+        )
+    if settings.shards > 1:
+        in_every_line(shard=settings.serves)
+    return run(settings, listening[0] if listening else None)
 
 
 class _Parent:

@@ -15,8 +15,6 @@ import signal
 import socket
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
 from oarlock.broker.epoch import Seen
 from oarlock.broker.values import EpochOver
@@ -30,18 +28,15 @@ from oarlock.workers.process.child import next_start_ms
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.exit_code import ExitCode, death_of
 from oarlock.workers.process.kinds import queues_by_worker
-from oarlock.workers.process.log_line import in_every_line, line
+from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.shards import names, share
 from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.process.wakeup import SignalSocket
 from oarlock.workers.rq.client import open_rq_client
-from oarlock.workers.rq.dead_workers import TIMEOUT_S, DeadWorkers
+from oarlock.workers.rq.worker_lists import TIMEOUT_S, DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
 from oarlock.workers.supervisor.position import Death, Position, RunWorker
-from oarlock.workers.supervisor.process_list import OnChange, Process, file_writer
-from oarlock.workers.supervisor.shard_processes import run_each
-from oarlock.workers.supervisor.supervised import run_supervised
+from oarlock.workers.supervisor.process_list import OnChange, Process
 from oarlock.workers.supervisor.timer_wait import watch_instead
 
 log = logging.getLogger("oarlock.fleet")
@@ -258,44 +253,3 @@ class Supervisor:
                 on_change([Process("supervisor", os.getpid()), *workers])
             except OSError as error:  # the reader of a pipe has gone, or the disk is full: the fleet works on
                 log.warning(line("untold", reason=error))
-
-
-def run_fleet(
-    settings: Settings,
-    count: int,
-    *,
-    queues: Sequence[str] | None = None,
-    state_dir: Path | None = None,
-    on_change: OnChange | None = None,
-    listening: Sequence[socket.socket] = (),
-) -> int:
-    """`oarlock worker`: ``count`` supervised RQ workers until SIGTERM. Keeps ``state_dir/workers.json`` true.
-
-    ``listening``: where metrics and health are served, a socket for each shard that is served; none: nowhere.
-
-    Where the cluster is divided and no shard is named: a supervisor for each, whose workers these are in turn; worker i
-    serves shard i modulo N. A shard's file is ``workers-<shard>.json``, and ``on_change`` is told by each of its own.
-    """
-    if settings.shards > 1 and not settings.shard:
-
-        def supervise(shard: str) -> int:
-            mine, workers = replace(settings, shard=shard), share(count, int(shard), settings.shards)
-            own = listening[int(shard) : int(shard) + 1]
-            return run_fleet(mine, workers, queues=queues, state_dir=state_dir, on_change=on_change, listening=own)
-
-        return run_each(names(settings.shards), supervise)
-    file = "workers.json"
-    if settings.shards > 1:
-        in_every_line(shard=settings.serves)
-        file = f"workers-{settings.serves}.json"
-    told = [file_writer(state_dir / file)] if state_dir else []
-    told += [on_change] if on_change else []
-    queues = all_queues() if queues is None else queues
-    return Supervisor(
-        settings,
-        count,
-        run_supervised(settings, queues),
-        queues=queues,
-        on_change=told,
-        listening=listening[0] if listening else None,
-    ).run()

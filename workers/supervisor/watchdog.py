@@ -30,7 +30,7 @@ from oarlock.workers.process.fork import Forked, fork_process
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.turn_slots import TurnSlots
-from oarlock.workers.rq.dead_workers import DeadWorkers
+from oarlock.workers.rq.worker_lists import DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
 from oarlock.workers.supervisor.timer_wait import watch_instead
 

@@ -14,8 +14,8 @@ from concurrent.futures import Future
 
 from oarlock.workers.counters.table import Row, own_row
 from oarlock.workers.ingest.ingestor import Ingestor
-from oarlock.workers.metrics.looking_in import open_latest
-from oarlock.workers.metrics.server_name import host_label
+from oarlock.workers.metrics.count_samples import host_label
+from oarlock.workers.metrics.latest import open_latest
 from oarlock.workers.metrics.serving.endpoints import Endpoints
 from oarlock.workers.metrics.serving.http_server import HttpServer
 from oarlock.workers.metrics.serving.ingestor_view import IngestorView

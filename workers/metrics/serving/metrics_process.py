@@ -71,8 +71,8 @@ class MetricsProcess:
         return 0
 
     async def _serve(self, listening: socket.socket, supervisor_pid: int) -> None:
-        from oarlock.workers.metrics.looking_in import open_latest  # noqa: PLC0415
-        from oarlock.workers.metrics.server_name import host_label  # noqa: PLC0415
+        from oarlock.workers.metrics.count_samples import host_label  # noqa: PLC0415
+        from oarlock.workers.metrics.latest import open_latest  # noqa: PLC0415
         from oarlock.workers.metrics.serving.endpoints import Endpoints  # noqa: PLC0415  # the supervisor needs none of it
         from oarlock.workers.metrics.serving.http_server import HttpServer  # noqa: PLC0415
         from oarlock.workers.metrics.serving.supervisor_view import SupervisorView  # noqa: PLC0415

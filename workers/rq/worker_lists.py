@@ -1,4 +1,7 @@
-"""Takes workers that were killed out of RQ's lists, which otherwise show them until their heartbeat expires."""
+"""RQ's lists of workers, kept true: killed workers are taken out, living ones entered again, expired entries dropped.
+
+Nothing here reads a job, so nothing that lies in Redis is ever run.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from collections.abc import Sequence
 
 import redis
 from redis.exceptions import RedisError
-from rq.utils import now, utcformat
+from rq import worker_registration
+from rq.registry import FailedJobRegistry, StartedJobRegistry
+from rq.utils import current_timestamp, now, utcformat
 from rq.worker import BaseWorker
 from rq.worker_registration import REDIS_WORKER_KEYS, WORKERS_BY_QUEUE_KEY
 
 from oarlock.workers.process.log_line import line
+from oarlock.workers.rq.queue import KeyQueue
 
 log = logging.getLogger("oarlock.fleet")
 
@@ -55,3 +61,26 @@ class DeadWorkers:
             return False
         self._dead.clear()
         return True
+
+
+def clean_up(worker: BaseWorker) -> None:
+    """What RQ does every ten minutes: drop expired entries and workers that are gone. One worker a queue at a time."""
+    for queue in worker.queues:
+        if not queue.acquire_maintenance_lock():
+            continue
+        try:
+            for registry in (FailedJobRegistry, StartedJobRegistry):
+                worker.connection.zremrangebyscore(registry.key_template.format(queue.name), 0, current_timestamp())
+            worker_registration.clean_worker_registry(queue)
+        finally:
+            queue.release_maintenance_lock()
+    worker.last_cleaned_at = now()
+
+
+def enter_again(worker: BaseWorker) -> None:
+    """RQ's keys were lost under a living worker: enter it once more."""
+    with worker.connection.pipeline() as pipe:
+        pipe.hset(worker.key, mapping=worker.serialize())
+        worker_registration.register(worker, pipe)
+        pipe.sadd(KeyQueue.redis_queues_keys, *worker.queue_keys())
+        pipe.execute()
