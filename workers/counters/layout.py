@@ -24,12 +24,12 @@ AGE_RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 RANKS = "replicaset"
 """The queue whose scale-downs are observed, as upstream, where ReplicationControllers register no metrics."""
 SKIPS = ("replicaset", "daemonset")
-"""The queues whose turns are counted that found the cache behind; so upstream."""
+"""The queues whose turns are counted when they found the cache behind, as upstream."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _KNOWN = (200, 201, 202, 204, 301, 302, 304, 307, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 429)
 CODES = ("<error>", *(str(code) for code in (*_KNOWN, 500, 501, 502, 503, 504)), "1xx", "2xx", "3xx", "4xx", "5xx")
-"""Of answers; "<error>" as upstream where none came. Codes that no API server usually gives share one for each hundred:
-a server cannot make labels."""
+"""Of answers; "<error>" as upstream where none came. Rare codes share one label for each hundred, so that a server
+cannot create labels."""
 OUTCOMES = ("done", "again", "failed", "gone", "lost")
 DEATHS = ("left", "epoch_over", "killed", "crashed")
 GC_GENERATIONS = 3
@@ -69,7 +69,7 @@ class Layout:
         self.pid = self._take()
         self.turn_since_ns = self._take()
         self.turns_under_way = self._take()
-        """The turns' begins in us, all together, times 256; and how many they are. In one cell, so that they agree."""
+        """Sum of the turns' start times in us, times 256, plus their number. One cell, so that both always agree."""
         self.turn_queue = self._take()
         self.queues = {
             queue: QueueCells(self._histogram(WAIT_S), self._histogram(WORK_S), self._take(len(OUTCOMES)), self._take())
@@ -101,7 +101,7 @@ class Layout:
 
 
 def _awaited(queue: str) -> Sequence[str]:
-    """Resources that a turn of this queue writes, and so may have to wait for."""
+    """Resources that a turn of this queue writes, whose events it may have to wait for."""
     controller = CONTROLLERS[queue]
     return sorted({controller.resource, *(resource for resource, *_ in controller.children)})
 

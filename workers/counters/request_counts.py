@@ -15,7 +15,7 @@ class RequestCounts:
         self._ints, self._sums, self._layout = row.ints, row.sums, row.layout
 
     def answered(self, method: str, code: int, took_s: float | None) -> None:
-        """As RequestObserver. Methods that nothing here uses are not counted."""
+        """As RequestObserver. Methods that no code of ours uses are not counted."""
         first = self._layout.codes.get(method)
         if first is None:
             return

@@ -68,8 +68,8 @@ class TurnCounts:
         return now_ns
 
     def worked(self, begun_ns: int, since_ns: int) -> None:
-        """It has come to its end, whichever; it is not finished yet. ``since_ns``: when the oldest one left began; 0:
-        none is left.
+        """A turn has ended, however; its finish is not sent yet. ``since_ns``: when the oldest turn still under way
+        began, 0 where there is none.
         """
         cells = self._cells
         self._ints[self._since_at] = since_ns
@@ -81,7 +81,7 @@ class TurnCounts:
             self._sums[work.sum] += took_s
 
     def ranked(self, queue: str, ratios: Iterable[int]) -> None:
-        """Pods were chosen to go: the age of each as a multiple of the youngest's."""
+        """Pods were chosen for deletion: the age of each as a multiple of the youngest's."""
         if queue != RANKS:
             return
         for ratio in ratios:
@@ -89,7 +89,7 @@ class TurnCounts:
             self._sums[self._ratio.sum] += ratio
 
     def lost(self, queue: str) -> None:
-        """The claim was somebody else's by then."""
+        """The key was claimed by another worker by then."""
         cells = self._queues.get(queue)
         if cells is not None:
             self._ints[cells.outcomes + _LOST] += 1
@@ -109,7 +109,7 @@ class TurnCounts:
         self._ints[cells.outcomes + outcome] += 1
 
     def _count_gc(self) -> None:
-        """The collector's own figures begin anew with each process, so what was added since is added."""
+        """The collector's own figures begin anew with each process, so their increase is added."""
         now = _gc_facts()
         for at, (new, old) in enumerate(zip(now, self._gc_seen, strict=True)):
             self._ints[self._gc_at + at] += new - old

@@ -1,7 +1,7 @@
 """Reads the fleet-wide figures of one shard from Redis, with plain commands that any of the ACL users may give.
 
-Three round trips, a cost that grows with the number of queues and resources and with nothing else. Names come from the
-registry, never from Redis: whoever writes to Redis cannot make labels. A key of a wrong type leaves its figure out.
+Three round trips, whose cost grows only with the number of queues and resources. Names come from the registry, never
+from Redis, so content of Redis cannot create labels. A key of a wrong type only leaves out its own figure.
 """
 
 from __future__ import annotations

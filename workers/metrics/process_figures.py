@@ -52,7 +52,7 @@ def read(pid: int, proc: Path = Path("/proc")) -> ProcessFigures | None:
 
 
 def _proportional_bytes(here: Path) -> int:
-    """Of pages that several share, each has its part: forked workers share most of theirs. 0 where it is not told."""
+    """The proportional set size: a shared page counts in parts, and forked workers share most pages. 0: not known."""
     try:
         for line in (here / "smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -63,7 +63,7 @@ def _proportional_bytes(here: Path) -> int:
 
 
 class ProcessSamples:
-    """Of one process and those it started; CPU time only ever grows, whoever ends while it is being read."""
+    """Of one process and those it started. CPU time never decreases, even if a child ends while it is read."""
 
     def __init__(self, pid: int) -> None:
         self._pid, self._cpu_s = pid, 0.0

@@ -1,4 +1,4 @@
-"""Where figures are served: an address, checked and taken before anything else is begun."""
+"""The address for metrics and health: checked and bound before anything else is started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import socket
 
 FD_VARIABLE = "OARLOCK_METRICS_FD"
-"""Numbers of listening sockets given by whoever started this process, instead of an address; by commas."""
+"""Instead of an address: descriptors of listening sockets, separated by commas, from the parent process."""
 BACKLOG = 16
 MEND = "give HOST:PORT that is free, such as 127.0.0.1:9090, :9090 for all addresses, or 0 for none"
 
@@ -72,7 +72,7 @@ def _all_addresses(port: int) -> socket.socket:
 
 
 def url(listening: socket.socket) -> str:
-    """Where it can be asked, by someone on this machine."""
+    """Its URL for a client on this machine."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104  # shown, not bound
         host = "127.0.0.1"

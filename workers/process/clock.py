@@ -1,4 +1,4 @@
-"""One clock object a process; everything else is given the time."""
+"""The clock of a process. Everything else is given the time by its caller."""
 
 from __future__ import annotations
 

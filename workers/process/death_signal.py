@@ -1,8 +1,8 @@
 """A child that ends with its parent, also when the parent is killed with SIGKILL.
 
 The kernel sends the signal when the *thread* that forked ends, so only a main thread may start such children. The
-setting survives an exec (not of a set-user-ID program), is not inherited by grandchildren, and is blind to a parent
-that died before it was made: hence the look at the parent's pid afterwards.
+setting survives an exec (not of a set-user-ID program) and is not inherited by grandchildren. It does not notice a
+parent that died before it was made, so the parent's pid is checked afterwards.
 """
 
 from __future__ import annotations

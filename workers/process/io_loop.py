@@ -1,7 +1,7 @@
 """One event loop in one daemon thread; the main thread stays synchronous.
 
-A signal handler that raises inside an event loop on the main thread gets lost there. So the main thread waits on a
-future, where a death penalty can reach it, and what it waited for is cancelled when it does.
+An exception that a signal handler raises inside an event loop is lost there. So the main thread waits on a future,
+where RQ's death penalty can interrupt it; the coroutine it waited for is then cancelled.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class IoLoop:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """For those who start tasks that outlive a call."""
+        """For tasks that outlive a call."""
         return self._loop
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine. To cancel what is returned cancels it."""
+        """Start a coroutine. Cancelling the returned future cancels it."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """Wait for a coroutine. Whatever ends the waiting early (a signal's exception, the timeout) cancels it."""
+        """Wait for a coroutine. An exception of a signal handler, or the timeout, cancels it."""
         future = self.submit(coroutine)
         ends_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
         try:

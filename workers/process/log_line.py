@@ -6,14 +6,14 @@ import re
 
 _PLAIN = re.compile(r"[^\s\"=\x00-\x1f\x7f-\x9f]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""What would end a line, or speak to the terminal of whoever reads it: it may come from anybody."""
+"""Characters that end a line or control a terminal. Logged text may come from anybody."""
 
 
 _everywhere: dict[str, object] = {}
 
 
 def in_every_line(**facts: object) -> None:
-    """What this process says with all of its lines from now on, such as the shard it serves."""
+    """Facts that this process adds to all of its lines from now on, such as the shard it serves."""
     _everywhere.update(facts)
 
 
@@ -22,8 +22,8 @@ SAID_MAX = 500
 
 
 def discreet(said: object, most: int = SAID_MAX) -> str:
-    """What a server says of a request, for logs and registries: without the values of fields, which it repeats where
-    they are wrong, and not more of it than this. Upstream: staging/src/k8s.io/apimachinery/pkg/util/validation/field.
+    """A server's message for logs and registries: without the values of invalid fields, which servers repeat, and cut
+    to ``most`` characters. Upstream: staging/src/k8s.io/apimachinery/pkg/util/validation/field.
     """
     text = _VALUES.sub(r"\1...", str(said))
     return text if len(text) <= most else text[: most - 4] + " ..."
@@ -45,7 +45,7 @@ def _word(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that may come from anybody, for a terminal: what would end a line or speak to it is spelled out."""
+    """Text that may come from anybody, made safe for a terminal: control characters are spelled out."""
     return _CONTROL.sub(_spelled, text)
 
 

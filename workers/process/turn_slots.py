@@ -1,8 +1,8 @@
 """What each worker is doing right now, in memory it shares with its supervisor.
 
-A worker writes its slot before every step that may hold a key; the supervisor reads it to see a stall, and after a
-death to know which key was being worked on. Nothing here locks: a reader may meet a half-written slot and then reads it
-again, and a writer that died half-way blames nobody.
+A worker writes its slot before every step that may hold a key. The supervisor reads it to notice a stall, and after a
+death to know which key was being worked on. There are no locks: a reader that meets a half-written slot reads it again,
+and a worker that died while writing blames no key.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TurnSlot:
         """A step begins that holds keys, or may: a claim, the turn over ``task``, a finish."""
         text = task.encode()[:TASK_BYTES_MAX]
         start = self._offset + _HEAD_BYTES
-        _SINCE.pack_into(self._memory, self._offset, 0)  # while it is being written it names nobody
+        _SINCE.pack_into(self._memory, self._offset, 0)  # while it is being written it names no key
         self._memory[start : start + len(text)] = text
         _LENGTH.pack_into(self._memory, self._offset + _LENGTH_AT, len(text))
         _SINCE.pack_into(self._memory, self._offset, now_ms)

@@ -1,6 +1,6 @@
-"""RQ's own client. It shares nothing with the broker's: RQ may be asked twice, a script must not.
+"""RQ's own client. It shares nothing with the broker's: a command of RQ may be retried, a script must not.
 
-Short timeouts, because RQ's keys only show what happens: nothing waits for them while keys are held.
+Its timeouts are short: RQ's keys only show what happens, and no worker should wait for them while it holds keys.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from oarlock.broker.connection.client import pool_of
 from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
 from oarlock.workers.process.settings import Settings
 
-_MANNERS: dict[str, Any] = {
+_OPTIONS: dict[str, Any] = {
     "protocol": 2,
     "decode_responses": False,
     "socket_timeout": 5.0,
@@ -52,10 +52,10 @@ def open_rq_client(settings: Settings, timeout_s: float = 5.0) -> redis.Redis:
     return redis.Redis(connection_pool=pool)
 
 
-def with_manners(client: redis.Redis) -> redis.Redis:
-    """The same server as ``client``, which RQ's command line made, asked the way we ask."""
+def with_our_options(client: redis.Redis) -> redis.Redis:
+    """A client of the same server as ``client``, which RQ's command line made, but with our options."""
     pool = client.connection_pool
     if type(pool) is not redis.ConnectionPool:  # of a Sentinel or a cluster: it knows best how to connect
         return client
-    options = get_connection_kwargs(client) | _MANNERS | {"retry": _retry()}
+    options = get_connection_kwargs(client) | _OPTIONS | {"retry": _retry()}
     return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))

@@ -1,7 +1,7 @@
 """Keys whose turns keep failing, in RQ's failed-job registry: seen there with a traceback, asked for again from there.
 
-Level-triggered work has no failed jobs: a failing key is retried for ever. The registry is where people look, so a key
-enters it after some failed turns in a row, and leaves it when a turn has ended well.
+Level-triggered work has no failed jobs: a failing key is retried for ever. But people look into the registry, so a key
+enters it after some failed turns in a row, and leaves it after a successful turn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SWEPT_AT_ONCE = 32
 
 
 class FailedTurns:
-    """The registry's only writer here. Everything may raise RedisError: the registry shows, it decides nothing."""
+    """Our only writer to the registry, which shows and decides nothing. Every method may raise RedisError."""
 
     def __init__(self, connection: redis.Redis, worker_name: str, shard: str = "0", shards: int = 1) -> None:
         self._connection, self._worker_name = connection, worker_name
@@ -42,10 +42,10 @@ class FailedTurns:
             pipe.execute()
 
     def sweep(self, queue: KeyQueue, failures_of: Callable[[str, str], int]) -> int:
-        """Take out keys that have had a good turn since; a part of the registry each call. Returns how many.
+        """Take out keys that have had a successful turn since; a part of the registry each call. Returns how many.
 
-        ``failures_of(queue, key)``: failed turns in a row, as the broker counts them. A good turn need not know of the
-        registry, so it costs nothing, and it may have run on any worker.
+        ``failures_of(queue, key)``: failed turns in a row, as the broker counts them. So a successful turn, which any
+        worker may have run, spends nothing on the registry.
         """
         registry = FailedJobRegistry.key_template.format(queue.name)
         start = self._next.get(queue.name, 0)

@@ -1,6 +1,6 @@
 """One pipeline a second between a worker and RQ's keys: what RQ does around every job, once for hundreds of turns.
 
-Out go heartbeat, state and counters; back come `rq suspend`, the requests that people made through RQ, and whether
+It sends heartbeat, state and counters; it reads `rq suspend`, the requests that people made through RQ, and whether
 anything is in the failed-job registries.
 """
 
@@ -48,7 +48,7 @@ class Heartbeat:
         """Fields of the worker's hash to be written with the next heartbeat."""
 
     def beat(self, state: str) -> Heard:
-        """Send and hear everything in one round trip."""
+        """Send and read everything in one round trip."""
         tally = self.tally
         with self._connection.pipeline(transaction=False) as pipe:
             pipe.exists(self._key)

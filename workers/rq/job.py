@@ -134,7 +134,7 @@ class KeyJob(Job):  # type: ignore[misc]
         return None
 
     def send_webhooks(self, status: Any, *, exc_string: str | None = None) -> None:
-        """A KeyJob tells nobody."""
+        """None: its webhooks would be addresses that somebody wrote to Redis."""
 
     def restore(self, raw_data: Any) -> None:
         """Read what Redis holds, and drop all that would run, call, send, retry or repeat something."""

@@ -29,7 +29,7 @@ JOB_TTL_S = 90
 
 
 class LongTurns:
-    """Told by the main thread what is under way. What is written here may fail without harm."""
+    """The main thread reports which turns are under way. A write that fails does no harm."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class LongTurns:
         self._under_way[turn] = None
 
     def end(self, turn: UnderWay) -> None:
-        """The turn is over; what was shown of it is taken back before anything else is written about its key.
+        """The turn is over; its job is removed before anything else is written about its key.
 
-        Without a lock in the usual case: the thread says what it is about to show before it looks whether that is still
-        under way, and here the order is the reverse.
+        Usually without a lock: the thread sets ``_showing`` before it looks whether the turn is still under way, and
+        here the order is the reverse.
         """
         del self._under_way[turn]
         if self._showing is turn:

@@ -1,7 +1,7 @@
 """RQ's side of a worker: how it is registered, seen, suspended, stopped and reported on, done about once a second.
 
-RQ does this bookkeeping around every job. Here hundreds of turns fit between two heartbeats, so everything that RQ's
-keys need is gathered into one exchange a second, and nothing of it happens while a request is waited for.
+RQ does this bookkeeping around every job. Here hundreds of turns fit between two heartbeats, so all of it is gathered
+into one exchange a second, and none of it happens while a turn waits for a request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.process.settings import BadSetting, Settings
-from oarlock.workers.rq.client import with_manners
+from oarlock.workers.rq.client import with_our_options
 from oarlock.workers.rq.failed_turns import FailedTurns
 from oarlock.workers.rq.heartbeat import Heartbeat
 from oarlock.workers.rq.job import KeyJob, MsgpackSerializer, job_id
@@ -87,7 +87,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
             unknown = sorted(set(names) - set(all_queues()))
             if unknown:
                 raise UnknownQueue(f"no such queue: {', '.join(unknown)}; there are: {', '.join(all_queues())}")
-            connection = with_manners(connection)
+            connection = with_our_options(connection)
         options |= {"queue_class": KeyQueue, "job_class": KeyJob, "serializer": MsgpackSerializer}
         super().__init__(names, name, connection=connection, prepare_for_work=prepare_for_work, **options)
         self.settings = settings or (Settings.from_env() if prepare_for_work else Settings())
@@ -133,7 +133,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
             log.warning(line("requests_wait", reason=error))
 
     def _silent(self, error: RedisError | ValueError) -> None:
-        """RQ's server failed us. It shows what happens and decides nothing: say so once and go on."""
+        """RQ's server does not answer. It only shows what happens: log it once and go on."""
         if not self._rq_trouble:
             log.warning(line("rq_silent", error=error))
         self._rq_trouble = str(error) or type(error).__name__
@@ -148,7 +148,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self._turns.start()
 
     def register_birth(self) -> None:
-        """As RQ's. Where one of its keys is none of RQ's, the worker works unseen, until the exchange can enter it."""
+        """As RQ's. Where a key of RQ has a wrong type, the worker works unseen until the exchange can enter it."""
         try:
             super().register_birth()
         except ResponseError as error:
@@ -169,7 +169,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
             super().heartbeat(timeout, pipeline)
 
     def set_state(self, state: str, pipeline: Any = None) -> None:
-        """Kept here and shown by the exchange; "suspended", which ends the exchanges, is shown at once."""
+        """Kept here and written by the next exchange; "suspended", after which there is none, is written at once."""
         if pipeline is not None or WorkerStatus.SUSPENDED in (state, self._state):
             super().set_state(state, pipeline)
         else:

@@ -1,4 +1,4 @@
-"""RQ's death penalty for turns of half a millisecond: its handler is put in place once, a turn only sets the alarm."""
+"""RQ's death penalty, cheap enough for turns of half a millisecond: the handler is installed once for all turns."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from rq.timeouts import UnixSignalDeathPenalty
 
 
 class TurnLimit(UnixSignalDeathPenalty):  # type: ignore[misc]
-    """As its parent in all that is seen; ``install`` comes first, on the main thread of the process that uses it.
+    """Behaves as its parent; call ``install`` first, on the main thread of the process that uses it.
 
-    A stroke that comes after the turn is over hits nobody, where the parent would leave the signal's default: death.
+    An alarm that comes after the turn has ended is ignored. The parent would restore the default, which is death.
     """
 
-    _struck: ClassVar[TurnLimit | None] = None
+    _armed: ClassVar[TurnLimit | None] = None
 
     @classmethod
     def install(cls) -> None:
         """Take SIGALRM for the life of the process."""
-        signal.signal(signal.SIGALRM, cls._strike)
+        signal.signal(signal.SIGALRM, cls._on_alarm)
 
     @classmethod
-    def _strike(cls, signum: int, frame: FrameType | None) -> None:
-        if cls._struck is not None:
-            cls._struck.handle_death_penalty(signum, frame)
+    def _on_alarm(cls, signum: int, frame: FrameType | None) -> None:
+        if cls._armed is not None:
+            cls._armed.handle_death_penalty(signum, frame)
 
     def setup_death_penalty(self) -> None:
         """Set the alarm."""
-        TurnLimit._struck = self
+        TurnLimit._armed = self
         signal.alarm(self._timeout)
 
     def cancel_death_penalty(self) -> None:
         """Turn it off."""
-        TurnLimit._struck = None
+        TurnLimit._armed = None
         signal.alarm(0)

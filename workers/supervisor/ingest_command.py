@@ -60,7 +60,7 @@ Announce = Callable[[Mapping[str, Any]], None]
 
 
 class Unusable(Exception):
-    """What was given cannot be used; one line with the mend."""
+    """The settings cannot be used; the text is one line with the remedy."""
 
 
 def run_ingestor(
@@ -74,9 +74,9 @@ def run_ingestor(
     """Ingest until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line on stderr.
 
     2: settings that cannot be used, a Redis that is unfit or absent (for longer than ``wait_for_redis_s``), a fleet
-    this process may not work for. ``embedded``: Redis 6.2 will do. ``announce``: is given a line of facts when the
-    epoch is open; prints it as JSON where it is not given. ``listening``: where metrics and health are served, a socket
-    for each shard that is served; none: nowhere. Call it on the main thread.
+    this process may not work for. ``embedded``: Redis 6.2 will do. ``announce``: called with a dict of facts when
+    the epoch is open; by default they are printed as a line of JSON. ``listening``: where metrics and health are
+    served, a socket for each shard that is served; none: nowhere. Call it on the main thread.
 
     Where the cluster is divided and no shard is named: a process for each.
     """
@@ -95,7 +95,7 @@ def run_ingestor(
 
 
 class IngestProcess:
-    """Everything of one ingestor. Raises BadRedisUrl and ConfigError."""
+    """An ingestor with its connections, its epoch coordinator and its metrics. Raises BadRedisUrl and ConfigError."""
 
     def __init__(self, settings: Settings, announce: Announce, listening: socket.socket | None = None) -> None:
         self._settings, self._announce = settings, announce
@@ -160,7 +160,7 @@ class IngestProcess:
         return ApiLease(self._io, self._client.lease(self._settings.lease_namespace, lease_name(shard)))
 
     def check_redis(self, embedded: bool, wait_s: float) -> None:
-        """Whether this Redis will do. Raises Unusable."""
+        """Whether this Redis can be used. Raises Unusable."""
         url = parse(self._settings.redis_url)
         patiently = Retrying(
             stop=stop_after_delay(wait_s),

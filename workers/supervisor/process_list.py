@@ -1,4 +1,4 @@
-"""The file that tells chaos tools and `oarlock status` which processes there are: always whole, always current."""
+"""The file that names the processes of a supervisor, for chaos tools and `oarlock status`; replaced at every change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Process(NamedTuple):
 
 
 OnChange = Callable[[Sequence[Process]], None]
-"""Told of every process that came or went; the whole list each time."""
+"""Called with the whole list whenever a process was started or has ended."""
 
 
 def write_processes(path: Path, processes: Sequence[Process]) -> None:
@@ -29,7 +29,7 @@ def write_processes(path: Path, processes: Sequence[Process]) -> None:
 
 
 def file_writer(path: Path) -> OnChange:
-    """An OnChange that keeps ``path`` true."""
+    """An OnChange that writes the file ``path``."""
 
     def write(processes: Sequence[Process]) -> None:
         write_processes(path, processes)

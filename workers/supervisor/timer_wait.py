@@ -1,6 +1,6 @@
 """Waiting for the broker's "timer" list without a thread: a connection whose socket a selector can watch.
 
-A token on it says that a delayed key is due before the time the reader sleeps until.
+A token on the list means that a delayed key is due earlier than the reader would wake up.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Who answers scrapers and probes, and what is asked of whom."""
+"""Serves metrics and health: the HTTP server, its endpoints, and what an ingestor and a supervisor show there."""

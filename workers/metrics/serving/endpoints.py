@@ -19,7 +19,7 @@ Put = Callable[[Samples, Look], None]
 
 
 class Endpoints:
-    """The handler of one process. Redis is asked in a thread, one question at a time, whoever waits for the answer.
+    """The handler of one process. Redis is read in a thread, once at a time, however many requests wait for it.
 
     ``alive``: checks of the process itself; ``ready``: whether it can work. Both are made from the look at Redis.
     """
@@ -68,7 +68,7 @@ class _Given(Collector):
         return self._families
 
     def describe(self) -> Sequence[Metric]:
-        """Nothing to be compared beforehand: the registry lives for one scrape."""
+        """The registry lives for one scrape, so it has nothing to compare."""
         return ()
 
 

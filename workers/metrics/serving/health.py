@@ -1,4 +1,4 @@
-"""Checks and how they are told, as the API server tells its own.
+"""Health checks and how their results are written, as the API server writes its own.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go.
 """
@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from oarlock.workers.metrics.serving.http_server import Response
 
 Check = Callable[[], str]
-"""Says why not, in a few words without secrets; "" where all is well."""
+"""Returns why it fails, in a few words without secrets; "" where all is well."""
 
 
 @dataclass(frozen=True, slots=True)

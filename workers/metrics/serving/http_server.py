@@ -1,7 +1,7 @@
 """A small HTTP server for scrapers and probes: GET and HEAD, one answer a connection, everything bounded.
 
-It is meant to be asked by strangers: at most so many connections at once, so many bytes and so many seconds for a
-request, and as many seconds for its answer to be taken. Whoever is too slow is dropped; nobody waits for him.
+Anybody may connect, so there are limits: of connections, of a request's bytes and seconds, and of the seconds in which
+its answer has to be read. A client that is too slow is dropped and delays no other.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class HttpServer:
         try:
             await self._exchange(task, reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # gone, too slow, or in the way: there is nobody to tell
+            pass  # the client has gone, was too slow, or had to make room
         finally:
             self._waiting.pop(task, None)
             writer.transport.abort()  # what is not sent by now is not waited for

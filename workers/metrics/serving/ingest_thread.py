@@ -1,6 +1,6 @@
-"""Answers scrapers and probes for an ingestor, which has threads anyway: in one of its own.
+"""Serves the metrics and health of an ingestor from a thread of its own.
 
-The main thread only writes when it last came round; whoever is slow here makes nothing else slow.
+The main thread only notes the time of its last round, so a slow client delays nothing else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger("oarlock.metrics")
 
 
 class IngestMetrics:
-    """``row`` is counted in whether or not anybody asks; without a socket nothing is served."""
+    """``row`` is counted in, whether it is served or not; without a socket nothing is served."""
 
     def __init__(self, listening: socket.socket | None, settings: Settings, clock: Clock) -> None:
         self._listening, self._settings, self._clock = listening, settings, clock
@@ -61,7 +61,7 @@ class IngestMetrics:
         await asyncio.gather(HttpServer(listening, endpoints).serve(), self._poke(io))
 
     async def _poke(self, io: IoLoop) -> None:
-        """Whether the I/O loop lives is found out by giving it something to do."""
+        """Give the I/O loop something to do, to see whether it lives."""
         said: Future[None] | None = None
         while True:
             if said is None or said.done():

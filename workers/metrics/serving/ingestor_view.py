@@ -1,6 +1,6 @@
-"""An ingestor as others see it, from a thread of its own: samples and checks.
+"""The metrics and health checks of an ingestor, read in the metrics thread.
 
-The thread reads what the main thread writes, whole values only, and changes nothing.
+The thread reads what the main thread writes, one whole value at a time, and changes nothing.
 """
 
 from __future__ import annotations

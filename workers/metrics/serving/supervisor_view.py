@@ -1,6 +1,6 @@
-"""A supervisor and its workers as others see them: samples and checks from the shared table.
+"""The metrics and health checks of a supervisor and its workers, read from the table they share.
 
-It is read in another process, so it needs nothing of the supervisor but the memory they share and its pid.
+Another process reads it, so it needs nothing of the supervisor but the shared memory and its pid.
 """
 
 from __future__ import annotations
