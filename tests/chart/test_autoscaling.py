@@ -13,8 +13,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.metrics.families import FAMILIES, Scope
 from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
-from oarlock.workers.metrics.fleet_samples import put_look
-from oarlock.workers.metrics.latest import Look
+from oarlock.workers.metrics.latest import Look, put_look
 from oarlock.workers.metrics.samples import Samples
 from tests.chart.engine import CHART, NEEDED, ci_values, merged, render
 
@@ -33,11 +32,19 @@ class _Of(Collector):
         return self._samples.families()
 
 
+METRICS = {
+    "queued": "workqueue_depth",
+    "in_work": "oarlock_keys_in_work",
+    "delayed": "oarlock_keys_delayed",
+    "parked": "oarlock_keys_parked",
+}
+
+
 def served(shard: str = "0", **figures: int) -> str:
     """What /metrics says of a fleet at rest, but for these figures of replicaset."""
-    rest = {"queued": 0, "in_work": 0, "delayed": 0, "parked": 0}
-    queues = {queue: QueueFigures(**rest) for queue in all_queues()}
-    queues["replicaset"] = QueueFigures(**(rest | figures))
+    rest: QueueFigures = dict.fromkeys(METRICS.values(), 0)
+    queues = dict.fromkeys(all_queues(), rest)
+    queues["replicaset"] = rest | {METRICS[name]: value for name, value in figures.items()}
     samples = Samples()
     put_look(samples, Look((FleetFigures(shard, 1, True, "OPEN", 0, 0, queues),), 0.0))
     registry = CollectorRegistry(auto_describe=False)

@@ -6,7 +6,7 @@ from Redis, so content of Redis cannot create labels. A key of a wrong type only
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,20 +21,19 @@ from oarlock.controllers.registry import WATCHED, all_queues
 RECORDS_SAMPLED = 128
 
 
-@dataclass(slots=True)
-class QueueFigures:
-    """None: it could not be read. ``adds``: since the epoch began."""
+COUNTS: dict[str, tuple[str, Callable[[keys.Keys, str], str]]] = {
+    "workqueue_depth": ("XLEN", keys.Keys.stream),
+    "oarlock_keys_in_work": ("HLEN", keys.Keys.locks),
+    "oarlock_keys_delayed": ("ZCARD", keys.Keys.delayed),
+    "oarlock_keys_parked": ("ZCARD", keys.Keys.parked),
+    "oarlock_keys_crashing": ("HLEN", keys.Keys.crashes),
+    "oarlock_keys_failing": ("HLEN", keys.Keys.failures),
+    "oarlock_records_unanswered": ("HLEN", keys.Keys.unsettled),
+}
+"""Metric of a queue -> the command that counts it, and the key it is asked of."""
 
-    queued: int | None = None
-    adds: int | None = None
-    oldest_s: float | None = None
-    in_work: int | None = None
-    delayed: int | None = None
-    parked: int | None = None
-    crashing: int | None = None
-    failing: int | None = None
-    unanswered: int | None = None
-    record_age_s: float | None = None
+QueueFigures = dict[str, float | None]
+"""Metric -> its value for one queue; None: it could not be read."""
 
 
 @dataclass(slots=True)
@@ -125,38 +124,24 @@ class FleetReader:
 
 def _of_queue(k: keys.Keys, queue: str) -> list[tuple[Any, ...]]:
     return [
-        ("XLEN", k.stream(queue)),
         ("XINFO", "STREAM", k.stream(queue)),
         ("XRANGE", k.stream(queue), "-", "+", "COUNT", 1),
-        ("HLEN", k.locks(queue)),
-        ("ZCARD", k.delayed(queue)),
-        ("ZCARD", k.parked(queue)),
-        ("HLEN", k.crashes(queue)),
-        ("HLEN", k.failures(queue)),
-        ("HLEN", k.unsettled(queue)),
         ("HRANDFIELD", k.unsettled(queue), RECORDS_SAMPLED, "WITHVALUES"),
+        *((command, key(k, queue)) for command, key in COUNTS.values()),
     ]
 
 
 def _queue_figures(answers: Sequence[Any], now_ms: int) -> QueueFigures:
-    queued, info, first, in_work, delayed, parked, crashing, failing, unanswered, sample = answers
-    figures = QueueFigures(
-        queued=_number(queued),
-        in_work=_number(in_work),
-        delayed=_number(delayed),
-        parked=_number(parked),
-        crashing=_number(crashing),
-        failing=_number(failing),
-        unanswered=_number(unanswered),
-    )
+    info, first, sample, *counts = answers
+    figures: QueueFigures = {name: _number(count) for name, count in zip(COUNTS, counts, strict=True)}
     if isinstance(info, list):
-        figures.adds = _number(dict(zip(info[::2], info[1::2], strict=False)).get(b"entries-added"))
+        figures["workqueue_adds_total"] = _number(dict(zip(info[::2], info[1::2], strict=False)).get(b"entries-added"))
     if isinstance(first, list):
         added_ms = int(first[0][0].partition(b"-")[0]) if first else now_ms
-        figures.oldest_s = max(0, now_ms - added_ms) / 1_000
+        figures["oarlock_oldest_queued_seconds"] = max(0, now_ms - added_ms) / 1_000
     if isinstance(sample, list):
         since = [at for at in map(_number, sample[1::2]) if at is not None]
-        figures.record_age_s = max(0, now_ms - min(since)) / 1_000 if since else 0.0
+        figures["oarlock_record_age_seconds"] = max(0, now_ms - min(since)) / 1_000 if since else 0.0
     return figures
 
 

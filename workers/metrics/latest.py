@@ -1,4 +1,4 @@
-"""The last look at the fleet's figures, so that scraping, however often, asks Redis at most once a second."""
+"""The last look at the fleet's figures, and its samples. However often it is scraped, Redis is read once a second."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from oarlock.broker.connection.client import connect
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.metrics.fleet_reader import FleetFigures, FleetReader
+from oarlock.workers.metrics.samples import Samples
 from oarlock.workers.process.settings import Settings
 
 FRESH_S = 1.0
+PHASES = ("OPEN", "DRAIN", "HELD", "NONE")
 TIMEOUT_S = 1.0
 """A scrape waits ten seconds, a probe often one."""
 
@@ -51,3 +53,32 @@ def open_latest(settings: Settings) -> Latest:
     """Of the shard that a process serves, with a client of its own. Connecting happens at the first look."""
     client = connect(settings.redis_url, timeout_s=TIMEOUT_S, shard=settings.serves, tls=settings.redis_tls)
     return Latest([FleetReader(client, settings.serves)])
+
+
+def put_look(samples: Samples, look: Look) -> None:
+    """All that a look at Redis gave; only that it gave nothing, where it did not answer."""
+    samples.put("oarlock_redis_up", int(look.fleets is not None))
+    samples.put("oarlock_redis_read_seconds", look.took_s)
+    for fleet in look.fleets or ():
+        _put_fleet(samples, fleet)
+
+
+def _put_fleet(samples: Samples, fleet: FleetFigures) -> None:
+    shard = fleet.shard
+    phase = fleet.phase or "NONE"
+    samples.put("oarlock_epoch", fleet.epoch, shard)
+    for each in PHASES:
+        samples.put("oarlock_epoch_phase", int(each == phase), each, shard)
+    samples.put("oarlock_epoch_intact", int(fleet.intact), shard)
+    samples.put("oarlock_held", int(phase == "HELD"), shard)
+    samples.put("oarlock_workers_registered", fleet.registered, shard)
+    samples.put("oarlock_workers_idle", fleet.idle, shard)
+    samples.put("oarlock_redis_memory_bytes", fleet.memory_bytes, shard)
+    samples.put("oarlock_redis_memory_max_bytes", fleet.memory_max_bytes, shard)
+    for resource, age_s in fleet.watermark_age_s.items():
+        samples.put("oarlock_watermark_age_seconds", age_s, resource, shard)
+    for resource, count in fleet.objects.items():
+        samples.put("oarlock_cached_objects", count, resource, shard)
+    for queue, figures in fleet.queues.items():
+        for name, value in figures.items():
+            samples.put(name, value, queue, shard)

@@ -21,17 +21,12 @@ OnChange = Callable[[Sequence[Process]], None]
 """Called with the whole list whenever a process was started or has ended."""
 
 
-def write_processes(path: Path, processes: Sequence[Process]) -> None:
-    """Replace the file in one step. A list of {"role", "pid", "name"}."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(json.dumps([process._asdict() for process in processes], indent=1) + "\n")
-    part.replace(path)
-
-
 def file_writer(path: Path) -> OnChange:
-    """An OnChange that writes the file ``path``."""
+    """An OnChange that replaces the file ``path`` in one step by a list of {"role", "pid", "name"}."""
 
     def write(processes: Sequence[Process]) -> None:
-        write_processes(path, processes)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        part.write_text(json.dumps([process._asdict() for process in processes], indent=1) + "\n")
+        part.replace(path)
 
     return write

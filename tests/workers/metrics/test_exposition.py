@@ -20,7 +20,7 @@ from oarlock.workers.ingest.ingestor import ReflectorStatus, Status
 from oarlock.workers.ingest.reflector import ReflectorState
 from oarlock.workers.metrics import reference
 from oarlock.workers.metrics.families import FAMILIES, INGESTOR, SAID, WORKER, Family
-from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
+from oarlock.workers.metrics.fleet_reader import COUNTS, FleetFigures
 from oarlock.workers.metrics.latest import Look
 from oarlock.workers.metrics.serving import ingestor_view, supervisor_view
 from oarlock.workers.metrics.serving.endpoints import Endpoints
@@ -35,7 +35,8 @@ HOST = "api.example:6443"
 
 def figures() -> FleetFigures:
     found = FleetFigures("0", 3, True, "OPEN", 1_000_000, 2_000_000, registered=2, idle=1)
-    found.queues = {queue: QueueFigures(5, 9, 1.5, 2, 1, 0, 0, 1, 2, 30.0) for queue in all_queues()}
+    others = {"workqueue_adds_total": 9, "oarlock_oldest_queued_seconds": 1.5, "oarlock_record_age_seconds": 30.0}
+    found.queues = {queue: {**dict.fromkeys(COUNTS, 2), **others} for queue in all_queues()}
     found.watermark_age_s = dict.fromkeys(WATCHED, 0.25)
     found.objects = dict.fromkeys(WATCHED, 10)
     return found

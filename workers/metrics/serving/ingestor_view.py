@@ -14,8 +14,7 @@ from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.ingestor import DEAF_MS, Ingestor
 from oarlock.workers.ingest.reflector import ReflectorState
 from oarlock.workers.metrics.count_samples import GC_NAMES, CountSamples
-from oarlock.workers.metrics.fleet_samples import put_look
-from oarlock.workers.metrics.latest import Look
+from oarlock.workers.metrics.latest import Look, put_look
 from oarlock.workers.metrics.process_figures import ProcessSamples, put_build
 from oarlock.workers.metrics.samples import Samples
 from oarlock.workers.metrics.serving.endpoints import epoch_open, redis_answers, ticking

@@ -19,7 +19,6 @@ from collections.abc import Collection
 from oarlock.workers.counters.table import Table
 from oarlock.workers.process.bind_address import url
 from oarlock.workers.process.child import BackOff, Child
-from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.fork import Forked, fork_process
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
@@ -64,26 +63,18 @@ class MetricsProcess:
 
     def _live(self, supervisor_pid: int) -> int:
         assert self._listening is not None
-        gc.collect()  # what still wants to be closed is closed now, before its number is somebody else's
+        gc.collect()  # forgotten sockets are closed now, before another descriptor gets their number
         gc.freeze()
         close_others({0, 1, 2, self._listening.fileno()})
-        asyncio.run(self._serve(self._listening, supervisor_pid))
+        from oarlock.workers.metrics.serving.supervisor_view import serve  # noqa: PLC0415  # the supervisor needs none of it
+
+        asyncio.run(serve(self._listening, self._table, supervisor_pid, self._settings))
         return 0
-
-    async def _serve(self, listening: socket.socket, supervisor_pid: int) -> None:
-        from oarlock.workers.metrics.count_samples import host_label  # noqa: PLC0415
-        from oarlock.workers.metrics.latest import open_latest  # noqa: PLC0415
-        from oarlock.workers.metrics.serving.endpoints import Endpoints  # noqa: PLC0415  # the supervisor needs none of it
-        from oarlock.workers.metrics.serving.http_server import HttpServer  # noqa: PLC0415
-        from oarlock.workers.metrics.serving.supervisor_view import SupervisorView  # noqa: PLC0415
-
-        view = SupervisorView(self._table, supervisor_pid, host_label(self._settings), SystemClock().mono_ms)
-        await HttpServer(listening, Endpoints(open_latest(self._settings), view.put, view.alive, view.ready)).serve()
 
 
 def close_others(kept: Collection[int]) -> None:
-    """Close every descriptor but these. What a fork inherits stays open for the server at its other end: a blocking
-    call that the supervisor gave up would go on, and swallow what it waited for.
+    """Close every descriptor but these. An inherited connection would stay open for the server at its other end: a
+    blocking call that the supervisor has given up would go on there, and take what it waited for.
     """
     for name in os.listdir("/proc/self/fd"):
         if int(name) not in kept:

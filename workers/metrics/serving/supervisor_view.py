@@ -6,17 +6,20 @@ Another process reads it, so it needs nothing of the supervisor but the shared m
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable
 
 from oarlock.workers.counters.table import Table
-from oarlock.workers.metrics.count_samples import CountSamples
-from oarlock.workers.metrics.fleet_samples import put_look
-from oarlock.workers.metrics.latest import Look
+from oarlock.workers.metrics.count_samples import CountSamples, host_label
+from oarlock.workers.metrics.latest import Look, open_latest, put_look
 from oarlock.workers.metrics.process_figures import ProcessSamples, put_build
 from oarlock.workers.metrics.samples import Samples
-from oarlock.workers.metrics.serving.endpoints import epoch_open, redis_answers, ticking
+from oarlock.workers.metrics.serving.endpoints import Endpoints, epoch_open, redis_answers, ticking
 from oarlock.workers.metrics.serving.health import Check
+from oarlock.workers.metrics.serving.http_server import HttpServer
+from oarlock.workers.process.clock import SystemClock
+from oarlock.workers.process.settings import Settings
 
 TICK_LIMIT_MS = 20_000
 """A supervisor comes round every second; where Redis is silent, a round may take some timeouts of a second."""
@@ -83,3 +86,9 @@ class SupervisorView:
         for queue in queues:
             samples.put("workqueue_unfinished_work_seconds", together[queue], queue)
             samples.put("workqueue_longest_running_processor_seconds", longest[queue], queue)
+
+
+async def serve(listening: socket.socket, table: Table, supervisor_pid: int, settings: Settings) -> None:
+    """Answer scrapers and probes for a supervisor, until the process ends."""
+    view = SupervisorView(table, supervisor_pid, host_label(settings), SystemClock().mono_ms)
+    await HttpServer(listening, Endpoints(open_latest(settings), view.put, view.alive, view.ready)).serve()
