@@ -129,7 +129,7 @@ def _gone_nodes_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Mirror, "apply", lambda self, delta: real(self, Delta(*delta)._replace(gone=())))
 
 
-def _relay_without_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fan_out_without_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     for queue, via in FAN_OUTS.items():
         monkeypatch.setitem(FAN_OUTS, queue, type(via)(**{**_fields(via), "children": ()}))
 
@@ -211,7 +211,7 @@ MUTANTS: dict[str, Mutant] = {
         script=(("lib/changes", "redis.call('ZADD', changes_key(resource, gen), number(seq), id)", ""),),
         weights=replace(ROUGH, habits=NODES, nodes=6),
     ),
-    "the relay does not look at pods": Mutant(patch=_relay_without_pods, weights=CALM_PODS),
+    "the fan-out does not look at pods": Mutant(patch=_fan_out_without_pods, weights=CALM_PODS),
     "back-offs are told at the end": Mutant(
         patch=_back_off_told_at_the_end, weights=FAILING_ON, options={"steps": 3000, "nodes": 2}
     ),

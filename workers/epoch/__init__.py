@@ -1,1 +1,1 @@
-"""Life and loss of the Redis data: who begins an epoch, and how everybody else learns of it."""
+"""Life and loss of the Redis data: which ingestor begins an epoch, and how all other processes learn of it."""

@@ -1,4 +1,4 @@
-"""The begin of one epoch, by the one that won the Lease: Redis is set, D passes, lists are read and committed, OPEN."""
+"""Begins one epoch, in the ingestor that won the Lease: set Redis, wait for D, commit a list of each resource, open."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ log = logging.getLogger("oarlock.ingest")
 
 
 class Stage(StrEnum):
-    """What a step found to do for the Lease."""
+    """What the coordinator has to do with the Lease after a step."""
 
     ON = "on"  # nothing
-    RENEW = "renew"  # nothing is done in Redis on a Lease that may have gone to another bootstrapper
-    OPENED = "opened"  # turns may begin: say so in the Lease
+    RENEW = "renew"  # renew it first: another ingestor may have taken it, so Redis must not be written now
+    OPENED = "opened"  # turns may begin: write it into the Lease
     LOST = "lost"  # this attempt is over
 
 
 class Bootstrap:
-    """``drain_ms``: D, or 0 where nothing of an earlier epoch can be in flight.
+    """One attempt. ``drain_ms``: D, or 0 if no write of an earlier epoch can be in flight.
 
-    ``broker`` is set when Redis has the epoch, ``drained_ms`` tells when D has passed; from then on ``wants_lists``.
+    ``broker`` is set as soon as Redis has the epoch. ``drained_ms``: when D will have passed; then it wants lists.
     """
 
     def __init__(self, redis: RedisSide, clock: Clock, epoch: int, drain_ms: int, fresh_ms: int) -> None:
@@ -41,7 +41,7 @@ class Bootstrap:
         self.broker: Broker | None = None
         self.seen: Seen | None = None
         self.begun_ms = 0
-        """When Redis was known to have the epoch."""
+        """When this process knew that Redis has the epoch."""
         self.drained_ms: int | None = None
         self.open = False
         self._committed: Sequence[str] | None = None
@@ -52,7 +52,7 @@ class Bootstrap:
         return self.drained_ms is not None and now_ms >= self.drained_ms
 
     def wants_lists(self, now_ms: int) -> bool:
-        """Whether every resource is to be listed, from now on."""
+        """Whether every resource has to be listed now."""
         return self.drained(now_ms) and self._committed is None
 
     def lists_committed(self, resources: Sequence[str]) -> None:
@@ -62,12 +62,13 @@ class Bootstrap:
     def step(
         self, now_ms: int, lease: FleetLease, confirmed_ms: int, may_swap: bool, settled_ms: int | None = None
     ) -> Stage:
-        """Go on. ``confirmed_ms``: when the Lease was last proved to be ours; ``may_swap``: whether no request is under
-        way; ``settled_ms``: when shard 0's Lease was last asked and said that our division is the one, for a shard that
-        has to know. Raises BrokerUnreachable and EpochOver.
+        """Do the next thing. Raises BrokerUnreachable and EpochOver.
+
+        ``confirmed_ms``: when the Lease was last proved to be ours. ``may_swap``: no request on it is under way.
+        ``settled_ms``: when shard 0's Lease last confirmed our number of shards; None for shard 0, which need not ask.
         """
         if self.drained_ms is None or now_ms >= self._look_due_ms:
-            # Redis first: a bootstrapper that cannot reach it does not renew, and so another one takes over.
+            # Redis first: if we cannot reach it we do not renew the Lease, and another ingestor takes over.
             self._look_due_ms = now_ms + LOOK_EVERY_MS
             if self._is_lost(self._redis.look(), lease):
                 return Stage.LOST
@@ -90,13 +91,13 @@ class Bootstrap:
         return lost
 
     def _begin_in_redis(self, lease: FleetLease) -> None:
-        if lease.moving:  # D counts from the end of all that the last division had
+        if lease.moving:  # D counts from the end of every epoch of the last division
             self._redis.end_others(names(max(lease.moving, lease.shards))[1:])
         self._redis.bootstrap(self.epoch)
         seen = self._redis.look()
         if not seen.intact or (seen.epoch, seen.run) != (self.epoch, lease.run):
-            return  # another server by now: the next step sees it, and gives up
-        # The answer is here, so the number was set before now: D counts from no earlier.
+            return  # it is another server by now: the next step sees that and gives up
+        # Redis has answered, so it had the number before now: D may count from here.
         self.begun_ms = self._clock.mono_ms()
         self.drained_ms = self.begun_ms + self._drain_ms
         self.seen, self.broker = seen, self._redis.broker(seen)
@@ -106,6 +107,6 @@ class Bootstrap:
     def _open(self, resources: Sequence[str]) -> None:
         assert self.broker is not None
         missing = self.broker.open(resources)
-        if missing:  # cannot be: they were committed in this epoch
+        if missing:  # a bug: all were committed in this epoch
             raise BrokerUnreachable(f"open: {missing} has no watermark")
         self.open = True

@@ -1,6 +1,6 @@
-"""Keeps one ingestor in the fleet's epoch, or has it begin a new one: the Lease first, then Redis, lists, OPEN.
+"""Keeps one ingestor in the fleet's epoch, or lets it begin a new one: first the Lease, then Redis, lists, OPEN.
 
-Driven by steps like a reflector. What to do is decided by ``next_step``; here it is done.
+Driven by steps, as a reflector is. ``next_step`` decides what to do; this module does it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ log = logging.getLogger("oarlock.ingest")
 
 
 class FleetRefused(Exception):
-    """This process may not work for the fleet, and must end; one line."""
+    """This process may not work for the fleet and must end. The message is one line."""
 
 
 class EpochCoordinator:
-    """``broker`` is the epoch to work for, None while there is none; ``phase`` is DRAIN or OPEN then.
+    """``broker`` belongs to the epoch to work for, None if there is none; ``phase`` is then DRAIN or OPEN.
 
-    ``ring`` is called, on another thread, when a request on the Lease has ended. ``layout``: of shards other than 0.
-    ``protocol`` is for tests.
+    ``wake`` is called, on another thread, when a request on the Lease has ended. ``layout``: for shards other than 0.
+    ``protocol``: for tests.
     """
 
     def __init__(
@@ -51,21 +51,21 @@ class EpochCoordinator:
         clock: Clock,
         name: str,
         *,
-        ring: Callable[[], None] = lambda: None,
+        wake: Callable[[], None] = lambda: None,
         layout: Layout | None = None,
         protocol: int = PROTOCOL,
     ) -> None:
         self._redis, self._settings, self._clock, self.name = redis, settings, clock, name
         self._protocol, self._layout = protocol, layout
-        self._watch = LeaseWatch(leases, settings.lease_ms, ring)
+        self._watch = LeaseWatch(leases, settings.lease_ms, wake)
         self.broker: Broker | None = None
         self.phase = ""
         self.held = False
-        """Whether the epoch is open but no turn begins."""
+        """Whether the epoch is open but the fleet is stopped: no turn begins."""
         self.bootstrap: Bootstrap | None = None
         """The attempt of this process, while it holds the Lease for it."""
         self._attempt: tuple[int, int] = 0, 0
-        """Epoch and drain of the last attempt to win the Lease; 0 for none whose outcome is open."""
+        """Epoch and drain of the last attempt to win the Lease, while its outcome is open; else 0, 0."""
         self._known: tuple[int, str] | None = None
         self._refused = 0
         self._read_due_ms = self._look_due_ms = self._swap_due_ms = 0
@@ -75,7 +75,7 @@ class EpochCoordinator:
 
     @property
     def epoch(self) -> int:
-        """The epoch worked for; 0 for none."""
+        """The epoch to work for; 0 if there is none."""
         return self.broker.epoch if self.broker is not None else 0
 
     @property
@@ -84,33 +84,33 @@ class EpochCoordinator:
         return "bootstrapper" if self.bootstrap is not None else "away" if self.broker is None else "member"
 
     def wants_lists(self, now_ms: int) -> bool:
-        """Whether the drain is over and every resource is to be listed, from now on, by this process."""
+        """Whether the drain is over and this process has to list every resource now."""
         return self.bootstrap is not None and self.bootstrap.wants_lists(now_ms)
 
     def may_list(self, now_ms: int) -> bool:
-        """Whether a list may be committed now. In a drain it would be read before the last write has landed."""
+        """Whether a list may be committed now. During a drain it might miss a write that has not landed yet."""
         return self.phase == OPEN or (self.bootstrap is not None and self.bootstrap.drained(now_ms))
 
     def lists_committed(self, resources: Sequence[str]) -> None:
-        """All lists asked for have been committed: the epoch may be opened."""
+        """All lists have been committed: the epoch may be opened."""
         assert self.bootstrap is not None
         self.bootstrap.lists_committed(resources)
 
     def suspect(self, why: str, *, unusable: bool = False) -> None:
-        """The epoch may be over. ``unusable``: it is, whatever Redis and the Lease say."""
-        if self.epoch and (unusable or self.phase == OPEN):  # before OPEN its scripts may just not be loaded yet
+        """Leave the epoch, which may be over. ``unusable``: never use it again, whatever Redis and the Lease say."""
+        if self.epoch and (unusable or self.phase == OPEN):  # before OPEN its scripts may not have been loaded yet
             self._refused = self.epoch
         self._go_away(why)
 
     def resign(self) -> Future[Swapped] | None:
-        """A clean end: let another bootstrapper take over at once."""
+        """End in good order: let another ingestor take over the bootstrap at once."""
         lease = self._watch.lease
         if self.bootstrap is None or lease is None or self._watch.busy:
             return None
         return self._watch.swap(lease.renewed("", self._clock.wall_ms()), RENEW, self._clock.mono_ms())
 
     def step(self, now_ms: int) -> int:
-        """Do what is due. Returns ms until the next step; ``ring`` comes earlier.
+        """Do what is due. Returns ms until the next step is due, unless ``wake`` is called earlier.
 
         Raises BrokerUnreachable and EpochOver, and FleetRefused where this process must end.
         """
@@ -135,7 +135,7 @@ class EpochCoordinator:
         return min([LOOK_EVERY_MS, *(at - now_ms for at in times if at > now_ms)])
 
     def _heed(self, layout: Layout, now_ms: int) -> None:
-        """Have no epoch of a shard while the cluster may be divided otherwise."""
+        """Leave the shard's epoch while the cluster may have another number of shards."""
         bootstrap = self.bootstrap
         layout.step(now_ms, hurry=bootstrap is not None and layout.settled_ms < bootstrap.begun_ms)
         if layout.refusal and (self.broker is not None or bootstrap is not None):
@@ -181,7 +181,7 @@ class EpochCoordinator:
         match step.move:
             case Move.JOIN:
                 self._join(seen, now_ms)
-                # Whoever sees it unrenewed for most of the time between two reads renews it, for all.
+                # Any member that sees it unrenewed for most of the time between two reads renews it for all.
                 if lease is not None and lease.phase == OPEN and view.unchanged_ms >= lease_ms * 2 // 5:
                     self._renew(lease, RENEW, now_ms)
             case Move.BOOTSTRAP:
@@ -235,10 +235,10 @@ class EpochCoordinator:
         transitions = before.transitions + 1 if before is not None else 0
         fleet, shards = self._settings.fleet_id, self._settings.shards
         if self._layout is not None:
-            moving = 0  # that is for shard 0's Lease to say
+            moving = 0  # only shard 0's Lease says that
         elif before is not None:
             moving = before.still_moving(shards)
-        else:  # a Lease was lost: nobody knows what it said
+        else:  # the Lease was lost: nobody knows what it said
             moving = SHARDS_MAX if step.drain else 0
         after = FleetLease(
             fleet, self._protocol, step.epoch, seen.run, DRAIN, self.name, wall_ms, transitions, shards, moving

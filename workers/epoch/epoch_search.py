@@ -1,4 +1,4 @@
-"""Looking for an epoch to work in: its data are of the server that runs, and its scripts are there."""
+"""Finds an epoch to work in: its data belong to the server that runs now, and its scripts are loaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAUSE_FIRST_MS, PAUSE_MAX_MS = 100, 500
 
 
 class EpochSearch:
-    """Asks Redis, slower and slower, and says once why nothing is found."""
+    """Asks Redis, less and less often, and logs once why no epoch is found."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

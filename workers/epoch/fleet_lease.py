@@ -1,9 +1,10 @@
-"""The fleet's Lease in the Kubernetes API: which epoch, on which Redis, in which phase. One name a cluster, so that a
-second fleet finds it taken.
+"""The fleet's Lease in the Kubernetes API: which epoch, on which Redis, in which phase. It has one name in a cluster,
+so a second fleet finds it taken.
 
-Each shard has one. Its name says nothing of how many shards there are, the Lease itself does: so two fleets that divide
-the cluster differently meet at the Lease of shard 0, which decides between them, and a shard's epochs go on counting
-whatever the division. ``moving`` says in shard 0's that the division was changed and the last one may still be writing.
+Each shard has one. The number of shards is not in its name but in the Lease itself. So two fleets that divide the
+cluster differently meet at the Lease of shard 0, which decides between them, and a shard's epochs go on counting
+through every division. ``moving`` in the Lease of shard 0 says that the division was changed and that processes of the
+last one may still be writing.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from oarlock.cluster.lease import HeldLease, LeaseCell, LeaseSpec, Swap
 from oarlock.workers.process.io_loop import IoLoop
 
 LEASE_NAME = "oarlock"
-"""Of shard 0, and so of a fleet that is not divided."""
+"""The Lease of shard 0, which is the only one of an undivided fleet."""
 _PREFIX = "oarlock.io/"
 DRAIN, OPEN = "DRAIN", "OPEN"
 HELD = "HELD"
-"""A phase of Redis alone: open, but no turn begins."""
+"""A phase that only Redis shows: open, but the fleet is stopped."""
 
 Swapped = tuple[Swap, HeldLease | None, Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetLease:
-    """What the Lease says. ``holder``: who wrote it last; "" when a bootstrapper gave up in good order.
+    """What the Lease says. ``holder``: who wrote it last; "" after a bootstrapper gave up in good order.
 
-    ``renewed_ms`` is the holder's wall clock. Invariant: ``epoch`` grows with every change of ``run``. ``shards``: into
-    how many the cluster is divided. ``moving``: how many the largest of those divisions has that may still have writes
-    in flight; 0: only this one.
+    ``renewed_ms`` is the holder's wall clock. Invariant: ``epoch`` grows with every change of ``run``. ``shards``: how
+    many the cluster is divided into. ``moving``: the number of shards of the largest earlier division that may still
+    have writes in flight; 0 if only this one may.
     """
 
     fleet: str
@@ -49,7 +50,7 @@ class FleetLease:
 
     @classmethod
     def of(cls, spec: LeaseSpec) -> FleetLease:
-        """Read it. A Lease that is no fleet's has the fleet "" and counts as another fleet's."""
+        """From a Lease as read. A Lease that no fleet wrote has the fleet "" and counts as another fleet's."""
         notes = {name.removeprefix(_PREFIX): text for name, text in spec.annotations.items()}
         return cls(
             fleet=notes.get("fleet", ""),
@@ -65,7 +66,7 @@ class FleetLease:
         )
 
     def spec(self, duration_ms: int, before: LeaseSpec | None) -> LeaseSpec:
-        """As written; annotations of others are kept."""
+        """What to write; keeps the annotations of others."""
         notes = {
             "fleet": self.fleet,
             "protocol": str(self.protocol),
@@ -87,17 +88,13 @@ class FleetLease:
             annotations={**kept, **{_PREFIX + name: text for name, text in notes.items()}},
         )
 
-    def next_epoch(self, fleet: str, protocol: int, epoch: int, run: str, holder: str, now_wall_ms: int) -> FleetLease:
-        """The Lease of a new epoch, in DRAIN."""
-        return FleetLease(fleet, protocol, epoch, run, DRAIN, holder, now_wall_ms, self.transitions + 1)
-
     def renewed(self, holder: str, now_wall_ms: int, phase: str = "") -> FleetLease:
-        """The same epoch, confirmed by ``holder``; in ``phase`` where one is given. What is OPEN has been drained."""
+        """The same epoch, confirmed by ``holder``, in ``phase`` if one is given. OPEN ends ``moving``: D has passed."""
         moving = 0 if phase == OPEN else self.moving
         return replace(self, holder=holder, renewed_ms=now_wall_ms, phase=phase or self.phase, moving=moving)
 
     def still_moving(self, shards: int) -> int:
-        """What ``moving`` is to be where the next epoch divides the cluster into so many ``shards``."""
+        """The value of ``moving`` for a next epoch with so many ``shards``."""
         return self.moving if self.shards == shards else max(self.moving, self.shards)
 
 
@@ -107,7 +104,7 @@ def lease_name(shard: str) -> str:
 
 
 class LeaseStore(Protocol):
-    """The Lease as a cell, without blocking: each answer is a future."""
+    """Reads and swaps the Lease without blocking: each answer is a future."""
 
     def read(self) -> Future[HeldLease | None]: ...
 

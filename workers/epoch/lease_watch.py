@@ -1,4 +1,4 @@
-"""What this process knows of the fleet's Lease, and its requests on it: one at a time, none waited for."""
+"""What this process knows of the fleet's Lease, and its requests on it: one at a time, without blocking."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from oarlock.workers.epoch.fleet_lease import FleetLease, LeaseStore, Swapped
 
 
 class News(StrEnum):
-    """What came back."""
+    """How a request on the Lease ended."""
 
     READ = "read"
     UNREAD = "unread"  # the API did not say
     WON = "won"
-    LOST = "lost"  # somebody else wrote, or it is not known who did: nothing holds until it has been read
+    LOST = "lost"  # another process wrote it, or may have: read it before anything else
     REFUSED = "refused"  # rights, validation, throttling: not written
 
 
@@ -32,18 +32,19 @@ class Heard:
 
 
 class LeaseWatch:
-    """``lease`` is as last seen. ``ring`` is called, on another thread, when a request has ended.
+    """``lease``: as last seen. ``wake`` is called, on another thread, when a request has ended.
 
-    ``confirmed_ms``: when the last request was sent that proved the Lease to be ours; the caller knows which reads do.
+    ``confirmed_ms``: when the last request was sent that proved the Lease to be ours. Swaps set it here; the caller
+    sets it after a read that proves the same.
     """
 
-    def __init__(self, store: LeaseStore, duration_ms: int, ring: Callable[[], None]) -> None:
-        self._store, self._duration_ms, self._ring = store, duration_ms, ring
+    def __init__(self, store: LeaseStore, duration_ms: int, wake: Callable[[], None]) -> None:
+        self._store, self._duration_ms, self._wake = store, duration_ms, wake
         self.lease: FleetLease | None = None
         self.changed = False
-        """Whether it was seen to change at all."""
+        """Whether this process ever saw it change."""
         self.doubtful = True
-        """Whether it has to be read before anything is built on it."""
+        """Whether it must be read before a decision is based on it."""
         self.confirmed_ms = self.asked_ms = self._since_ms = 0
         self._held: HeldLease | None = None
         self._looked = False
@@ -51,7 +52,7 @@ class LeaseWatch:
         self._swapping: tuple[Future[Swapped], str] | None = None
 
     def unchanged_ms(self, now_ms: int) -> int:
-        """For how long it has been seen as it is, on this process's clock."""
+        """For how long this process has seen it unchanged, on its own clock."""
         return now_ms - self._since_ms
 
     @property
@@ -61,30 +62,30 @@ class LeaseWatch:
 
     @property
     def answered(self) -> bool:
-        """Whether ``take`` has something to tell."""
+        """Whether ``take`` would return an answer."""
         future = self._reading or (self._swapping and self._swapping[0])
         return future is not None and future.done()
 
     def read(self, now_ms: int) -> None:
-        """Ask for it."""
+        """Send a read."""
         assert not self.busy
         self.asked_ms = now_ms
         self._reading = self._store.read()
-        self._reading.add_done_callback(lambda _: self._ring())
+        self._reading.add_done_callback(lambda _: self._wake())
 
     def swap(self, after: FleetLease, purpose: str, now_ms: int) -> Future[Swapped]:
-        """Replace it if it is still as last seen."""
+        """Send a write that succeeds only if the Lease is still as last seen."""
         assert not self.busy
         self.asked_ms = now_ms
         before = self._held
         spec = after.spec(self._duration_ms, before.spec if before is not None else None)
         future = self._store.swap(before, spec)
         self._swapping = (future, purpose)
-        future.add_done_callback(lambda _: self._ring())
+        future.add_done_callback(lambda _: self._wake())
         return future
 
     def take(self, now_ms: int) -> Heard | None:
-        """The answer that has come, None while there is none."""
+        """The answer that has come; None while there is none."""
         if not self.answered:
             return None
         if self._reading is not None:

@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """Who decides, and what it remembers.
+    """The deciding ingestor and what it remembers.
 
     ``known``: (epoch, run) it last worked in. ``refused``: an epoch it found unusable though all seemed well: its
     scripts are gone, or the API went back behind it. ``bootstrapping``: the epoch that it began. ``shard``: whose Lease
@@ -73,10 +73,10 @@ class Me:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What it sees: the Lease, read before Redis was looked at.
+    """What the ingestor sees. It reads the Lease before it looks at Redis.
 
-    ``unchanged_ms``: for how long this process has seen the Lease as it is; ``renewed``: whether it saw it change;
-    ``age_ms``: wall clock now, less the holder's when it wrote.
+    ``unchanged_ms``: for how long this process has seen the Lease unchanged; ``renewed``: whether it ever saw it
+    change; ``age_ms``: our wall clock less the holder's when it wrote.
     """
 
     lease: FleetLease | None
@@ -118,7 +118,10 @@ def next_step(view: View, me: Me) -> Step:
 
 
 def _of_another_division(lease: FleetLease, view: View, me: Me, new_epoch: int) -> Step:
-    """Only one division may be at work. Shard 0's Lease decides which; who looks at another has read that one."""
+    """The Lease names another number of shards. Only one division may work, and shard 0's Lease decides which.
+
+    The coordinator of another shard carries out this step only if shard 0's Lease agrees with it (``shard_layout``).
+    """
     told = f"the fleet is divided into {lease.shards}, this process into {me.shards}"
     if me.shard == "0":
         if view.renewed:

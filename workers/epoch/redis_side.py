@@ -1,4 +1,4 @@
-"""The Redis of the fleet as an ingestor sees it: which epoch it shows, how a new one begins."""
+"""The fleet's Redis as an ingestor uses it: look at its epoch, begin a new one, end those of other shards."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ log = logging.getLogger("oarlock.ingest")
 
 
 class RedisSide:
-    """One shard through one client; ``guard`` is the one the client was made with. ``clock``: of the scripts.
+    """One shard through one client. ``guard``: the one that the client was made with. ``clock``: of the scripts.
 
-    ``client_of``: a new client that reaches another shard's data; without one it is taken to lie beside ours.
-    ``wrap``: what makes of each broker the one that is handed out.
+    ``client_of``: makes a client for another shard's data; without it that data lies beside ours. ``wrap``: is applied
+    to each new broker, such as the wrapper that signs.
     """
 
     def __init__(
@@ -45,31 +45,31 @@ class RedisSide:
         return epoch.current(self._client, self._shard)
 
     def distrust(self) -> None:
-        """Speak to whichever server answers: what it holds is to be found out."""
+        """Accept any server that answers again, so that its content can be looked at."""
         self._expect(None)
 
     def broker(self, seen: Seen) -> Broker:
-        """A broker of this epoch; from now on a connection to another server is refused with EpochOver."""
+        """A broker of this epoch. From now on a connection to another server fails with EpochOver."""
         self._expect(seen.run)
         return self._wrap(RedisBroker(self._client, seen.epoch, shard=self._shard, clock=self._clock))
 
     def _expect(self, run: str | None) -> None:
-        """A guard asks new connections only: those there are may lead to another server, so they are given up."""
+        """The guard checks new connections only. Open ones may lead to another server, so they are closed."""
         if self._guard.expected != run:
             self._guard.expected = run
             self._client.connection_pool.disconnect()
 
     def bootstrap(self, number: int) -> None:
-        """Begin an epoch, after the Lease was won. Raises BrokerUnreachable: it may have begun or not."""
+        """Begin an epoch, after the Lease was won. After BrokerUnreachable it may have begun or not."""
         try:
             epoch.bootstrap(self._client, number, self._shard, self._clock)
         except RedisError as error:
             raise BrokerUnreachable(refusals.told("bootstrap", error)) from None
 
     def end_others(self, others: Iterable[str]) -> None:
-        """End the epochs of these shards: a division of the cluster in which they had work is over.
+        """End the epochs of these shards, because the division of the cluster to which they belong is over.
 
-        Raises BrokerUnreachable and EpochOver: some may not have ended; all of them are to be ended again.
+        After BrokerUnreachable or EpochOver some may not have ended: call it again for all.
         """
         for shard in others:
             client = self._client_of(shard) if self._client_of is not None else self._client
@@ -84,7 +84,7 @@ class RedisSide:
                 log.warning(line("shard ended", shard=shard, epoch=ended))
 
     def sweep(self, number: int) -> None:
-        """Unlink what earlier epochs left, in a thread of its own: nobody waits for it."""
+        """Unlink what earlier epochs left, in a thread of its own that nobody waits for."""
         threading.Thread(target=self._sweep, args=(number,), name="sweep", daemon=True).start()
 
     def _sweep(self, number: int) -> None:

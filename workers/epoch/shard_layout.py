@@ -1,4 +1,4 @@
-"""Whether the cluster is divided as this process thinks: what shard 0's Lease says, for the ingestors of other shards.
+"""Whether the cluster has as many shards as this process believes. Ingestors of other shards ask shard 0's Lease.
 
 They begin an epoch only while it says so, and open one only if it has said so after that epoch began. An ingestor that
 changes the division swaps that Lease first and ends every shard's epoch afterwards. So each epoch of the old division
@@ -14,28 +14,29 @@ from oarlock.cluster.lease import HeldLease, LeaseError
 from oarlock.workers.epoch.fleet_lease import FleetLease, LeaseStore
 
 SEEK_MS = 300
-"""Until the next look while something waits for its answer."""
+"""Until the next read while somebody waits for its answer."""
 
 
 class Layout:
-    """Reads the Lease, never waits. ``every_ms``: how often while all is well; ``ring``: on another thread, when an
-    answer has come.
+    """Reads shard 0's Lease without blocking, every ``every_ms`` while all is well.
+
+    ``wake`` is called, on another thread, when an answer has come.
     """
 
     def __init__(
-        self, root: LeaseStore, fleet: str, shards: int, every_ms: int, ring: Callable[[], None] = lambda: None
+        self, root: LeaseStore, fleet: str, shards: int, every_ms: int, wake: Callable[[], None] = lambda: None
     ) -> None:
-        self._root, self._fleet, self._shards, self._every_ms, self._ring = root, fleet, shards, every_ms, ring
+        self._root, self._fleet, self._shards, self._every_ms, self._wake = root, fleet, shards, every_ms, wake
         self._reading: Future[HeldLease | None] | None = None
         self._asked_ms = 0
         self.next_ms = 0
         self.refusal = "the Lease of shard 0 was not read yet"
-        """Why this shard may have no epoch; "" where it may, as far as was last known."""
+        """Why this shard may have no epoch, as last known; "" if it may."""
         self.settled_ms = -1
-        """When the last request was sent that was answered: yes, this is the division."""
+        """When the last request was sent whose answer confirmed our number of shards; -1 for none."""
 
     def step(self, now_ms: int, *, hurry: bool = False) -> None:
-        """Take an answer, ask again when it is time. ``hurry``: somebody waits for a new one."""
+        """Take an answer; ask again when it is time. ``hurry``: somebody waits for a new answer."""
         if self._reading is not None and self._reading.done():
             reading, self._reading = self._reading, None
             try:
@@ -50,11 +51,11 @@ class Layout:
         if self._reading is None and now_ms >= self.next_ms:
             self._asked_ms = now_ms
             self._reading = self._root.read()
-            self._reading.add_done_callback(lambda _: self._ring())
+            self._reading.add_done_callback(lambda _: self._wake())
 
     @property
     def answered(self) -> bool:
-        """Whether ``step`` has an answer to take."""
+        """Whether an answer has come that ``step`` will take."""
         return self._reading is not None and self._reading.done()
 
     def _hear(self, held: HeldLease | None) -> None:

@@ -24,28 +24,28 @@ EVENTS_MAX = 1_000
 """Watch events that may wait for the main thread: about 2 MB of pods."""
 PAGES_MAX = 2
 BREATH_S = 0.004
-"""From one handover of events to the next read: a call of the broker costs more than ten events do. The first event
-after a pause is handed over at once."""
+"""Between handing over events and the next read, so that events gather: a call of the broker costs more than ten events
+do. The first event after a pause is handed over at once."""
 
 log = logging.getLogger("oarlock.ingest")
 T = TypeVar("T")
 
 
 class ApiListerWatcher:
-    """One resource. ``ring`` is called, on the I/O thread, whenever something has come."""
+    """One resource. ``wake`` is called, on the I/O thread, whenever something has come."""
 
     def __init__(
         self,
         client: Client,
         resource: Watched[Any],
         io: IoLoop,
-        ring: Callable[[], None],
+        wake: Callable[[], None],
         clock: Clock,
         *,
         idle_s: float = IDLE_S,
         events_max: int = EVENTS_MAX,
     ) -> None:
-        self._client, self._resource, self._io, self._ring = client, cluster_resource(resource), io, ring
+        self._client, self._resource, self._io, self._wake = client, cluster_resource(resource), io, wake
         self._clock, self._idle_s, self._events_max = clock, idle_s, events_max
         self._heard_ms = 0
 
@@ -53,11 +53,11 @@ class ApiListerWatcher:
         return self._heard_ms
 
     def watch(self, rv: str) -> StreamBuffer[WatchEvent]:
-        buffer: StreamBuffer[WatchEvent] = StreamBuffer(self._io.loop, self._ring, self._events_max)
+        buffer: StreamBuffer[WatchEvent] = StreamBuffer(self._io.loop, self._wake, self._events_max)
         return self._fill(buffer, self._watch(rv, buffer))
 
     def pages(self, limit: int) -> StreamBuffer[Page]:
-        buffer: StreamBuffer[Page] = StreamBuffer(self._io.loop, self._ring, PAGES_MAX)
+        buffer: StreamBuffer[Page] = StreamBuffer(self._io.loop, self._wake, PAGES_MAX)
         return self._fill(buffer, self._pages(limit, buffer))
 
     def _fill(self, buffer: StreamBuffer[T], filling: Awaitable[None]) -> StreamBuffer[T]:

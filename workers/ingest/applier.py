@@ -1,4 +1,4 @@
-"""Watch events into the broker: batches contiguous from a position that moves only when one was accepted."""
+"""Applies watch events to the broker in contiguous batches. The position moves when the broker accepts a batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oarlock.workers.ingest.projection import EventBatch, Projector
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20
 SKIPS_BEFORE_REST = 2
-"""Batches in a row of which another ingestor had applied half or more."""
+"""So many batches in a row, of which another ingestor had applied half or more."""
 
 
 class Applied(StrEnum):
@@ -38,9 +38,9 @@ class Counts:
 
 
 class Applier:
-    """One resource. ``position``: Redis holds everything up to there, and the stream goes on from there.
+    """Applies the events of one resource. Redis holds everything up to ``position``; the stream goes on after it.
 
-    ``mark`` is the last known watermark: what is not after it is not sent.
+    ``mark`` is the last known watermark: events up to it are not sent.
     """
 
     def __init__(self, projector: Projector, owners: KnownOwners) -> None:
@@ -51,7 +51,7 @@ class Applier:
         self._batch: EventBatch | None = None
         self._skips = 0
         self._rested = False
-        """Whether what lies in ``_raw`` was there before the last rest: nothing is added to it until it is done."""
+        """Whether the events in ``_raw`` came before the last rest: no more are taken until they are applied."""
         self.position = self.mark = self.gap_at = ""
 
     def start(self, rv: str) -> None:
@@ -61,21 +61,21 @@ class Applier:
         self._skips = 0
 
     def drop(self) -> None:
-        """Forget what has arrived and was not applied: it comes again."""
-        if self._batch is not None:  # but then its owners are no news any more
+        """Forget the events that were not applied: they come again."""
+        if self._batch is not None:  # its owners are known already, so they will not count as news again
             self._owners.doubtful.update(namespace for _, namespace in self._batch.owners)
         self._raw.clear()
         self._batch, self._rested = None, False
 
     def step(self, broker: Broker, stream: Stream[WatchEvent]) -> Applied:
-        """Apply one batch of what is there. A step that raised is made again, with the same batch.
+        """Apply one batch. A step that raised is repeated with the same batch.
 
         Raises EpochOver, BrokerUnreachable and OutOfOrder.
         """
         if self._batch is None:
             if not self._rested:
                 self._raw.extend(stream.take(BATCH_EVENTS - len(self._raw)))
-                # Before anything is decoded: what the other one has applied by then need not be.
+                # Rest before decoding: what the other ingestor applies meanwhile need not be decoded here.
                 if self._raw and self._skips >= SKIPS_BEFORE_REST:
                     self._rested = True
                     return Applied.REST
@@ -93,7 +93,7 @@ class Applier:
     def _apply(self, broker: Broker, batch: EventBatch) -> Applied:
         fresh = [event for event in batch.events if newer(event.rv, self.mark)]
         applied, skipped_to = 0, self.mark
-        # Nothing but a bookmark at the watermark is sent too: it says that the view is not old, though nothing happens.
+        # A lone bookmark at the watermark is sent, too: nothing happens, but it says that the cache is not stale.
         if fresh or newer(batch.to, self.mark) or (not batch.count and batch.to == self.mark):
             result = broker.ingest(self._name, self.position, batch.to, fresh)
             if result.verdict != "OK":
@@ -114,7 +114,7 @@ class Applier:
         return Applied.DONE
 
     def _see_to_pairs(self, broker: Broker, batch: EventBatch, skipped_to: str) -> None:
-        """What another ingestor applied may have missed a pair that this process knows of (see known_owners)."""
+        """Look after pairs whose events another ingestor applied without knowing both (see known_owners)."""
         for rv, wakes in batch.orphans:
             if not newer(rv, skipped_to):
                 for queue, key in wakes:

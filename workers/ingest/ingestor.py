@@ -1,7 +1,7 @@
-"""One ingestor: keeps itself in the fleet's epoch and its reflectors going, on one thread that never blocks for long.
+"""One ingestor: stays in the fleet's epoch and drives its reflectors, on one thread that never blocks for long.
 
-Any number of these may run; none leads. What they do twice is skipped by the broker, what one leaves undone another
-finds: unpublished lists by their cursor, an unrenewed Lease by its age.
+Any number of ingestors may run; none leads. The broker skips what a second one does again. What a dead one leaves
+undone the others find: unpublished lists by their cursor, an unrenewed Lease by its age.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from oarlock.workers.process.log_line import line
 from oarlock.workers.signing.refusals import ObjectRefused
 
 DEAF_MS = 75_000
-"""As long as a watch may be silent before it is replaced."""
+"""A resource that was silent for longer counts as deaf; a watch is replaced after the same time."""
 PUBLISH_EVERY_MS = 1_000
 PUBLISH_OBJECTS = 500
 STATUS_EVERY_MS = 60_000
@@ -34,7 +34,7 @@ log = logging.getLogger("oarlock.ingest")
 
 @dataclass(frozen=True, slots=True)
 class ReflectorStatus:
-    """``heard_ms``: since the API said anything about the resource; -1 for never. Events are this process's."""
+    """``heard_ms``: time since the API said anything about the resource; -1 for never. Events are this process's."""
 
     state: str
     position: str
@@ -47,7 +47,7 @@ class ReflectorStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How an ingestor fares. ``epoch`` 0: it is in none."""
+    """The state of an ingestor. ``epoch`` 0: it is in none."""
 
     name: str
     standing: str
@@ -76,7 +76,7 @@ class Ingestor:
         self._deaf: set[str] = set()
 
     def round(self, now_ms: int) -> int:
-        """Let everything do its next step. Returns ms until the next round; the bell comes earlier.
+        """Let everything do its next step. Returns ms until the next round is due, unless something wakes us earlier.
 
         Raises FleetRefused where this process must end.
         """
@@ -151,14 +151,14 @@ class Ingestor:
         lists = sum(reflector.lists for reflector in self._reflectors)
         if lists != self._lists or now_ms >= self._publish_due_ms:
             self._lists = lists
-            # Every second, for what an ingestor that died in the middle of it has left.
+            # Also every second, because an ingestor that died may have left a list half published.
             left = broker.republish(PUBLISH_OBJECTS)
             self._publish_due_ms = now_ms if left else now_ms + PUBLISH_EVERY_MS
             due_ms = 0 if left else due_ms
         return due_ms
 
     def _follow(self) -> None:
-        """Take the reflectors to where the coordinator is."""
+        """Let the reflectors join the coordinator's epoch, or leave with it."""
         broker = self._coordinator.broker
         if broker is self._broker:
             return
@@ -167,7 +167,7 @@ class Ingestor:
             reflector.join(broker) if broker is not None else reflector.leave()
 
     def _list_for_opening(self) -> bool:
-        """The drain is over: a list from now on is of a time when no earlier write can land. Whether all are there."""
+        """Have all resources listed, as the drain is over and no earlier write can land. Returns whether all are."""
         coordinator = self._coordinator
         if self._listing_for != coordinator.epoch:
             self._listing_for = coordinator.epoch

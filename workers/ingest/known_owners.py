@@ -1,12 +1,17 @@
-"""The owners an ingestor knows, for routing orphans; and what to do where it learns of one late.
+"""The owners an ingestor knows, for routing orphans; and what it does when it learns of an owner late.
 
-An orphan wakes the owners that would adopt it, and an owner wakes itself. Of the two events that make a pair, whichever
-is applied to Redis second does the waking, provided that its ingestor knows of the first. With several ingestors that
-need not be so: one may be ahead with pods, another with owners. Hence each of them, whoever applied an event, sees to
-every pair whose events both passed through its hands: an orphan that another one applied still wakes its owners, an
-owner learned that way puts its namespace in doubt, and doubts are settled by a look at the cached orphans. So does one
-learned between the preparing of a batch of orphans and its being applied. One that starts, or jumps over a part of the
-history, begins with every namespace in doubt. So no pair is missed as long as one ingestor lives, or starts again.
+An orphan wakes the owners that would adopt it; an owner wakes itself. An orphan and its owner make a pair: whichever
+is applied to Redis second must wake the owner, which works if its ingestor knows of the first. With several ingestors
+it may not: one may be ahead with pods, another with owners. So each ingestor looks after every pair whose two events it
+has seen, whoever applied them:
+
+- an orphan that another ingestor applied still wakes its owners;
+- an owner that another ingestor applied puts its namespace in doubt, and so does one that is learned after a batch of
+  orphans was prepared and before that batch is applied;
+- an ingestor that starts, or skips a part of the history, doubts every namespace.
+
+A doubt is settled by a look at the cached orphans of the namespace. So no pair is missed as long as one ingestor lives
+or starts again.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ NAMESPACES_AT_ONCE = 50
 
 
 class _Gone(NamedTuple):
-    """What is left to say of an owner that has gone unseen."""
+    """An owner that has gone without an event that we saw."""
 
     namespace: str
     key: str
@@ -34,7 +39,7 @@ class _Gone(NamedTuple):
 
 
 class KnownOwners:
-    """One table for all queues, kept by the reflectors of the owners."""
+    """One table for all queues. The reflectors of the owners keep it up to date."""
 
     def __init__(self) -> None:
         self.table = OwnerTable()
@@ -42,11 +47,11 @@ class KnownOwners:
         self.doubtful: set[str] = set()
         """Namespaces where an owner may select a cached orphan that did not wake it."""
         self.news = 0
-        """How many owners were learned, or changed what they select, so far."""
+        """Counts owners that were learned or changed their selector."""
         self._news_of: dict[str, int] = {}
 
     def note(self, queue: str, owner: Owner, gone: bool) -> bool:
-        """Know an owner in its present state. Returns whether it may now want pods it did not want before."""
+        """Note an owner's present state. Returns whether it may now select pods that it did not select before."""
         known = self._selectors.setdefault(queue, {})
         self.table.note(queue, owner, gone)
         if gone:
@@ -60,12 +65,12 @@ class KnownOwners:
         return changed
 
     def doubt_since(self, news: int) -> None:
-        """Orphans that were routed when there had been so many ``news`` are in the cache only now."""
+        """Orphans that were routed at this count of ``news`` are in the cache only now: doubt what is newer."""
         if news != self.news:
             self.doubtful.update(namespace for namespace, at in self._news_of.items() if at > news)
 
     def replace(self, queue: str, owners: Iterable[Owner]) -> None:
-        """Know these of a queue and no others."""
+        """Know exactly these owners of a queue."""
         left = set(self._selectors.get(queue, ()))
         for owner in owners:
             left.discard(owner.key)
@@ -74,7 +79,7 @@ class KnownOwners:
             self.note(queue, _Gone(key.partition("/")[0], key), True)
 
     def doubt_all(self) -> None:
-        """A part of the history was not seen here: any pair may have been missed."""
+        """Doubt every namespace: this process skipped a part of the history and may have missed any pair."""
         for owners in self._selectors.values():
             self.doubtful.update(key.partition("/")[0] for key in owners)
 

@@ -24,23 +24,23 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a stream ended; ``text`` is for the log."""
+    """How a stream ended. ``text``: for the log."""
 
     ending: Ending
     text: str = ""
 
 
 class Stream(Protocol[T_co]):
-    """What arrives, in order. Never blocks."""
+    """Items in the order of their arrival. Never blocks."""
 
     def take(self, most: int) -> Sequence[T_co]:
-        """What is there, at most so many; empty when nothing is there now."""
+        """Up to ``most`` items that have arrived; empty if there are none now."""
 
     def end(self) -> End | None:
-        """How it ended, once everything that came before the end has been taken."""
+        """How it ended; None until every item before the end has been taken."""
 
     def close(self) -> None:
-        """Want no more of it."""
+        """Stop; items that have not been taken are lost."""
 
 
 class ListerWatcher(Protocol):
@@ -50,7 +50,7 @@ class ListerWatcher(Protocol):
         """Every event after ``rv``, in order and without a gap; never the unordered initial ones."""
 
     def pages(self, limit: int) -> Stream[Page]:
-        """A consistent list, read from now on."""
+        """A consistent list, read after this call."""
 
     def heard_ms(self) -> int:
-        """When the server last said anything about this resource, on the process's clock; 0 for never."""
+        """When the server last sent anything of this resource, on the process's clock; 0 for never."""

@@ -23,16 +23,16 @@ from oarlock.workers.process.log_line import discreet, line
 log = logging.getLogger("oarlock.ingest")
 
 OWNED = b'"controller":true'
-"""In the JSON of every object that has a controller, as API servers write it: what lacks it may be an orphan."""
+"""API servers write this into the JSON of every object that has a controller. An object without it may be an orphan."""
 
 
 @dataclass(slots=True)
 class EventBatch:
     """Contiguous watch events up to ``to``, ready to be applied.
 
-    ``events`` are in order. What is at or below the watermark was applied by another ingestor, and counts only for
+    ``events`` are in order. Another ingestor applied the events at or below the watermark: they count only for
     ``orphans`` (resourceVersion, keys that would adopt it) and ``owners`` (resourceVersion, namespace of an owner that
-    may want more pods than before). ``news``: of the owners, when it was prepared.
+    may select more pods than before). ``news``: the count of the known owners when the batch was prepared.
     """
 
     to: str
@@ -46,7 +46,7 @@ class EventBatch:
 class Projector:
     """Prepares the events and lists of one resource, and keeps the owners known.
 
-    ``detector``, where the resource is pods: is shown each that is new.
+    ``detector``: is shown each new pod; None for other resources.
     """
 
     def __init__(self, resource: Watched[Any], owners: KnownOwners, detector: UpstreamDetector | None = None) -> None:
@@ -57,8 +57,8 @@ class Projector:
     def batch(self, raw: Iterable[WatchEvent], after: str, mark: str, bytes_max: int) -> tuple[EventBatch, int]:
         """A batch of the first of these events, and how many it took: as many as fit into ``bytes_max`` of blobs.
 
-        ``after``: what came before them; ``mark``: the last known watermark. Ends before an event that is not after the
-        one before it; raises OutOfOrder where that is the first.
+        ``after``: the position before them; ``mark``: the last known watermark. The batch ends before an event whose
+        version is not newer than the last one's; raises OutOfOrder if that is the first event.
         """
         batch, size, taken = EventBatch(after, self._owners.news), 0, 0
         for event in raw:
@@ -75,7 +75,7 @@ class Projector:
             batch.count += 1
             applied = not newer(event.rv, mark)
             if applied and not self.resource.owner_queue and (not self.resource.adoptable or OWNED in event.object):
-                continue  # nothing is left to do for it
+                continue  # another ingestor applied it, and it has no part in a pair
             prepared = self._prepared(event, batch)
             if prepared is not None and not applied:
                 batch.events.append(prepared)
@@ -131,7 +131,8 @@ class Projector:
     def _skip(self, raw: bytes, error: WireError) -> None:
         # One unreadable object must not stop all the others; the API still refuses what clashes with it.
         self.unreadable += 1
-        log.error(line("unreadable object", resource=self.resource.plural, object=_named(raw), error=discreet(error)))
+        name = "/".join(filter(None, place_of(raw))) or "?"  # the log shows nothing else of the object
+        log.error(line("unreadable object", resource=self.resource.plural, object=name, error=discreet(error)))
 
 
 class _Meta(msgspec.Struct, gc=False):
@@ -146,18 +147,18 @@ class _Object(msgspec.Struct, gc=False):
 _OBJECT = msgspec.json.Decoder(_Object)
 
 
-def _named(raw: bytes) -> str:
-    """Which object it is, for the log, where no more of it belongs; "?" where even that cannot be read."""
+def place_of(raw: bytes) -> tuple[str, str]:
+    """(namespace, name) in an object's JSON, each "" if it is absent; both are "" if the JSON cannot be read."""
     try:
         meta = _OBJECT.decode(raw).metadata
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return "?"
-    return f"{meta.namespace}/{meta.name}".lstrip("/")
+        return "", ""
+    return meta.namespace, meta.name
 
 
 def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Without those that hold white space, which the broker's words cannot: a reference may name an owner by any text
-    (upstream: apimachinery ValidateOwnerReferences asks for no more than some), but no owner can be called so.
+    """Without texts that hold white space, which separates the broker's words. A reference may name an owner by any
+    text (upstream: apimachinery ValidateOwnerReferences only asks for some), but no owner can have such a name.
     """
     if any(text.split() != [text] for text in texts):
         return tuple([text for text in texts if text.split() == [text]])
@@ -165,7 +166,7 @@ def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class OutOfOrder(Exception):
-    """A stream brought an event that is not after the one before: it is no prefix of history."""
+    """A stream brought an event that is not newer than the one before, so it is not the API's history."""
 
     def __init__(self, event: WatchEvent, after: str) -> None:
         super().__init__(f"{event.type} at {event.rv} after {after}")

@@ -1,4 +1,7 @@
-"""One resource: from the API's list and watch to the broker. Driven by steps; never blocks."""
+"""One resource: list it, then watch it, and apply what comes to the broker. Driven by steps; never blocks.
+
+Upstream: client-go/tools/cache/reflector.go.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,12 @@ from oarlock.workers.signing.refusals import decoded
 
 CHECK_EVERY_MS = 1_000
 RELIST_REFUSED_MS = 5_000
-"""Between two lists because of cached objects that were refused: who writes them can do so again."""
+"""Between two lists that were caused by refused objects: whoever planted one can do so again and again."""
 REST_MS = 30
-"""Behind another ingestor: let it go ahead, then look how far it came, instead of preparing what is applied already.
-So long it takes to step in when the other one is no more."""
+"""While another ingestor is ahead, rest this long and then look at the watermark, instead of preparing events that it
+has applied. It is also the delay until this ingestor takes over from a dead one."""
 ASK_AGAIN_MS = 200
-"""Until the next look for what another process is to do: list, open the epoch."""
+"""Until the next look, while another process has to list or to open the epoch."""
 RETRY_MS = (100, 10_000)
 
 log = logging.getLogger("oarlock.ingest")
@@ -49,7 +52,7 @@ class ReflectorState(StrEnum):
 
 
 class Reflector:
-    """One resource in one process. ``nonce`` gives names for staged lists, ``random`` the jitter of retries."""
+    """One resource in one process. ``nonce`` names staged lists, ``random`` gives retries their jitter."""
 
     def __init__(
         self,
@@ -83,13 +86,13 @@ class Reflector:
 
     @property
     def position(self) -> str:
-        """Redis holds everything up to there."""
+        """The resourceVersion up to which Redis holds everything."""
         return self.applier.position
 
     # -- told from outside -----------------------------------------------------------------------------------------
 
     def join(self, broker: Broker) -> None:
-        """Work for this epoch from now on, from its watermark if it has one, else from a list."""
+        """Work for this epoch: from its watermark if it has one, else from a list."""
         self.leave()
         self._broker, self.state = broker, ReflectorState.SEEKING
 
@@ -102,13 +105,13 @@ class Reflector:
         self._broker, self.state = None, ReflectorState.AWAY
 
     def relist(self) -> None:
-        """Read a list, from now on, and commit it whatever the cache holds."""
+        """Read a new list and commit it, whatever the cache holds."""
         self._drop_streams()
         self.listed, self._must_list, self.state = False, True, ReflectorState.SEEKING
         self._due_ms = 0
 
     def distrust(self, now_ms: int) -> None:
-        """What the cache holds is not what was put there: read a list, and put it there anew."""
+        """The cache was tampered with: read a list and write the cache anew."""
         self._drop_streams()
         self._must_list, self.state = True, ReflectorState.SEEKING
         self._due_ms, self._distrusted_ms = max(now_ms, self._distrusted_ms + RELIST_REFUSED_MS), now_ms
@@ -155,7 +158,7 @@ class Reflector:
         return self._wait(now_ms, round(longest_ms * self._random.uniform(0.5, 1)))
 
     def _complain(self, event: str, why: str) -> None:
-        """Once, while nothing else comes in between: what is asked for in vain is asked for every ten seconds."""
+        """Warn, but not of the same thing again and again: a request that fails is repeated every ten seconds."""
         level = logging.DEBUG if (event, why) == self._complained else logging.WARNING
         self._complained = event, why
         log.log(level, line(event, resource=self.name, why=why))
@@ -175,7 +178,7 @@ class Reflector:
         return 0
 
     def _watch_from(self, broker: Broker, rv: str) -> None:
-        """Go on from a watermark. What led there was not seen here, so the owners known are read anew."""
+        """Go on from a watermark. This process did not see the events before it, so it reads the known owners anew."""
         self._drop_streams()
         self._must_list, self._expired = False, ""
         if self.resource.owner_queue:
@@ -184,7 +187,7 @@ class Reflector:
             self._follow(rv)
 
     def _learn(self) -> int:
-        """Read a page of the owners. The position is that of the first: what changes after it comes again."""
+        """Read a page of the owners. Watch from the first page's position: later changes come again as events."""
         assert self._pages is not None
         if not self._pages.step():
             return 0
@@ -274,22 +277,22 @@ class Reflector:
             return self._closed(now_ms)
         log.warning(line("watch ended", resource=self.name, how=end.ending, why=end.text, position=self.position))
         if end.ending is Ending.EXPIRED:
-            # The other ingestor has usually kept the watermark fresh: only where it has not, there is a list.
+            # Another ingestor has usually kept the watermark fresh; a list is needed only if it has not.
             self._expired, self.state = self.position, ReflectorState.SEEKING
             return 0
         self.state, self._quiet = ReflectorState.PROBING, False
         return self._back_off(now_ms)
 
     def _closed(self, now_ms: int) -> int:
-        """The server ended the watch in order, which proves that it was heard; not that there was nothing to hear: an
-        API that went back is silent until it is past the position again. So a quiet watch is followed by a probe.
+        """The server ended the watch in order, so we could hear it. After a quiet watch we probe all the same: an API
+        that was restored from a backup stays silent until it is past our position again.
         """
         if now_ms - self._watch_since_ms >= RETRY_MS[1]:
             self._failures = 0
             if not self._heard:
                 self.state, self._quiet = ReflectorState.PROBING, True
             return 0
-        self._failures += 1  # a server that closes at once, again and again, is asked less and less often
+        self._failures += 1  # a server that closes watches at once is asked less and less often
         return 0 if self._failures == 1 else self._back_off(now_ms)
 
     def _look_at_probe(self, broker: Broker, now_ms: int) -> int:
@@ -300,7 +303,7 @@ class Reflector:
             self._drop_streams()
             if newer(self.position, page.rv):
                 raise ApiWentBack(self.name, page.rv, self.position)
-            if self._quiet:  # as a bookmark at the position would say: the cache is not old, though nothing happens
+            if self._quiet:  # the same as a bookmark at the position: nothing happens, but the cache is not stale
                 broker.ingest(self.name, self.position, self.position, [])
                 self._quiet = False
             self.state = ReflectorState.WATCHING

@@ -1,4 +1,4 @@
-"""A staged list of one resource: page by page into a generation nobody reads, which then becomes the cache at once."""
+"""A staged list of one resource: pages go into a generation that nobody reads, which then becomes the cache at once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from oarlock.workers.ingest.lister_watcher import Ending, Stream
 from oarlock.workers.ingest.projection import Projector
 
 STAGING_LOCK_MS = 5_000
-"""A stager that died holds up the others for so long. A living one renews it while it waits for a page."""
+"""A dead stager blocks the others for this long. A living one renews the lock while it waits for a page."""
 KEEP_LOCK_MS = STAGING_LOCK_MS // 4
 OWN_LOCK_GONE_MS = 5
-"""After this our own lock of 1 ms is gone: a list that begins afresh stages another generation."""
+"""After this our own lock of 1 ms has expired, so a list that begins afresh may stage another generation."""
 OBJECTS_AT_ONCE = 200
 BYTES_AT_ONCE = 1 << 20
 
 
 class ApiWentBack(Exception):
-    """The API is at an earlier resourceVersion than one it has shown before: it was restored from a backup."""
+    """The API shows an earlier resourceVersion than before: it was restored from a backup."""
 
     def __init__(self, resource: str, listed: str, known: str) -> None:
         super().__init__(f"a consistent list of {resource} is of {listed}, but {known} was seen before")
@@ -31,7 +31,7 @@ class ApiWentBack(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The cache now holds this list, or something newer. ``rv``: watch from there."""
+    """The cache now holds this list or a newer state. ``rv``: where to watch from."""
 
     rv: str
 
@@ -82,7 +82,7 @@ class Relist:
         if self._last is not None and self._staged:
             return self._commit(self._last), True
         if self._last is not None:
-            return self._stage([], now_ms), True  # an empty list is staged too: committing asks for the lock
+            return self._stage([], now_ms), True  # an empty list is staged, too: committing needs the lock
         page = next(iter(self._pages.take(1)), None)
         if page is not None:
             self._open(page)
@@ -95,7 +95,7 @@ class Relist:
         return None, False
 
     def close(self) -> None:
-        """Want no more of it."""
+        """Stop reading pages."""
         self._pages.close()
 
     def _open(self, page: Page) -> None:

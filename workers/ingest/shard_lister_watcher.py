@@ -1,60 +1,40 @@
-"""A ListerWatcher as one shard sees it: its own namespaces' objects, and of all others only that time has passed.
+"""A ListerWatcher as one shard sees it: the objects of its namespaces, and bookmarks for all others.
 
-What belongs to another shard is recognised by the namespace in its JSON and never decoded further. A run of such events
-becomes one bookmark at its end, so the shard's watermark moves with the API's although nothing of its own happened;
-where nothing else is to be said, four times a second at most.
+An object of another shard is recognised by the namespace in its JSON and decoded no further. A run of such events
+becomes one bookmark at its end, so the shard's watermark follows the API though nothing of its own happens. Bookmarks
+without events of the shard come at most four times a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
 from oarlock.workers.ingest.lister_watcher import End, ListerWatcher, Stream
+from oarlock.workers.ingest.projection import place_of
 from oarlock.workers.process.shards import shard_of
 
 PROGRESS_EVERY_MS = 250
-"""A bookmark that tells of foreign events alone costs a call to Redis, as a batch of our own does."""
+"""A bookmark costs a call to Redis, as a batch of our own events does."""
 LOOKED_AT_ONCE = 2_000
-"""Foreign events passed over in one step: some ms of work."""
-
-
-class _Meta(msgspec.Struct, gc=False):
-    namespace: str = ""
-
-
-class _Object(msgspec.Struct, gc=False):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-_OBJECT = msgspec.json.Decoder(_Object)
-
-
-def namespace_of(raw: bytes) -> str:
-    """The namespace of an object's JSON; "" where it has none, or where it cannot be read, which others say."""
-    try:
-        return _OBJECT.decode(raw).metadata.namespace
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return ""
+"""Foreign events skipped in one step: a few ms of work."""
 
 
 class Ours:
-    """Which objects one shard sees."""
+    """Tells which objects one shard sees."""
 
     def __init__(self, shard: str, shards: int) -> None:
         self._shard, self._shards = shard, shards
 
     def __call__(self, raw: bytes) -> bool:
-        """Whether this one."""
-        namespace = namespace_of(raw)
+        """Whether the shard sees this object."""
+        namespace, _ = place_of(raw)  # "" if it cannot be read, which the projector reports
         return not namespace or shard_of(namespace, self._shards) == self._shard
 
 
 class ShardListerWatcher:
-    """``inner``, seen by a shard; ``mono_ms``: the process's clock."""
+    """The objects of ``inner`` that belong to a shard. ``mono_ms``: the process's clock."""
 
     def __init__(self, inner: ListerWatcher, ours: Ours, mono_ms: Callable[[], int]) -> None:
         self._inner, self._ours, self._mono_ms = inner, ours, mono_ms
@@ -70,7 +50,7 @@ class ShardListerWatcher:
 
 
 class _Events:
-    """Watch events of a shard. ``_passed``: the last foreign one that was not told of yet."""
+    """Watch events of a shard. ``_passed``: the last foreign event that no bookmark covers yet."""
 
     def __init__(self, inner: Stream[WatchEvent], ours: Ours, mono_ms: Callable[[], int]) -> None:
         self._inner, self._ours, self._mono_ms = inner, ours, mono_ms
@@ -78,7 +58,7 @@ class _Events:
         self._told_ms = -PROGRESS_EVERY_MS
 
     def take(self, most: int) -> Sequence[WatchEvent]:
-        """At most so many; a run of foreign events counts as one."""
+        """At most ``most`` events; a run of foreign events counts as one."""
         found: list[WatchEvent] = []
         looked = 0
         while len(found) < most - 1 and looked < LOOKED_AT_ONCE:  # one is left for a bookmark
@@ -89,7 +69,7 @@ class _Events:
             for event in events:
                 if event.type == "BOOKMARK" or self._ours(event.object):
                     found.append(event)
-                    self._passed = None  # what comes after it moves the watermark past it
+                    self._passed = None  # this later event moves the watermark past the foreign ones
                 else:
                     self._passed = event
         now_ms = self._mono_ms()
@@ -111,7 +91,7 @@ class _Events:
 
 
 class _Pages:
-    """Pages of a shard: as many, with fewer objects."""
+    """As many pages, without the objects of other shards."""
 
     def __init__(self, inner: Stream[Page], ours: Ours) -> None:
         self._inner, self._ours = inner, ours

@@ -1,4 +1,4 @@
-"""A bounded buffer from the I/O loop to the main thread. A full one stops whoever fills it, and so its socket."""
+"""A bounded buffer from the I/O loop to the main thread. A full buffer stops its filler, and with it the socket."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 class StreamBuffer(Generic[T]):
-    """Filled on ``loop``, taken from on one other thread.
+    """A task on ``loop`` fills it; one other thread takes from it.
 
-    ``ring`` tells the taker that something has come. ``capacity`` items may lie here before a ``put`` waits, so what it
-    holds is less than ``capacity`` plus one put; the filler goes on when half of that has been taken.
+    ``wake`` tells the taker that something has come. ``put`` waits while ``capacity`` items lie here, so the buffer
+    holds less than ``capacity`` plus one put. The filler goes on when half of the items have been taken.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None], capacity: int) -> None:
-        self._loop, self._ring, self._capacity = loop, ring, capacity
+    def __init__(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], capacity: int) -> None:
+        self._loop, self._wake, self._capacity = loop, wake, capacity
         self._items: deque[T] = deque()
         self._end: End | None = None
         self._room = asyncio.Event()
@@ -40,16 +40,16 @@ class StreamBuffer(Generic[T]):
         """Hand over, in order, once there is room."""
         while len(self._items) >= self._capacity:
             self._room.clear()
-            self._waiting = True  # said before looking again: the taker looks for it after taking
+            self._waiting = True  # set before the second look: the taker reads it after taking
             if len(self._items) >= self._capacity:
                 await self._room.wait()
         self._items.extend(items)
-        self._ring()
+        self._wake()
 
     def finish(self, end: End) -> None:
         """Nothing follows."""
         self._end = end
-        self._ring()
+        self._wake()
 
     # -- on the taker's thread -------------------------------------------------------------------------------------
 

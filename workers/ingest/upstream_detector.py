@@ -1,8 +1,8 @@
-"""Whether upstream's controllers are at work on our kinds, by the one trace that says so: the pods they create.
+"""Detects upstream's controllers at work on our kinds, by the one trace that proves it: the pods they create.
 
-A pod is theirs if an owner of our kinds controls it, its name was generated (ours are the names of slots), and its
-managedFields name upstream's manager. Evidence is one that came into being since the epoch was listed, or shortly
-before. That a pod was named by upstream at some time says nothing.
+A pod is theirs if an owner of our kinds controls it, its name was generated (our pods have slot names), and its
+managedFields name upstream's manager. Such a pod is evidence only if it is new: created since the epoch was listed, or
+shortly before. An older one may be from before the take-over.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND
 
 RECENT_MS = 10_000
-"""Of a pod that is listed: as long as whoever hands over waits between the two."""
+"""A listed pod of this age or less counts as new. A person who takes over waits longer between the two managers."""
 MANAGERS = ("kube-controller-manager", "hyperkube", "k3s")
-"""What upstream's controllers call themselves: the name of the program they run in, cut at the first slash."""
+"""The managers that upstream's controllers write: the name of their program, cut at the first slash."""
 
 _SIGNS = tuple(f'"manager":"{name}"'.encode() for name in MANAGERS)  # as API servers write it: compact
 
@@ -48,8 +48,6 @@ def mend() -> str:
 
 class _Entry(msgspec.Struct):
     manager: str = ""
-    operation: str = ""
-    time: str = ""
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -66,9 +64,9 @@ _OBJECT = msgspec.json.Decoder(_Object)
 
 
 class UpstreamDetector:
-    """Is shown pods as they are read; costs a search in the bytes of each that is new. ``wall_ms``: the present.
+    """Looks at pods as they are read; for a new pod that costs a search in its bytes. ``wall_ms``: the wall clock.
 
-    ``kinds``: of the owners that the fleet looks after; others' controllers may well be upstream's.
+    ``kinds``: of the owners that this fleet manages; upstream may well manage others. ``latest``: the newest evidence.
     """
 
     def __init__(self, wall_ms: Callable[[], int], kinds: Collection[str] = QUEUE_OF_KIND) -> None:
@@ -76,23 +74,18 @@ class UpstreamDetector:
         self.latest: Evidence | None = None
 
     def added(self, raw: bytes, pod: Pod) -> None:
-        """A watch says that it is new."""
+        """Look at a pod that a watch reports as new."""
         if found := evidence(raw, pod, self._kinds):
             self.latest = found
 
     def listed(self, raw: bytes, pod: Pod) -> None:
-        """It was there when the cluster was listed."""
+        """Look at a pod of a list."""
         if pod.created_ms and self._wall_ms() - pod.created_ms <= RECENT_MS:
             self.added(raw, pod)
 
-    def take(self) -> Evidence | None:
-        """What was seen since the last call."""
-        found, self.latest = self.latest, None
-        return found
-
 
 def evidence(raw: bytes, pod: Pod, kinds: Collection[str] = QUEUE_OF_KIND) -> Evidence | None:
-    """What the JSON of a pod proves, if anything."""
+    """What the JSON of a pod proves; None if nothing."""
     if not any(sign in raw for sign in _SIGNS):
         return None
     ref = controller_of(pod)
@@ -101,10 +94,10 @@ def evidence(raw: bytes, pod: Pod, kinds: Collection[str] = QUEUE_OF_KIND) -> Ev
     try:
         meta = _OBJECT.decode(raw).metadata
     except msgspec.MsgspecError:
-        return None  # fields that nothing else reads must not stop the reading of pods
+        return None  # nothing else reads these fields, so they must not stop the reading of pods
     if not meta.generate_name:
         return None
     manager = next((each.manager for each in meta.managed_fields or () if each.manager in MANAGERS), "")
     if not manager:
-        return None  # the text stood elsewhere
+        return None  # the name stood elsewhere in the pod
     return Evidence(pod.key, f"{ref.kind} {ref.name}", manager, meta.creation_timestamp or "")

@@ -1,4 +1,4 @@
-"""What an ingestor does about upstream's controllers at work on our kinds: it says so, and lets no turn begin."""
+"""Stops the fleet while upstream's controllers work on our kinds: logs it, and lets no turn begin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger("oarlock.ingest")
 
 
 class UpstreamGuard:
-    """``alongside``: say it and work on."""
+    """``alongside``: only log it, and work on."""
 
     def __init__(self, detector: UpstreamDetector, alongside: bool) -> None:
         self._detector, self._alongside = detector, alongside
@@ -22,12 +22,12 @@ class UpstreamGuard:
         self._say_due_ms: int | None = None
 
     def step(self, broker: Broker, held: bool, now_ms: int) -> None:
-        """Act on what was seen. ``held``: no turn begins already. Raises EpochOver and BrokerUnreachable."""
+        """Act on new evidence. ``held``: the fleet is stopped already. Raises EpochOver and BrokerUnreachable."""
         latest = self._detector.latest
         if latest is not None:
             if not self._alongside:
                 broker.pause(str(latest))
-            self._detector.take()  # only now: a call that got no answer is made again
+            self._detector.latest = None  # only now, so that a call without an answer is repeated
             self._why = str(latest)
         if (latest is None and not held) or (self._say_due_ms is not None and now_ms < self._say_due_ms):
             return

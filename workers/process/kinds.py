@@ -26,7 +26,7 @@ def controller_names() -> dict[str, str]:
 
 
 def enabled_queues(text: str) -> tuple[str, ...]:
-    """The queues of the controllers that a list enables, relays with the controller whose keys they wake.
+    """The queues of the controllers that a list enables, fan-outs with the controller whose keys they wake.
 
     "*" enables all, "foo" foo, "-foo" leaves foo out; the first word that speaks of a controller decides. Names are
     taken with and without "-controller". Raises BadSetting for an unknown name or a list that enables nothing.
@@ -40,8 +40,8 @@ def enabled_queues(text: str) -> tuple[str, ...]:
     chosen = [queue for name, queue in names.items() if _enabled(name, words)]
     if not chosen:
         raise BadSetting(f"OARLOCK_CONTROLLERS={text} enables nothing; there are *, {', '.join(names)}")
-    relays = [relay.queue for relay in FAN_OUTS.values() if any(_wakes(relay.queue, queue) for queue in chosen)]
-    return (*chosen, *relays)
+    fan_outs = [queue for queue in FAN_OUTS if any(_wakes(queue, each) for each in chosen)]
+    return (*chosen, *fan_outs)
 
 
 def _enabled(name: str, words: Sequence[str]) -> bool:
@@ -53,8 +53,8 @@ def _enabled(name: str, words: Sequence[str]) -> bool:
     return "*" in words
 
 
-def _wakes(relay: str, queue: str) -> bool:
-    return FAN_OUTS[relay].owners == CONTROLLERS[queue].resource
+def _wakes(fan_out: str, queue: str) -> bool:
+    return FAN_OUTS[fan_out].owners == CONTROLLERS[queue].resource
 
 
 def kinds_of(queues: Sequence[str]) -> frozenset[str]:
@@ -88,5 +88,5 @@ def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) ->
             f"OARLOCK_{CONTROLLERS[queue].concurrent_syncs.upper()}={bounds[queue]}" for queue in controlled
         )
         raise BadSetting(f"{bound}: {idle} of {workers} workers would have nothing to do; start fewer with --workers")
-    relays = tuple(queue for queue in queues if queue not in bounds)
-    return [(*each, *relays) for each in found]
+    fan_outs = tuple(queue for queue in queues if queue not in bounds)
+    return [(*each, *fan_outs) for each in found]

@@ -136,7 +136,7 @@ class IngestProcess:
             every_ms = settings.lease_ms // 2
             layout = Layout(self._lease("0"), settings.fleet_id, settings.shards, every_ms, self._wakeup.set)
         self._coordinator = EpochCoordinator(
-            side, self._lease(shard), settings, self._clock, name, ring=self._wakeup.set, layout=layout
+            side, self._lease(shard), settings, self._clock, name, wake=self._wakeup.set, layout=layout
         )
         self.ingestor = Ingestor(
             self._coordinator,

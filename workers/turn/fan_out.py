@@ -12,7 +12,7 @@ from oarlock.workers.turn.steps import Look, Turn, Wake
 from oarlock.workers.turn.turn_outcome import Ledger
 
 
-def relay(claim: Claim, via: FanOut, ledger: Ledger) -> Turn:
+def fan_out(claim: Claim, via: FanOut, ledger: Ledger) -> Turn:
     """Wake the keys of ``via.target`` whom the object of this key concerns, as it stands or now that it has gone.
 
     The owners are looked at after the claim that brought the object; whoever changes later is queued by that itself.

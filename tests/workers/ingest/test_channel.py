@@ -55,9 +55,9 @@ def events(first: int, count: int) -> list[WatchEvent]:
 
 
 def source_of(
-    client: FakeClient, io: IoLoop, ring: Callable[[], None] = lambda: None, **given: int
+    client: FakeClient, io: IoLoop, wake: Callable[[], None] = lambda: None, **given: int
 ) -> ApiListerWatcher:
-    return ApiListerWatcher(client, PODS, io, ring, ManualClock(), **given)  # type: ignore[arg-type]
+    return ApiListerWatcher(client, PODS, io, wake, ManualClock(), **given)  # type: ignore[arg-type]
 
 
 def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:

@@ -10,12 +10,12 @@ import pytest
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
 from oarlock.workers.ingest.lister_watcher import End, Ending
+from oarlock.workers.ingest.projection import place_of
 from oarlock.workers.ingest.shard_lister_watcher import (
     LOOKED_AT_ONCE,
     PROGRESS_EVERY_MS,
     Ours,
     ShardListerWatcher,
-    namespace_of,
 )
 from oarlock.workers.process.shards import SHARDS_MAX, has_key, names, shard_of, share
 
@@ -221,4 +221,4 @@ def test_pages_keep_their_version_and_their_ends(source: Scripted, clock: Clock)
     ids=range(9),
 )
 def test_the_namespace_is_that_of_the_metadata(raw: bytes, namespace: str) -> None:
-    assert namespace_of(raw) == namespace
+    assert place_of(raw)[0] == namespace

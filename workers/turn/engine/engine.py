@@ -35,7 +35,7 @@ from oarlock.workers.turn.engine.api import TurnApi
 from oarlock.workers.turn.engine.local_cache import Mirror
 from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.engine.write_window import WriteWindow
-from oarlock.workers.turn.fan_out import relay
+from oarlock.workers.turn.fan_out import fan_out
 from oarlock.workers.turn.steps import (
     Announce,
     Grant,
@@ -136,7 +136,7 @@ class Engine:
         if claim.refusal:
             raise TurnRefused(claim.refusal, ledger.finish(Verdict.RETRY))
         if claim.queue in FAN_OUTS:
-            steps = relay(claim, FAN_OUTS[claim.queue], ledger)
+            steps = fan_out(claim, FAN_OUTS[claim.queue], ledger)
             return RunningTurn(claim, steps, ledger, self._clock.mono_ms(), self._deadline_ms, self)
         controller = CONTROLLERS[claim.queue]
         if any(not self._mirrors[name].version for name in controller.local_caches):
