@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +14,7 @@ from oarlock.cli.explain.sentences import explain as explain_key
 from oarlock.cli.explain.subjects import subject_of
 from oarlock.cli.look.get import as_json, decoded
 from oarlock.cli.look.kind_prefix import without_kind
-from oarlock.cli.look.view import View, controller_option, key_of, looking, queue_of_key, view_options
+from oarlock.cli.look.view import View, Where, controller_option, key_of, looking, queue_of_key, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
 from oarlock.cli.tables import show_json
@@ -37,9 +36,7 @@ def explain(
     key: str,
     controller: str | None,
     namespace: str | None,
-    redis_url: str | None,
-    state_dir: Path | None,
-    shards: int | None,
+    where: Where,
     output: str,
 ) -> None:
     """Why has nothing happened to KEY (namespace/name, or rs/namespace/name; of a node its name)? All that Redis knows
@@ -53,7 +50,7 @@ def explain(
     """
     key, controller = without_kind(key, controller, namespace)
     key_of(resource_of(controller or all_queues()[0]), key, namespace)  # before anything is asked of anybody
-    with looking(redis_url, state_dir, shards) as views:
+    with looking(where) as views:
         queue = controller or queue_of_key(views, key, namespace)
         name = key_of(resource_of(queue), key, namespace)
         views.of(name)  # or it is said that its shard has no epoch
@@ -105,7 +102,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
 def sentences_of(redis_url: str, key: str, queue: str) -> list[str]:
     """The sentences alone; what hinders the look instead where there can be none."""
     try:
-        with looking(redis_url, None) as views:
+        with looking(Where(redis_url)) as views:
             sentences: list[str] = look(views.of(key), queue, key)["sentences"]
             return sentences
     except InputProblem as problem:

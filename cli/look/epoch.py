@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
 
-from oarlock.cli.look.view import View, held_line, looking, view_options
+from oarlock.cli.look.view import View, Where, held_line, looking, view_options
 from oarlock.cli.tables import show, show_json, span
 
 
 @click.command(epilog="\b\nExample:\n  oarlock epoch -o json | jq -r .phase")
 @view_options
-def epoch(redis_url: str | None, state_dir: Path | None, shards: int | None, output: str) -> None:
+def epoch(where: Where, output: str) -> None:
     """The epoch (one life of the Redis data), its phase, and how far the cache of each resource is.
 
     \b
@@ -22,7 +21,7 @@ def epoch(redis_url: str | None, state_dir: Path | None, shards: int | None, out
     data), run, bootstrapped_on (minted_on: its old name), resources: [{resource, rv, age_ms, generation, objects}];
     with --shards of more than one a list of these, each with its shard
     """
-    with looking(redis_url, state_dir, shards) as views:
+    with looking(where) as views:
         found = [(view, views.told(view, _facts(view))) for view in views]
     if output == "json":
         told = [facts for _, facts in found]

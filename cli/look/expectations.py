@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +12,16 @@ import click
 from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
 from oarlock.cli.look.kind_prefix import without_kind
-from oarlock.cli.look.view import View, controller_option, is_namespaced, key_of, looking, queues_of, view_options
+from oarlock.cli.look.view import (
+    View,
+    Where,
+    controller_option,
+    is_namespaced,
+    key_of,
+    looking,
+    queues_of,
+    view_options,
+)
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.tables import show, span
 from oarlock.controllers.registry import all_queues, resource_of
@@ -29,9 +37,7 @@ def expectations(
     key: str | None,
     controller: str | None,
     namespace: str | None,
-    redis_url: str | None,
-    state_dir: Path | None,
-    shards: int | None,
+    where: Where,
     output: str,
 ) -> None:
     """Per KEY (namespace/name, or rs/namespace/name; default: all): writes announced whose answer is not known, deletes
@@ -49,7 +55,7 @@ def expectations(
     if key is not None:
         key, controller = without_kind(key, controller, namespace)
         key_of(resource_of(controller or all_queues()[0]), key, namespace)  # before anything is asked of anybody
-    with looking(redis_url, state_dir, shards) as views:
+    with looking(where) as views:
         queues = queues_of(views, controller)
         told = [
             views.told(view, each) for view in views for each in _records(view, views.shards, queues, key, namespace)

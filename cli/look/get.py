@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from oarlock.broker.values import Cached
-from oarlock.cli.look.view import View, key_of, looking, view_options
+from oarlock.cli.look.view import View, Where, key_of, looking, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.cli.tables import Row, show, show_json, span
@@ -32,9 +31,7 @@ def get(
     kind: str,
     name: str | None,
     namespace: str | None,
-    redis_url: str | None,
-    state_dir: Path | None,
-    shards: int | None,
+    where: Where,
     output: str,
 ) -> None:
     """Objects of KIND from the cache, all or the one named NS/NAME (a node: NAME). KIND is a word that kubectl takes
@@ -44,7 +41,7 @@ def get(
     JSON: a list of objects, or the one object; each has rv, uid, name and the fields of its class in controllers/
     """
     resource = _resource(kind)
-    with looking(redis_url, state_dir, shards) as views:
+    with looking(where) as views:
         if name is not None:
             key = key_of(resource.plural, name, namespace)
             _one(views.of(key), resource, key, output)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
-from oarlock.cli.look.view import controller_option, looking, view_options
+from oarlock.cli.look.view import Where, controller_option, looking, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.tables import show, span
 
@@ -19,9 +18,7 @@ from oarlock.cli.tables import show, span
 def locks(
     controller: str | None,
     namespace: str | None,
-    redis_url: str | None,
-    state_dir: Path | None,
-    shards: int | None,
+    where: Where,
     output: str,
 ) -> None:
     """Every lock: its holder (the name of the RQ worker), since when, and until when unless it is renewed.
@@ -29,7 +26,7 @@ def locks(
     \b
     JSON: [{queue, key, holder, nonce, age_ms, remaining_ms}], with --shards of more than one also shard
     """
-    with looking(redis_url, state_dir, shards) as views:
+    with looking(where) as views:
         found = [
             views.told(view, asdict(each))
             for view in views

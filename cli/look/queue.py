@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
-from oarlock.cli.look.view import controller_option, looking, queues_of, view_options
+from oarlock.cli.look.view import Where, controller_option, looking, queues_of, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.tables import show, span
 
@@ -23,9 +22,7 @@ def queue(
     controller: str | None,
     list_keys: bool,
     namespace: str | None,
-    redis_url: str | None,
-    state_dir: Path | None,
-    shards: int | None,
+    where: Where,
     output: str,
 ) -> None:
     """Keys queued, in work, delayed and parked, per controller, and how long the oldest has been waiting.
@@ -36,7 +33,7 @@ def queue(
     crashes: workers it killed in a row, 0 where it is only suspect, else null;
     with --shards of more than one, each has shard too
     """
-    with looking(redis_url, state_dir, shards) as views:
+    with looking(where) as views:
         for held in views.held():
             click.echo(held, err=True)
         queues = queues_of(views, controller)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.cli.look.kind_prefix import without_kind
-from oarlock.cli.look.view import Views, controller_option, key_of, looking, queue_of_key
-from oarlock.cli.options.options import namespace_option, redis_option, state_dir_option
-from oarlock.cli.options.shard_options import shards_option
+from oarlock.cli.look.view import Views, Where, controller_option, key_of, looking, queue_of_key, where_options
+from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
 from oarlock.controllers.registry import all_queues, resource_of
 from oarlock.workers.process.shards import has_key
@@ -24,17 +21,13 @@ from oarlock.workers.process.shards import has_key
 @controller_option("Whose queue. Default: of the kind that has an object of that name in the cache.")
 @click.option("--force", is_flag=True, help="Also for a key whose object is not in the cache.")
 @namespace_option
-@redis_option
-@state_dir_option
-@shards_option
+@where_options
 def requeue(
     keys: tuple[str, ...],
     controller: str | None,
     force: bool,
     namespace: str | None,
-    redis_url: str | None,
-    state_dir: Path | None,
-    shards: int | None,
+    where: Where,
 ) -> None:
     """Have each KEY (namespace/name, or rs/namespace/name; of a node its name) looked at again, now: queued if it was
     idle or parked, once more if it is in work.
@@ -44,7 +37,7 @@ def requeue(
     asked = [without_kind(key, controller, namespace) for key in keys]
     for key, queue in asked:
         key_of(resource_of(queue or all_queues()[0]), key, namespace)  # before anything is asked of anybody
-    with looking(redis_url, state_dir, shards) as views:
+    with looking(where) as views:
         wanted = [_task(views, queue, key, namespace) for key, queue in asked]
         if not force:
             missing = [task for task in wanted if _is_missing(views, *task)]
@@ -59,8 +52,8 @@ def requeue(
                     continue
                 added = RedisBroker(view.client, view.seen.epoch, shard=view.shard).add(queue, [key], unpark=True)
                 state = view.inspector.key(queue, key).state
-                where = "" if "/" in key else views.of_shard(view)
-                click.echo(f"{where}{key}: {'queued' if added else f'nothing to add, it is {state} already'}")
+                of = "" if "/" in key else views.of_shard(view)
+                click.echo(f"{of}{key}: {'queued' if added else f'nothing to add, it is {state} already'}")
 
 
 def _is_missing(views: Views, queue: str, key: str) -> bool:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.cli.look.view import looking
-from oarlock.cli.options.options import redis_option, state_dir_option
-from oarlock.cli.options.shard_options import shards_option
+from oarlock.cli.look.view import Where, looking, where_options
 
 
 @click.command(epilog="\b\nExample:\n  oarlock resume --redis redis://worker:secret@redis:6379/0")
-@redis_option
-@state_dir_option
-@shards_option
-def resume(redis_url: str | None, state_dir: Path | None, shards: int | None) -> None:
+@where_options
+def resume(where: Where) -> None:
     """End a hold: let the fleet work again, once upstream's controllers of its kinds are switched off.
 
     A fleet that sees upstream's controllers create pods for its owners begins no turn any more; it says so in its log
     and in `oarlock epoch`, `queue`, `status` and `explain`. Harmless where there is no hold.
     """
-    with looking(redis_url, state_dir, shards) as views:
+    with looking(where) as views:
         for view in views:
             reason = view.inspector.pause_reason()
             phase = RedisBroker(view.client, view.seen.epoch, shard=view.shard).pause("")

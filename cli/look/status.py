@@ -15,23 +15,10 @@ from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.cli.look.view import held_line
 from oarlock.cli.options.options import output_option, state_dir_option
-from oarlock.cli.options.which_up import found_up
-from oarlock.cli.problems import InputProblem, NotDone
+from oarlock.cli.options.which_up import named_or_found
 from oarlock.cli.tables import show, show_json, span
 from oarlock.sandbox.up.state_dir import StateDir, is_alive
 from oarlock.workers.process.shards import names
-
-
-def find(state_dir: Path | None) -> StateDir:
-    """The given directory, or that of the `oarlock up` that is found. Raises InputProblem, NotDone."""
-    if state_dir is not None:
-        if not state_dir.is_dir():
-            raise InputProblem(f"--state-dir {state_dir}: no such directory; give that of an `oarlock up`")
-        return StateDir(state_dir)
-    state = found_up()
-    if state is None:
-        raise NotDone("no `oarlock up` of yours is running; give --state-dir, or start one")
-    return state
 
 
 @click.command(
@@ -49,7 +36,7 @@ def status(state_dir: Path | None, output: str) -> None:
     processes: [{role, pid, name, rq_worker, started_ms, alive}]; of an `oarlock up --shards` also shards: [{shard,
     epoch, phase, held, is_open}], and epoch, phase and held are those of shard 0
     """
-    state = find(state_dir)
+    state = named_or_found(state_dir)
     facts = describe(state)
     if output == "json":
         show_json(facts)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import redis
@@ -17,7 +18,8 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.cli import logs
-from oarlock.cli.options.options import Source, open_redis, output_option, redis_option, redis_source, state_dir_option
+from oarlock.cli.options.options import output_option, state_dir_option
+from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
 from oarlock.cli.options.shard_options import shards_option
 from oarlock.cli.problems import InputProblem, say
 from oarlock.controllers.registry import WATCHED, all_queues, resource_of
@@ -31,7 +33,6 @@ verbose_option = click.option(
     callback=lambda ctx, parameter, count: logs.set_up(count) if count else None,
     help="Log what is done on stderr; -vv: what libraries do, too.",
 )
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,28 @@ class Views:
         return f"shard {view.shard}: " if self.shards > 1 else ""
 
 
-def view_options(command: F) -> F:
-    """--redis, --state-dir, --shards, -o, -v."""
-    for option in (verbose_option, output_option, shards_option, state_dir_option, redis_option):
-        command = option(command)
-    return command
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which Redis, or whose, and how many shards of it: as the options say."""
+
+    redis_url: str | None = None
+    state_dir: Path | None = None
+    shards: int | None = None
+
+
+def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--redis, --state-dir and --shards, which the command is given as ``where``."""
+
+    @wraps(command)
+    def with_where(redis_url: str | None, state_dir: Path | None, shards: int | None, **given: Any) -> Any:
+        return command(where=Where(redis_url, state_dir, shards), **given)
+
+    return redis_option(state_dir_option(shards_option(with_where)))
+
+
+def view_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Those, -o and -v."""
+    return where_options(output_option(verbose_option(command)))
 
 
 class QueueName(click.ParamType[str]):
@@ -102,20 +120,22 @@ class QueueName(click.ParamType[str]):
         return click.Choice(all_queues()).get_metavar(param, ctx)
 
 
-def controller_option(text: str = "Only this controller. Default: all there are.") -> Callable[[F], F]:
+def controller_option(
+    text: str = "Only this controller. Default: all there are.",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """--controller: one queue. ``text``: its help."""
     return click.option("--controller", "-c", type=QueueName(), help=text)
 
 
 @contextmanager
-def looking(redis_url: str | None, state_dir: Path | None, shards: int | None = None) -> Iterator[Views]:
-    """Views for one command; what goes wrong on the way is said in one line. ``shards``: None is as many as the
+def looking(where: Where) -> Iterator[Views]:
+    """Views for one command; what goes wrong on the way is said in one line. Without --shards there are as many as the
     `oarlock up` has that was found, else one.
 
     Raises InputProblem: no Redis, no epoch in it, a user without the rights.
     """
-    source = redis_source(redis_url, state_dir)
-    count = shards or source.shards
+    source = redis_source(where.redis_url, where.state_dir)
+    count = where.shards or source.shards
     given = source.given_by or "Redis"
     with ExitStack() as opened:
         try:
@@ -130,7 +150,8 @@ def looking(redis_url: str | None, state_dir: Path | None, shards: int | None = 
                 if not view.seen.epoch:
                     say([f"shard {view.shard} of {count} has no epoch; is an ingestor of it running?"])
             if source.found:
-                say([source.found])
+                options = "--state-dir" if source.given_by else "--redis or --state-dir"
+                say([f"asking the {source.found}; {options} names another"])
             yield found
         except BrokerUnreachable as error:
             raise InputProblem(f"{given}: the Redis at {source.place} stopped answering ({error}); ask again") from None
@@ -220,8 +241,3 @@ def full_key(text: str, namespace: str | None) -> str:
 def held_line(reason: str) -> str:
     """For a person: that there is a hold, why, and how it ends."""
     return f"HELD, nobody works: {reason}; switch upstream's controllers off (docs/take-over.md), then `oarlock resume`"
-
-
-def in_namespace(keys: Sequence[str], namespace: str | None) -> list[str]:
-    """Those of the namespace; all without one."""
-    return [key for key in keys if not namespace or key.startswith(f"{namespace}/")]

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from oarlock.cli.options.options import check_kubeconfig
-from oarlock.cli.options.which_up import asked, found_up
+from oarlock.cli.options.which_up import found_up
 from oarlock.cli.problems import InputProblem, NotDone, say
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer
@@ -47,7 +47,7 @@ def cluster_config(kubeconfig: str | None, state_dir: Path | None) -> ClusterCon
         raise InputProblem("no `oarlock up` is running; start one, or name a cluster with --kubeconfig")
     if not state.kubeconfig.exists():
         raise InputProblem(f"the `oarlock up` in {state.root} is only starting; ask again")
-    say([asked(state)])
+    say([f"asking the `oarlock up` in {state.root}; --state-dir names another"])
     return check_kubeconfig(str(state.kubeconfig))
 
 

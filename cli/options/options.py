@@ -1,69 +1,20 @@
-"""Options that several commands share, and what they come to: a Redis that answers, a kubeconfig that can be used."""
+"""Options that many commands share."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
-import redis
-from redis.exceptions import AuthenticationError, InvalidResponse, NoPermissionError, RedisError, ResponseError
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from oarlock.broker.connection import fitness
-from oarlock.broker.connection.client import BadRedisUrl, connect
-from oarlock.broker.connection.redis_url import parse, without_password
-from oarlock.cli.options.setting_options import with_flags
-from oarlock.cli.options.tls_options import tls_files, tls_options
-from oarlock.cli.options.which_up import asked, found_up
 from oarlock.cli.problems import InputProblem
 from oarlock.cluster.access import config
 from oarlock.cluster.access.errors import ConfigError
-from oarlock.sandbox.up.state_dir import StateDir, StateDirUnusable
-from oarlock.workers.process.settings import BadSetting, Settings
-from oarlock.workers.signing.signature import BadKeyFile, load_keyring
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-DEFAULT_REDIS_URL = Settings().redis_url
 
 state_dir_option = click.option(
     "--state-dir",
     type=click.Path(path_type=Path),
     envvar="OARLOCK_STATE_DIR",
     help="The directory of an `oarlock up`.",
-)
-_redis_url_option = click.option(
-    "--redis",
-    "redis_url",
-    metavar="URL",
-    envvar="OARLOCK_REDIS_URL",
-    help="redis://user:password@host:6379/0, rediss:// with TLS, unix:///path,"
-    " redis+sentinel://user:password@host:26379,host:26379/mymaster/0, redis+cluster://user:password@host:6379/."
-    " Default: of the `oarlock up` that runs.",
-)
-
-
-def redis_option(command: F) -> F:
-    """--redis, and the files for TLS."""
-    return _redis_url_option(tls_options(command))
-
-
-kubeconfig_option = click.option(
-    "--kubeconfig",
-    metavar="FILE",
-    envvar="OARLOCK_KUBECONFIG",
-    help="Default: in a pod its service account, else $KUBECONFIG, else ~/.kube/config.",
-)
-signing_option = click.option(
-    "--signing-key-file",
-    metavar="FILE",
-    envvar="OARLOCK_SIGNING_KEY_FILE",
-    help="Sign cached objects, and refuse what is not signed: keys in base64 or hex, one a line, of 32 random bytes.",
 )
 namespace_option = click.option("--namespace", "-n", help="Only this namespace.")
 output_option = click.option(
@@ -78,168 +29,6 @@ log_format_option = click.option(
     envvar="OARLOCK_LOG_FORMAT",
     help="Log lines as key=value or as JSON.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A Redis URL and where it came from, for messages."""
-
-    url: str
-    given_by: str
-    shards: int = 1
-    """As an `oarlock up` says that runs on it."""
-    found: str = ""
-    """What to say of a Redis that was found and not named."""
-
-    @property
-    def from_user(self) -> bool:
-        """Whether somebody wrote the URL, as against an `oarlock up`."""
-        return self.given_by in ("--redis", "OARLOCK_REDIS_URL")
-
-    @property
-    def place(self) -> str:
-        """Host and port, or the socket; never the password."""
-        try:
-            return parse(self.url).place
-        except BadRedisUrl:
-            return "?"
-
-
-def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
-    """--redis (or its environment variable), else --state-dir, else the `oarlock up` that is found, else localhost.
-
-    Raises InputProblem.
-    """
-    if redis_url is not None:
-        given = "OARLOCK_REDIS_URL" if os.environ.get("OARLOCK_REDIS_URL") == redis_url else "--redis"
-        return Source(redis_url, given)
-    if state_dir is not None:
-        try:
-            source = _source_of(StateDir(state_dir), state_dir)
-        except StateDirUnusable as error:
-            raise InputProblem(f"{error}; start one with: oarlock up --state-dir {state_dir}") from None
-        if not StateDir(state_dir).owner_pid():
-            raise InputProblem(f"--state-dir {state_dir}: its `oarlock up` is gone; start one there again")
-        return source
-    state = found_up()
-    if state is None:
-        place = parse(DEFAULT_REDIS_URL).place
-        return Source(DEFAULT_REDIS_URL, "", found=f"asking the Redis at {place}; --redis or --state-dir names another")
-    try:
-        return replace(_source_of(state, state.root), found=asked(state))
-    except StateDirUnusable:
-        raise InputProblem(f"the `oarlock up` in {state.root} is only starting; ask again") from None
-
-
-def _source_of(state: StateDir, named: Path) -> Source:
-    return Source(state.read_redis_url(), f"--state-dir {named}", int(state.read_up().get("shards", 1)))
-
-
-def open_redis(source: Source, *, timeout_s: float = 4.0, shard: str = "0", for_data: bool = False) -> redis.Redis:
-    """A client of a Redis that will do, for the fleet's data where they are to be written (``for_data``).
-
-    Raises InputProblem with one line that names the input and the mend.
-    """
-    given, place = source.given_by or "--redis was not given", source.place
-    tls = tls_files()
-    try:
-        url = parse(source.url)
-        if tls and not url.tls and source.from_user:
-            raise BadRedisUrl(
-                f"--redis {without_password(source.url)!r} does not speak TLS, for which --redis-tls-... was given:"
-                " write rediss:// in place of redis://, or leave the files out"
-            )
-        client = connect(source.url, timeout_s=timeout_s, shard=shard, tls=tls)
-    except BadRedisUrl as error:
-        told = str(error)
-        renamed = told.startswith("--redis ") and given != "--redis"
-        raise InputProblem(told.replace("--redis", given, 1) if renamed else told) from None
-    try:
-        client.ping()
-        (fitness.check_for_data if for_data else fitness.check)(client, url)
-    except fitness.UnfitServer as error:
-        raise InputProblem(f"{given}: the Redis at {place} cannot be used: {error}") from None
-    except AuthenticationError as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise InputProblem(
-            f"{given}: the Redis at {place} refuses the user or password ({said});"
-            " put the right ones into the URL: redis://user:password@host:port/0"
-        ) from None
-    except NoPermissionError as error:
-        raise InputProblem(f"{given}: the Redis at {place} lets this user in but not do this: {error}") from None
-    except (RedisConnectionError, RedisTimeoutError) as error:
-        reason = _reason(error)
-        usual = "is it running? `oarlock up` starts one" if not source.given_by else "is it running, and the URL right?"
-        mend = next((told for sign, told in _MENDS.items() if sign in reason), usual)
-        raise InputProblem(f"{given}: no Redis answers at {place} ({reason}); {mend}") from None
-    except (InvalidResponse, ResponseError) as error:
-        mend = "give the URL of a Redis"
-        if "NOAUTH" in str(error):
-            mend = "put user and password into the URL: redis://user:password@host:port/0"
-        elif "DB index" in str(error):
-            mend = "use database 0: redis://.../0"
-        raise InputProblem(f"{given}: the server at {place} says: {error}; {mend}") from None
-    except (RedisError, OSError, ValueError) as error:
-        raise InputProblem(f"{given}: the server at {place} cannot be used: {error}") from None
-    return client
-
-
-_MENDS = {
-    "Hostname mismatch": "its certificate is for another name: write that one into the URL",
-    "IP address mismatch": "its certificate is not for this address: write a name it is for into the URL",
-    "CERTIFICATE_VERIFY_FAILED": "name the authority that signed its certificate: --redis-tls-ca FILE",
-    "certificate required": "it asks for a certificate of ours: --redis-tls-cert FILE --redis-tls-key FILE",
-    "unknown ca": "it does not know the authority of our certificate: give another with --redis-tls-cert",
-    "WRONG_VERSION_NUMBER": "it does not speak TLS there: is it another port, or redis:// in place of rediss://?",
-    "EOF occurred": "it hung up: does it ask for a certificate of ours, or not know the authority of the one given?",
-    "Connection closed by server": "it hung up: does it speak TLS (rediss://) and ask for a certificate of ours?",
-    "Connection reset": "it hung up: does it speak TLS (rediss://) and ask for a certificate of ours?",
-}
-
-
-def _reason(error: Exception) -> str:
-    """Without redis-py's prefix that repeats host and port."""
-    text = " ".join(str(error).split()).rstrip(".")
-    for mark in (". ", ": "):
-        if text.startswith("Error ") and mark in text:
-            text = text.partition(mark)[2] or text
-    return text
-
-
-def settings_from(
-    source: Source,
-    kubeconfig: str | None,
-    signing_key_file: str | None = None,
-    env: Mapping[str, str] | None = None,
-) -> Settings:
-    """The settings of the environment, or of ``env``, with what the command line says. Raises InputProblem."""
-    try:
-        settings = with_flags(Settings.from_env(env))
-    except BadSetting as error:
-        raise InputProblem(str(error)) from None
-    settings = replace(settings, redis_url=source.url)
-    if signing_key_file:
-        settings = replace(settings, signing_key_file=signing_key_file)
-    return replace(settings, kubeconfig=kubeconfig) if kubeconfig else settings
-
-
-def check_signing_keys(settings: Settings) -> None:
-    """Read the signing keys, if a file of them is named. Raises InputProblem."""
-    try:
-        if settings.signing_key_file:
-            load_keyring(settings.signing_key_file)
-    except BadKeyFile as error:
-        raise InputProblem(str(error)) from None
-
-
-def check_rq_url(settings: Settings) -> None:
-    """Whether RQ can keep its keys where the settings say. Raises InputProblem."""
-    from oarlock.workers.rq.client import rq_url  # noqa: PLC0415  # RQ is loaded for the worker only
-
-    try:
-        rq_url(settings)
-    except BadRedisUrl as error:
-        raise InputProblem(str(error)) from None
 
 
 def check_kubeconfig(kubeconfig: str | None) -> config.ClusterConfig:

@@ -133,14 +133,17 @@ def given(context: click.Context) -> dict[str, Any]:
     return found
 
 
-def with_flags(settings: Settings) -> Settings:
-    """The settings with what flags say. Raises InputProblem in the words that were used."""
+def settings_in_force(env: Mapping[str, str] | None = None) -> Settings:
+    """The settings of the environment, or of ``env``, with what this command's flags say.
+
+    Raises InputProblem in the words that were used.
+    """
     context = click.get_current_context(silent=True)
-    return settings if context is None else in_force(settings, given(context))
-
-
-def in_force(settings: Settings, by_flag: Mapping[str, Any]) -> Settings:
-    """The settings with these values. Raises InputProblem naming the flags."""
+    by_flag = {} if context is None else given(context)
+    try:
+        settings = Settings.from_env(env)
+    except BadSetting as error:
+        raise InputProblem(str(error)) from None
     try:
         return settings.given(by_flag)
     except BadSetting as error:

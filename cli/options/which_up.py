@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from oarlock.cli.problems import InputProblem
+from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.sandbox.up.state_dir import StateDir, running
 
 
@@ -22,9 +22,16 @@ def found_up() -> StateDir | None:
     return states[0] if states else None
 
 
-def asked(state: StateDir) -> str:
-    """What is said on stderr where it was found and not named."""
-    return f"asking the `oarlock up` in {state.root}; --state-dir names another"
+def named_or_found(state_dir: Path | None) -> StateDir:
+    """The given directory, or that of the `oarlock up` that is found. Raises InputProblem, NotDone."""
+    if state_dir is not None:
+        if not state_dir.is_dir():
+            raise InputProblem(f"--state-dir {state_dir}: no such directory; give that of an `oarlock up`")
+        return StateDir(state_dir)
+    state = found_up()
+    if state is None:
+        raise NotDone("no `oarlock up` of yours is running; give --state-dir, or start one")
+    return state
 
 
 def _of_kubeconfig() -> StateDir | None:

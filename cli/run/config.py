@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from oarlock.broker.connection.redis_url import without_password
-from oarlock.cli.options.setting_options import every_setting_option, flag, given, in_force, told, variable
-from oarlock.cli.problems import InputProblem
+from oarlock.cli.options.options import output_option
+from oarlock.cli.options.setting_options import every_setting_option, flag, given, settings_in_force, told, variable
 from oarlock.cli.tables import show
-from oarlock.workers.process.settings import BadSetting, Settings, setting_names
+from oarlock.workers.process.settings import Settings, setting_names
 
 COLUMNS = {"setting": "SETTING", "value": "IN FORCE", "from": "FROM", "upstream": "AS KUBE-CONTROLLER-MANAGER"}
 
@@ -23,7 +23,7 @@ COLUMNS = {"setting": "SETTING", "value": "IN FORCE", "from": "FROM", "upstream"
 )
 @every_setting_option
 @click.option("--changed", is_flag=True, help="Only what is not as it is by default.")
-@click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def config(changed: bool, output: str) -> None:
     """What `oarlock worker` and `oarlock ingest` would work with if they were started here with these flags.
 
@@ -33,17 +33,9 @@ def config(changed: bool, output: str) -> None:
     JSON: [{setting, value, from (default | the variable | the flag), flag, variable, upstream, help}]
     """
     by_flag = given(click.get_current_context())
-    rows = settings_rows(by_flag)
+    settings = settings_in_force()
+    rows = [_row(settings, name, by_flag) for name in setting_names()]
     show([row for row in rows if not changed or row["from"] != "default"], COLUMNS, output)
-
-
-def settings_rows(by_flag: dict[str, Any]) -> list[dict[str, str]]:
-    """A row a setting. Raises InputProblem for values that do not go together."""
-    try:
-        settings = in_force(Settings.from_env(), by_flag)
-    except BadSetting as error:
-        raise InputProblem(str(error)) from None
-    return [_row(settings, name, by_flag) for name in setting_names()]
 
 
 def _row(settings: Settings, name: str, by_flag: dict[str, Any]) -> dict[str, str]:

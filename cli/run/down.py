@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from oarlock.cli.look.status import find
 from oarlock.cli.options.options import state_dir_option
+from oarlock.cli.options.which_up import named_or_found
 from oarlock.cli.problems import NotDone
 from oarlock.sandbox.up.state_dir import is_alive
 
@@ -24,7 +24,7 @@ LOOK_EVERY_S = 0.02
 )
 def down(state_dir: Path | None, timeout_s: float) -> None:
     """Stop an `oarlock up` and wait until every process of it is gone. Does nothing where none runs."""
-    state = find(state_dir)
+    state = named_or_found(state_dir)
     pid = state.owner_pid()
     processes = state.read_processes()
     if pid:

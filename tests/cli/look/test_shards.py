@@ -13,7 +13,7 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
 from oarlock.cli.look import view
-from oarlock.cli.options import options
+from oarlock.cli.options import redis_options
 from oarlock.cli.problems import InputProblem
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.process.shards import shard_of
@@ -108,10 +108,10 @@ def test_a_hold_of_one_shard_is_shown_as_its_own_and_ended_with_the_others(serve
 
 
 def test_a_shard_that_cannot_be_reached_hides_no_other(server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_redis(source: options.Source, *, shard: str) -> Any:
+    def open_redis(source: redis_options.Source, *, shard: str) -> Any:
         if shard == "0":
             raise InputProblem("no Redis answers")
-        return options.open_redis(source, shard=shard)
+        return redis_options.open_redis(source, shard=shard)
 
     monkeypatch.setattr(view, "open_redis", open_redis)
     rows, said = asked(server, "queue", "-c", QUEUE, shards=2)

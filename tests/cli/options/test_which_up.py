@@ -9,14 +9,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
+from oarlock.cli import logs
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.up import state_dir
 from oarlock.sandbox.up.state_dir import PREFIX, StateDir
+from oarlock.workers.supervisor import ingest_command, supervisor
 from tests.cli.cli_helpers import call, problems
 
 RUNNING = """
@@ -90,6 +93,33 @@ def test_the_only_one_is_asked_and_named(servers: list[str], start: Start, tmp_p
     for words, env in (([], {"OARLOCK_STATE_DIR": str(given.root)}), (["--state-dir", str(given.root)], {})):
         assert asked(*words, **env) == (2, []), "whoever named it is not told"
     assert asked("--redis", servers[0]) == (1, [])
+
+
+KUBECONFIG = """
+apiVersion: v1
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: here, context: {cluster: c, user: u}}]
+current-context: here
+"""
+
+
+@pytest.mark.parametrize(("command", "program"), [("worker", supervisor), ("ingest", ingest_command)])
+def test_a_process_says_for_which_it_works(
+    servers: list[str], start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, program: ModuleType
+) -> None:
+    """Without --redis a worker or an ingestor joins the fleet of the `oarlock up` that runs, and names it."""
+    used: list[str] = []
+    name = "run_fleet" if program is supervisor else "run_ingestor"
+    monkeypatch.setattr(program, name, lambda settings, *_, **__: used.append(settings.redis_url) or 0)
+    monkeypatch.setattr(logs, "set_up", lambda *_: None)
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    words = [command, "--kubeconfig", str(tmp_path / "kubeconfig")]
+    given = start(servers[1], tmp_path / "given")
+    found, named = call(*words), call(*words, "--redis", servers[0])
+    assert problems(found) == [f"oarlock: working with the `oarlock up` in {given.root}; --redis names another"]
+    assert problems(named) == []
+    assert used == [servers[1], servers[0]]
 
 
 def test_of_two_none_is_asked_silently(servers: list[str], start: Start, tmp_path: Path) -> None:

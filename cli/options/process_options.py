@@ -1,0 +1,143 @@
+"""What `oarlock worker` and `oarlock ingest` share: their options, and what is checked before anything is started."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import click
+
+from oarlock.broker.connection.client import BadRedisUrl
+from oarlock.cli import logs
+from oarlock.cli.options.options import check_kubeconfig, log_format_option, verbose_option
+from oarlock.cli.options.redis_options import open_redis, redis_option, redis_source
+from oarlock.cli.options.setting_options import given, in_words_of_flags, setting_options, settings_in_force
+from oarlock.cli.options.shard_options import check_workers, shard_option, shards_option, with_shards
+from oarlock.cli.problems import InputProblem, say
+from oarlock.workers.process import bind_address
+from oarlock.workers.process.kinds import enabled_queues, queues_by_worker
+from oarlock.workers.process.settings import BadSetting, Settings
+from oarlock.workers.process.shards import names, share
+from oarlock.workers.signing.signature import BadKeyFile, load_keyring
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    setting_options,
+    redis_option,
+    click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        envvar="OARLOCK_KUBECONFIG",
+        help="Default: in a pod its service account, else $KUBECONFIG, else ~/.kube/config.",
+    ),
+    click.option(
+        "--signing-key-file",
+        metavar="FILE",
+        envvar="OARLOCK_SIGNING_KEY_FILE",
+        help="Sign cached objects, and refuse those without a good signature. One key a line, in base64 or hex, of 32"
+        " random bytes.",
+    ),
+    shards_option,
+    shard_option,
+    click.option(
+        "--metrics-bind-address",
+        metavar="HOST:PORT",
+        envvar="OARLOCK_METRICS_BIND_ADDRESS",
+        default="0",
+        show_default=True,
+        help="Serve /metrics, /livez and /readyz there; :PORT on all addresses, 0 nowhere. A second shard: the next"
+        " port.",
+    ),
+    verbose_option,
+    log_format_option,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Whatever a process needs to start. ``listening``: a socket for the metrics of each shard that it serves."""
+
+    settings: Settings
+    queues: tuple[str, ...]
+    listening: list[socket.socket]
+
+
+def process_options(command: F) -> F:
+    """The options whose values ``prepare`` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def prepare(
+    *,
+    redis_url: str | None,
+    kubeconfig: str | None,
+    signing_key_file: str | None,
+    shards: int | None,
+    shard: int | None,
+    metrics_bind_address: str,
+    verbose: int,
+    log_format: str,
+    workers: int = 0,
+) -> Prepared:
+    """Check everything that a process is given, and set up its log. ``workers``: of an ingestor 0.
+
+    Raises InputProblem; nothing was started then.
+    """
+    source = redis_source(redis_url, None)
+    settings = replace(settings_in_force(with_shards(shards, shard)), redis_url=source.url)
+    files: dict[str, Any] = {"signing_key_file": signing_key_file, "kubeconfig": kubeconfig}
+    settings = replace(settings, **{name: file for name, file in files.items() if file})
+    if workers:
+        check_workers(workers, shards, shard)
+    queues = _served_queues(settings, workers)
+    check_kubeconfig(settings.kubeconfig)
+    try:
+        if settings.signing_key_file:
+            load_keyring(settings.signing_key_file)
+    except BadKeyFile as error:
+        raise InputProblem(str(error)) from None
+    open_redis(source, for_data=True).close()
+    if workers:
+        _check_rq_url(settings)
+    try:
+        listening = bind_address.given() or bind_address.listen(
+            metrics_bind_address, 1 if settings.shard else settings.shards
+        )
+    except bind_address.BadBindAddress as error:
+        raise InputProblem(str(error)) from None
+    if source.found:
+        say([f"working with the {source.found}; --redis names another"])
+    logs.set_up(verbose, log_format)
+    return Prepared(settings, queues, listening)
+
+
+def _served_queues(settings: Settings, workers: int) -> tuple[str, ...]:
+    """The queues of the enabled controllers. ``workers``: among how many they are shared out; 0: nobody takes keys.
+
+    Raises InputProblem, also where a worker would have nothing to do.
+    """
+    try:
+        queues = enabled_queues(settings.controllers)
+        if workers and settings.shards > 1 and not settings.shard:
+            for shard in names(settings.shards):
+                queues_by_worker(settings, queues, share(workers, int(shard), settings.shards))
+        elif workers:
+            queues_by_worker(settings, queues, workers)
+    except BadSetting as error:
+        raise InputProblem(in_words_of_flags(str(error), given(click.get_current_context()))) from None
+    return queues
+
+
+def _check_rq_url(settings: Settings) -> None:
+    """Whether RQ can keep its keys where the settings say. Raises InputProblem."""
+    from oarlock.workers.rq.client import rq_url  # noqa: PLC0415  # RQ is loaded for the worker only
+
+    try:
+        rq_url(settings)
+    except BadRedisUrl as error:
+        raise InputProblem(str(error)) from None
