@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 import time
 from typing import Any, Final
@@ -13,8 +12,8 @@ import uvloop
 
 from oarlock.cli import logs
 from oarlock.cli.nodes.node_text import check_name
-from oarlock.cli.nodes.unpullable_option import unpullable_option
 from oarlock.cli.options.options import check_kubeconfig, log_format_option, verbose_option
+from oarlock.cli.options.sandbox_options import unpullable_option
 from oarlock.cli.problems import InputProblem, NotDone, say
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
@@ -36,10 +35,19 @@ _TELL_AFTER_S: Final = 1.0
     "Nodes of others are left alone: only those with the annotation oarlock.io/simulated=true are served, which these "
     "and those of `oarlock nodes add` bear. One such process a cluster.",
 )
-@click.option("--count", type=click.IntRange(0, 5_000), default=5, show_default=True, help="How many nodes.")
+@click.option("--count", "nodes", type=click.IntRange(0, 5_000), default=5, show_default=True, help="How many nodes.")
 @click.option("--prefix", default="node-", show_default=True, help="What stands before the number of each.")
-@click.option("--room", type=click.IntRange(0, 10_000), default=110, show_default=True, help="Pods that each takes.")
-@click.option("--schedule/--no-schedule", default=False, show_default=True, help="Give pods without a node one.")
+@click.option(
+    "--room",
+    "pods_per_node",
+    type=click.IntRange(0, 10_000),
+    default=110,
+    show_default=True,
+    help="Pods that each takes.",
+)
+@click.option(
+    "--schedule/--no-schedule", "schedules", default=False, show_default=True, help="Give pods without a node one."
+)
 @click.option(
     "--lifecycle/--no-lifecycle",
     default=True,
@@ -69,46 +77,16 @@ _TELL_AFTER_S: Final = 1.0
 @click.option("--kubeconfig", metavar="FILE", envvar="OARLOCK_KUBECONFIG", required=True, help="Of the API server.")
 @verbose_option
 @log_format_option
-def nodes_run(
-    count: int,
-    prefix: str,
-    room: int,
-    schedule: bool,
-    lifecycle: bool,
-    ready_ms: float,
-    ready_jitter_ms: float,
-    terminate_ms: float,
-    unpullable: re.Pattern[str] | None,
-    gone_node_ms: float,
-    heartbeat_s: float,
-    seed: int,
-    removing: bool,
-    kubeconfig: str,
-    verbose: int,
-    log_format: str,
-) -> int:
+def nodes_run(kubeconfig: str, removing: bool, heartbeat_s: float, verbose: int, log_format: str, **given: Any) -> int:
     """Run simulated nodes against an API server that has no machines, or beside those it has, until Ctrl-C.
 
     They register, report ready, run the pods that are bound to them (one status write makes a pod running and ready)
     and end those that are deleted. `oarlock up` needs this not: its own nodes are simulated already.
     """
-    check_name(f"{prefix}0")
+    settings = NodeSettings(heartbeat_ms=heartbeat_s * 1000, **given)
+    check_name(f"{settings.prefix}0")
     config = check_kubeconfig(kubeconfig)
     logs.set_up(verbose, log_format)
-    settings = NodeSettings(
-        nodes=count,
-        pods_per_node=room,
-        ready_ms=ready_ms,
-        ready_jitter_ms=ready_jitter_ms,
-        terminate_ms=terminate_ms,
-        gone_node_ms=gone_node_ms,
-        heartbeat_ms=heartbeat_s * 1000,
-        seed=seed,
-        prefix=prefix,
-        schedules=schedule,
-        lifecycle=lifecycle,
-        unpullable=unpullable,
-    )
     uvloop.run(_run(config, settings, removing))
     return 0
 

@@ -12,10 +12,10 @@ import click
 
 from oarlock.cli.explain.explain import sentences_of
 from oarlock.cli.options.options import verbose_option
+from oarlock.cli.options.sandbox_options import checked_items, input_options, size_options
 from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.cli.run.run_report import judge, report
 from oarlock.cli.run.underneath import Underneath, UpEnded
-from oarlock.cli.run.up import checked_items, input_options, size_options
 from oarlock.cli.tables import show_json
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND
 from oarlock.sandbox.demo.demo import Demo, DidNotConverge

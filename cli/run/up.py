@@ -5,84 +5,19 @@ from __future__ import annotations
 import logging
 import re
 import shlex
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from oarlock.cli import logs
-from oarlock.cli.nodes.unpullable_option import unpullable_option
 from oarlock.cli.options.options import log_format_option, verbose_option
+from oarlock.cli.options.sandbox_options import checked_items, input_options, size_options, unpullable_option
 from oarlock.cli.options.shard_options import check_workers, shards_option
-from oarlock.cli.problems import InputProblem, NotDone, say
-from oarlock.sandbox.manifests.checks import Item, check
-from oarlock.sandbox.manifests.documents import read_all
+from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.sandbox.up.start import NotStarted, Options, Up
 from oarlock.sandbox.up.state_dir import StateDir, StateDirUnusable
 from oarlock.sandbox.up.tree import ApiServerEnded, Stopped
-
-_PORT = click.IntRange(0, 65_535)
-
-
-def size_options(nodes: int = 5) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """How much of everything, with so many nodes where none are asked for; `oarlock run` has the same."""
-    options = (
-        click.option(
-            "--nodes",
-            type=click.IntRange(1, 5_000),
-            default=nodes,
-            show_default=True,
-            help="Simulated nodes with room for 110 pods each; 1,000 run on two cores. `oarlock nodes add` adds more.",
-        ),
-        click.option("--workers", type=click.IntRange(0, 256), default=2, show_default=True, help="RQ workers."),
-        click.option("--ingestors", type=click.IntRange(1, 16), default=2, show_default=True, help="Ingestors."),
-        click.option("--api-port", type=_PORT, default=0, help="Port of the API server; 0: any free one."),
-        click.option("--redis-port", type=_PORT, default=0, help="Port of the Redis; 0: any free one."),
-        click.option(
-            "--state-dir",
-            type=click.Path(path_type=Path),
-            envvar="OARLOCK_STATE_DIR",
-            help="Keep kubeconfig, redis-url, audit.log, processes.json and logs/ here. Default: a temporary one.",
-        ),
-    )
-
-    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return with_options
-
-
-def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What to apply."""
-    for option in reversed(
-        (
-            click.option(
-                "--filename",
-                "-f",
-                "filenames",
-                multiple=True,
-                metavar="FILE|DIR|-",
-                help="Objects to apply, YAML or JSON, several documents a file; can be repeated.",
-            ),
-            click.option("--namespace", "-n", default="default", show_default=True, help="For objects that name none."),
-            click.option("--skip-unknown", is_flag=True, help="Leave out kinds that are not served, with a warning."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) -> list[Item]:
-    """The objects to apply; notes are said. Raises InputProblem with a line for each problem; nothing is started."""
-    documents, problems = read_all(filenames)
-    found = check(documents, namespace=namespace, skip_unknown=skip_unknown)
-    if problems or found.problems:
-        raise InputProblem(*problems, *found.problems)
-    say(found.notes)
-    return found.items
 
 
 @click.command(
@@ -102,21 +37,17 @@ def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) 
 @verbose_option
 @log_format_option
 def up(
-    nodes: int,
-    workers: int,
-    ingestors: int,
-    api_port: int,
-    redis_port: int,
-    state_dir: Path | None,
     filenames: tuple[str, ...],
     namespace: str,
     skip_unknown: bool,
+    state_dir: Path | None,
     unpullable: re.Pattern[str] | None,
-    faults: bool,
     no_api_token: bool,
     shards: int | None,
     verbose: int,
     log_format: str,
+    workers: int,
+    **given: Any,
 ) -> None:
     """Start a private Redis, an API server with simulated nodes, ingestors and supervised workers; stay until ^C.
 
@@ -127,9 +58,9 @@ def up(
     if workers:
         check_workers(workers, shards, None)
     options = Options(
-        *(nodes, workers, ingestors, api_port, redis_port),
+        **given,
+        workers=workers,
         unpullable=unpullable.pattern if unpullable else "",
-        faults=faults,
         shards=shards or 1,
         api_token=not no_api_token,
         metrics=True,

@@ -1,0 +1,94 @@
+"""Options of the commands that run a cluster on this machine, or its nodes: how much of all, and what to apply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from oarlock.cli.problems import InputProblem, say
+from oarlock.sandbox.manifests.checks import Item, check
+from oarlock.sandbox.manifests.documents import read_all
+from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE, compiled
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PORT = click.IntRange(0, 65_535)
+
+
+def size_options(nodes: int = 5) -> Callable[[F], F]:
+    """How much of everything, with so many nodes where none are asked for; `oarlock run` has the same."""
+    return _all(
+        click.option(
+            "--nodes",
+            type=click.IntRange(1, 5_000),
+            default=nodes,
+            show_default=True,
+            help="Simulated nodes with room for 110 pods each; 1,000 run on two cores. `oarlock nodes add` adds more.",
+        ),
+        click.option("--workers", type=click.IntRange(0, 256), default=2, show_default=True, help="RQ workers."),
+        click.option("--ingestors", type=click.IntRange(1, 16), default=2, show_default=True, help="Ingestors."),
+        click.option("--api-port", type=_PORT, default=0, help="Port of the API server; 0: any free one."),
+        click.option("--redis-port", type=_PORT, default=0, help="Port of the Redis; 0: any free one."),
+        click.option(
+            "--state-dir",
+            type=click.Path(path_type=Path),
+            envvar="OARLOCK_STATE_DIR",
+            help="Keep kubeconfig, redis-url, audit.log, processes.json and logs/ here. Default: a temporary one.",
+        ),
+    )
+
+
+def input_options(command: F) -> F:
+    """What to apply: the arguments of ``checked_items``."""
+    return _all(
+        click.option(
+            "--filename",
+            "-f",
+            "filenames",
+            multiple=True,
+            metavar="FILE|DIR|-",
+            help="Objects to apply, YAML or JSON, several documents a file; can be repeated.",
+        ),
+        click.option("--namespace", "-n", default="default", show_default=True, help="For objects that name none."),
+        click.option("--skip-unknown", is_flag=True, help="Leave out kinds that are not served, with a warning."),
+    )(command)
+
+
+def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def with_options(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options
+
+
+def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) -> list[Item]:
+    """The objects to apply; notes are said. Raises InputProblem with a line for each problem; nothing is started."""
+    documents, problems = read_all(filenames)
+    found = check(documents, namespace=namespace, skip_unknown=skip_unknown)
+    if problems or found.problems:
+        raise InputProblem(*problems, *found.problems)
+    say(found.notes)
+    return found.items
+
+
+def _pattern(_: click.Context, option: click.Parameter, text: str) -> re.Pattern[str] | None:
+    try:
+        return compiled(text)
+    except ValueError as error:
+        raise InputProblem(f"--{option.name}: {error}") from None
+
+
+unpullable_option = click.option(
+    "--unpullable",
+    metavar="REGEX",
+    default=UNPULLABLE,
+    show_default=True,
+    callback=_pattern,
+    help="Images that no node can pull; '': none.",
+)
