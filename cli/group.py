@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -14,11 +13,11 @@ from oarlock.cli.problems import say
 
 
 class LazyGroup(click.Group):
-    """``table``: name -> ("module:attribute", one line of help). A command whose module is absent is not listed."""
+    """``table``: name -> ("module:attribute", one line of help)."""
 
     def __init__(self, name: str, table: Mapping[str, tuple[str, str]], text: str) -> None:
         super().__init__(name, help=text, context_settings={"help_option_names": ["-h", "--help"]})
-        self._table = {key: entry for key, entry in table.items() if find_spec(entry[0].partition(":")[0])}
+        self._table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._table)

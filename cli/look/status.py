@@ -55,17 +55,6 @@ def describe(state: StateDir) -> dict[str, Any]:
     count = int(told.get("shards", 1))
     looks = [_look(url, shard) for shard in names(count)] if running and url else []
     first = looks[0] if looks else _Look()
-    processes = [
-        {
-            "role": each.role,
-            "pid": each.pid,
-            "name": each.name,
-            "rq_worker": each.rq_worker,
-            "started_ms": each.started_ms,
-            "alive": is_alive(each),
-        }
-        for each in state.read_processes()
-    ]
     return {
         "state_dir": str(state.root),
         "running": running,
@@ -81,7 +70,7 @@ def describe(state: StateDir) -> dict[str, Any]:
         "held": first.held,
         **({"shards": [asdict(look) for look in looks]} if count > 1 else {}),
         "started_ms": told.get("started_ms", 0),
-        "processes": processes,
+        "processes": [{**asdict(each), "alive": is_alive(each)} for each in state.read_processes()],
     }
 
 

@@ -61,6 +61,13 @@ class Written:
     refusal: str = ""
 
 
+def unusable(config: ClusterConfig, answer: Answer) -> InputProblem:
+    """What to raise where nobody answers, or nobody who lets us in."""
+    if answer.code <= 0:
+        return InputProblem(f"no API server answers at {config.address} ({answer.message}); is it running?")
+    return InputProblem(f"the API server at {config.address} refuses: {answer.message}")
+
+
 class Nodes:
     """The nodes behind one client. Use as `async with Nodes(config)`."""
 
@@ -94,13 +101,8 @@ class Nodes:
         except ListError as error:
             if error.answer.code == 400 and selector:
                 raise InputProblem(f"--selector {selector!r}: {error.answer.message}") from None
-            raise InputProblem(self._told(error.answer)) from None
+            raise unusable(self._config, error.answer) from None
         return [orjson.loads(item) for item in items]
-
-    def _told(self, answer: Answer) -> str:
-        if answer.code <= 0:
-            return f"no API server answers at {self._config.address} ({answer.message}); is it running?"
-        return f"the API server at {self._config.address} refuses: {answer.message}"
 
     async def create(self, node: Obj) -> Written:
         name = node["metadata"]["name"]

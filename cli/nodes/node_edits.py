@@ -12,15 +12,16 @@ import click
 from oarlock.cli.nodes.node_api import Nodes, Written, refuse, write_each
 from oarlock.cli.nodes.node_options import connection_options, names_argument, run, selector_option, tell
 from oarlock.cli.nodes.node_text import (
+    UNKNOWN,
     chosen,
     parse_label_change,
     parse_taint_change,
-    ready_of,
     split_words,
     with_taints,
 )
 from oarlock.cli.problems import InputProblem
 from oarlock.cluster.timestamps import seconds_text
+from oarlock.sandbox.nodes.lifecycle import readiness
 
 F = TypeVar("F", bound=Callable[..., Any])
 Obj = dict[str, Any]
@@ -181,7 +182,7 @@ def _cordoning(node: Obj, *, wanted: bool) -> Obj | None:
 
 
 def _becoming(node: Obj, state: str) -> Obj | None:
-    if ready_of(node) == state:
+    if (readiness(node) or UNKNOWN) == state:
         return None
     reason, message = _READY[state]
     at = seconds_text(time.time_ns() // 1_000_000)

@@ -12,12 +12,15 @@ from oarlock.cli.tables import span
 from oarlock.cluster.timestamps import unix_ms
 from oarlock.sandbox.apiserver.text import names
 from oarlock.sandbox.apiserver.validation.pods.placement import EFFECTS, taint_errors
+from oarlock.sandbox.nodes.lifecycle import readiness
 
 Obj = dict[str, Any]
 Labels = Mapping[str, str]
 
 GIVEN_LABELS = ("kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch")
 """Labels that every node has; tables leave them out where they say nothing new."""
+UNKNOWN = "Unknown"
+"""How ready a node is of which nobody has told."""
 _NAME = re.compile(r"[a-z0-9*?\[\]!.-]+")
 
 
@@ -32,8 +35,7 @@ def parse_label(word: str) -> tuple[str, str]:
     key, equals, value = word.partition("=")
     if not equals:
         raise InputProblem(f"label {word!r}: no value; write key=value, such as zone=a")
-    for problem in names.qualified_name(key):
-        raise InputProblem(f"label {word!r}: bad key {key!r}: {problem}")
+    _check_key("label", word, key)
     for problem in names.label_value(value):
         raise InputProblem(f"label {word!r}: bad value {value!r}: {problem}")
     return key, value
@@ -44,9 +46,13 @@ def parse_label_change(word: str) -> tuple[str, str | None]:
     if "=" in word or not word.endswith("-"):
         return parse_label(word)
     key = word[:-1]
-    for problem in names.qualified_name(key):
-        raise InputProblem(f"label {word!r}: bad key {key!r}: {problem}")
+    _check_key("label", word, key)
     return key, None
+
+
+def _check_key(what: str, word: str, key: str) -> None:
+    for problem in names.qualified_name(key):
+        raise InputProblem(f"{what} {word!r}: bad key {key!r}: {problem}")
 
 
 def parse_taint(word: str) -> Obj:
@@ -73,8 +79,7 @@ def parse_taint_change(word: str) -> tuple[Obj, bool]:
     if ":" in text:
         return parse_taint(text), False
     key = text.partition("=")[0]
-    for problem in names.qualified_name(key):
-        raise InputProblem(f"taint {word!r}: bad key {key!r}: {problem}")
+    _check_key("taint", word, key)
     return {"key": key}, False
 
 
@@ -127,21 +132,13 @@ def chosen(nodes: Sequence[Obj], wanted: Sequence[str]) -> list[Obj]:
     return [node for node in nodes if node["metadata"]["name"] in picked]
 
 
-def ready_of(node: Obj) -> str:
-    """True, False or Unknown, as the node's Ready condition says; Unknown without one."""
-    for condition in (node.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "Ready":
-            return str(condition.get("status"))
-    return "Unknown"
-
-
 def as_row(node: Obj, pods: int | None = None) -> Obj:
     """A node as `-o json` prints it."""
     meta, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
     room = str((status.get("allocatable") or {}).get("pods"))
     row = {
         "name": meta["name"],
-        "ready": ready_of(node),
+        "ready": readiness(node) or UNKNOWN,
         "cordoned": bool(spec.get("unschedulable")),
         "taints": [taint_text(taint) for taint in spec.get("taints") or ()],
         "labels": dict(meta.get("labels") or {}),
@@ -155,7 +152,8 @@ def as_cells(row: Obj, now_ms: int) -> Obj:
     """The row as tables show it."""
     ready = {"True": "Ready", "False": "NotReady"}.get(row["ready"], "Unknown")
     labels: Labels = row["labels"]
-    told = [f"{key}={value}" for key, value in sorted(labels.items()) if not _goes_without_saying(key, value, row)]
+    usual = ("linux", "amd64", row["name"])
+    told = [f"{key}={value}" for key, value in sorted(labels.items()) if key not in GIVEN_LABELS or value not in usual]
     return {
         "name": row["name"],
         "status": f"{ready},SchedulingDisabled" if row["cordoned"] else ready,
@@ -164,10 +162,6 @@ def as_cells(row: Obj, now_ms: int) -> Obj:
         "labels": told or None,
         "age": span(max(0, now_ms - unix_ms(row["created"])) // 1000 * 1000),
     }
-
-
-def _goes_without_saying(key: str, value: str, row: Obj) -> bool:
-    return key in GIVEN_LABELS and value in ("linux", "amd64", row["name"])
 
 
 def numbered(have: Iterable[str], prefix: str, count: int) -> list[str]:

@@ -18,17 +18,18 @@ from oarlock.cli.nodes.node_api import Nodes, Written, refuse, write_each
 from oarlock.cli.nodes.node_edits import EDITS
 from oarlock.cli.nodes.node_options import connection_options, names_argument, run, selector_option, show_nodes, tell
 from oarlock.cli.nodes.node_text import (
+    UNKNOWN,
     as_row,
     check_name,
     chosen,
     numbered,
     parse_label,
     parse_taint,
-    ready_of,
     with_taints,
 )
 from oarlock.cli.nodes.nodes_run import nodes_run
 from oarlock.cli.problems import InputProblem, NotDone
+from oarlock.sandbox.nodes.lifecycle import readiness
 from oarlock.sandbox.nodes.settings import SIMULATED
 
 Obj = dict[str, Any]
@@ -154,7 +155,9 @@ async def _await_served(api: Nodes, written: Sequence[Written]) -> list[Written]
     ends_s = time.monotonic() + SERVED_WITHIN_S
     while True:
         found = {node["metadata"]["name"]: node for node in await api.all()}
-        unheard = [done.name for done in written if done.name in found and ready_of(found[done.name]) == "Unknown"]
+        unheard = [
+            done.name for done in written if done.name in found and readiness(found[done.name]) in (None, UNKNOWN)
+        ]
         if not unheard:
             return [Written(done.name, found.get(done.name), True) for done in written]
         if time.monotonic() > ends_s:

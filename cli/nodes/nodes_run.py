@@ -11,10 +11,11 @@ import click
 import uvloop
 
 from oarlock.cli import logs
+from oarlock.cli.nodes.node_api import unusable
 from oarlock.cli.nodes.node_text import check_name
 from oarlock.cli.options.options import check_kubeconfig, log_format_option, verbose_option
 from oarlock.cli.options.sandbox_options import unpullable_option
-from oarlock.cli.problems import InputProblem, NotDone, say
+from oarlock.cli.problems import NotDone, say
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
 from oarlock.cluster.resources import NODES
@@ -97,7 +98,8 @@ async def _run(config: ClusterConfig, settings: NodeSettings, removing: bool) ->
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     names = [f"{settings.prefix}{number}" for number in range(settings.nodes)]
     async with Client(config, role="nodes") as client:
-        await _reach(client, config)
+        if not (answer := await client.probe()).ok:
+            raise unusable(config, answer)
         api = RemotePodApi(client)
         simulator = Simulator(api, settings)
         try:
@@ -114,15 +116,6 @@ async def _run(config: ClusterConfig, settings: NodeSettings, removing: bool) ->
         if removing:
             await asyncio.gather(*(client.delete(NODES, "", name) for name in names))
             say([f"removed {len(names)} nodes"])
-
-
-async def _reach(client: Client, config: ClusterConfig) -> None:
-    """Raises InputProblem where nobody answers, or nobody who lets us in."""
-    answer = await client.probe()
-    if answer.code <= 0:
-        raise InputProblem(f"no API server answers at {config.address} ({answer.message}); is it running?")
-    if not answer.ok:
-        raise InputProblem(f"the API server at {config.address} refuses: {answer.message}")
 
 
 async def _ready(api: RemotePodApi, names: list[str], settings: NodeSettings, stopping: asyncio.Event) -> bool:

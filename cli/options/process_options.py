@@ -88,12 +88,13 @@ def prepare(
 
     Raises InputProblem; nothing was started then.
     """
-    source = redis_source(redis_url, None)
-    settings = replace(settings_in_force(with_shards(shards, shard)), redis_url=source.url)
-    files: dict[str, Any] = {"signing_key_file": signing_key_file, "kubeconfig": kubeconfig}
-    settings = replace(settings, **{name: file for name, file in files.items() if file})
+    environment = with_shards(shards, shard)
     if workers:
         check_workers(workers, shards, shard)
+    source = redis_source(redis_url, None)
+    files: dict[str, Any] = {"signing_key_file": signing_key_file, "kubeconfig": kubeconfig}
+    files = {name: file for name, file in files.items() if file}
+    settings = replace(settings_in_force(environment), redis_url=source.url, **files)
     queues = _served_queues(settings, workers)
     check_kubeconfig(settings.kubeconfig)
     try:
