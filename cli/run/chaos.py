@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import shutil
 import signal
-import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
 from oarlock.chaos.campaign import Campaign, CampaignFailed
 from oarlock.chaos.faults.episodes import EPISODES, fitting
 from oarlock.chaos.faults.schedule import WARM_UP_S, Timing
-from oarlock.chaos.judge.checker import Evidence, check
-from oarlock.chaos.judge.timeline import clock, timeline
-from oarlock.chaos.judge.verdict import Verdict
 from oarlock.chaos.options import SHORTER, Options
-from oarlock.chaos.record.saved import VERDICT, NoEvidence, read_saved
-from oarlock.cli.problems import InputProblem, NotDone, say
-from oarlock.cli.tables import console
+from oarlock.cli.options.options import output_option
+from oarlock.cli.problems import InputProblem, NotDone
+from oarlock.cli.run.chaos_report import judge
 from oarlock.workers.process.settings import BadSetting, Settings
 
 DURATION_S, DURATION_LEAST_S, SECONDS_A_FAULT = 120.0, 20.0, 0.8
 ONLY_S = 60.0
-SHOWN_MAX = 5
-"""Violations whose evidence is printed; the others are named."""
 
 
 @click.command(
@@ -94,23 +87,19 @@ SHOWN_MAX = 5
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Judge the evidence of an earlier campaign in this directory again; nothing is started.",
 )
-@click.option(
-    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to end."
-)
+@output_option
 def chaos(
     duration_s: float | None,
-    seed: int,
     faults: int | None,
     only: str | None,
     listing: bool,
-    nodes: int,
     workers: int,
-    ingestors: int,
     shards: int,
     second_fleet: bool,
     state_dir: Path | None,
     earlier: Path | None,
     output: str,
+    **given: Any,
 ) -> int:
     """Start an `oarlock up` and a second supervisor; without a pause scale and disturb ReplicaSets and
     ReplicationControllers, roll DaemonSets, and relabel, taint, remove and add nodes; and meanwhile kill workers (where
@@ -164,46 +153,36 @@ def chaos(
     if workers < 2 * shards:
         raise InputProblem(f"--workers {workers}: {shards} shards of two supervisors need {2 * shards}; give as many")
     if earlier is not None:
-        return _judge(earlier.absolute(), quiet, keep=True)
+        return judge(earlier.absolute(), quiet, keep=True)
     try:
-        settings = Settings.from_env(SHORTER.to_env() | _given())
+        settings = Settings.from_env({**SHORTER.to_env(), **os.environ})
     except (BadSetting, AssertionError) as error:
         raise InputProblem(f"OARLOCK_...: {error}") from None
     duration_s, faults = _size(duration_s, faults, only, settings)
     root, made_here = _root(state_dir)
     options = Options(
-        seed, duration_s, faults, nodes, workers, ingestors, root, settings, second_fleet, only or "", shards
+        duration_s=duration_s,
+        faults=faults,
+        only=only or "",
+        workers=workers,
+        shards=shards,
+        second_fleet=second_fleet,
+        root=root,
+        settings=settings,
+        **given,
     )
-    tell = _tell_nobody if quiet else _print_now
+    tell = (lambda _: None) if quiet else click.echo
     campaign = Campaign(options, tell)
     tell(
-        f"seed {seed}: {len(campaign.plan)} faults in {duration_s:g} s; lease {settings.lease_ms} ms,"
+        f"seed {options.seed}: {len(campaign.plan)} faults in {duration_s:g} s; lease {settings.lease_ms} ms,"
         f" requests {settings.request_timeout_ms} ms, D {settings.drain_ms} ms; evidence in {root}"
     )
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         asyncio.run(campaign.run())
     except CampaignFailed as error:
         raise NotDone(f"the campaign could not be carried out: {error}; see {root}") from None
-    return _judge(root, quiet, keep=not made_here)
-
-
-def _judge(root: Path, quiet: bool, *, keep: bool) -> int:
-    """Print the verdict on the evidence in a directory, and remove that if all is well, unless it is to be kept."""
-    try:
-        run, evidence = read_saved(root)
-    except NoEvidence as error:
-        raise InputProblem(str(error)) from None
-    verdict = Verdict.of(run, check(evidence))
-    if not quiet:
-        _report(verdict, evidence)
-    told = verdict.as_json()
-    (root / VERDICT).write_text(json.dumps(told, indent=1) + "\n")
-    if verdict.word == "pass" and not keep:
-        shutil.rmtree(root, ignore_errors=True)
-        told["state_dir"] = ""
-    click.echo(json.dumps(told))
-    return 0 if verdict.word == "pass" else 1
+    return judge(root, quiet, keep=not made_here)
 
 
 def _size(duration_s: float | None, faults: int | None, only: str | None, settings: Settings) -> tuple[float, int]:
@@ -225,10 +204,6 @@ def _list() -> int:
     return 0
 
 
-def _given() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith("OARLOCK_")}
-
-
 def _root(state_dir: Path | None) -> tuple[Path, bool]:
     if state_dir is None:
         return Path(tempfile.mkdtemp(prefix="oarlock-chaos-")), True
@@ -237,47 +212,3 @@ def _root(state_dir: Path | None) -> tuple[Path, bool]:
     except OSError as error:
         raise InputProblem(f"--state-dir {state_dir}: {error.strerror}; give a directory you may write to") from None
     return state_dir.absolute(), False
-
-
-def _print_now(text: str) -> None:
-    click.echo(text)
-    sys.stdout.flush()
-
-
-def _tell_nobody(text: str) -> None:
-    pass
-
-
-def _report(verdict: Verdict, evidence: Evidence) -> None:
-    found = verdict.findings
-    for violation in found.violations[:SHOWN_MAX]:
-        click.echo(f"\n{violation.kind} {violation.task} at {clock(violation.at_s)}, revision {violation.rv}:")
-        click.echo(f"  {violation.text}")
-        for line in timeline(evidence, violation):
-            click.echo(f"    {line}")
-    for violation in found.violations[SHOWN_MAX:]:
-        click.echo(f"{violation.kind} {violation.task} at {clock(violation.at_s)}, rv {violation.rv}: {violation.text}")
-    say([f"evidence is missing: {gap}" for gap in found.gaps])
-    click.echo()
-    console().print(verdict.table())
-    click.echo()
-    console().print(verdict.kinds_table())
-    told, run = verdict.as_json(), verdict.run
-    worker = told["recovery"]["worker_kill_to_claim_ms"]
-    if run.only:
-        how = f"{run.only} {run.done} times (seed {run.seed}), struck {sum(run.struck.values())} times"
-    else:
-        how = f"{run.done} faults (seed {run.seed})"
-    if worker["count"]:
-        how += (
-            f"; a killed worker's keys were claimed again after {worker['p50']} ms (p50), {worker['p99']} ms (p99),"
-            f" {worker['max']} ms (most)"
-        )
-    click.echo(f"\n{how}; all at rest {run.settle_s} s after the last fault")
-    if told["not_judged"]:
-        click.echo(f"not judged {told['not_judged']}")
-    click.echo(f"verdict: {verdict.word}" + ("" if verdict.word == "pass" else f"; evidence in {run.state_dir}"))
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

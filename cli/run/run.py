@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from oarlock.cli.explain.explain import sentences_of
-from oarlock.cli.options.options import verbose_option
+from oarlock.cli.options.options import output_option, verbose_option
 from oarlock.cli.options.sandbox_options import checked_items, input_options, size_options
 from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.cli.run.run_report import judge, report
@@ -45,16 +45,12 @@ NODES = 12
     show_default=True,
     help="Seconds, once all are up.",
 )
-@click.option(
-    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to end."
-)
+@output_option
 @verbose_option
 def run(
     nodes: int,
     workers: int,
     ingestors: int,
-    api_port: int,
-    redis_port: int,
     state_dir: Path | None,
     filenames: tuple[str, ...],
     namespace: str,
@@ -63,6 +59,7 @@ def run(
     timeout_s: float,
     output: str,
     verbose: int,
+    **ports: int,
 ) -> None:
     """Start everything, apply examples/ (or -f), wait until every pod is ready. Then scale, kill a worker with SIGKILL
     in the middle of its writes, and show who took its keys over, and how fast. Then roll DaemonSets (one that may take
@@ -87,23 +84,23 @@ def run(
     quiet = output == "json"
     arguments = [
         *("--nodes", str(nodes), "--workers", str(workers), "--ingestors", str(ingestors), "--shards", "1"),
-        *("--api-port", str(api_port), "--redis-port", str(redis_port), *["-v"] * verbose),
+        *(f"--{name.replace('_', '-')}={port}" for name, port in ports.items()),
+        *["-v"] * verbose,
     ]
     if workers < 1:
         raise InputProblem("--workers 0: nobody would do the work; give 1 or more")
     if workers < 2 and not no_chaos:
         raise InputProblem("--workers 1: a kill needs a second worker to take over; give 2 or more, or --no-chaos")
+    tell = (lambda _: None) if quiet else click.echo
     made_here = state_dir is None
     root = Path(tempfile.mkdtemp(prefix=PREFIX)) if state_dir is None else state_dir
     began = time.monotonic()
     up = Underneath(root, arguments)
     try:
-        if not quiet:
-            click.echo(f"starting Redis, API server with {nodes} nodes, {ingestors} ingestors, {workers} workers ...")
+        tell(f"starting Redis, API server with {nodes} nodes, {ingestors} ingestors, {workers} workers ...")
         up.await_ready()
         start_s = round(time.monotonic() - began, 2)
-        if not quiet:
-            click.echo(f"  {start_s:5.1f} s  all are up (KUBECONFIG={up.state.kubeconfig})")
+        tell(f"  {start_s:5.1f} s  all are up (KUBECONFIG={up.state.kubeconfig})")
         summary = _show(up, items, time.monotonic() + timeout_s, no_chaos, quiet)
     except UpEnded as ended:
         lines = ended.lines or (f"`oarlock up` {ended}; run it by itself to see why",)

@@ -33,7 +33,7 @@ class Underneath:
         self.state = StateDir(root.absolute())
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in stop
         command = [sys.executable, "-m", "oarlock.cli", "up", "--state-dir", str(root), *arguments]
-        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         self._process = subprocess.Popen(
             command_dying_with_this_process(command, signal.SIGTERM),
             stdin=subprocess.DEVNULL,
@@ -69,7 +69,3 @@ class Underneath:
             self._process.kill()
             self._process.wait()
         self._said.close()
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
