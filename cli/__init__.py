@@ -1,4 +1,4 @@
-"""The command ``oarlock``. Each command is a module of its own, loaded when it is called.
+"""The command ``oarlock``. Each command is a module, loaded when the command is called.
 
 A new command is a module with a click command and a line in ``COMMANDS``.
 """
@@ -13,20 +13,23 @@ COMMANDS = {
         "Start everything, do the main job on examples/, show it surviving a kill, end.",
     ),
     "up": ("oarlock.cli.run.up:up", "Start everything and stay: Redis, API server, nodes, ingestors, workers."),
-    "status": ("oarlock.cli.look.status:status", "What of an `oarlock up` is running."),
-    "down": ("oarlock.cli.run.down:down", "Stop an `oarlock up` and wait until all of it is gone."),
+    "status": ("oarlock.cli.look.status:status", "Which processes of an `oarlock up` are running."),
+    "down": ("oarlock.cli.run.down:down", "Stop an `oarlock up` and wait until all its processes are gone."),
     "worker": ("oarlock.cli.run.worker:worker", "Run supervised workers against a Redis and a cluster."),
-    "ingest": ("oarlock.cli.run.ingest:ingest", "Run an ingestor: watches the cluster, feeds cache and queues."),
-    "config": ("oarlock.cli.run.config:config", "Every setting, what is in force, and where it came from."),
+    "ingest": ("oarlock.cli.run.ingest:ingest", "Run an ingestor: it watches the cluster and fills cache and queues."),
+    "config": ("oarlock.cli.run.config:config", "Every setting, its value, and where the value came from."),
     "queue": ("oarlock.cli.look.queue:queue", "Keys queued, in work, delayed and parked, per controller."),
     "locks": ("oarlock.cli.look.locks:locks", "Who works on which key, since when and until when."),
-    "expectations": ("oarlock.cli.look.expectations:expectations", "Writes announced and not yet seen, per key."),
-    "get": ("oarlock.cli.look.get:get", "Objects as the fleet's cache has them."),
+    "expectations": (
+        "oarlock.cli.look.expectations:expectations",
+        "Writes announced and not yet seen in the cache, per key.",
+    ),
+    "get": ("oarlock.cli.look.get:get", "Objects of the fleet's cache."),
     "explain": ("oarlock.cli.explain.explain:explain", "Why has nothing happened to default/web?"),
     "nodes": ("oarlock.cli.nodes.nodes:nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
-    "requeue": ("oarlock.cli.look.requeue:requeue", "Have a key looked at again, now."),
+    "requeue": ("oarlock.cli.look.requeue:requeue", "Queue a key again, now."),
     "resume": ("oarlock.cli.look.resume:resume", "End a hold: let the fleet work again."),
-    "epoch": ("oarlock.cli.look.epoch:epoch", "The life of the Redis data: epoch, phase, how far the cache is."),
+    "epoch": ("oarlock.cli.look.epoch:epoch", "The epoch of the Redis data, its phase, the age of the cache."),
     "acl": ("oarlock.cli.run.acl:acl", "Write the ACL file of the fleet's Redis from its users' passwords."),
     "chaos": ("oarlock.cli.run.chaos:chaos", "A seeded campaign of faults with a verdict."),
 }

@@ -1,4 +1,4 @@
-"""``python -m cli``: the command ``oarlock`` of this very environment, as `oarlock up` starts its children."""
+"""``python -m oarlock.cli``: the command ``oarlock`` of this environment; `oarlock up` starts its children with it."""
 
 from oarlock.cli import cli
 

@@ -1,4 +1,4 @@
-"""The command group: loads a command's module when it is called, and says every misuse in one line."""
+"""The command group: it loads a command's module on use, and reports every misuse in one line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """As click's, but a misuse is one line (exit 2), and an integer that a command returns is the exit code."""
+        """Like click's, but a misuse is one line (exit 2), and the integer that a command returns is the exit code."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
             sys.exit(error.exit_code)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(130)
-        except BrokenPipeError:  # the reader of our output has seen enough
+        except BrokenPipeError:  # whoever reads our output has closed it, such as `head`
             sys.stderr.close()
             sys.exit(141)
         sys.exit(result if isinstance(result, int) else 0)

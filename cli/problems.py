@@ -1,4 +1,4 @@
-"""Problems that a person can mend: one line each on stderr, exit code 2."""
+"""Problems that the user can solve: one line each on stderr, and exit code 2 or 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 
 class InputProblem(click.ClickException):
-    """What was given cannot be used. Each line names the input and the mend; nothing was started or changed."""
+    """The input cannot be used. Each line names the input and the remedy. Nothing was started or changed."""
 
     exit_code = 2
 
@@ -24,7 +24,7 @@ class InputProblem(click.ClickException):
 
 
 class NotDone(InputProblem):
-    """The input is fine, but the thing did not happen: exit code 1."""
+    """The input is fine, but the command did not succeed: exit code 1."""
 
     exit_code = 1
 

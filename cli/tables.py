@@ -18,13 +18,13 @@ Row = Mapping[str, Any]
 
 
 def console() -> Console:
-    """Colours and width of the terminal; for pipes as wide as the rows are."""
+    """A console as wide as the terminal; for a pipe, as wide as the rows."""
     stream = sys.stdout
     return Console(file=stream, width=None if stream.isatty() else 10_000, highlight=False, soft_wrap=True)
 
 
 def show(rows: Sequence[Row], columns: Mapping[str, str], output: str, *, empty: str = "nothing") -> None:
-    """Print rows. ``columns``: key of the row -> heading; JSON has every key of the rows."""
+    """Print rows as a table or as JSON. ``columns``: key of a row -> heading; JSON has all keys."""
     if output == "json":
         click.echo(json.dumps(list(rows), indent=2))
         return
@@ -41,7 +41,7 @@ def show(rows: Sequence[Row], columns: Mapping[str, str], output: str, *, empty:
 
 
 def print_table(table: Table) -> None:
-    """A table as wide as it is, without blanks at the ends of lines."""
+    """Print a table without blanks at the ends of lines."""
     out = console()
     with out.capture() as text:
         out.print(table)
@@ -54,7 +54,7 @@ def show_json(value: Any) -> None:
 
 
 def cell(value: Any) -> str:
-    """A value as tables show it; "-" for what is not there."""
+    """A value as text for a table; "-" if it is missing."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):
@@ -74,7 +74,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def span(ms: int | None) -> str:
-    """Milliseconds as people say them: 850ms, 12.3s, 4m10s, 2h05m, 3d4h."""
+    """A duration in milliseconds as short text: 850ms, 12.3s, 4m10s, 2h05m, 3d4h."""
     if ms is None:
         return "-"
     if abs(ms) < 1_000:

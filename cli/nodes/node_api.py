@@ -1,4 +1,4 @@
-"""Nodes of the cluster that is meant: found, listed, written."""
+"""Find the cluster that a command is about; list and write its nodes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from oarlock.sandbox.up.state_dir import StateDir
 Obj = dict[str, Any]
 
 TRIES = 8
-"""Of a change that somebody else's change of the same node came before."""
+"""Attempts at a change while others change the same node."""
 LINES_MAX = 5
-"""Refusals told one by one."""
+"""Refusals that are printed one by one."""
 
 
 def cluster_config(kubeconfig: str | None, state_dir: Path | None) -> ClusterConfig:
-    """--kubeconfig, else --state-dir, else the `oarlock up` that is found; never another cluster that nobody named.
+    """--kubeconfig, else --state-dir, else the running `oarlock up`; never a cluster that nobody named.
 
     Raises InputProblem.
     """
@@ -46,14 +46,14 @@ def cluster_config(kubeconfig: str | None, state_dir: Path | None) -> ClusterCon
     if state is None:
         raise InputProblem("no `oarlock up` is running; start one, or name a cluster with --kubeconfig")
     if not state.kubeconfig.exists():
-        raise InputProblem(f"the `oarlock up` in {state.root} is only starting; ask again")
+        raise InputProblem(f"the `oarlock up` in {state.root} is still starting; ask again")
     say([f"asking the `oarlock up` in {state.root}; --state-dir names another"])
     return check_kubeconfig(str(state.kubeconfig))
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of one node: `node` as it is now (None: gone), or the refusal."""
+    """The result for one node: `node` as it is now (None: deleted), or the refusal."""
 
     name: str
     node: Obj | None = None
@@ -62,7 +62,7 @@ class Written:
 
 
 def unusable(config: ClusterConfig, answer: Answer) -> InputProblem:
-    """What to raise where nobody answers, or nobody who lets us in."""
+    """The problem to raise if no API server answers, or it refuses us."""
     if answer.code <= 0:
         return InputProblem(f"no API server answers at {config.address} ({answer.message}); is it running?")
     return InputProblem(f"the API server at {config.address} refuses: {answer.message}")
@@ -86,7 +86,7 @@ class Nodes:
         return sorted(await self._list(NODES, selector), key=lambda node: _natural(node["metadata"]["name"]))
 
     async def pods_by_node(self) -> dict[str, int]:
-        """How many pods that are not over each node has. Raises InputProblem."""
+        """The number of unfinished pods of each node. Raises InputProblem."""
         counts: dict[str, int] = {}
         for pod in await self._list(PODS, ""):
             node = pod["spec"].get("nodeName", "")
@@ -110,7 +110,7 @@ class Nodes:
         return Written(name, answer.object(), True) if answer.ok else Written(name, refusal=answer.message)
 
     async def delete(self, node: Obj) -> Written:
-        """Exactly this one; one that has gone meanwhile is as good."""
+        """Delete exactly this node, by uid. A node that is gone already is a success."""
         meta = node["metadata"]
         answer = await self._client.delete(NODES, "", meta["name"], uid=meta["uid"])
         if answer.ok or answer.code == 404:
@@ -118,9 +118,9 @@ class Nodes:
         return Written(meta["name"], refusal=answer.message)
 
     async def change(self, node: Obj, patch: Callable[[Obj], Obj | None], *, status: bool = False) -> Written:
-        """Apply what `patch` makes of the node as it is now; None: it is as wanted already.
+        """Apply the patch that `patch` computes from the node; None: nothing to change.
 
-        The patch holds for the very revision it was made of; when that has passed, it is made again.
+        The write names the resourceVersion that the patch was computed from. After a conflict it is computed again.
         """
         name = node["metadata"]["name"]
         for _ in range(TRIES):
@@ -143,12 +143,12 @@ class Nodes:
 
 
 async def write_each(nodes: Sequence[Obj], write: Callable[[Obj], Awaitable[Written]]) -> list[Written]:
-    """All writes, side by side, and their outcomes in order."""
+    """Write all nodes concurrently; the results are in the order of ``nodes``."""
     return list(await asyncio.gather(*(write(node) for node in nodes)))
 
 
 def refuse(written: Sequence[Written]) -> None:
-    """Raises NotDone, exit code 1, if there are refusals: a line for each, of many the first few."""
+    """Raises NotDone (exit code 1) if a write was refused, with a line for each of the first refusals."""
     refused = [done for done in written if done.refusal]
     if not refused:
         return
@@ -159,7 +159,7 @@ def refuse(written: Sequence[Written]) -> None:
 
 
 def _natural(name: str) -> tuple[str, int, str]:
-    """So that node-10 stands behind node-9."""
+    """A sort key that puts node-10 after node-9."""
     head = name.rstrip("0123456789")
     tail = name[len(head) :]
     return head, int(tail) if tail else -1, name

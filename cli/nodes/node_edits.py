@@ -1,4 +1,4 @@
-"""The commands of `oarlock nodes` that change nodes there are: each is one write a node."""
+"""The commands of `oarlock nodes` that change existing nodes, with one write for each node."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def choice_options(command: F) -> F:
 
 @click.command(
     epilog="\b\nExamples:\n  oarlock nodes remove node-3\n  oarlock nodes remove -l zone=a\n\n"
-    "Pods on them are gone a second later."
+    "Their pods are deleted a second later."
 )
 @names_argument
 @choice_options
 def remove(names: tuple[str, ...], **where: Any) -> None:
-    """Remove nodes; their pods are given up."""
+    """Remove nodes. Their pods are deleted."""
     _change("removed", names, lambda api: api.delete, **where)
 
 
@@ -102,7 +102,7 @@ def taint(words: tuple[str, ...], **where: Any) -> None:
 @names_argument
 @choice_options
 def cordon(names: tuple[str, ...], **where: Any) -> None:
-    """Have nodes take no new pods; daemon pods come all the same."""
+    """Let nodes take no new pods, except daemon pods."""
     _change("cordoned", names, _patching(lambda node: _cordoning(node, wanted=True)), **where)
 
 
@@ -110,20 +110,21 @@ def cordon(names: tuple[str, ...], **where: Any) -> None:
 @names_argument
 @choice_options
 def uncordon(names: tuple[str, ...], **where: Any) -> None:
-    """Have nodes take new pods again."""
+    """Let nodes take new pods again."""
     _change("uncordoned", names, _patching(lambda node: _cordoning(node, wanted=False)), **where)
 
 
 @click.command(
     "not-ready",
     epilog="\b\nExamples:\n  oarlock nodes not-ready node-1\n  oarlock nodes not-ready -l zone=a --unreachable\n\n"
-    "The node is tainted and its pods are not ready; after five minutes those go that do not tolerate it for longer.",
+    "The node is tainted and its pods are not ready. After five minutes, pods that do not tolerate the taint are"
+    " evicted.",
 )
 @names_argument
-@click.option("--unreachable", is_flag=True, help="Nothing is heard of them: pods there neither start nor end.")
+@click.option("--unreachable", is_flag=True, help="Their kubelet is silent: pods neither start nor end.")
 @choice_options
 def not_ready(names: tuple[str, ...], unreachable: bool, **where: Any) -> None:
-    """Have nodes fail: NotReady, or Unknown with --unreachable."""
+    """Make nodes fail: NotReady, or Unknown with --unreachable."""
     state = "Unknown" if unreachable else "False"
     what = "unreachable" if unreachable else "not ready"
     _change(what, names, _patching(lambda node: _becoming(node, state), status=True), **where)
@@ -133,7 +134,7 @@ def not_ready(names: tuple[str, ...], unreachable: bool, **where: Any) -> None:
 @names_argument
 @choice_options
 def ready(names: tuple[str, ...], **where: Any) -> None:
-    """Have nodes be Ready again."""
+    """Make nodes Ready again."""
     _change("ready", names, _patching(lambda node: _becoming(node, "True"), status=True), **where)
 
 
@@ -154,11 +155,11 @@ def _change(
     state_dir: Path | None,
     output: str,
 ) -> None:
-    """One write for each of the nodes that are meant. Raises InputProblem unless it is said which."""
+    """Write each chosen node once. Raises InputProblem if no node is chosen."""
     if not names and not selector and not everyone:
-        raise InputProblem("no node is given; name some, or say --all or --selector zone=a")
+        raise InputProblem("no node is given; name some, or use --all or --selector zone=a")
     if names and everyone:
-        raise InputProblem("NODE and --all are two ways to say which; leave one out")
+        raise InputProblem("NODE and --all exclude each other; leave one out")
 
     async def work(api: Nodes) -> list[Written]:
         found = chosen(await api.all(selector), names)

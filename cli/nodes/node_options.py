@@ -1,4 +1,4 @@
-"""What the commands of `oarlock nodes` share: options, the way to the cluster, how the outcome is told."""
+"""What the commands of `oarlock nodes` share: options, the connection, how results are printed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def connection_options(command: F) -> F:
 
 
 def run(kubeconfig: str | None, state_dir: Path | None, work: Callable[[Nodes], Coroutine[Any, Any, T]]) -> T:
-    """Work on the nodes of the cluster that is meant. Raises InputProblem."""
+    """Call ``work`` with the nodes of the chosen cluster. Raises InputProblem."""
     config = cluster_config(kubeconfig, state_dir)
 
     async def connected() -> T:
@@ -51,7 +51,7 @@ def run(kubeconfig: str | None, state_dir: Path | None, work: Callable[[Nodes], 
 
 
 def tell(what: str, written: Sequence[Written], output: str) -> None:
-    """What was done to which nodes; as JSON the nodes as they are now, each with `changed`."""
+    """Print what was done to which nodes; as JSON the nodes as they are now, each with `changed`."""
     if output == "json":
         rows = [{"name": done.name} if done.node is None else as_row(done.node) for done in written]
         show_nodes([{**row, "changed": done.changed} for row, done in zip(rows, written, strict=True)], output)

@@ -18,14 +18,14 @@ Obj = dict[str, Any]
 Labels = Mapping[str, str]
 
 GIVEN_LABELS = ("kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch")
-"""Labels that every node has; tables leave them out where they say nothing new."""
+"""Labels that every node has; tables leave out their usual values."""
 UNKNOWN = "Unknown"
-"""How ready a node is of which nobody has told."""
+"""The readiness of a node without a Ready condition."""
 _NAME = re.compile(r"[a-z0-9*?\[\]!.-]+")
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(names of nodes, changes): a change has `=` or `:` in it or ends in `-`; a name never does."""
+    """(names of nodes, changes): a change contains `=` or `:` or ends in `-`; a name never does."""
     changes = [word for word in words if "=" in word or ":" in word or word.endswith("-")]
     return [word for word in words if word not in changes], changes
 
@@ -42,7 +42,7 @@ def parse_label(word: str) -> tuple[str, str]:
 
 
 def parse_label_change(word: str) -> tuple[str, str | None]:
-    """`key=value`, or `key-` (None: to be taken away). Raises InputProblem."""
+    """`key=value`, or `key-` (None: remove it). Raises InputProblem."""
     if "=" in word or not word.endswith("-"):
         return parse_label(word)
     key = word[:-1]
@@ -69,7 +69,7 @@ def parse_taint(word: str) -> Obj:
 
 
 def parse_taint_change(word: str) -> tuple[Obj, bool]:
-    """(taint, whether to set it): `key=value:Effect`, or with `-` behind it to take away `key` or `key:Effect`.
+    """(taint, whether to set it): `key=value:Effect` to set; `key-` or `key:Effect-` to remove.
 
     Raises InputProblem.
     """
@@ -107,15 +107,15 @@ def taint_text(taint: Obj) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raises InputProblem for a name that no node may have."""
+    """Raises InputProblem if no node may have this name."""
     for problem in names.dns_subdomain(name):
         raise InputProblem(f"node {name!r}: bad name: {problem}")
 
 
 def chosen(nodes: Sequence[Obj], wanted: Sequence[str]) -> list[Obj]:
-    """The nodes named, by name or by pattern (`node-1*`), in the order of `nodes`; all without names.
+    """The nodes that ``wanted`` names, by name or pattern (`node-1*`), in the order of `nodes`; all if it is empty.
 
-    Raises InputProblem with a line for each that names none.
+    Raises InputProblem with a line for each word that matches no node.
     """
     if not wanted:
         return list(nodes)
@@ -165,14 +165,14 @@ def as_cells(row: Obj, now_ms: int) -> Obj:
 
 
 def numbered(have: Iterable[str], prefix: str, count: int) -> list[str]:
-    """The next `count` names of the prefix, counting on from the highest number there is."""
+    """The next `count` names with this prefix, after the highest number in use."""
     tails = (name.removeprefix(prefix) for name in have if name.startswith(prefix))
     first = max((int(tail) for tail in tails if tail.isascii() and tail.isdigit()), default=-1) + 1
     return [f"{prefix}{number}" for number in range(first, first + count)]
 
 
 def told(what: str, node_names: Sequence[str], several_from: int = 11) -> list[str]:
-    """A line for each node; for many of them one line in all."""
+    """One line for each node; for many nodes one line in all."""
     if len(node_names) < several_from:
         return [f"{name}: {what}" for name in node_names]
     return [f"{len(node_names)} nodes {what}: {node_names[0]} ... {node_names[-1]}"]

@@ -1,7 +1,7 @@
-"""`oarlock nodes`: the nodes of the embedded cluster, looked at and added. Their changes are in `node_edits`.
+"""`oarlock nodes`: list and add nodes of the embedded cluster. `node_edits` changes them.
 
-Everything here is a plain write to Node objects, as `kubectl` would do it; what follows from it (taints, evictions,
-pods that come and go) is done by the cluster.
+Each command writes Node objects, as `kubectl` would. The cluster does what follows: taints, evictions, pods that come
+and go.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LOOK_S = 0.05
     "It finds an `oarlock up` of yours by itself. kubectl does the same: label, taint, cordon, drain, delete node."
 )
 def nodes() -> None:
-    """Add, remove, label, taint and cordon nodes of the embedded cluster, or have them fail."""
+    """Add, remove, label, taint and cordon nodes of the embedded cluster, or make them fail."""
 
 
 for _edit in EDITS:
@@ -93,15 +93,15 @@ def list_(
     "  oarlock nodes add --count 100 --label zone=a --taint key=value:NoSchedule\n"
     "  oarlock nodes add gpu-1 gpu-2 --label accelerator=a100 --room 10\n"
     "  oarlock nodes add win-1 --label kubernetes.io/os=windows\n\n"
-    "Without NODE the names are counted on: node-5 after node-4."
+    "Without NODE the numbers go on: node-5 after node-4."
 )
 @names_argument
-@click.option("--count", type=click.IntRange(1, 5_000), help="So many, with numbers for names.  [default: 1]")
+@click.option("--count", type=click.IntRange(1, 5_000), help="How many; their names are numbered.  [default: 1]")
 @click.option("--prefix", default="node-", show_default=True, help="What stands before the number.")
 @click.option("--label", "-l", "labels", multiple=True, metavar="KEY=VALUE", help="Can be repeated.")
 @click.option("--taint", "-t", "taints", multiple=True, metavar="KEY[=VALUE]:EFFECT", help="Can be repeated.")
 @click.option("--room", type=click.IntRange(0, 10_000), help="How many pods each takes.  [default: as the others]")
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Return when a kubelet serves them.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until a kubelet serves them.")
 @connection_options
 def add(
     names: tuple[str, ...],
@@ -121,7 +121,7 @@ def add(
     JSON: [{name, ready (True | False | Unknown), cordoned, taints, labels, room, created, changed}]
     """
     if names and count is not None:
-        raise InputProblem("NODE and --count are two ways to say which; leave one out")
+        raise InputProblem("NODE and --count exclude each other; leave one out")
     for name in names or (f"{prefix}0",):
         check_name(name)
     own = dict(parse_label(text) for text in labels)
@@ -144,14 +144,14 @@ def add(
 
 
 def _node(name: str, labels: Obj, spec: Obj, status: Obj) -> Obj:
-    """With the labels a kubelet gives its node, so that nobody ever sees it without."""
+    """A Node with the labels that a kubelet sets, so that nobody sees it without them."""
     given = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     metadata = {"name": name, "labels": {**given, **labels}, "annotations": {SIMULATED: "true"}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
 
 
 async def _await_served(api: Nodes, written: Sequence[Written]) -> list[Written]:
-    """Until a kubelet has spoken for each. Raises NotDone when there is none."""
+    """Wait until a kubelet reports each node. Raises NotDone if none does."""
     ends_s = time.monotonic() + SERVED_WITHIN_S
     while True:
         found = {node["metadata"]["name"]: node for node in await api.all()}

@@ -1,4 +1,4 @@
-"""`oarlock nodes run`: simulated nodes at any API server, as a process of their own."""
+"""`oarlock nodes run`: simulated nodes for any API server, in a process of their own."""
 
 from __future__ import annotations
 
@@ -33,30 +33,34 @@ _TELL_AFTER_S: Final = 1.0
     epilog="\b\nExamples:\n"
     "  oarlock nodes run --count 100 --schedule --kubeconfig ~/.kube/config\n"
     "  oarlock nodes run --count 3 --prefix sim- --no-lifecycle --remove --kubeconfig ~/.kube/config\n\n"
-    "Nodes of others are left alone: only those with the annotation oarlock.io/simulated=true are served, which these "
-    "and those of `oarlock nodes add` bear. One such process a cluster.",
+    "It serves only nodes with the annotation oarlock.io/simulated=true: its own, and those of `oarlock nodes add`. "
+    "Run one such process for a cluster.",
 )
 @click.option("--count", "nodes", type=click.IntRange(0, 5_000), default=5, show_default=True, help="How many nodes.")
-@click.option("--prefix", default="node-", show_default=True, help="What stands before the number of each.")
+@click.option("--prefix", default="node-", show_default=True, help="The part of their names before the number.")
 @click.option(
     "--room",
     "pods_per_node",
     type=click.IntRange(0, 10_000),
     default=110,
     show_default=True,
-    help="Pods that each takes.",
+    help="How many pods each takes.",
 )
 @click.option(
-    "--schedule/--no-schedule", "schedules", default=False, show_default=True, help="Give pods without a node one."
+    "--schedule/--no-schedule",
+    "schedules",
+    default=False,
+    show_default=True,
+    help="Assign a node to pods that have none.",
 )
 @click.option(
     "--lifecycle/--no-lifecycle",
     default=True,
     show_default=True,
-    help="Taint nodes by their state, evict by taint, give up pods that nobody else takes away.",
+    help="Taint nodes by their state, evict by taint, delete orphaned pods.",
 )
 @click.option("--ready-ms", type=click.FloatRange(0), default=0.0, help="How long a pod takes to become ready.")
-@click.option("--ready-jitter-ms", type=click.FloatRange(0), default=0.0, help="Up to so much longer.")
+@click.option("--ready-jitter-ms", type=click.FloatRange(0), default=0.0, help="Random extra time, at most this.")
 @click.option("--terminate-ms", type=click.FloatRange(0), default=0.0, help="How long a pod takes to end.")
 @unpullable_option
 @click.option(
@@ -64,25 +68,25 @@ _TELL_AFTER_S: Final = 1.0
     type=click.FloatRange(0),
     default=40_000.0,
     show_default=True,
-    help="How long pods of a node that is gone are left alone.",
+    help="How long pods of a deleted node are kept.",
 )
 @click.option(
     "--heartbeat-s",
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="How often each node's status is repeated; 0: never.",
+    help="Interval between status updates of a node; 0: never.",
 )
-@click.option("--seed", type=int, default=0, help="Of the jitter.")
+@click.option("--seed", type=int, default=0, help="Seed of the jitter.")
 @click.option("--remove", "removing", is_flag=True, help="Delete these nodes at the end.")
 @click.option("--kubeconfig", metavar="FILE", envvar="OARLOCK_KUBECONFIG", required=True, help="Of the API server.")
 @verbose_option
 @log_format_option
 def nodes_run(kubeconfig: str, removing: bool, heartbeat_s: float, verbose: int, log_format: str, **given: Any) -> int:
-    """Run simulated nodes against an API server that has no machines, or beside those it has, until Ctrl-C.
+    """Run simulated nodes until Ctrl-C, at an API server with or without real nodes.
 
-    They register, report ready, run the pods that are bound to them (one status write makes a pod running and ready)
-    and end those that are deleted. `oarlock up` needs this not: its own nodes are simulated already.
+    The nodes register, report ready, run the pods that are bound to them (one status write makes a pod running and
+    ready) and end pods that are deleted. `oarlock up` does not need this: its nodes are simulated already.
     """
     settings = NodeSettings(heartbeat_ms=heartbeat_s * 1000, **given)
     check_name(f"{settings.prefix}0")
@@ -119,7 +123,7 @@ async def _run(config: ClusterConfig, settings: NodeSettings, removing: bool) ->
 
 
 async def _ready(api: RemotePodApi, names: list[str], settings: NodeSettings, stopping: asyncio.Event) -> bool:
-    """Until all are ready, without taints that say otherwise; False when told to stop. Raises NotDone."""
+    """Wait until all nodes are ready and have no not-ready taint; False if stopped. Raises NotDone."""
     begun_s = time.monotonic()
     told = False
     while not stopping.is_set():
@@ -137,7 +141,7 @@ async def _ready(api: RemotePodApi, names: list[str], settings: NodeSettings, st
 
 
 def _is_ready(node: dict[str, Any], settings: NodeSettings) -> bool:
-    """The taints that a server gives a node at its birth are taken away by whoever does the lifecycle."""
+    """A new node has a not-ready taint until the lifecycle controller removes it."""
     return readiness(node) is not None and not (settings.lifecycle and wants_taints(node))
 
 

@@ -48,8 +48,8 @@ _OPTIONS = (
         envvar="OARLOCK_METRICS_BIND_ADDRESS",
         default="0",
         show_default=True,
-        help="Serve /metrics, /livez and /readyz there; :PORT on all addresses, 0 nowhere. A second shard: the next"
-        " port.",
+        help="Serve /metrics, /livez and /readyz there; :PORT: on all addresses, 0: nowhere. A second shard uses the"
+        " next port.",
     ),
     verbose_option,
     log_format_option,

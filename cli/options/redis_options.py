@@ -1,4 +1,4 @@
-"""--redis and the files for TLS, and what they come to: a Redis that answers."""
+"""--redis and the TLS files, and the client that they lead to: of a Redis that answers and can be used."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _redis_url_option = click.option(
     envvar="OARLOCK_REDIS_URL",
     help="redis://user:password@host:6379/0, rediss:// with TLS, unix:///path,"
     " redis+sentinel://user:password@host:26379,host:26379/mymaster/0, redis+cluster://user:password@host:6379/."
-    " Default: of the `oarlock up` that runs.",
+    " Default: that of the running `oarlock up`.",
 )
 
 
@@ -56,7 +56,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def tls_options(command: F) -> F:
-    """The three, kept where the settings find them."""
+    """--redis-tls-ca, --redis-tls-cert and --redis-tls-key, which become settings."""
     for word, text in reversed(_TLS_HELP.items()):
         option = click.option(
             f"--redis-tls-{word}",
@@ -78,13 +78,13 @@ class Source:
     url: str
     given_by: str
     shards: int = 1
-    """As an `oarlock up` says that runs on it."""
+    """The number of shards of the `oarlock up` that runs on it."""
     found: str = ""
-    """What was found where nothing was named: "`oarlock up` in DIR", or "Redis at HOST:PORT"."""
+    """What was found, if nothing was named: "`oarlock up` in DIR" or "Redis at HOST:PORT"."""
 
     @property
     def from_user(self) -> bool:
-        """Whether somebody wrote the URL, as against an `oarlock up`."""
+        """Whether a person wrote the URL, not an `oarlock up`."""
         return self.given_by in ("--redis", "OARLOCK_REDIS_URL")
 
     @property
@@ -97,7 +97,7 @@ class Source:
 
 
 def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
-    """--redis (or its environment variable), else --state-dir, else the `oarlock up` that is found, else localhost.
+    """--redis (or its environment variable), else --state-dir, else the running `oarlock up`, else localhost.
 
     Raises InputProblem.
     """
@@ -119,7 +119,7 @@ def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
     try:
         return replace(_source_of(state, state.root), found=f"`oarlock up` in {state.root}")
     except StateDirUnusable:
-        raise InputProblem(f"the `oarlock up` in {state.root} is only starting; ask again") from None
+        raise InputProblem(f"the `oarlock up` in {state.root} is still starting; ask again") from None
 
 
 def _source_of(state: StateDir, named: Path) -> Source:
@@ -127,9 +127,9 @@ def _source_of(state: StateDir, named: Path) -> Source:
 
 
 def open_redis(source: Source, *, timeout_s: float = 4.0, shard: str = "0", for_data: bool = False) -> redis.Redis:
-    """A client of a Redis that will do, for the fleet's data where they are to be written (``for_data``).
+    """A client of a Redis that was checked. ``for_data``: also for whether the fleet may keep its data there.
 
-    Raises InputProblem with one line that names the input and the mend.
+    Raises InputProblem with one line that names the input and the remedy.
     """
     given, place = source.given_by or "--redis was not given", source.place
     tls = settings_in_force().redis_tls
@@ -189,7 +189,7 @@ _MENDS = {
 
 
 def _reason(error: Exception) -> str:
-    """Without redis-py's prefix that repeats host and port."""
+    """The error without redis-py's prefix, which repeats host and port."""
     text = " ".join(str(error).split()).rstrip(".")
     for mark in (". ", ": "):
         if text.startswith("Error ") and mark in text:

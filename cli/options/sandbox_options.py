@@ -1,4 +1,4 @@
-"""Options of the commands that run a cluster on this machine, or its nodes: how much of all, and what to apply."""
+"""Options of the commands that run a cluster on this machine: its size, and the objects to apply."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PORT = click.IntRange(0, 65_535)
 
 
 def size_options(nodes: int = 5) -> Callable[[F], F]:
-    """How much of everything, with so many nodes where none are asked for; `oarlock run` has the same."""
+    """The size of the cluster and of the fleet; ``nodes`` is the default of --nodes."""
     return _all(
         click.option(
             "--nodes",
@@ -43,7 +43,7 @@ def size_options(nodes: int = 5) -> Callable[[F], F]:
 
 
 def input_options(command: F) -> F:
-    """What to apply: the arguments of ``checked_items``."""
+    """The objects to apply: the arguments of ``checked_items``."""
     return _all(
         click.option(
             "--filename",
@@ -68,7 +68,7 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) -> list[Item]:
-    """The objects to apply; notes are said. Raises InputProblem with a line for each problem; nothing is started."""
+    """The objects to apply. Raises InputProblem with a line for each problem, before anything is started."""
     documents, problems = read_all(filenames)
     found = check(documents, namespace=namespace, skip_unknown=skip_unknown)
     if problems or found.problems:

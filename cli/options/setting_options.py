@@ -21,9 +21,8 @@ _META = "oarlock.settings"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """``upstream``: its flag of the same meaning. ``own_flag``: one that another part of the command line declares.
-
-    ``named``: its flag where that is not its name with dashes.
+    """``upstream``: kube-controller-manager's flag with the same meaning. ``own_flag``: a flag that another module
+    declares. ``named``: the flag, if it is not the setting's name with dashes.
     """
 
     help: str
@@ -74,11 +73,11 @@ SETTINGS: Mapping[str, Told] = {
     "writes_in_flight": Told("Requests a worker has under way at most."),
     "failed_after": Told("Failed turns in a row before a key enters RQ's failed-job registry."),
 }
-"""field of Settings -> what people are told of it; of those in concurrent_syncs see ``told``"""
+"""field of Settings -> its flag and its help; ``told`` has those of concurrent_syncs"""
 
 
 def told(name: str) -> Told:
-    """What people are told of a setting."""
+    """The flag and the help of a setting."""
     bounded = {each.concurrent_syncs: each.flavour.kind for each in CONTROLLERS.values()}
     if name not in bounded:
         return SETTINGS[name]
@@ -98,12 +97,12 @@ def flag(name: str) -> str:
 
 
 def setting_options(function: F) -> F:
-    """The flags of every setting that no other option of the command gives."""
+    """Adds the flags of all settings, except those that another option declares."""
     return _with_options(function, [name for name in setting_names() if not told(name).own_flag])
 
 
 def every_setting_option(function: F) -> F:
-    """The flags of all settings."""
+    """Adds the flags of all settings."""
     return _with_options(function, setting_names())
 
 
@@ -128,15 +127,15 @@ def _option(name: str) -> Callable[[F], F]:
 
 
 def given(context: click.Context) -> dict[str, Any]:
-    """field -> value, of those that flags gave to this command."""
+    """field -> value, for every setting that a flag of this command gave."""
     found: dict[str, Any] = context.meta.setdefault(_META, {})
     return found
 
 
 def settings_in_force(env: Mapping[str, str] | None = None) -> Settings:
-    """The settings of the environment, or of ``env``, with what this command's flags say.
+    """The settings of the environment, or of ``env``; the flags of this command replace them.
 
-    Raises InputProblem in the words that were used.
+    Raises InputProblem that names the flag or the variable.
     """
     context = click.get_current_context(silent=True)
     by_flag = {} if context is None else given(context)
@@ -151,7 +150,7 @@ def settings_in_force(env: Mapping[str, str] | None = None) -> Settings:
 
 
 def in_words_of_flags(text: str, by_flag: Mapping[str, Any]) -> str:
-    """A message about settings, where those given by flags are called by them."""
+    """The message with flags in place of variables, for settings that flags gave."""
     for name in by_flag:
         text = text.replace(f"{variable(name)}=", f"{flag(name)}=")
     return text

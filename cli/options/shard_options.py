@@ -1,4 +1,4 @@
-"""Into how many shards the cluster is divided, and which of them is meant."""
+"""--shards and --shard: into how many parts the namespaces are divided, and which part a process serves."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ shards_option = click.option(
     type=click.IntRange(1, SHARDS_MAX),
     metavar="N",
     envvar="OARLOCK_SHARDS",
-    help="Into how many the namespaces are divided; the same for all processes (docs/shards.md).  [default: 1]",
+    help="Into how many parts the namespaces are divided; the same for all processes (docs/shards.md).  [default: 1]",
 )
 shard_option = click.option(
     "--shard",
     type=click.IntRange(0, SHARDS_MAX - 1),
     metavar="I",
     envvar="OARLOCK_SHARD",
-    help="Only this one, 0 to N-1. Default: all, each in processes of its own.",
+    help="Serve only this shard, 0 to N-1. Default: all, each in its own processes.",
 )
 
 
 def with_shards(shards: int | None, shard: int | None) -> Mapping[str, str]:
-    """The environment with what the options say. Raises InputProblem where there is no such shard."""
+    """The environment with the values of the options. Raises InputProblem if there is no such shard."""
     count = shards or 1
     if shard is not None and shard >= count:
         numbers = f"0 to {count - 1}" if count > 1 else "only 0"
@@ -37,8 +37,8 @@ def with_shards(shards: int | None, shard: int | None) -> Mapping[str, str]:
 
 
 def check_workers(workers: int, shards: int | None, shard: int | None) -> None:
-    """Whether every shard has a worker. Raises InputProblem."""
+    """Raises InputProblem unless every shard has a worker."""
     if shards is not None and shard is None and workers < shards:
         raise InputProblem(
-            f"--workers {workers}: too few for --shards {shards}, somebody has to serve each: give {shards} or more"
+            f"--workers {workers}: too few for --shards {shards}: every shard needs a worker; give {shards} or more"
         )

@@ -1,4 +1,4 @@
-"""Which `oarlock up` a command is about that was not told: never one of several, and its name is said."""
+"""Finds the `oarlock up` that a command without --state-dir means. Of several it chooses none."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from oarlock.sandbox.up.state_dir import StateDir, running
 
 
 def found_up() -> StateDir | None:
-    """The one whose kubeconfig OARLOCK_KUBECONFIG or KUBECONFIG names, else the only one of this user that runs; None
-    where none does. Raises InputProblem where several run.
+    """The `oarlock up` whose kubeconfig OARLOCK_KUBECONFIG or KUBECONFIG names, else the only one that this user runs;
+    None if none runs. Raises InputProblem if several run.
     """
     if (named := _of_kubeconfig()) is not None:
         return named
@@ -23,7 +23,7 @@ def found_up() -> StateDir | None:
 
 
 def named_or_found(state_dir: Path | None) -> StateDir:
-    """The given directory, or that of the `oarlock up` that is found. Raises InputProblem, NotDone."""
+    """The given directory, or that of the running `oarlock up`. Raises InputProblem, NotDone."""
     if state_dir is not None:
         if not state_dir.is_dir():
             raise InputProblem(f"--state-dir {state_dir}: no such directory; give that of an `oarlock up`")

@@ -12,7 +12,7 @@ from oarlock.broker.connection.acl import SERVERS, USERS, acl_file
 from oarlock.cli.problems import InputProblem
 
 LEAST_LENGTH = 16
-"""A password is stored as one SHA-256: what is short, or a word, is found from it."""
+"""Redis stores a password as one SHA-256, from which a short password or a word can be guessed."""
 
 
 @click.command(
@@ -62,7 +62,7 @@ def _variable(user: str) -> str:
 
 
 def _checked(given: Mapping[str, str], folder: str) -> dict[str, str]:
-    """The passwords there are. Raises InputProblem, with a line for each user whose password is none."""
+    """The passwords that are set. Raises InputProblem with a line for each missing or weak password."""
     problems = []
     for user, password in given.items():
         where = f"{folder}: the file {user}" if folder else _variable(user)
@@ -76,7 +76,7 @@ def _checked(given: Mapping[str, str], folder: str) -> dict[str, str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole or not at all, for its owner's eyes only."""
+    """Write the file completely or not at all, readable by its owner only."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,4 +1,4 @@
-"""What `oarlock chaos` says in the end: the verdict on the evidence, for people and as JSON."""
+"""The end of `oarlock chaos`: the verdict on the evidence, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN_MAX = 5
 
 
 def judge(root: Path, quiet: bool, *, keep: bool) -> int:
-    """Print the verdict on the evidence in a directory, and remove that if all is well, unless it is to be kept."""
+    """Print the verdict on the evidence in a directory. After a pass the directory is removed, unless ``keep``."""
     try:
         run, evidence = read_saved(root)
     except NoEvidence as error:

@@ -1,4 +1,4 @@
-"""`oarlock config`: every setting, what is in force here, and where it came from."""
+"""`oarlock config`: every setting, its value here, and where the value came from."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ COLUMNS = {"setting": "SETTING", "value": "IN FORCE", "from": "FROM", "upstream"
     '  oarlock config -o json | jq -r \'.[] | select(.from != "default") | .setting + "=" + .value\''
 )
 @every_setting_option
-@click.option("--changed", is_flag=True, help="Only what is not as it is by default.")
+@click.option("--changed", is_flag=True, help="Only settings that differ from their default.")
 @output_option
 def config(changed: bool, output: str) -> None:
-    """What `oarlock worker` and `oarlock ingest` would work with if they were started here with these flags.
+    """Print the settings with which `oarlock worker` and `oarlock ingest` would start here, given these flags.
 
-    A flag goes before its environment variable, which goes before the default. Passwords are not shown.
+    A flag overrides its environment variable, which overrides the default. Passwords are not shown.
 
     \b
     JSON: [{setting, value, from (default | the variable | the flag), flag, variable, upstream, help}]

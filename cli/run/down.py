@@ -1,4 +1,4 @@
-"""`oarlock down`: stop an `oarlock up` and wait until all of it is gone."""
+"""`oarlock down`: stop an `oarlock up` and wait until all its processes are gone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOK_EVERY_S = 0.02
     "--timeout", "timeout_s", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds."
 )
 def down(state_dir: Path | None, timeout_s: float) -> None:
-    """Stop an `oarlock up` and wait until every process of it is gone. Does nothing where none runs."""
+    """Stop an `oarlock up` and wait until all its processes are gone. Does nothing if none runs."""
     state = named_or_found(state_dir)
     pid = state.owner_pid()
     processes = state.read_processes()
@@ -34,9 +34,9 @@ def down(state_dir: Path | None, timeout_s: float) -> None:
         if time.monotonic() > deadline:
             left = ", ".join(f"{each.name} ({each.pid})" for each in processes if is_alive(each))
             raise NotDone(
-                f"not all of it is gone after {timeout_s:g} s: {left or f'oarlock up ({pid})'}; stop these by hand"
+                f"not all processes are gone after {timeout_s:g} s: {left or f'oarlock up ({pid})'}; stop these by hand"
             )
         time.sleep(LOOK_EVERY_S)
     if not pid:
-        state.clear()  # of one that was killed: its URLs and kubeconfig lead nowhere
+        state.clear()  # it was killed: its URLs and kubeconfig lead nowhere
     click.echo(f"stopped {state.root}" if pid else f"no `oarlock up` runs in {state.root}")

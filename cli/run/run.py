@@ -1,4 +1,4 @@
-"""`oarlock run`: the main job on this machine, shown working, from nothing to the end."""
+"""`oarlock run`: start everything on this machine, show the fleet surviving kills, end."""
 
 from __future__ import annotations
 

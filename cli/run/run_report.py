@@ -1,4 +1,4 @@
-"""What `oarlock run` says in the end: was the promise kept, and in which numbers."""
+"""The end of `oarlock run`: whether the guarantees held, and the numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oarlock.sandbox.demo.takeover import Takeover
 
 
 def judge(summary: Summary) -> None:
-    """Raises NotDone where the promise was not kept, or could not be looked at."""
+    """Raises NotDone if a guarantee was broken or could not be checked."""
     if not summary.counted:
         raise NotDone("a part of the watch history was lost: pods too many could not be counted; run it again")
     for what, counts in (("pods too many", summary.too_many), ("nodes with a pod too many", summary.duplicates)):

@@ -1,4 +1,4 @@
-"""The `oarlock up` that `oarlock run` shows: started, awaited, watched, stopped."""
+"""The `oarlock up` below `oarlock run`: start it, wait for it, watch it, stop it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UP_LIMIT_S = 60.0
 
 
 class UpEnded(Exception):
-    """The `oarlock up` underneath is gone; ``lines``: what it said, ``code``: its exit code."""
+    """The `oarlock up` has ended. ``lines``: its messages. ``code``: its exit code."""
 
     def __init__(self, lines: Sequence[str], code: int) -> None:
         super().__init__(f"ended with exit code {code}")
@@ -27,7 +27,7 @@ class UpEnded(Exception):
 
 
 class Underneath:
-    """A child that stops in good order when we go, however we go."""
+    """An `oarlock up` as a child process, which stops in order whenever we end, also by SIGKILL."""
 
     def __init__(self, root: Path, arguments: Sequence[str]) -> None:
         self.state = StateDir(root.absolute())

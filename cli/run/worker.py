@@ -53,7 +53,7 @@ def worker(workers: int, state_dir: Path | None, **given: Any) -> int:
 
 
 def _reporter() -> OnChange | None:
-    """Where `oarlock up` listens: a JSON line on the pipe it gave us for each change."""
+    """Reports each change as a JSON line to the `oarlock up` that started us, on the pipe that it gave us."""
     fd = os.environ.pop("OARLOCK_REPORT_FD", "")
     if not fd:
         return None

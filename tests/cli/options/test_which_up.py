@@ -154,7 +154,7 @@ def test_one_that_is_only_starting(start: Start, tmp_path: Path) -> None:
         result = call(*command)
         assert result.exit_code == 2
         assert problems(result) == [
-            f"oarlock: the `oarlock up` in {tmp_path / 'given'} is only starting; ask again",
+            f"oarlock: the `oarlock up` in {tmp_path / 'given'} is still starting; ask again",
         ]
 
 
