@@ -91,10 +91,9 @@ def prepare(
     environment = with_shards(shards, shard)
     if workers:
         check_workers(workers, shards, shard)
-    source = redis_source(redis_url, None)
     files: dict[str, Any] = {"signing_key_file": signing_key_file, "kubeconfig": kubeconfig}
     files = {name: file for name, file in files.items() if file}
-    settings = replace(settings_in_force(environment), redis_url=source.url, **files)
+    settings = replace(settings_in_force(environment), **files)
     queues = _served_queues(settings, workers)
     check_kubeconfig(settings.kubeconfig)
     try:
@@ -102,6 +101,8 @@ def prepare(
             load_keyring(settings.signing_key_file)
     except BadKeyFile as error:
         raise InputProblem(str(error)) from None
+    source = redis_source(redis_url, None)
+    settings = replace(settings, redis_url=source.url)
     open_redis(source, for_data=True).close()
     if workers:
         _check_rq_url(settings)

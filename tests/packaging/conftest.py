@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from installing import sources, wheel_of
+
+from tests.packaging.installing import sources, wheel_of
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from installing import ROOMS, Environment, environment, sources
+
+from tests.packaging.installing import ROOMS, Environment, environment, sources
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from installing import ROOT, Environment, environment, run
+
+from tests.packaging.installing import ROOT, Environment, environment, run
 
 OLD = {"workers.rq_worker": "FleetWorker", "workers.rq_queue": "KeyQueue"}
 SAME = """

@@ -9,7 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from installing import ROOMS, ROOT, environment, run, sources, wheel_of
+
+from tests.packaging.installing import ROOMS, ROOT, environment, run, sources, wheel_of
 
 pytestmark = pytest.mark.timeout(300)
 
