@@ -54,7 +54,7 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec(
         "<queue>:expect:<key>",
         "hash",
-        "300 s, 30 min with a back-off, renewed",
+        "300 s, 30 min with a back-off, 8 days with an open write, renewed",
         "the record: writes announced, names that cannot be had for now, nodes backed off",
     ),
     KeySpec("<queue>:needs", "hash", "until read", "key -> resource=rv of our own writes the cache has to pass"),

@@ -72,7 +72,8 @@ def _settle(state: EpochState, turn: Finish, now: int) -> bool:
         q.min_rv.pop(key, None)
         q.unsettled.pop(key, None)
         return False
-    settled = q.expected(key, now) is not None
+    known = q.expected(key, now)
+    settled = known is not None and "owner" in known.fields  # without its owner it was made anew, after a loss
     for change in turn.changes:
         record = q.expected(key, now)
         if change.op == "drop" and record is not None:

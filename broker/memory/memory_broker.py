@@ -131,9 +131,9 @@ class MemoryBroker:
         if entries:
             record = q.expectations.setdefault(claim.key, ExpectHash({}, now + EXPECTATIONS_TTL_MS))
             record.fields |= fields
-            state.keep_expectations(claim.queue, claim.key, 0, now)
             if any(entry.verb not in NOTES for entry in entries):
                 q.unsettled.setdefault(claim.key, now)
+            state.keep_expectations(claim.queue, claim.key, 0, now)
         return []
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:

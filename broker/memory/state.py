@@ -13,6 +13,7 @@ from oarlock.broker.values import Cached
 
 EXPECTATIONS_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000
+OPEN_TTL_MS = 691_200_000
 PARKED_MAX_MS = 300_000
 CLOCK_JUMP_MS = 3_000
 SILENT_MS = 60_000
@@ -239,6 +240,8 @@ class EpochState:
         record = self.queue(queue).expected(key, now)
         if record is not None:
             least_ms = BACK_OFF_TTL_MS if record.backs_off else 0
+            if key in self.queue(queue).unsettled:
+                least_ms = OPEN_TTL_MS
             record.ends_ms = now + max(EXPECTATIONS_TTL_MS + delay_ms, least_ms)
 
     def requeue_crashed(self, queue: str, key: str, now: int) -> int:

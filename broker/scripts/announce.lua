@@ -47,6 +47,6 @@ if #taken > 1 then return taken end
 redis.call('ZADD', base .. 'leases', 'XX', number(now + lease_ms), queue .. ':' .. key)
 if #ARGV == 5 then return {'OK', lease_ms} end
 for at = 1, #fields, 4000 do redis.call('HSET', expected, unpack(fields, at, math.min(at + 3999, #fields))) end
-keep_expectations(queue, key, 0)
 if pending then redis.call('HSETNX', base .. queue .. ':unsettled', key, number(now)) end
+keep_expectations(queue, key, 0)
 return {'OK', lease_ms}

@@ -61,7 +61,7 @@ local function settle(plan)
     redis.call('HDEL', unsettled, plan.key)
     return false
   end
-  local min_rv, changed, settled = {}, false, plan.expects
+  local min_rv, changed, settled = {}, false, plan.expects and redis.call('HEXISTS', expected, 'owner') == 1
   for _, change in ipairs(plan.changes) do
     if change[1] == 'drop' then redis.call('HDEL', expected, change[2])
     elseif change[1] == 'set' then redis.call('HSET', expected, change[2], change[3])

@@ -52,7 +52,7 @@ def closer(
     if plan.wants_related:
         snapshot = yield from _with_related(snapshot, controller)
         plan = controller.decide(snapshot, ctx.wall_ms())
-    lost = claim.unsettled and claim.expectations is None
+    lost = claim.unsettled and not (claim.expectations and claim.expectations.owner_uid)
     if (lost and (plan.adopt or plan.create or plan.delete)) or (plan.delete and view_age_ms > ctx.view_age_max_ms):
         snapshot, versions = yield from _live(snapshot, ledger)
         ledger.changes.append(Change.settled())
