@@ -1,7 +1,8 @@
 """What came back for a request: a code, the raw body, and cheap looks into it.
 
-A request never raises because of what the server said, or because it said nothing. Two codes are ours:
-`NO_ANSWER` (0), sent and unanswered, so it may still take effect; `NOT_SENT` (-1), certainly never sent.
+A request never raises because of what the server said, or because it said nothing. Three codes are ours:
+`NO_ANSWER` (0), sent and unanswered, so it may still take effect; `NOT_SENT` (-1), certainly never sent, for want of a
+connection or credentials; `TOO_LATE` (-2), certainly never sent, because its deadline passed first.
 """
 
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ _T = TypeVar("_T")
 
 NO_ANSWER = 0
 NOT_SENT = -1
+TOO_LATE = -2
 
 
 class StatusCause(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +70,7 @@ _status = msgspec.json.Decoder(Status)
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """code: HTTP status, or NO_ANSWER / NOT_SENT; body: as received; retry_after_s: of the header, if any;
+    """code: HTTP status, or one of ours; body: as received; retry_after_s: of the header, if any;
     error: why there was no answer (empty when there was one).
 
     The accessors decode on each call and only what they return; an unreadable body yields the empty value. What is
@@ -128,6 +130,10 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
     def _object(self) -> _Object:
         return _decoded(_object, self.body) or _Object()
+
+
+PAST_DEADLINE = Answer(TOO_LATE, error="its deadline passed before it could be sent")
+"""To a write whose deadline passed. The server had no part in this, so it is no sign of an outage."""
 
 
 def _decoded(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T | None:

@@ -37,7 +37,7 @@ class PatchType(StrEnum):
 
 
 class WriteOptions(TypedDict, total=False):
-    """deadline_s: on `client.clock`; from then on the write is not sent (Answer code NOT_SENT).
+    """deadline_s: on `client.clock`; from then on the write is not sent (Answer code TOO_LATE).
 
     prepaid: the caller took the write's token from `client.limiter` before it announced the write.
     """

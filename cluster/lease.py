@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from oarlock.cluster.answer import NOT_SENT, Answer
+from oarlock.cluster.answer import NOT_SENT, TOO_LATE, Answer
 from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.resources import LEASES
 from oarlock.cluster.timestamps import micro_text, unix_ms
@@ -88,7 +88,7 @@ class LeaseCell:
             # A 404 to the first write means that the namespace is missing; to a later one, a deleted Lease.
             missing_namespace = answer.code == 404 and before is None
             return (Swap.REFUSED if missing_namespace else Swap.LOST), None, answer
-        certain = answer.code in {NOT_SENT, 429} or (answer.status is not None and 400 <= answer.code < 500)
+        certain = answer.code in {NOT_SENT, TOO_LATE, 429} or (answer.status is not None and 400 <= answer.code < 500)
         return (Swap.REFUSED if certain else Swap.UNKNOWN), None, answer
 
 

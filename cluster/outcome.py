@@ -12,6 +12,7 @@
     429                     THROTTLED              THROTTLED          THROTTLED
     other 4xx (Status)      REFUSED                REFUSED            REFUSED
     never sent              NOT_SENT               NOT_SENT           NOT_SENT
+    past its deadline       TOO_LATE               TOO_LATE           TOO_LATE
     5xx, 3xx, 408, silence,
     4xx without a Status,
     2xx without the object  UNKNOWN                UNKNOWN            UNKNOWN
@@ -35,7 +36,7 @@ apimachinery/pkg/api/errors, NewInternalError). What a webhook says itself comes
 
 from enum import StrEnum
 
-from oarlock.cluster.answer import NOT_SENT, Answer, Status
+from oarlock.cluster.answer import NOT_SENT, TOO_LATE, Answer, Status
 
 NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
 GENERATED_NAME_OPERATION = "POST"
@@ -56,8 +57,14 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # quota, admission, validation, rights; certainly not done
     NAMESPACE_TERMINATING = "namespace-terminating"  # certainly not done, and never will be
     THROTTLED = "throttled"  # certainly not done; wait `delay_s` and try again
-    NOT_SENT = "not-sent"  # certainly not done: no byte left this process
+    NOT_SENT = "not-sent"  # certainly not done: no byte left this process, as no server could be asked
+    TOO_LATE = "too-late"  # certainly not done: its deadline passed first; nothing failed, so try again
     UNKNOWN = "unknown"  # may have taken effect, or may still: settle it by writing the same again
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether a byte of the request may have left this process."""
+        return self not in (Outcome.NOT_SENT, Outcome.TOO_LATE)
 
     @property
     def settled(self) -> bool:
@@ -139,6 +146,8 @@ def _common(answer: Answer, status: Status | None) -> Outcome:
         return Outcome.DONE
     if code == NOT_SENT:
         return Outcome.NOT_SENT
+    if code == TOO_LATE:
+        return Outcome.TOO_LATE
     if code == 429:
         return Outcome.THROTTLED
     if status is None or code == 408 or not 400 <= code < 500:

@@ -22,7 +22,7 @@ from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.access.credentials import Auth
 from oarlock.cluster.access.errors import ConfigError
 from oarlock.cluster.access.tls import tls_context
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permission
 from oarlock.cluster.http.messages import RequestWriter
 from oarlock.cluster.http.observer import RequestObserver, Unobserved
@@ -128,7 +128,7 @@ class Transport:
     ) -> Answer:
         """POST, PUT, PATCH or DELETE, at most once. deadline_s: on `clock`; from then on nothing is sent.
 
-        Codes: the server's; NO_ANSWER if it was sent and may take effect; NOT_SENT if it certainly was not.
+        Codes: the server's; NO_ANSWER if it was sent and may take effect; NOT_SENT or TOO_LATE if it certainly was not.
         """
         flight = Flight(
             method,
@@ -144,7 +144,7 @@ class Transport:
             if auth is None:
                 return refusal
             if flight.too_late():
-                return _TOO_LATE
+                return PAST_DEADLINE
             request = self._writer.written(flight.method, flight.path, auth.headers, flight.content_type, flight.body)
             if self._straight is None or request is None:  # a library knows how to ask a proxy, and what else there is
                 return await self._exchange(flight, auth)
@@ -155,7 +155,7 @@ class Transport:
         try:
             given = await pool.exchange(flight, request, self._tls)
         except TooLateError:
-            return _TOO_LATE
+            return PAST_DEADLINE
         except (TimeoutError, OSError) as error:
             self._observer.answered(flight.method, NO_ANSWER, time.perf_counter() - begun_s)
             return _unanswered(flight, error)
@@ -230,7 +230,7 @@ class Transport:
             async with response:
                 answer = Answer(response.status, await response.read(), _retry_after_s(response))
         except TooLateError:
-            return _TOO_LATE
+            return PAST_DEADLINE
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             # Also when the head had come and the body broke off: what was done is in the body.
             self._observer.answered(flight.method, NO_ANSWER, time.perf_counter() - begun_s)
@@ -297,7 +297,6 @@ class Transport:
 
 
 _NOTHING = Answer(NOT_SENT)
-_TOO_LATE = Answer(NOT_SENT, error="its deadline passed before it could be sent")
 
 
 def _unanswered(flight: Flight, error: Exception) -> Answer:

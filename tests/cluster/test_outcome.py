@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer, proven
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, TOO_LATE, Answer, proven
 from oarlock.cluster.outcome import (
     Outcome,
     delay_s,
@@ -94,6 +94,11 @@ def said(code, reason="", **details):
         pytest.param(Answer(307), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="a redirect"),
         pytest.param(Answer(NO_ANSWER), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="silence"),
         pytest.param(Answer(NOT_SENT), O.NOT_SENT, O.NOT_SENT, O.NOT_SENT, id="never sent"),
+        pytest.param(PAST_DEADLINE, O.TOO_LATE, O.TOO_LATE, O.TOO_LATE, id="past its deadline"),
+        pytest.param(Answer(TOO_LATE, error="?"), O.TOO_LATE, O.TOO_LATE, O.TOO_LATE, id="whatever its text says"),
+        pytest.param(
+            Answer(NOT_SENT, error=PAST_DEADLINE.error), O.NOT_SENT, O.NOT_SENT, O.NOT_SENT, id="a text alone is not"
+        ),
     ],
 )
 def test_answers_to_writes(answer, create, delete, change):
@@ -169,6 +174,7 @@ def test_a_taken_name_is_certain_by_409_alone():
 
 def test_only_unknown_is_open():
     assert [outcome for outcome in Outcome if not outcome.settled] == [Outcome.UNKNOWN]
+    assert [outcome for outcome in Outcome if not outcome.was_sent] == [Outcome.NOT_SENT, Outcome.TOO_LATE]
 
 
 @pytest.mark.parametrize(

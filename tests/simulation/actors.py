@@ -15,7 +15,7 @@ import orjson
 from greenlet import getcurrent, greenlet
 
 from oarlock.broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import ReplicaSet
@@ -24,7 +24,6 @@ from oarlock.controllers.pods.events import Event as OwnerEvent
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
@@ -115,7 +114,7 @@ class SimApi:
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         if self._clock.mono_ms() >= deadline_ms:
             self._world.count("too late to send")
-            return arrived([Answer(NOT_SENT, error=TOO_LATE)] * len(writes))
+            return arrived([PAST_DEADLINE] * len(writes))
         until_ms = self._clock.mono_ms() + self._settings.request_timeout_ms
         sent = Sent([self.fly(write) for write in writes], until_ms, Future())
         self._sent.append(sent)

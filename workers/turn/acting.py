@@ -101,7 +101,7 @@ def created(
             ledger.events.append(events.created(write.name))
         elif result is Outcome.NAMESPACE_TERMINATING:
             failures += 1  # nothing is wrong, the owner goes too; but each pod that goes asks for all of them again
-        elif result is Outcome.NOT_SENT and answer.error == TOO_LATE:
+        elif result is Outcome.TOO_LATE:
             failures, ledger.retry = failures + 1, True
         else:
             failures += 1
@@ -112,9 +112,6 @@ def created(
     if taken:
         yield from _sort_taken(owner, taken, ledger)
     return failures
-
-
-TOO_LATE = "its deadline passed before it could be sent"
 
 
 def _sort_taken(owner: Claimer, taken: Sequence[tuple[Write, bool]], ledger: Ledger) -> Acting:
@@ -209,7 +206,7 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container
                 ledger.events.append(events.deleted(write.name))
             continue
         ledger.sort(write, answer, result, again=write.uid in again)
-        if result is Outcome.NOT_SENT and answer.error == TOO_LATE:
+        if result is Outcome.TOO_LATE:
             ledger.retry = True
         else:
             ledger.failed(events.delete_error(answer.message))

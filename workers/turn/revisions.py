@@ -27,7 +27,6 @@ from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership import claim as claims
 from oarlock.workers.turn import adoption
-from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.live_owner import LiveOwner, look_at
 from oarlock.workers.turn.steps import Grant, Read, Reserve, Send, Step, Write
 from oarlock.workers.turn.turn_outcome import Ledger
@@ -115,7 +114,7 @@ def prune(
         result = outcome.of_delete(answer)
         if result is Outcome.DONE:
             ledger.need(RESOURCE, answer.resource_version)
-        elif result is Outcome.NOT_SENT and answer.error == TOO_LATE:
+        elif result is Outcome.TOO_LATE:
             ledger.retry = True
         elif result is not Outcome.GONE:
             if result is Outcome.THROTTLED:

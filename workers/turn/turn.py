@@ -154,7 +154,7 @@ def _write_status(
                     ctx.kept.answered(owner.status, new, answer)
             case Outcome.GONE:
                 pass  # the event of its end wakes the key
-            case Outcome.CONFLICT | Outcome.NOT_SENT:
+            case Outcome.CONFLICT | Outcome.NOT_SENT | Outcome.TOO_LATE:
                 ledger.retry = True  # the owner has changed, or time is up: compute it again
             case Outcome.THROTTLED:
                 ledger.throttled(answer)

@@ -123,7 +123,7 @@ class Ledger:
 
         ``again``: an earlier request for the same may be under way, so that no refusal of this one is an answer.
         """
-        self.attempted = self.attempted or result is not Outcome.NOT_SENT
+        self.attempted = self.attempted or result.was_sent
         if result is Outcome.THROTTLED:
             self.throttled(answer)
         if result is Outcome.UNKNOWN:

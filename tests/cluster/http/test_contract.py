@@ -7,7 +7,7 @@ import socket
 import pytest
 from aiohttp import web
 
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, TOO_LATE
 from oarlock.cluster.http.messages import RequestWriter
 from oarlock.cluster.http.transport import Transport
 from tests.cluster.client_helpers import RawServer, config_of, json_response, looped, reply, serving
@@ -150,7 +150,7 @@ async def test_past_its_deadline_a_write_is_not_sent():
     async with server.running() as url, Transport(config_of(url), clock=lambda: 50.0) as transport:
         late = await transport.write("POST", "/late", b"{}", deadline_s=50.0)
         in_time = await transport.write("POST", "/in-time", b"{}", deadline_s=50.001)
-    assert (late.code, in_time.code) == (NOT_SENT, 200)
+    assert (late.code, in_time.code) == (TOO_LATE, 200)
     assert [request.split()[1][:8] for request in server.requests] == [b"/in-time"]
 
 
@@ -162,7 +162,7 @@ async def test_the_deadline_is_looked_at_again_when_the_connection_is_there():
     async with server.running() as url, Transport(config_of(url), clock=lambda: next(looks)) as transport:
         answer = await transport.write("DELETE", "/x", b"{}", deadline_s=50.0)
         await asyncio.sleep(0.05)
-    assert answer.code == NOT_SENT
+    assert answer.code == TOO_LATE
     assert server.connections == 1
     assert server.requests == []
 
@@ -186,7 +186,7 @@ async def test_a_write_that_waits_at_the_gate_past_its_deadline_is_not_sent():
             await asyncio.sleep(0.001)
         clock[0] = 11.0
         release.set()
-        assert ((await first).code, (await second).code) == (200, NOT_SENT)
+        assert ((await first).code, (await second).code) == (200, TOO_LATE)
     assert paths == ["/first"]
 
 

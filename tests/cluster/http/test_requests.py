@@ -5,7 +5,7 @@ import pytest
 from aiohttp import web
 
 from oarlock.cluster import resources
-from oarlock.cluster.answer import NOT_SENT
+from oarlock.cluster.answer import TOO_LATE
 from oarlock.cluster.client import Client, PatchType
 from oarlock.cluster.http.throttle import TokenBucket
 from oarlock.cluster.lease import LeaseError, LeaseSpec, Swap
@@ -138,7 +138,7 @@ async def test_a_deadline_that_passes_while_waiting_for_a_token_holds():
     async with serving(recorder.handle) as url, Client(config_of(url), limiter=bucket, clock=time) as client:
         bucket.try_take(1)
         answer = await client.create(PODS, "ns", b"{}", deadline_s=time() + 0.5)
-    assert answer.code == NOT_SENT
+    assert answer.code == TOO_LATE
     assert recorder.seen == []
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.cluster.answer import NOT_SENT, Answer
+from oarlock.cluster.answer import NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.controllers.objects.model import OwnerRef
-from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.expectations import TRIES_MAX
 from oarlock.workers.turn.steps import Write
 from tests.controllers.pod_names import slot_name
@@ -153,7 +152,7 @@ def test_a_delete_under_way_while_the_next_one_is_too_late() -> None:
     (late,) = (unanswered(rig, "delete", done=False), rig.turns())[0]
     assert late.name == names[0]
     heal(rig)
-    for answer in (Answer(NOT_SENT, error=TOO_LATE), Answer(NOT_SENT, error="cannot connect"), Answer(429)):
+    for answer in (PAST_DEADLINE, Answer(NOT_SENT, error="cannot connect"), Answer(429)):
         rig.api.refuse = fail_with(answer, "delete")
         rig.later(60_000)
         rig.turns()

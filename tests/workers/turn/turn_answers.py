@@ -15,10 +15,9 @@ from typing import Any
 import orjson
 
 from oarlock.broker.values import Cached, NameTaken
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.steps import Announce, Grant, Listed, ListLive, Look, Read, Reserve, Send, Step
 from tests.controllers.builders import OTHER_UID, OURS, THEIRS, UID, WEB_SLOTS, pod, pods
 
@@ -74,7 +73,7 @@ def written(word: str) -> Answer:
         case "lost":
             return Answer(NO_ANSWER, error="no answer within 4 s")
         case "late":
-            return Answer(NOT_SENT, error=TOO_LATE)
+            return PAST_DEADLINE
         case "unsent":
             return Answer(NOT_SENT, error="cannot connect")
     return refused(int(code), {"403": "Forbidden", "404": "NotFound", "422": "Invalid"}[code])

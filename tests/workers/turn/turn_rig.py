@@ -16,13 +16,12 @@ import orjson
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import QueueState
 from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import Condition, Pod, ReplicaSet
 from oarlock.controllers.pods.events import Event
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
 from tests.simulation.actors import Ingestor
@@ -73,7 +72,7 @@ class RigApi:
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         self.sends.append((writes, deadline_ms, prepaid))
         if self.clock.mono_ms() >= deadline_ms:
-            return arrived([Answer(NOT_SENT, error=TOO_LATE)] * len(writes))
+            return arrived([PAST_DEADLINE] * len(writes))
         self.writes += writes
         return arrived([self.refuse(write) or self.world.handle(write) for write in writes])
 

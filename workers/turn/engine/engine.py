@@ -30,7 +30,6 @@ from oarlock.controllers.entries import Controller, FanOut
 from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS, WATCHED, all_queues, entry_of
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.engine.api import TurnApi
 from oarlock.workers.turn.engine.local_cache import Mirror
 from oarlock.workers.turn.engine.running_turn import RunningTurn
@@ -223,5 +222,5 @@ class Engine:
 
     def _watch_transport(self, answers: Sequence[Answer]) -> None:
         for answer in answers:
-            failed = answer.code == NO_ANSWER or (answer.code == NOT_SENT and answer.error != TOO_LATE)
+            failed = answer.code in (NO_ANSWER, NOT_SENT)
             self._transport_errors = self._transport_errors + 1 if failed else 0

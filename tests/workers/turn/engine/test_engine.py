@@ -10,11 +10,10 @@ import pytest
 
 from oarlock.broker.memory.state import ExpectHash
 from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, ClaimLost, EpochOver, Idle
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.workers.turn.acting import TOO_LATE
 from oarlock.workers.turn.engine.engine import OUTAGE_AFTER, Engine, load_spec
 from oarlock.workers.turn.steps import TurnFailed, Write
 from tests.simulation.world import refusal
@@ -262,7 +261,7 @@ def test_one_that_is_abandoned_leaves_its_writes_announced_and_lets_others_in() 
     [
         pytest.param(UNANSWERED, True, id="no answer"),
         pytest.param(Answer(NOT_SENT, error="cannot connect"), True, id="not connected"),
-        pytest.param(Answer(NOT_SENT, error=TOO_LATE), False, id="too late: our own fault"),
+        pytest.param(PAST_DEADLINE, False, id="too late: our own fault"),
         pytest.param(Answer(500), False, id="a server error is an answer"),
         pytest.param(refusal(409, "Conflict"), False, id="a conflict is an answer"),
     ],
