@@ -82,8 +82,8 @@ def test_an_entry_that_nobody_announces_is_dropped_and_does_not_keep_the_key_bus
 def test_an_entry_of_something_that_is_no_pod_is_dropped_by_its_own_name() -> None:
     strange = ("create nodes/n1", "delete nodes/n2", "reserved nodes/n3")
     fields = [text for each in strange for text in (each, "pending since_ms=1 uid=u rv=2")]
-    ledger = plays(
+    outcome = plays(
         claimed(None)._replace(expectations=planted(*fields)),
         "gone",
     )
-    assert ledger.changes == []
+    assert outcome.changes == []

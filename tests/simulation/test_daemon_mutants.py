@@ -21,7 +21,7 @@ from oarlock.controllers.registry import FAN_OUTS
 from oarlock.workers.turn import acting, expectations, revisions, turn
 from oarlock.workers.turn.engine.local_cache import Mirror
 from oarlock.workers.turn.steps import Write
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_cluster import Habits
 from tests.simulation.daemon_scenarios import CHANGES, FAILS, HISTORY, NODES, ROUGH, SCENARIOS, SURGES
@@ -113,7 +113,7 @@ def _nothing_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(claim._replace(min_rv=""), *args)
 
     monkeypatch.setattr("oarlock.workers.turn.engine.engine.turn", careless)
-    monkeypatch.setattr(Ledger, "deletes_seen", lambda self, deletes, present: True)
+    monkeypatch.setattr(TurnOutcome, "deletes_seen", lambda self, deletes, present: True)
 
 
 def _deletes_without_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,11 +143,11 @@ def _back_off_told_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     real = acting.delete_pods
 
     def delete_pods(
-        owner: Any, plan: Any, versions: Mapping[str, str], again: Any, ledger: Ledger
+        owner: Any, plan: Any, versions: Mapping[str, str], again: Any, outcome: TurnOutcome
     ) -> Generator[Any, Any, None]:
         bare = type(plan)(**{**_fields(plan), "back_offs": ()})
-        yield from real(owner, bare, versions, again, ledger)
-        ledger.changes += [Change.set(f"{BACK_OFF} {node}", text) for node, text in plan.back_offs]
+        yield from real(owner, bare, versions, again, outcome)
+        outcome.changes += [Change.set(f"{BACK_OFF} {node}", text) for node, text in plan.back_offs]
 
     monkeypatch.setattr(acting, "delete_pods", delete_pods)
 
@@ -198,7 +198,7 @@ MUTANTS: dict[str, Mutant] = {
         code=((acting.delete_pods, "if write.uid in plan.rests]", "if False]"),), weights=FAILING, options={"nodes": 4}
     ),
     "an older rest takes the new one along": Mutant(
-        code=((acting.delete_pods, "ledger.announced(entries)", "ledger.announced(entries[: len(writes)])"),),
+        code=((acting.delete_pods, "outcome.announced(entries)", "outcome.announced(entries[: len(writes)])"),),
         weights=FAILING,
         options={"nodes": 4},
     ),

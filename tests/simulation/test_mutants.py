@@ -24,7 +24,7 @@ from oarlock.broker.values import Claim
 from oarlock.controllers.pods.slots import Slots
 from oarlock.controllers.replicaset import decide
 from oarlock.workers.turn import expectations, turn
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutants import Mutant, take_out
@@ -144,7 +144,9 @@ MUTANTS: dict[str, Mutant] = {
         code=((expectations._Known.told, "[*self._creates, *self._reserved]", "self._creates"),), weights=TURNOVER
     ),
     "a reservation ends with the answer": Mutant(
-        code=((Ledger.settle, "self._close(write)", "self.changes.append(Change.drop(f'reserved {write.target}'))"),),
+        code=(
+            (TurnOutcome.settle, "self._close(write)", "self.changes.append(Change.drop(f'reserved {write.target}'))"),
+        ),
         weights=TURNOVER,
     ),
     "creates are settled before D": Mutant(

@@ -13,9 +13,8 @@ from typing import Any
 from oarlock.broker.expectations import BACK_OFF, REST
 from oarlock.broker.values import Change, Entry, NameTaken
 from oarlock.broker.versions import newer
-from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.outcome import Outcome
+from oarlock.cluster.outcome import Outcome, of_create, of_delete, of_delete_conflict, taken_for_certain
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.codec import decode_pod
@@ -26,12 +25,12 @@ from oarlock.controllers.pods import events
 from oarlock.controllers.pods.pod_template import TemplateError
 from oarlock.controllers.pods.slow_start import SlowStart
 from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, Step, Write
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 Acting = Generator[Step, Any, None]
 
 
-def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledger) -> Acting:
+def create_pods(owner: Claimer, plan: Plan, controller: Controller, outcome: TurnOutcome) -> Acting:
     """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last.
 
     A create that was sent before is announced anew, for the time in which it may land begins anew. It goes last: where
@@ -40,9 +39,9 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledg
     try:
         bodies = controller.pod_bodies(owner, plan.revision, plan.nodes)
     except TemplateError as error:
-        ledger.failed(str(error))
+        outcome.failed(str(error))
         return
-    ordered = sorted(plan.create, key=lambda name: f"create pods/{name}" in ledger.open)
+    ordered = sorted(plan.create, key=lambda name: f"create pods/{name}" in outcome.open)
     pace, names = SlowStart(len(ordered)), iter(ordered)
     while pace.batch:
         grant: Grant = yield Reserve(pace.batch)
@@ -53,14 +52,14 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, ledger: Ledg
             entries = tuple(Entry("create", write.target, hint=_hint(plan, write.name)) for write in writes)
             borne: list[NameTaken] = yield Announce(owner.uid, entries)
             if borne:
-                block(owner, borne, ledger)
+                block(owner, borne, outcome)
                 return
-            ledger.announced(entries)
+            outcome.announced(entries)
             answers: list[Answer] = yield Send(writes, prepaid=True)
-            failures = yield from created(owner, writes, answers, ledger)
+            failures = yield from created(owner, writes, answers, outcome)
         if grant.granted < pace.batch:
-            ledger.followed = True
-            ledger.again_in(grant.wait_ms)  # the rate limit has no more for now: others may have the worker
+            outcome.followed = True
+            outcome.again_in(grant.wait_ms)  # the rate limit has no more for now: others may have the worker
             return
         pace.answered(failures)
 
@@ -71,7 +70,7 @@ def _hint(plan: Plan, name: str) -> str:
     return f"node={node}" if node else ""
 
 
-def block(owner: Claimer, borne: Sequence[NameTaken], ledger: Ledger) -> None:
+def block(owner: Claimer, borne: Sequence[NameTaken], outcome: TurnOutcome) -> None:
     """Names that cached pods bear, though the decision did not see them. The next turn, at once, knows better.
 
     One of ours came late, or an orphan appeared: it will be read, or adopted. A foreign pod blocks its name while it
@@ -80,41 +79,41 @@ def block(owner: Claimer, borne: Sequence[NameTaken], ledger: Ledger) -> None:
     for target, cached in borne:
         ref = controller_of(decode_pod(cached.blob))
         if ref is not None and ref.uid != owner.uid:
-            ledger.changes.append(Change.set(f"blocked {target}", f"uid={cached.uid}"))
-    ledger.again_in(0)
+            outcome.changes.append(Change.set(f"blocked {target}", f"uid={cached.uid}"))
+    outcome.again_in(0)
 
 
 def created(
-    owner: Claimer, writes: Sequence[Write], answers: Sequence[Answer], ledger: Ledger
+    owner: Claimer, writes: Sequence[Write], answers: Sequence[Answer], outcome: TurnOutcome
 ) -> Generator[Step, Any, int]:
     """Enter the answers to creates. Returns how many of them end the slow start."""
     failures, taken = 0, []
     for write, answer in zip(writes, answers, strict=True):
-        result = outcome.of_create(answer)
+        result = of_create(answer)
         if result is Outcome.EXISTS:
-            taken.append((write, outcome.taken_for_certain(answer)))
+            taken.append((write, taken_for_certain(answer)))
             continue
-        ledger.sort(write, answer, result)
+        outcome.sort(write, answer, result)
         if result is Outcome.DONE:
-            ledger.need("pods", answer.resource_version)
-            ledger.followed = True
-            ledger.events.append(events.created(write.name))
+            outcome.need("pods", answer.resource_version)
+            outcome.followed = True
+            outcome.events.append(events.created(write.name))
         elif result is Outcome.NAMESPACE_TERMINATING:
             failures += 1  # nothing is wrong, the owner goes too; but each pod that goes asks for all of them again
         elif result is Outcome.TOO_LATE:
-            failures, ledger.retry = failures + 1, True
+            failures, outcome.retry = failures + 1, True
         else:
             failures += 1
             if result in (Outcome.REFUSED, Outcome.CONFLICT):
-                ledger.refused(write)
-            ledger.failed(answer.message)
-            ledger.events.append(events.create_failed(answer.message))
+                outcome.refused(write)
+            outcome.failed(answer.message)
+            outcome.events.append(events.create_failed(answer.message))
     if taken:
-        yield from _sort_taken(owner, taken, ledger)
+        yield from _sort_taken(owner, taken, outcome)
     return failures
 
 
-def _sort_taken(owner: Claimer, taken: Sequence[tuple[Write, bool]], ledger: Ledger) -> Acting:
+def _sort_taken(owner: Claimer, taken: Sequence[tuple[Write, bool]], outcome: TurnOutcome) -> Acting:
     """AlreadyExists: by whom? Ours: the create is done. An orphan: wait to read it. Foreign: the name is blocked.
 
     ``taken``: with each, whether it was refused for certain. If not, nobody under the name proves nothing.
@@ -122,19 +121,19 @@ def _sort_taken(owner: Claimer, taken: Sequence[tuple[Write, bool]], ledger: Led
     answers: list[Answer] = yield Read("pods", owner.namespace, tuple(write.name for write, _ in taken))
     for (write, certain), answer in zip(taken, answers, strict=True):
         if certain and answer.code == 404 and answer.status is not None:
-            ledger.settle(write)  # and the bearer has gone since
-            ledger.again_in(0)
+            outcome.settle(write)  # and the bearer has gone since
+            outcome.again_in(0)
             continue
         pod = pod_of(answer)
         if pod is None:
-            ledger.retry = True  # nothing learned: the name stays announced
+            outcome.retry = True  # nothing learned: the name stays announced
             continue
-        ledger.settle(write)
-        ledger.need("pods", answer.resource_version)
+        outcome.settle(write)
+        outcome.need("pods", answer.resource_version)
         ref = controller_of(pod)
         if ref is not None and ref.uid != owner.uid:
-            ledger.changes.append(Change.set(f"blocked {write.target}", f"uid={pod.uid}"))
-        ledger.again_in(0)
+            outcome.changes.append(Change.set(f"blocked {write.target}", f"uid={pod.uid}"))
+        outcome.again_in(0)
 
 
 def pod_of(answer: Answer) -> Pod | None:
@@ -148,7 +147,7 @@ def pod_of(answer: Answer) -> Pod | None:
 
 
 def delete_pods(
-    owner: Claimer, plan: Plan, versions: Mapping[str, str], again: Container[str], ledger: Ledger
+    owner: Claimer, plan: Plan, versions: Mapping[str, str], again: Container[str], outcome: TurnOutcome
 ) -> Acting:
     """Delete the plan's victims all at once, each only if it is still the pod that was ranked.
 
@@ -168,13 +167,13 @@ def delete_pods(
         entries += [Entry(BACK_OFF, node, hint=text) for node, text in _back_offs(plan, writes)]
         entries += [Entry(REST, write.target, hint=f"uid={write.uid}") for write in writes if write.uid in plan.rests]
         yield Announce(owner.uid, tuple(entries))
-        ledger.announced(entries)
+        outcome.announced(entries)
         going = {write.uid for write in writes}
-        ledger.age_ratios += [ratio for uid, ratio in plan.age_ratios if uid in going]
+        outcome.age_ratios += [ratio for uid, ratio in plan.age_ratios if uid in going]
         answers: list[Answer] = yield Send(writes, prepaid=True)
-        yield from deleted(writes, answers, again, ledger)
+        yield from deleted(writes, answers, again, outcome)
     if grant.granted < len(victims):
-        ledger.again_in(grant.wait_ms)
+        outcome.again_in(grant.wait_ms)
 
 
 def _back_offs(plan: Plan, deletes: Iterable[Write]) -> list[tuple[str, str]]:
@@ -188,7 +187,7 @@ def _back_offs(plan: Plan, deletes: Iterable[Write]) -> list[tuple[str, str]]:
     return [(node, text) for node, text in plan.back_offs if node in nodes]
 
 
-def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container[str], ledger: Ledger) -> Acting:
+def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container[str], outcome: TurnOutcome) -> Acting:
     """Enter the answers to deletes.
 
     The refusal of one that was sent before says nothing of the earlier request. Only where the pod has changed can
@@ -196,37 +195,37 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container
     """
     conflicts = []
     for write, answer in zip(writes, answers, strict=True):
-        result = outcome.of_delete(answer)
+        result = of_delete(answer)
         if result is Outcome.CONFLICT:
             conflicts.append(write)
             continue
         if result in (Outcome.DONE, Outcome.GONE):
-            ledger.answered_delete(write)
+            outcome.answered_delete(write)
             if result is Outcome.DONE:
-                ledger.events.append(events.deleted(write.name))
+                outcome.events.append(events.deleted(write.name))
             continue
-        ledger.sort(write, answer, result, again=write.uid in again)
+        outcome.sort(write, answer, result, again=write.uid in again)
         if result is Outcome.TOO_LATE:
-            ledger.retry = True
+            outcome.retry = True
         else:
-            ledger.failed(events.delete_error(answer.message))
-            ledger.events.append(events.delete_failed(answer.message))
+            outcome.failed(events.delete_error(answer.message))
+            outcome.events.append(events.delete_failed(answer.message))
     if not conflicts:
         return
     looks: list[Answer] = yield Read("pods", conflicts[0].namespace, tuple(write.name for write in conflicts))
     for write, look in zip(conflicts, looks, strict=True):
-        _sort_conflict(write, look, write.uid in again, ledger)
+        _sort_conflict(write, look, write.uid in again, outcome)
 
 
-def _sort_conflict(write: Write, look: Answer, again: bool, ledger: Ledger) -> None:
+def _sort_conflict(write: Write, look: Answer, again: bool, outcome: TurnOutcome) -> None:
     """A delete met a conflict; the look was made after it. A 409 may come from an admission, too: then the pod is as it
     was, and of two requests the earlier one may still take effect.
     """
-    result, pod = outcome.of_delete_conflict(look, write.uid), pod_of(look)
+    result, pod = of_delete_conflict(look, write.uid), pod_of(look)
     if result is Outcome.GONE or (result is Outcome.CHANGED and pod is not None and pod.deleting_ms):
-        ledger.answered_delete(write)
+        outcome.answered_delete(write)
         return
-    ledger.retry = True
+    outcome.retry = True
     if result is Outcome.CHANGED and pod is not None and (not again or newer(look.resource_version, write.rv)):
-        ledger.settle(write)  # not deleted for certain: rank again once the change has been read
-        ledger.need("pods", look.resource_version)
+        outcome.settle(write)  # not deleted for certain: rank again once the change has been read
+        outcome.need("pods", look.resource_version)

@@ -17,12 +17,12 @@ from oarlock.controllers.ownership.claim import Claimable, Claimer
 from oarlock.controllers.plan import Plan
 from oarlock.workers.turn.live_owner import look_at
 from oarlock.workers.turn.steps import Send, Step, Write
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 
-def claim_pods(snapshot: Any, plan: Plan, controller: Controller, ledger: Ledger) -> Generator[Step, Any, Any]:
+def claim_pods(snapshot: Any, plan: Plan, controller: Controller, outcome: TurnOutcome) -> Generator[Step, Any, Any]:
     """Carry out the plan's claims. Returns the snapshot with what was adopted; raises TurnFailed with every error."""
-    adopted = yield from carry_out(snapshot.owner, plan.adopt, plan.release, "pods", "Pod", controller, ledger)
+    adopted = yield from carry_out(snapshot.owner, plan.adopt, plan.release, "pods", "Pod", controller, outcome)
     return msgspec.structs.replace(snapshot, adopted=frozenset(adopted))
 
 
@@ -33,7 +33,7 @@ def carry_out(
     resource: str,
     kind: str,
     controller: Controller,
-    ledger: Ledger,
+    outcome: TurnOutcome,
 ) -> Generator[Step, Any, dict[str, str]]:
     """Adopt and release objects of one resource. Returns uid and resourceVersion of each that was adopted.
 
@@ -60,14 +60,14 @@ def carry_out(
         releases = at < len(release)
         done = claims.released(answer.code) if releases else claims.adopted(answer.code)
         if done is claims.Done.YES:
-            ledger.need(resource, answer.resource_version)
+            outcome.need(resource, answer.resource_version)
             if not releases:
                 adopted[write.uid] = answer.resource_version
         elif done is claims.Done.ERROR:
             verb = "release" if releases else "adopt"
             errors.append(f"{verb} {kind} {write.namespace}/{write.name}: {answer.message}")
             if answer.code == 429:
-                ledger.throttled(answer)
+                outcome.throttled(answer)
     if errors:
-        raise ledger.failure("; ".join(errors))
+        raise outcome.failure("; ".join(errors))
     return adopted

@@ -30,7 +30,7 @@ from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Unanswered
 from oarlock.workers.turn.acting import pod_of
 from oarlock.workers.turn.steps import ListLive, Read, Step
-from oarlock.workers.turn.turn_outcome import PASSED_MAX, Ledger
+from oarlock.workers.turn.turn_outcome import PASSED_MAX, TurnOutcome
 
 PAUSES_MS = (0, 500, 1_000, 2_000, 4_000)
 """Between a send without an answer and the next one. After the last there is silence until a look settles it."""
@@ -58,12 +58,12 @@ NONE = OpenWrites()
 
 
 def resolve(
-    owner: Claimer, claim: Claim, pods: Sequence[Pod], pods_rv: str, ledger: Ledger
+    owner: Claimer, claim: Claim, pods: Sequence[Pod], pods_rv: str, outcome: TurnOutcome
 ) -> Generator[Step, Any, OpenWrites]:
     """What is open still. ``pods``: those of the claim, from a cache that equals ``pods_rv``."""
     if claim.expectations is None:
         return NONE
-    known = _Known(claim.expectations, claim, pods, pods_rv, ledger)
+    known = _Known(claim.expectations, claim, pods, pods_rv, outcome)
     known.leave_out_strange(owner)
     known.hear_the_cache()
     yield from known.look(owner)
@@ -73,8 +73,8 @@ def resolve(
 class _Known:
     """The open writes of one record: creates by name, deletes by UID."""
 
-    def __init__(self, record: Expectations, claim: Claim, pods: Sequence[Pod], pods_rv: str, ledger: Ledger) -> None:
-        self._record, self._claim, self._pods, self._pods_rv, self._ledger = record, claim, pods, pods_rv, ledger
+    def __init__(self, record: Expectations, claim: Claim, pods: Sequence[Pod], pods_rv: str, outcome: TurnOutcome) -> None:
+        self._record, self._claim, self._pods, self._pods_rv, self._outcome = record, claim, pods, pods_rv, outcome
         self._creates = {_pod_name(target): opened for target, opened in record.creates.items() if _pod_name(target)}
         self._reserved = {_pod_name(target): over for target, over in record.reserved.items() if _pod_name(target)}
         self._deletes = {each.uid: each for each in record.deletes if not each.answered and _pod_name(each.target)}
@@ -83,15 +83,15 @@ class _Known:
 
     def leave_out_strange(self, owner: Claimer) -> None:
         """Entries that no turn has announced: of another verb, or of no pod. Nothing else would end them."""
-        record, ledger = self._record, self._ledger
+        record, outcome = self._record, self._outcome
         fields = [field for verb, target in record.pending_others for field in (verb, f"{verb} {target}")]
         fields += [f"create {target}" for target in record.creates if not _pod_name(target)]
         fields += [f"reserved {target}" for target in record.reserved if not _pod_name(target)]
         fields += [f"passed {target}" for target in record.passed if not _pod_name(target)]
         fields += [each.field for each in record.deletes if not each.answered and not _pod_name(each.target)]
         for field in fields:
-            ledger.changes.append(Change.drop(field))
-            ledger.failed(f"the record of {owner.name} has an entry that none of ours announces: left out")
+            outcome.changes.append(Change.drop(field))
+            outcome.failed(f"the record of {owner.name} has an entry that none of ours announces: left out")
 
     def hear_the_cache(self) -> None:
         """A name that is borne, a pod that has gone, is ending or has changed: these writes have their answer."""
@@ -120,7 +120,7 @@ class _Known:
         wanted = sorted(names.union(_pod_name(each.target) for each in deletes))
         if not wanted:
             return
-        found = yield from _bearers(owner, wanted, self._ledger)
+        found = yield from _bearers(owner, wanted, self._outcome)
         for name in sorted(names & found.keys()):
             self._settle_name(name, found[name])
         for each in deletes:
@@ -137,13 +137,13 @@ class _Known:
         elif opened is not None and opened.tries >= TRIES_MAX and len(self._passed) < PASSED_MAX:
             until_ms = self._claim.now_ms + PASSED_MS
             self._passed[name] = until_ms
-            self._ledger.changes.append(Change.set(f"passed pods/{name}", f"until_ms={until_ms}"))
+            self._outcome.changes.append(Change.set(f"passed pods/{name}", f"until_ms={until_ms}"))
 
     def _settle_delete(self, each: ExpectedDelete, bearer: Bearer | None) -> None:
         """One that did nothing is forgotten, and decided anew if it is still wanted."""
         del self._deletes[each.uid]
         if bearer is None or bearer.pod.uid != each.uid or bearer.pod.deleting_ms:
-            self._ledger.changes.append(Change.set(each.field, f"answered uid={each.uid} rv={each.rv}"))
+            self._outcome.changes.append(Change.set(each.field, f"answered uid={each.uid} rv={each.rv}"))
             self._read = False  # the cache shows the pod still
         else:
             self._drop(each.field)
@@ -151,33 +151,33 @@ class _Known:
 
     def _wait_for(self, rv: str) -> None:
         if newer(rv, self._pods_rv):
-            self._ledger.need("pods", rv)
+            self._outcome.need("pods", rv)
             self._read = False
 
     def told(self) -> OpenWrites:
         """What the decision is to know; and when to come back for what time alone changes."""
-        now_ms, ledger = self._claim.now_ms, self._ledger
+        now_ms, outcome = self._claim.now_ms, self._outcome
         for name, until_ms in list(self._passed.items()):
             if now_ms < until_ms <= now_ms + PASSED_MS:
-                ledger.again_in(until_ms - now_ms)
+                outcome.again_in(until_ms - now_ms)
             else:
                 del self._passed[name]
                 self._drop(f"passed pods/{name}")
         fields = [f"create pods/{name}" for name in self._creates] + [each.field for each in self._deletes.values()]
-        ledger.open_since_before(self._record.said, fields, len(self._passed))
+        outcome.open_since_before(self._record.said, fields, len(self._passed))
         sent = {**self._creates, **{uid: each.open for uid, each in self._deletes.items()}}
         unanswered = Unanswered(
             creates=frozenset([*self._creates, *self._reserved]),
             deletes=frozenset(self._deletes),
-            quiet=frozenset(_quiet(sent, now_ms, ledger)),
+            quiet=frozenset(_quiet(sent, now_ms, outcome)),
             passed=frozenset(self._passed),
-            resting=frozenset(_resting(self._record, self._pods, now_ms, ledger)),
+            resting=frozenset(_resting(self._record, self._pods, now_ms, outcome)),
             nodes={_pod_name(target): hint.removeprefix("node=") for target, hint in self._record.hints.items()},
         )
         return OpenWrites(unanswered, {uid: each.rv for uid, each in self._deletes.items()}, self._read)
 
     def _drop(self, field: str) -> None:
-        self._ledger.changes.append(Change.drop(field))
+        self._outcome.changes.append(Change.drop(field))
 
 
 class Bearer(NamedTuple):
@@ -187,7 +187,9 @@ class Bearer(NamedTuple):
     pod: Pod
 
 
-def _bearers(owner: Claimer, names: Sequence[str], ledger: Ledger) -> Generator[Step, Any, dict[str, Bearer | None]]:
+def _bearers(
+    owner: Claimer, names: Sequence[str], outcome: TurnOutcome
+) -> Generator[Step, Any, dict[str, Bearer | None]]:
     """For each name that could be read, who bears it; None where nobody does."""
     if len(names) > READS_MAX:
         listed = yield ListLive("pods", owner.namespace)
@@ -202,11 +204,11 @@ def _bearers(owner: Claimer, names: Sequence[str], ledger: Ledger) -> Generator[
         elif answer.code == 404 and answer.status is not None:
             found[name] = None
         else:
-            ledger.retry = True  # nothing learned: it stays open
+            outcome.retry = True  # nothing learned: it stays open
     return found
 
 
-def _quiet(sent: Mapping[str, OpenWrite], now_ms: int, ledger: Ledger) -> list[str]:
+def _quiet(sent: Mapping[str, OpenWrite], now_ms: int, outcome: TurnOutcome) -> list[str]:
     """What was sent too often, or too short a time ago. The key comes back for the latter."""
     quiet = []
     for name, opened in sent.items():
@@ -216,11 +218,11 @@ def _quiet(sent: Mapping[str, OpenWrite], now_ms: int, ledger: Ledger) -> list[s
         pause_ms = opened.sent_ms + PAUSES_MS[opened.tries - 1] - now_ms
         if 0 < pause_ms <= PAUSES_MS[-1]:
             quiet.append(name)
-            ledger.again_in(pause_ms)
+            outcome.again_in(pause_ms)
     return quiet
 
 
-def _resting(record: Expectations, pods: Sequence[Pod], now_ms: int, ledger: Ledger) -> list[str]:
+def _resting(record: Expectations, pods: Sequence[Pod], now_ms: int, outcome: TurnOutcome) -> list[str]:
     """Names of failed pods that are there still, or have gone a moment ago."""
     present = {pod.uid for pod in pods} if record.rests else set()
     names = []
@@ -228,14 +230,14 @@ def _resting(record: Expectations, pods: Sequence[Pod], now_ms: int, ledger: Led
         uid, until = text.removeprefix("uid="), text.removeprefix("until_ms=")
         if text.startswith("uid=") and uid not in present:
             until = str(now_ms + REST_MS)
-            ledger.changes.append(Change.set(f"rest {target}", f"until_ms={until}"))
+            outcome.changes.append(Change.set(f"rest {target}", f"until_ms={until}"))
         if text.startswith("uid=") and uid in present:
             names.append(target.partition("/")[2])
         elif until.isascii() and until.isdigit() and len(until) < 18 and now_ms < int(until) <= now_ms + REST_MS:
             names.append(target.partition("/")[2])
-            ledger.due_in(int(until) - now_ms)
+            outcome.due_in(int(until) - now_ms)
         else:
-            ledger.changes.append(Change.drop(f"rest {target}"))
+            outcome.changes.append(Change.drop(f"rest {target}"))
     return names
 
 

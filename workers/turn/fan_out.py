@@ -9,10 +9,10 @@ from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.turn import blob_memo
 from oarlock.workers.turn.steps import Look, Turn, Wake
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 
-def fan_out(claim: Claim, via: FanOut, ledger: Ledger) -> Turn:
+def fan_out(claim: Claim, via: FanOut, outcome: TurnOutcome) -> Turn:
     """Wake the keys of ``via.target`` whom the object of this key concerns, as it stands or now that it has gone.
 
     The owners are looked at after the claim that brought the object; whoever changes later is queued by that itself.
@@ -23,4 +23,4 @@ def fan_out(claim: Claim, via: FanOut, ledger: Ledger) -> Turn:
     keys = via.concerned(claim.key, obj, pods, blob_memo.owners(via.owners).decode(cached))
     if keys:
         yield Wake(via.target, tuple(keys))
-    return ledger.finish()
+    return outcome.finish()

@@ -17,20 +17,22 @@ from oarlock.controllers.plan import Plan, Snapshot
 from oarlock.controllers.registry import WATCHED
 from oarlock.controllers.routing import owner_entry
 from oarlock.workers.turn.steps import Listed, ListLive, Look, Step, TurnContext
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 Versions = Mapping[str, str]
 """uid -> resourceVersion of the pods a decision was made on."""
 
 
-def still_blocked(namespace: str, blocked: Mapping[str, str], ledger: Ledger) -> Generator[Step, Any, frozenset[str]]:
+def still_blocked(
+    namespace: str, blocked: Mapping[str, str], outcome: TurnOutcome
+) -> Generator[Step, Any, frozenset[str]]:
     """Of the names recorded as borne by foreign pods ("pods/name" -> uid), those whose pod is still there."""
     wanted = {f"{namespace}/{target.partition('/')[2]}": (target, uid) for target, uid in blocked.items()}
     found: list[Cached] = yield Look("pods", ids=tuple(wanted))
     present = {cached.uid for cached in found}
     for target, uid in wanted.values():
         if uid not in present:
-            ledger.changes.append(Change.drop(f"blocked {target}"))
+            outcome.changes.append(Change.drop(f"blocked {target}"))
     return frozenset(target.partition("/")[2] for target, uid in wanted.values() if uid in present)
 
 
@@ -41,7 +43,7 @@ def closer(
     controller: Controller,
     ctx: TurnContext,
     view_age_ms: int,
-    ledger: Ledger,
+    outcome: TurnOutcome,
 ) -> Generator[Step, Any, tuple[Any, Plan, Versions]]:
     """Decide again with what the plan asks for, and on a live list where the cache may not be acted on.
 
@@ -54,8 +56,8 @@ def closer(
         plan = controller.decide(snapshot, ctx.wall_ms())
     lost = claim.unsettled and not (claim.expectations and claim.expectations.owner_uid)
     if (lost and (plan.adopt or plan.create or plan.delete)) or (plan.delete and view_age_ms > ctx.view_age_max_ms):
-        snapshot, versions = yield from _live(snapshot, ledger)
-        ledger.changes.append(Change.settled())
+        snapshot, versions = yield from _live(snapshot, outcome)
+        outcome.changes.append(Change.settled())
         plan = controller.decide(snapshot, ctx.wall_ms())
         if plan.wants_related:
             snapshot = yield from _with_related(snapshot, controller)
@@ -63,10 +65,10 @@ def closer(
     return snapshot, plan, versions
 
 
-def _live(snapshot: Any, ledger: Ledger) -> Generator[Step, Any, tuple[Any, Versions]]:
+def _live(snapshot: Any, outcome: TurnOutcome) -> Generator[Step, Any, tuple[Any, Versions]]:
     owner = snapshot.owner
     listed: Listed = yield ListLive("pods", owner.namespace)
-    ledger.need("pods", listed.rv)  # the cache may be behind the list: what was seen in it is not to be forgotten
+    outcome.need("pods", listed.rv)  # the cache may be behind the list: what was seen in it is not to be forgotten
     pods: list[Pod] = []
     versions: dict[str, str] = {}
     for raw in listed.items:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from oarlock.broker.values import Cached, Claim
-from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.outcome import Outcome
+from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.history import bodies
 from oarlock.controllers.history.decide import History, HistoryOwner, decide_history, hash_of, mislabelled
@@ -29,7 +28,7 @@ from oarlock.controllers.ownership import claim as claims
 from oarlock.workers.turn import adoption
 from oarlock.workers.turn.live_owner import LiveOwner, look_at
 from oarlock.workers.turn.steps import Grant, Read, Reserve, Send, Step, Write
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 RESOURCE, KIND = "controllerrevisions", "ControllerRevision"
 RELABELS_MAX = 250  # in one turn: as many pods as it may create or delete
@@ -56,7 +55,7 @@ def construct(
     pods: tuple[Pod, ...],
     controller: Controller,
     claim: Claim,
-    ledger: Ledger,
+    outcome: TurnOutcome,
 ) -> Generator[Step, Any, Current]:
     """See that there is exactly one revision of the owner's template, and that it is the latest.
 
@@ -70,36 +69,36 @@ def construct(
     if not history.writes:
         return Current(history.hash, history.old, versions)
     if _waits(claim, RESOURCE):
-        revision = yield from _hash_unwritten(owner, history, controller, claim, ledger)
+        revision = yield from _hash_unwritten(owner, history, controller, claim, outcome)
         return Current(revision, history.old, versions)
     adopted: dict[str, str] | None = None
     if history.adopt or history.release:
         adopted = yield from adoption.carry_out(
-            owner, history.adopt, history.release, RESOURCE, KIND, controller, ledger
+            owner, history.adopt, history.release, RESOURCE, KIND, controller, outcome
         )
         versions |= adopted
         history = decide_history(owner, known, frozenset(adopted))
     if history.unlabelled:
-        known = yield from _label(known, history.unlabelled, versions, ledger)
+        known = yield from _label(known, history.unlabelled, versions, outcome)
         history = decide_history(owner, known, None if adopted is None else frozenset(adopted))
     if history.create:
-        revision, written = yield from _create(owner, history, controller, ledger)
+        revision, written = yield from _create(owner, history, controller, outcome)
         return Current(revision, history.old, versions, undecided=not written)
     relabelled = False
     if history.duplicates and not _waits(claim, "pods"):
         strays = mislabelled(history, claims.claim(owner, pods).kept)
-        relabelled = yield from _relabel(owner, history.hash, strays, ledger)
+        relabelled = yield from _relabel(owner, history.hash, strays, outcome)
         deletes = [_delete(each, versions) for each in history.duplicates]
-        yield from _done(deletes, "delete duplicate", ledger, gone_will_do=True)
+        yield from _done(deletes, "delete duplicate", outcome, gone_will_do=True)
     if history.renumber and history.current is not None:
         current = history.current
         patch = bodies.renumber_patch(current, versions[current.uid], history.number)
-        yield from _done([_patch(current, patch)], "renumber", ledger)
+        yield from _done([_patch(current, patch)], "renumber", outcome)
     return Current(history.hash, history.old, versions, relabelled)
 
 
 def prune(
-    revisions: Iterable[ControllerRevision], versions: Mapping[str, str], owner: HistoryOwner, ledger: Ledger
+    revisions: Iterable[ControllerRevision], versions: Mapping[str, str], owner: HistoryOwner, outcome: TurnOutcome
 ) -> Generator[Step, Any, None]:
     """Delete old revisions. One that could not be deleted is an error of the turn, told in the status's place."""
     writes = tuple(_delete(each, versions) for each in revisions)
@@ -107,19 +106,19 @@ def prune(
         return
     grant: Grant = yield Reserve(len(writes))
     if grant.granted < len(writes):
-        ledger.again_in(grant.wait_ms)
+        outcome.again_in(grant.wait_ms)
     sent = writes[: grant.granted]
     answers: list[Answer] = (yield Send(sent, prepaid=True)) if sent else []
     for write, answer in zip(sent, answers, strict=True):
-        result = outcome.of_delete(answer)
+        result = of_delete(answer)
         if result is Outcome.DONE:
-            ledger.need(RESOURCE, answer.resource_version)
+            outcome.need(RESOURCE, answer.resource_version)
         elif result is Outcome.TOO_LATE:
-            ledger.retry = True
+            outcome.retry = True
         elif result is not Outcome.GONE:
             if result is Outcome.THROTTLED:
-                ledger.throttled(answer)
-            ledger.failed(f"clean up revisions: {owner.namespace}/{write.name}: {answer.message}")
+                outcome.throttled(answer)
+            outcome.failed(f"clean up revisions: {owner.namespace}/{write.name}: {answer.message}")
 
 
 def _waits(claim: Claim, resource: str) -> bool:
@@ -128,19 +127,19 @@ def _waits(claim: Claim, resource: str) -> bool:
 
 
 def _hash_unwritten(
-    owner: HistoryOwner, history: History, controller: Controller, claim: Claim, ledger: Ledger
+    owner: HistoryOwner, history: History, controller: Controller, claim: Claim, outcome: TurnOutcome
 ) -> Generator[Step, Any, str]:
     """The current hash without making a revision. The collision count in it may be one of ours that the cache lacks."""
     if not history.create or not _waits(claim, controller.resource):
         return history.hash
-    live = yield from _live(owner, controller, ledger)
+    live = yield from _live(owner, controller, outcome)
     return history.hash if live.gone else revision_hash(owner.template_digest, live.owner.status.collision_count)
 
 
-def _live(owner: HistoryOwner, controller: Controller, ledger: Ledger) -> Generator[Step, Any, LiveOwner]:
+def _live(owner: HistoryOwner, controller: Controller, outcome: TurnOutcome) -> Generator[Step, Any, LiveOwner]:
     live = yield from look_at(owner, controller)
     if live.error and not live.gone:
-        raise ledger.failure(f"revision of {owner.key}: {live.error}")
+        raise outcome.failure(f"revision of {owner.key}: {live.error}")
     return live
 
 
@@ -148,11 +147,11 @@ def _label(
     known: tuple[ControllerRevision, ...],
     unlabelled: Sequence[ControllerRevision],
     versions: dict[str, str],
-    ledger: Ledger,
+    outcome: TurnOutcome,
 ) -> Generator[Step, Any, tuple[ControllerRevision, ...]]:
     """Label those that bear no hash. Returns all that are known, with what was changed."""
     patches = [_patch(each, bodies.label_revision_patch(each, versions[each.uid])) for each in unlabelled]
-    rvs = yield from _done(patches, "label", ledger)
+    rvs = yield from _done(patches, "label", outcome)
     labelled = {}
     for each, rv in zip(unlabelled, rvs, strict=True):
         versions[each.uid] = rv
@@ -161,42 +160,42 @@ def _label(
 
 
 def _create(
-    owner: HistoryOwner, history: History, controller: Controller, ledger: Ledger
+    owner: HistoryOwner, history: History, controller: Controller, outcome: TurnOutcome
 ) -> Generator[Step, Any, tuple[str, bool]]:
     """Write the template down as a revision. Returns its hash, and whether it is there now: a namespace that ends
     refuses it for good, which is no failure, for the owner goes with it. Nor is it one that the owner has gone: the
     event of that wakes the key.
     """
-    live = yield from _live(owner, controller, ledger)
+    live = yield from _live(owner, controller, outcome)
     if live.gone:
         return history.hash, False
     if live.owner.generation != owner.generation:
         cached, now = owner.generation, live.owner.generation
-        raise ledger.failure(f"revision of {owner.key}: the cache has generation {cached}, the API {now}")
+        raise outcome.failure(f"revision of {owner.key}: the cache has generation {cached}, the API {now}")
     revision = revision_hash(owner.template_digest, live.owner.status.collision_count)
     name = revision_name(owner.name, revision)
     try:
         annotations = bodies.annotations_of(live.raw)
         body = bodies.revision_body(owner, controller.flavour, annotations, name, revision, history.number)
     except ValueError as error:
-        raise ledger.failure(f"revision of {owner.key}: {error}") from None
+        raise outcome.failure(f"revision of {owner.key}: {error}") from None
     write = Write("create", RESOURCE, owner.namespace, name, body)
     (answer,) = yield Send((write,))
-    match outcome.of_create(answer):
+    match of_create(answer):
         case Outcome.DONE:
-            ledger.need(RESOURCE, answer.resource_version)
+            outcome.need(RESOURCE, answer.resource_version)
             return revision, True
         case Outcome.EXISTS:
-            revision = yield from _taken(owner, name, live, controller, ledger)
+            revision = yield from _taken(owner, name, live, controller, outcome)
             return revision, True
         case Outcome.NAMESPACE_TERMINATING:
             return revision, False
         case result:
-            raise ledger.failure(_error("create", write, answer, result, ledger))
+            raise outcome.failure(_error("create", write, answer, result, outcome))
 
 
 def _taken(
-    owner: HistoryOwner, name: str, live: LiveOwner, controller: Controller, ledger: Ledger
+    owner: HistoryOwner, name: str, live: LiveOwner, controller: Controller, outcome: TurnOutcome
 ) -> Generator[Step, Any, str]:
     """The name is borne already. By the same template: that is the one wanted, whosever it is. By another: count the
     collision, so that the next turn uses another name, and fail.
@@ -204,33 +203,35 @@ def _taken(
     what = f"{KIND} {owner.namespace}/{name}"
     (look,) = yield Read(RESOURCE, owner.namespace, (name,))
     if not look.ok:
-        raise ledger.failure(f"{what} exists already, reading it: {look.message}")
+        raise outcome.failure(f"{what} exists already, reading it: {look.message}")
     try:
         rv, found = revision_from_json(look.body)
     except WireError as error:
-        raise ledger.failure(f"{what} exists already: {error}") from None
+        raise outcome.failure(f"{what} exists already: {error}") from None
     if found.digest == owner.template_digest:
         ref = controller_of(found)
         if ref is not None and ref.uid != owner.uid:
-            ledger.again_in(FOREIGN_AGAIN_MS)
+            outcome.again_in(FOREIGN_AGAIN_MS)
         else:
-            ledger.need(RESOURCE, rv)
+            outcome.need(RESOURCE, rv)
         return hash_of(found)
     # The version of the live look stands for the count that was used: where that has changed since, it is refused.
     count = (live.owner.status.collision_count or 0) + 1
     patch = bodies.collision_patch(owner.uid, count, live.rv)
     write = Write("status", controller.resource, owner.namespace, owner.name, patch, owner.uid)
     (answer,) = yield Send((write,))
-    result = outcome.of_change(answer)
+    result = of_change(answer)
     if result is Outcome.DONE:
-        ledger.need(controller.resource, answer.resource_version)
-        raise ledger.failure(f"{what} holds another template: the collision count is {count} now")
+        outcome.need(controller.resource, answer.resource_version)
+        raise outcome.failure(f"{what} holds another template: the collision count is {count} now")
     if result is Outcome.THROTTLED:
-        ledger.throttled(answer)
-    raise ledger.failure(f"{what} holds another template, raising the collision count to {count}: {answer.message}")
+        outcome.throttled(answer)
+    raise outcome.failure(f"{what} holds another template, raising the collision count to {count}: {answer.message}")
 
 
-def _relabel(owner: HistoryOwner, revision: str, strays: Sequence[Pod], ledger: Ledger) -> Generator[Step, Any, bool]:
+def _relabel(
+    owner: HistoryOwner, revision: str, strays: Sequence[Pod], outcome: TurnOutcome
+) -> Generator[Step, Any, bool]:
     """Make these pods ones of the revision that is kept. Returns whether there were any."""
     if not strays:
         return False
@@ -240,10 +241,10 @@ def _relabel(owner: HistoryOwner, revision: str, strays: Sequence[Pod], ledger: 
         for pod in strays[: grant.granted]
     ]
     if writes:
-        yield from _done(writes, "label", ledger, prepaid=True, gone_will_do=True)
+        yield from _done(writes, "label", outcome, prepaid=True, gone_will_do=True)
     if len(writes) < len(strays):  # their revisions must not go before
-        ledger.least_wait_ms = max(ledger.least_wait_ms, grant.wait_ms)
-        raise ledger.failure(f"{len(strays) - len(writes)} pods of {owner.key} are yet to be labelled {revision}")
+        outcome.least_wait_ms = max(outcome.least_wait_ms, grant.wait_ms)
+        raise outcome.failure(f"{len(strays) - len(writes)} pods of {owner.key} are yet to be labelled {revision}")
     return True
 
 
@@ -257,25 +258,25 @@ def _delete(revision: ControllerRevision, versions: Mapping[str, str]) -> Write:
 
 
 def _done(
-    writes: Sequence[Write], verb: str, ledger: Ledger, *, prepaid: bool = False, gone_will_do: bool = False
+    writes: Sequence[Write], verb: str, outcome: TurnOutcome, *, prepaid: bool = False, gone_will_do: bool = False
 ) -> Generator[Step, Any, list[str]]:
     """Send changes and deletes. Returns the resourceVersion of each; raises TurnFailed for the first that failed."""
     answers: list[Answer] = yield Send(tuple(writes), prepaid)
     errors, rvs = [], []
     for write, answer in zip(writes, answers, strict=True):
-        result = outcome.of_change(answer)  # deletes are sorted alike
+        result = of_change(answer)  # deletes are sorted alike
         rvs.append(answer.resource_version)
         if result is Outcome.DONE:
-            ledger.need(write.resource, answer.resource_version)
+            outcome.need(write.resource, answer.resource_version)
         elif not (result is Outcome.GONE and gone_will_do):
-            errors.append(_error(verb, write, answer, result, ledger))
+            errors.append(_error(verb, write, answer, result, outcome))
     if errors:
-        raise ledger.failure(errors[0])
+        raise outcome.failure(errors[0])
     return rvs
 
 
-def _error(verb: str, write: Write, answer: Answer, result: Outcome, ledger: Ledger) -> str:
+def _error(verb: str, write: Write, answer: Answer, result: Outcome, outcome: TurnOutcome) -> str:
     if result is Outcome.THROTTLED:
-        ledger.throttled(answer)
+        outcome.throttled(answer)
     kind = KIND if write.resource == RESOURCE else "Pod"
     return f"{verb} {kind} {write.namespace}/{write.name}: {answer.message}"

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from oarlock.broker.expectations import NOTES, ExpectedDelete
 from oarlock.broker.values import Change, Claim, Entry, Finish, Verdict
-from oarlock.cluster import outcome
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.outcome import Outcome
+from oarlock.cluster.outcome import Outcome, delay_s
 from oarlock.controllers.pods.events import Event
 from oarlock.workers.turn.steps import TurnFailed, Write
 
@@ -20,7 +19,7 @@ REFUSED_MS = 30_000
 """How long other names come before one that was refused for certain."""
 
 
-class Ledger:
+class TurnOutcome:
     """Filled while the turn goes on; ``finish`` turns it into the one call that ends the turn.
 
     ``error``: why creating or deleting failed, for the status; the first one counts. ``retry``: again with back-off
@@ -116,7 +115,7 @@ class Ledger:
 
     def throttled(self, answer: Answer) -> None:
         """The server asked for patience."""
-        self.least_wait_ms = max(self.least_wait_ms, int(outcome.delay_s(answer) * 1000))
+        self.least_wait_ms = max(self.least_wait_ms, int(delay_s(answer) * 1000))
 
     def sort(self, write: Write, answer: Answer, result: Outcome, *, again: bool = False) -> None:
         """Enter what is the same for every verb.

@@ -26,7 +26,7 @@ from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.turn.revisions import RESOURCE, Current, construct
 from oarlock.workers.turn.steps import Grant, Read, Reserve, Send, Step, TurnFailed, Write
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.controllers.builders import OTHER_UID, UID, WEB
 from tests.controllers.history.history_builders import hash_for, template
 from tests.workers.turn.turn_answers import written
@@ -49,16 +49,16 @@ def history(
 ) -> None:
     """Run ``construct`` and hold it against the transcript."""
     claim = claimed(owner, needs)
-    ledger = Ledger(claim)
+    outcome = TurnOutcome(claim)
     cached = [Cached(CACHED_RV, each.uid, codec.encode(each)) for each in revisions]
-    play(construct(owner, cached, pods, CONTROLLER, claim, ledger), owner, revisions, ledger, transcript)
+    play(construct(owner, cached, pods, CONTROLLER, claim, outcome), owner, revisions, outcome, transcript)
 
 
 def play(
     running: Generator[Step, Any, Any],
     owner: DaemonSet,
     revisions: Sequence[ControllerRevision],
-    ledger: Ledger,
+    outcome: TurnOutcome,
     transcript: str,
 ) -> None:
     lines = [line.strip() for line in transcript.strip().splitlines()]
@@ -69,7 +69,7 @@ def play(
         try:
             step = running.send(result)
         except StopIteration as end:
-            said.append(ending(end.value, ledger))
+            said.append(ending(end.value, outcome))
         except TurnFailed as failure:
             said.append(failed(failure))
         else:
@@ -198,7 +198,7 @@ def failed(failure: TurnFailed) -> str:
     return with_changes(f"fails ({shortened(str(failure))}){wait}", finish.changes)
 
 
-def ending(current: Current | None, ledger: Ledger) -> str:
+def ending(current: Current | None, outcome: TurnOutcome) -> str:
     if current is None:
         words = ["done"]
     else:
@@ -208,9 +208,9 @@ def ending(current: Current | None, ledger: Ledger) -> str:
         for each in current.old:
             words.append(f"old {SHORT.get(each.name, each.name)}@{current.versions[each.uid]}")
         words += ["undecided"] * current.undecided
-    words += [f"again in {ledger.again_ms} ms"] * (ledger.again_ms is not None)
-    words += ["retry"] * ledger.retry + [f"error {shortened(ledger.error)}"] * bool(ledger.error)
-    return with_changes(", ".join(words), ledger.changes)
+    words += [f"again in {outcome.again_ms} ms"] * (outcome.again_ms is not None)
+    words += ["retry"] * outcome.retry + [f"error {shortened(outcome.error)}"] * bool(outcome.error)
+    return with_changes(", ".join(words), outcome.changes)
 
 
 def with_changes(text: str, changes: Sequence[Change]) -> str:

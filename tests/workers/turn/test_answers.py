@@ -123,7 +123,7 @@ QUOTA = "exceeded quota: pods=2"
     ],
 )
 def test_create(answer: str, then: str, told: list[Event]) -> None:
-    ledger = plays(
+    outcome = plays(
         claimed(rs(1)),
         f"""
         reserve 1         -> all
@@ -132,7 +132,7 @@ def test_create(answer: str, then: str, told: list[Event]) -> None:
         {then}
         """,
     )
-    assert ledger.events == told
+    assert outcome.events == told
 
 
 def with_one(replicas: int) -> ReplicaSet:
@@ -180,7 +180,7 @@ def with_one(replicas: int) -> ReplicaSet:
     ],
 )
 def test_delete(answer: str, then: str, told: list[Event]) -> None:
-    ledger = plays(
+    outcome = plays(
         claimed(with_one(0), pods("R")),
         f"""
         reserve 1           -> all
@@ -189,12 +189,12 @@ def test_delete(answer: str, then: str, told: list[Event]) -> None:
         {then}
         """,
     )
-    assert ledger.events == told
+    assert outcome.events == told
 
 
 def test_deletes_go_all_at_once() -> None:
     """Each is sorted on its own; those that met a conflict are looked at together."""
-    ledger = plays(
+    outcome = plays(
         claimed(rs(0, status=ReplicaSetStatus(4, 4, 4, 4, None, 1)), pods("RRRR")),
         """
         reserve 4                       -> all
@@ -204,7 +204,7 @@ def test_deletes_go_all_at_once() -> None:
         retry: answered 0@7; answered 2@7; drop delete 1; need pods 22; answered 3@7
         """,
     )
-    assert [event.reason for event in ledger.events] == ["SuccessfulDelete"]
+    assert [event.reason for event in outcome.events] == ["SuccessfulDelete"]
 
 
 @pytest.mark.parametrize(

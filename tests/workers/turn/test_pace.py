@@ -33,14 +33,14 @@ def test_slow_start_of_ten(taken: int, calls: int, batches: list[int]) -> None:
     if taken < 10:
         lines.append("send status 0, FailedCreate (exceeded quota: pods=2) @5 -> 200@90")
         end = "fails (exceeded quota: pods=2), retry: " + "; ".join([*changes, "need replicasets 90"])
-    ledger = plays(claimed(rs(10)), "\n".join([*lines, end]))
-    reasons = [event.reason for event in ledger.events]
+    outcome = plays(claimed(rs(10)), "\n".join([*lines, end]))
+    reasons = [event.reason for event in outcome.events]
     assert (len(reasons), reasons.count("SuccessfulCreate")) == (calls, min(taken, calls))
     assert at == calls
 
 
 def test_too_late_ends_the_slow_start_without_a_failure() -> None:
-    ledger = plays(
+    outcome = plays(
         claimed(rs(9)),
         """
         reserve 1           -> all
@@ -52,11 +52,11 @@ def test_too_late_ends_the_slow_start_without_a_failure() -> None:
         retry: drop create 0; need pods 20; drop create 1; need pods 21; drop create 2
         """,
     )
-    assert [event.reason for event in ledger.events] == ["SuccessfulCreate"] * 2
+    assert [event.reason for event in outcome.events] == ["SuccessfulCreate"] * 2
 
 
 def test_of_several_failures_the_first_is_told() -> None:
-    ledger = plays(
+    outcome = plays(
         claimed(rs(3)),
         """
         reserve 1           -> all
@@ -71,7 +71,7 @@ def test_of_several_failures_the_first_is_told() -> None:
         """
         """,
     )
-    assert [event.reason for event in ledger.events] == ["SuccessfulCreate", "FailedCreate", "FailedCreate"]
+    assert [event.reason for event in outcome.events] == ["SuccessfulCreate", "FailedCreate", "FailedCreate"]
 
 
 def test_a_terminating_namespace_ends_the_slow_start_and_is_no_failure() -> None:

@@ -11,7 +11,7 @@ from oarlock.broker.values import Cached
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects import codec
 from oarlock.workers.turn.revisions import RELABELS_MAX, construct, prune
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.controllers.builders import OTHER_UID, UID, WEB, with_fields
 from tests.controllers.history.history_builders import daemon_pod, daemons, hash_for, revision
 from tests.workers.turn.revision_script import CACHED_RV, CONTROLLER, claimed, history, play
@@ -508,16 +508,16 @@ def test_an_owner_that_is_left_alone(fields: dict[str, Any]) -> None:
         owner = daemons("v1", **fields)
         claim = claimed(owner)
         cached = [Cached(CACHED_RV, each.uid, codec.encode(each)) for each in revisions]
-        running = construct(owner, cached, (OLD_POD,), CONTROLLER, claim, Ledger(claim))
+        running = construct(owner, cached, (OLD_POD,), CONTROLLER, claim, TurnOutcome(claim))
         with pytest.raises(StopIteration):
             next(running)
 
 
 def pruned(revisions: Sequence[ControllerRevision], transcript: str) -> None:
     owner = daemons("v4")
-    ledger = Ledger(claimed(owner))
+    outcome = TurnOutcome(claimed(owner))
     versions = {each.uid: f"{each.revision}0" for each in revisions}
-    play(prune(tuple(revisions), versions, owner, ledger), owner, revisions, ledger, transcript)
+    play(prune(tuple(revisions), versions, owner, outcome), owner, revisions, outcome, transcript)
 
 
 @pytest.mark.parametrize(

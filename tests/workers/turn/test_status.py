@@ -164,14 +164,14 @@ def test_the_first_failure_is_told_when_the_status_fails_as_well() -> None:
 
 def test_a_template_that_makes_no_pods() -> None:
     """No request, no event: the condition says why."""
-    ledger = plays(
+    outcome = plays(
         claimed(rs(1, template=b"{}")),
         """
         send status 0, FailedCreate (unable to create pods, no labels) @5 -> 200@30
         fails (unable to create pods, no labels), retry: need replicasets 30
         """,
     )
-    assert ledger.events == []
+    assert outcome.events == []
 
 
 READY_FOR_MS = {"pending": None, "just now": 0, "2 s": 2 * S, "4.3 s": 4_300}

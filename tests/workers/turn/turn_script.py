@@ -38,7 +38,7 @@ from oarlock.workers.turn.steps import (
     Write,
 )
 from oarlock.workers.turn.turn import turn
-from oarlock.workers.turn.turn_outcome import REFUSED_MS, Ledger
+from oarlock.workers.turn.turn_outcome import REFUSED_MS, TurnOutcome
 from tests.controllers.builders import NOW_MS, UID, WEB_SLOTS
 from tests.workers.turn.turn_answers import answer_to
 
@@ -115,13 +115,13 @@ def plays(
     view_age_ms: int = 0,
     reports_terminating: bool = False,
     late: LateStatus | None = None,
-) -> Ledger:
+) -> TurnOutcome:
     """Run the turn and hold it against the transcript. An answer ``$`` stands for the next one of ``answers``."""
     lines = [line.strip() for line in transcript.strip().splitlines()]
     owner: ReplicaSet | None = None if claim.owner is None else codec.decode_replicaset(claim.owner.blob)
-    ledger, given = Ledger(claim), iter(answers)
+    outcome, given = TurnOutcome(claim), iter(answers)
     context = TurnContext(reports_terminating, 120_000, lambda: now_ms, late or LateStatus())
-    running = turn(claim, View(READ_RV, view_age_ms), CONTROLLER, context, ledger)
+    running = turn(claim, View(READ_RV, view_age_ms), CONTROLLER, context, outcome)
     said: list[str] = []
     result: Any = None
     for line in lines:
@@ -138,7 +138,7 @@ def plays(
         if answer:
             result = next(given) if answer == "$" else answer_to(step, answer)
     assert "->" not in lines[-1], "a transcript ends with the end of the turn"
-    return ledger
+    return outcome
 
 
 def say(step: Step, owner: ReplicaSet | None) -> str:

@@ -50,7 +50,7 @@ from oarlock.workers.turn.steps import (
     Wake,
 )
 from oarlock.workers.turn.turn import turn
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 WINDOW = 4
 """Bulk writes that turns have under way together, over those that are on the wire: 256, as one of them has at most."""
@@ -131,20 +131,20 @@ class Engine:
 
     def start(self, batch: Batch, claim: Claim) -> RunningTurn:
         """A turn to be advanced to its end. Raises TurnFailed for one that cannot begin."""
-        ledger = Ledger(claim)
+        outcome = TurnOutcome(claim)
         if claim.refusal:
-            raise TurnRefused(claim.refusal, ledger.finish(Verdict.RETRY))
+            raise TurnRefused(claim.refusal, outcome.finish(Verdict.RETRY))
         if claim.queue in FAN_OUTS:
-            steps = fan_out(claim, FAN_OUTS[claim.queue], ledger)
-            return RunningTurn(claim, steps, ledger, self._clock.mono_ms(), self._deadline_ms, self)
+            steps = fan_out(claim, FAN_OUTS[claim.queue], outcome)
+            return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), self._deadline_ms, self)
         controller = CONTROLLERS[claim.queue]
         if any(not self._mirrors[name].version for name in controller.local_caches):
-            raise ledger.failure(f"{' and '.join(controller.local_caches)} are not known yet")
+            raise outcome.failure(f"{' and '.join(controller.local_caches)} are not known yet")
         pods, nodes = batch.watermarks.get("pods", UNKNOWN), batch.watermarks.get("nodes", UNKNOWN)
         all_nodes = self._mirrors["nodes"].objects if controller.local_caches else {}
         view = View(pods.rv, pods.age_ms, all_nodes, nodes.age_ms)
-        steps = turn(claim, view, controller, self._contexts[claim.queue], ledger)
-        return RunningTurn(claim, steps, ledger, self._clock.mono_ms(), self._deadline_ms, self)
+        steps = turn(claim, view, controller, self._contexts[claim.queue], outcome)
+        return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), self._deadline_ms, self)
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""
@@ -187,7 +187,7 @@ class Engine:
     def ended(self, running: RunningTurn) -> None:
         """What became of it is told, also where it came to nothing."""
         self._window.leave(running)
-        claim, events = running.claim, running.ledger.events
+        claim, events = running.claim, running.outcome.events
         if events and claim.owner is not None:
             controller = CONTROLLERS[claim.queue]
             owner = WATCHED[controller.resource].decode(claim.owner.blob)

@@ -13,7 +13,7 @@ from oarlock.broker.values import Claim, Finish, Verdict
 from oarlock.cluster.listing import ListError
 from oarlock.workers.signing.refusals import ObjectRefused
 from oarlock.workers.turn.steps import Step, Turn, TurnRefused
-from oarlock.workers.turn.turn_outcome import Ledger
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 
 class Carrier(Protocol):
@@ -46,14 +46,14 @@ class RunningTurn:
         "begun_ms",
         "claim",
         "deadline_ms",
-        "ledger",
+        "outcome",
         "waits_for",
     )
 
     def __init__(
-        self, claim: Claim, steps: Turn, ledger: Ledger, begun_ms: int, deadline_ms: int, carrier: Carrier
+        self, claim: Claim, steps: Turn, outcome: TurnOutcome, begun_ms: int, deadline_ms: int, carrier: Carrier
     ) -> None:
-        self.claim, self.ledger, self.begun_ms, self.deadline_ms = claim, ledger, begun_ms, deadline_ms
+        self.claim, self.outcome, self.begun_ms, self.deadline_ms = claim, outcome, begun_ms, deadline_ms
         self._steps, self._carrier, self._over = steps, carrier, False
         self._step: Step | None = None
         self.waits_for: Future[Any] | None = None
@@ -61,7 +61,7 @@ class RunningTurn:
     @property
     def age_ratios(self) -> Sequence[int]:
         """Of the pods it chose to delete, so far."""
-        return self.ledger.age_ratios
+        return self.outcome.age_ratios
 
     def advance(self) -> Finish | None:
         """Go on as far as that takes no waiting. None: call it again when ``waits_for`` is done.
@@ -83,9 +83,9 @@ class RunningTurn:
             finish: Finish = end.value
             return finish
         except ListError as error:
-            raise self.ledger.failure(f"live list: {error}") from None
+            raise self.outcome.failure(f"live list: {error}") from None
         except ObjectRefused as error:
-            raise TurnRefused(str(error), self.ledger.finish(Verdict.RETRY)) from None
+            raise TurnRefused(str(error), self.outcome.finish(Verdict.RETRY)) from None
         finally:
             if self.waits_for is None:
                 self._end()
