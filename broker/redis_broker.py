@@ -1,9 +1,7 @@
 """The broker on Redis: each method is one script and one round trip.
 
-Raises EpochOver where the epoch is, or may be, over (STALE, NOSCRIPT, READONLY, another server, keys on the move in a
-cluster, data that none of ours wrote), BrokerUnreachable where Redis did not answer, BrokerFull where it has no memory
-left for what grows. Nothing here is ever sent twice, and no script is ever loaded here: only who begins an epoch
-loads (``broker.epoch``).
+Raises EpochOver where the epoch is over, or may be (STALE, NOSCRIPT, READONLY, another server, keys that move in a
+cluster, damaged data); BrokerUnreachable where Redis did not answer; BrokerFull where Redis has no memory left to grow.
 """
 
 from __future__ import annotations
@@ -14,8 +12,9 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker import keys, refusals, script_texts
+from oarlock.broker import refusals, script_texts
 from oarlock.broker.expectations import Expectations
+from oarlock.broker.script_runner import ScriptRunner
 from oarlock.broker.values import (
     NO_OTHERS,
     Batch,
@@ -23,10 +22,8 @@ from oarlock.broker.values import (
     Claim,
     ClaimLimits,
     ClaimLost,
-    DataDamaged,
     Delta,
     Entry,
-    EpochOver,
     Event,
     Finish,
     Idle,
@@ -39,12 +36,8 @@ from oarlock.broker.values import (
 )
 
 
-class RedisBroker:
-    """One epoch of one shard, seen through one client.
-
-    ``client`` must not retry (``broker.connection.client.connect``); ``blocking`` is a second one for ``wait``, whose
-    socket timeout lies above its block time; without it ``wait`` opens none and raises.
-    """
+class RedisBroker(ScriptRunner):
+    """One epoch of one shard. ``blocking``: another client, for ``wait``; its socket timeout exceeds the block time."""
 
     def __init__(
         self,
@@ -55,61 +48,17 @@ class RedisBroker:
         blocking: redis.Redis | None = None,
         clock: str = script_texts.REDIS_TIME,
     ) -> None:
-        self.epoch = epoch
-        self.keys = keys.Keys(epoch, shard)
-        self._client, self._blocking, self._clock = client, blocking, clock
-        self._keys = (2, self.keys.epoch, self.keys.base)
-
-    def _run(self, name: str, *args: Any) -> list[Any]:
-        try:
-            reply: list[Any] = self._client.execute_command(  # type: ignore[no-untyped-call]
-                "EVALSHA", script_texts.sha(name, self.epoch, self._clock), *self._keys, *args
-            )
-        except RedisError as error:
-            if refusals.keys_move(error):
-                self._end_epoch()
-            if refusals.damaged(error):
-                raise self._damaged(name, str(error)) from None
-            told = refusals.meaning(name, error)
-            if told is error:
-                raise
-            raise told from None
-        except BaseException:
-            # A signal's exception may strike between the command and its answer, which the next call would take for its
-            # own: a record that was refused must not pass for one that was accepted.
-            self._client.connection_pool.disconnect()
-            raise
-        if reply[0] == b"STALE":
-            raise EpochOver(f"{name}: epoch {self.epoch} is over")
-        return reply
-
-    def _end_epoch(self) -> None:
-        """Keys of ours are on the move, or damaged: nobody else may ever hear of it. Whoever meets that ends the epoch
-        for all. What cannot be deleted is not here any more, or is met by whoever can reach it.
-        """
-        try:
-            with self._client.pipeline() as pipe:
-                pipe.watch(self.keys.epoch)  # type: ignore[no-untyped-call]  # the next epoch may begin meanwhile
-                if int(pipe.get(self.keys.epoch) or 0) == self.epoch:
-                    pipe.multi()
-                    pipe.delete(self.keys.epoch)
-                    pipe.execute()
-        except (RedisError, EpochOver, ValueError):
-            self._client.connection_pool.disconnect()
-
-    def _damaged(self, name: str, why: str) -> DataDamaged:
-        """End the epoch for all: somebody else wrote what was read here, and a new one writes everything anew."""
-        self._end_epoch()
-        return DataDamaged(f"{name}: the data of epoch {self.epoch} are damaged, and it is ended: {why[:300]}")
+        super().__init__(client, epoch, shard, clock)
+        self._blocking = blocking
 
     # -- the work queue ------------------------------------------------------------------------------------------
 
     def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int:
-        """client-go's Add, for many keys. Returns how many entered the stream. ``unpark`` frees parked ones too."""
+        """client-go's Add, for many keys. Returns how many entered the stream. ``unpark`` frees parked keys too."""
         return int(self._run("add", queue, "unpark" if unpark else "", *key_names)[1])
 
     def add_after(self, queue: str, key: str, delay_ms: int) -> None:
-        """client-go's AddAfter: at once where the delay is not positive; the earlier of two times wins."""
+        """client-go's AddAfter: at once if the delay is not positive. The earlier of two times wins."""
         self._run("add_after", queue, key, delay_ms)
 
     def add_rate_limited(self, queue: str, key: str) -> int:
@@ -136,41 +85,12 @@ class RedisBroker:
         reply = self._run("claim", holder, nonce, *limits, *(spec.text for spec in specs))
         if reply[0] != b"OK":
             return Idle(reply[0].decode())
-        try:
-            return self._batch(reply, specs, nonce)
-        except (ValueError, TypeError, IndexError) as error:  # told without what was read
-            raise self._damaged("claim", f"it cannot be read ({type(error).__name__})") from None
-
-    @staticmethod
-    def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
-        queue, marks = reply[1].decode(), reply[2]
-        watermarks = {
-            marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
-        }
-        further = next(spec.resources for spec in specs if spec.queue == queue)[1:]
-        claims = [
-            Claim(
-                queue,
-                key.decode(),
-                nonce,
-                Cached.parse(owner)._replace(apart=apart) if owner else None,
-                Cached.parse_all(children[0]) if children else [],
-                Expectations.parse(expectations) if expectations else None,
-                min_rv.decode(),
-                unsettled != b"",
-                crashes,
-                dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
-                now_ms,
-            )
-            for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms in reply[4:]
-        ]
-        mirrors = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
-        return Batch(queue, claims, watermarks, mirrors, [each[7] for each in reply[4:]])
+        with self._reading("claim"):
+            return _batch(reply, specs, nonce)
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
-        """Announce writes. [] when recorded (the lease starts anew), else names already borne: nothing was recorded.
-
-        Raises ClaimLost where the nonce is not the current one.
+        """Announce writes. [] where they were entered, and the lease starts anew. Else the names that cached objects
+        have already, and nothing was entered. Raises ClaimLost where the nonce is not the current one.
         """
         flat: list[str] = []
         for entry in entries:
@@ -179,14 +99,12 @@ class RedisBroker:
         if reply[0] == b"LOST":
             raise ClaimLost(f"{claim.queue}:{claim.key}")
         if reply[0] == b"BORNE":
-            try:
+            with self._reading("announce"):
                 return [NameTaken(reply[i].decode(), Cached.parse(reply[i + 1])) for i in range(1, len(reply), 2)]
-            except (ValueError, IndexError) as error:
-                raise self._damaged("announce", f"it cannot be read ({type(error).__name__})") from None
         return []
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
-        """End turns. For each: failed turns in a row, or -1 where the claim was not ours any more."""
+        """End turns. For each: failed turns in a row, or -1 where the claim was no longer ours."""
         flat: list[str | int] = [len(turns)]
         for turn in turns:
             delay = "" if turn.delay_ms is None else turn.delay_ms
@@ -208,12 +126,14 @@ class RedisBroker:
         return [holder.decode() for holder in self._run("renew", lease_ms, *holders)[1:]]
 
     def due(self, limit: int = 500) -> tuple[int, int | None]:
-        """Queue what is due. Returns how many moved and ms until the next one (None: nothing waits)."""
+        """Queue the keys that are due. Returns how many, and ms until the next one (None: no key waits)."""
         reply = self._run("due", limit)
         return int(reply[1]), None if reply[2] < 0 else int(reply[2])
 
     def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
-        """Block until a token lies on "wake" or "timer", or the time is over. Returns whether there was one."""
+        """Block until there is a token on ``list_name``, "wake" or "timer", or the time is over. Returns whether there
+        was one.
+        """
         assert self._blocking is not None, "this broker was made without a blocking client"
         try:
             return self._blocking.blpop([self.keys.of(list_name)], timeout_s) is not None
@@ -243,7 +163,7 @@ class RedisBroker:
         return Ingested(verdict, reply[1].decode() if len(reply) > 1 else "")
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
-        """Put a part of a list aside. False: another ingestor is staging this resource."""
+        """Stage a part of a list. False: another ingestor is staging this resource."""
         flat = _apart(events)
         for event in events:
             flat += (event.id, event.rv, event.uid_and_signature, event.blob or b"", event.words)
@@ -255,7 +175,7 @@ class RedisBroker:
         return Ingested(reply[0].decode(), reply[1].decode() if len(reply) > 1 else rv)
 
     def republish(self, chunk: int = 500) -> int:
-        """Walk one chunk of what a list may have changed. Returns the steps still to do; 0 when finished."""
+        """Publish one chunk of the objects that a list may have changed. Returns the steps still to do."""
         return int(self._run("republish", chunk)[2])
 
     def open(self, resources: Sequence[str]) -> str:
@@ -264,19 +184,17 @@ class RedisBroker:
         return "" if reply[0] == b"OK" else reply[1].decode()
 
     def pause(self, reason: str) -> str:
-        """Let no turn begin from here on, for this reason; with none, let them begin again. Returns the phase."""
+        """Let no turn begin from here on, for this reason. With "", let turns begin again. Returns the phase."""
         phase: str = self._run("pause", reason)[1].decode()
         return phase
 
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
-        """Cached objects by id or by index entry, these each once, and the watermark they were read at. Very many are
-        for ``page``.
+        """Cached objects by id or by index entry, each once, and the watermark at which they were read. Where there may
+        be very many, use ``page``.
         """
         reply = self._run("look", resource, "ids" if ids else "index", *(ids or index))
-        try:
+        with self._reading("look"):
             return reply[1].decode(), Cached.parse_all(reply[2:])
-        except (ValueError, IndexError) as error:
-            raise self._damaged("look", f"it cannot be read ({type(error).__name__})") from None
 
     def page(
         self,
@@ -287,43 +205,58 @@ class RedisBroker:
         count_max: int = 500,
         bytes_max: int = 262_144,
     ) -> Page | None:
-        """Some of the cached objects under index entries, after those of the page that gave ``mark``; about as many as
-        ``count_max``, and about ``bytes_max`` of them. None: a list was committed since that page, so begin anew.
+        """The next cached objects under index entries, after the page that gave ``mark``: about ``count_max`` of them,
+        or about ``bytes_max`` bytes. None: a list was committed since that page, so begin anew.
         """
         generation, place, left = mark or ("", "1:0", ())
         reply = self._run("page", resource, " ".join(entries), count_max, bytes_max, generation, place, *left)
         if reply[0] == b"MOVED":
             return None
-        try:
+        with self._reading("page"):
             following = PageMark(reply[2].decode(), reply[3].decode(), tuple([each.decode() for each in reply[4]]))
             return Page(reply[1].decode(), Cached.parse_all(reply[5:]), following if following.place else None)
-        except (ValueError, IndexError) as error:
-            raise self._damaged("page", f"it cannot be read ({type(error).__name__})") from None
 
     def watermark(self, resource: str) -> str | None:
-        """resourceVersion the cache of this resource equals; None: it was never listed in this epoch."""
+        """The resourceVersion that the cache of this resource equals; None: it was never listed in this epoch."""
         mark = self._read("watermark", self.keys.of("watermark"), resource)
         if mark is not None and not mark.isdigit():
             raise self._damaged("watermark", "it is no resourceVersion")
         return mark.decode() if mark is not None else None
 
-    def _read(self, name: str, key: str, field: str) -> bytes | None:
-        try:
-            found: bytes | None = self._client.hget(key, field)  # type: ignore[assignment]
-        except RedisError as error:
-            if refusals.damaged(error):
-                raise self._damaged(name, str(error)) from None
-            raise refusals.meaning(name, error) from None
-        return found
-
 
 def _apart(events: Iterable[Event]) -> list[str | bytes]:
-    """How many things lie apart from these events' objects, and each of them once."""
+    """How many parts these events' objects have apart, and each part once."""
     parts = {event.apart[0]: event.apart[1] for event in events if event.apart and event.blob is not None}
     flat: list[str | bytes] = [str(len(parts))]
     for part in parts.items():
         flat += part
     return flat
+
+
+def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
+    queue, marks = reply[1].decode(), reply[2]
+    watermarks = {
+        marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
+    }
+    further = next(spec.resources for spec in specs if spec.queue == queue)[1:]
+    claims = [
+        Claim(
+            queue,
+            key.decode(),
+            nonce,
+            Cached.parse(owner)._replace(apart=apart) if owner else None,
+            Cached.parse_all(children[0]) if children else [],
+            Expectations.parse(expectations) if expectations else None,
+            min_rv.decode(),
+            unsettled != b"",
+            crashes,
+            dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
+            now_ms,
+        )
+        for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms in reply[4:]
+    ]
+    mirrors = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
+    return Batch(queue, claims, watermarks, mirrors, [each[7] for each in reply[4:]])
 
 
 def _delta(version: bytes, full: int, changed: list[bytes], gone: list[bytes]) -> Delta:
