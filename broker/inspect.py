@@ -1,7 +1,7 @@
-"""Looks into an epoch with plain read commands: what ``redis-cli`` would show, as values.
+"""Looks into an epoch with plain read commands, and returns as values what ``redis-cli`` would show.
 
-Nothing here changes anything or needs more rights than the user "metrics". Several commands make one look, so two
-numbers of one look may be some milliseconds apart.
+No look changes anything, or needs more rights than the user "metrics" has. One look is several commands, so two of its
+numbers may be some milliseconds apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from oarlock.broker.values import BrokerUnreachable, Cached
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """How many keys of a queue are where. ``oldest_age_ms``: since the first of those queued was added."""
+    """How many keys of a queue are in which state. ``oldest_age_ms``: since the first queued key was added."""
 
     name: str
     queued: int
@@ -61,8 +61,8 @@ class LockView:
 
 @dataclass(frozen=True, slots=True)
 class ExpectationsView:
-    """What a key expects: field -> text as stored, when it runs out, and the time of the look by Redis's clock, which
-    the times in it are of.
+    """The expectations of a key: field -> text as stored; when they end; and the time of the look by Redis's clock, as
+    the times in them are.
     """
 
     queue: str
@@ -73,9 +73,7 @@ class ExpectationsView:
 
     @property
     def parsed(self) -> Expectations | None:
-        """The fields as a turn reads them: writes without an answer, apart from names that are reserved, blocked,
-        passed over or resting, and from back-offs.
-        """
+        """The fields as a turn reads them."""
         return Expectations.parse([text for pair in self.fields.items() for text in pair])
 
 
@@ -99,7 +97,7 @@ class KeyView:
 
 @dataclass(frozen=True, slots=True)
 class ResourceView:
-    """How far the cache of a resource is, and how many objects it has."""
+    """How far the cache of a resource has come, and how many objects it has."""
 
     resource: str
     rv: str
@@ -123,7 +121,7 @@ class Inspector:
         return sorted(name.decode() for name in names)
 
     def pause_reason(self) -> str:
-        """Why no turn begins; "" where there is no hold."""
+        """Why the fleet is paused; "" where it is not."""
         (reason,) = self._ask(("GET", self.keys.of("hold")))
         return reason.decode() if reason is not None else ""
 
@@ -142,9 +140,8 @@ class Inspector:
         return QueueView(name, queued, locks, delayed, parked, failing, oldest)
 
     def keys_of(self, queue: str) -> list[KeyLine]:
-        """Every key that is not idle: in work, queued in their order, parked, delayed in the order of their times.
-
-        A key that is delayed beside another state has a line for each.
+        """Every key that is not idle: those in work, then the queued in their order, the parked and the delayed in the
+        order of their times. A key that is delayed and has another state has a line for each.
         """
         now, k = self._now_ms(), self.keys
         states, crashes, entries, delayed, parked = self._ask(
@@ -165,7 +162,7 @@ class Inspector:
         return [replace(line, crashes=int(marked[line.key])) if line.key in marked else line for line in lines]
 
     def locks(self) -> list[LockView]:
-        """Every lock, the one that ends first in front."""
+        """Every lock; the one that ends first comes first."""
         now, found = self._now_ms(), []
         (leases,) = self._ask(("ZRANGE", self.keys.of("leases"), 0, -1, "WITHSCORES"))
         ends = {task.decode(): _int(at) for task, at in _pairs(leases).items()}
@@ -178,7 +175,7 @@ class Inspector:
         return sorted(found, key=lambda lock: (lock.remaining_ms, lock.queue, lock.key))
 
     def key(self, queue: str, key: str) -> KeyView:
-        """All that is known of one key; ``state`` is "idle" where nothing is to be done for it."""
+        """All that is known of one key. A key that needs nothing is "idle"."""
         now, k = self._now_ms(), self.keys
         state, lock, lease, delayed, parked, failures, crashes, min_rv, unsettled, fields, ttl = self._ask(
             ("HGET", k.state(queue), key),
@@ -209,7 +206,7 @@ class Inspector:
         )
 
     def expectations(self, queue: str) -> Iterator[ExpectationsView]:
-        """Every record of a queue, in no order. Walks the key space."""
+        """The expectations of every key of a queue, in no order. Walks the key space."""
         now, prefix = self._now_ms(), self.keys.expect(queue, "")
         for names in self._scan(prefix + "*"):
             asked = [command for name in names for command in (("HGETALL", name), ("PTTL", name))]
@@ -251,7 +248,7 @@ class Inspector:
                 return
 
     def _whole(self, name: str, values: Sequence[bytes]) -> list[Cached]:
-        """Objects from the hash ``name``, each with what lies apart from it unless that has gone since."""
+        """Objects from the hash ``name``, each with its part that is stored apart, unless that has gone since."""
         found = Cached.parse_all(values)
         parts = {
             i: word[6:]
@@ -283,7 +280,7 @@ class Inspector:
         return int(seconds) * 1000 + int(micros) // 1000
 
     def _ask(self, *commands: tuple[Any, ...]) -> list[Any]:
-        """Answers as Redis gives them: the words and shapes of the protocol, not redis-py's."""
+        """Answers in the words and shapes of the protocol, not in redis-py's."""
         if not commands:
             return []
         try:

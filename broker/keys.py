@@ -1,8 +1,11 @@
 """Every Redis key, spelled once.
 
-All keys of a shard share the hash tag ``{shard}``, so each script runs in one slot of a Redis Cluster. All but the
-epoch itself carry the epoch: nothing of an earlier life of the data is ever read again. Scripts derive
-the same names from ``base``; a test compares their headers and bodies with this table.
+All keys of a shard share the hash tag ``{shard}``, so each script runs in one slot of a Redis Cluster. Every key but
+the epoch itself has the epoch in its name, so data of an earlier epoch are never read again. Scripts derive the same
+names from ``base``; a test compares their headers and bodies with this table.
+
+Some names are older than the words of the code: ``needs`` holds each key's ``min_rv``, and ``hold`` and the phase HELD
+stand for a paused fleet. They change with the protocol only.
 """
 
 from __future__ import annotations
@@ -10,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PROTOCOL = 4
-"""Version of the scripts' meaning. It is part of their text: another version is another epoch."""
+"""Version of the scripts' meaning. It is part of their text, so another version is another epoch."""
 
 
 def epoch(shard: str = "0") -> str:
-    """String: number of the current epoch. Lives as long as the data; missing means the data was lost."""
+    """String: number of the current epoch. It lives as long as the data; where it is missing, the data were lost."""
     return f"oarlock:{{{shard}}}:epoch"
 
 
@@ -34,8 +37,8 @@ class KeySpec:
 
 
 TABLE: tuple[KeySpec, ...] = (
-    KeySpec("phase", "string", "epoch", "OPEN, DRAIN while writes of the last epoch may still land, HELD: hands off"),
-    KeySpec("hold", "string", "until ended", "why no turn begins: who else works on our kinds"),
+    KeySpec("phase", "string", "epoch", "OPEN, DRAIN while writes of the last epoch may still land, HELD: paused"),
+    KeySpec("hold", "string", "until ended", "why the fleet is paused: who else works on our kinds"),
     KeySpec("run", "string", "epoch", "run id of the server the epoch began on, and its last promotion"),
     KeySpec("queues", "set", "epoch", "names of the queues"),
     KeySpec("<queue>:stream", "stream", "epoch", "the work queue: one entry a queued key, group 'workers'"),
@@ -55,9 +58,14 @@ TABLE: tuple[KeySpec, ...] = (
         "<queue>:expect:<key>",
         "hash",
         "300 s, 30 min with a back-off, 8 days with an open write, renewed",
-        "the record: writes announced, names that cannot be had for now, nodes backed off",
+        "the expectations: writes announced, names that cannot be had for now, nodes backed off",
     ),
-    KeySpec("<queue>:needs", "hash", "until read", "key -> resource=rv of our own writes the cache has to pass"),
+    KeySpec(
+        "<queue>:needs",
+        "hash",
+        "until read",
+        "key -> resource=rv of our own writes that the cache has to pass (min_rv)",
+    ),
     KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms since when it has writes without an answer"),
     KeySpec("leases", "zset", "epoch", "queue:key -> ms when the lock ends unless renewed"),
     KeySpec("holders", "hash", "until released", "worker -> its supervisor, since when; only these may claim"),

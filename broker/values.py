@@ -32,7 +32,7 @@ class BrokerFull(Exception):
 
 
 class BrokerUnreachable(Exception):
-    """Redis did not answer. After a claim or a record: treat it as lost. After a finish: as finished."""
+    """Redis did not answer. After a claim or an announcement: treat it as lost. After a finish: as finished."""
 
 
 class BrokerBusy(BrokerUnreachable):

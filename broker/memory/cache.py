@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oarlock.broker.memory import changes
-from oarlock.broker.memory.state import EpochState, Job, Stored, newer, split
+from oarlock.broker.memory.state import EpochState, Job, Stored, split
 from oarlock.broker.values import Cached, Event, Ingested, Page, PageMark
+from oarlock.broker.versions import newer
 
 LOCK_MAX_MS = 60_000
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes
-from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, Stored, is_open, newer, timed
+from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, Stored, is_open, timed
 from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, ClaimLimits, Idle, LoadSpec, Watermark
+from oarlock.broker.versions import newer
 
 OBJECT_BYTES = 300
 
@@ -116,9 +117,9 @@ def _ids(state: EpochState, of: tuple[str, str, str], word: str, key: str, owner
 
 
 def _timed_expectations(state: EpochState, queue: str, key: str, drain_ms: int, now: int) -> Expectations | None:
-    """The record as its claimer reads it: what was sent before this claim may land for ``drain_ms`` from now."""
-    record = state.queue(queue).expected(key, now)
-    if record is None:
+    """The expectations as the claimer reads them. A write sent before this claim may land for ``drain_ms`` from now."""
+    expected = state.queue(queue).expected(key, now)
+    if expected is None:
         return None
     tick = now if state.tick is None else state.tick
     jumped = not 0 <= now - tick <= CLOCK_JUMP_MS or (
@@ -126,22 +127,22 @@ def _timed_expectations(state: EpochState, queue: str, key: str, drain_ms: int, 
     )
     until = f"until_ms={now + drain_ms}"
     anew: dict[str, str] = {}
-    for name, value in list(record.fields.items()):
+    for name, value in list(expected.fields.items()):
         if not is_open(name, value):
             continue
         head, until_ms = timed(value)
         if until_ms is not None and until_ms <= now and not jumped:
-            record.fields[name] = f"{head}over"
+            expected.fields[name] = f"{head}over"
         elif until_ms is not None and until_ms > now + drain_ms:
-            record.fields[name] = head + until
+            expected.fields[name] = head + until
         elif until_ms is None and not f" {value}".endswith(" over"):
-            record.fields[name] = until if name.startswith("reserved ") else f"{value} {until}"
+            expected.fields[name] = until if name.startswith("reserved ") else f"{value} {until}"
             if name.startswith("create "):
                 hint = "".join(f"{word} " for word in value.split() if word.startswith("node="))
                 anew["reserved" + name.removeprefix("create")] = hint + until
-    record.fields |= anew  # last: the name was sent again, so what an earlier time came to is void
+    expected.fields |= anew  # last: the name was sent again, so its earlier time no longer counts
     state.keep_expectations(queue, key, 0, now)
-    return Expectations.parse([text for pair in record.fields.items() for text in pair])
+    return Expectations.parse([text for pair in expected.fields.items() for text in pair])
 
 
 def _waiting_min_rv(state: EpochState, queue: str, key: str) -> str:

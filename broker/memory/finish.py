@@ -11,14 +11,14 @@ from oarlock.broker.memory.state import (
     EpochState,
     ExpectHash,
     is_open,
-    newer,
     timed,
 )
 from oarlock.broker.values import Finish, Verdict
+from oarlock.broker.versions import newer
 
 
 def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
-    """For each: failed turns in a row, or -1 where the claim was not ours any more."""
+    """For each: failed turns in a row, or -1 where the claim was no longer ours."""
     locked: set[str] = set()
     ours = []
     for turn in turns:
@@ -65,7 +65,7 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
 
 
 def _settle(state: EpochState, turn: Finish, now: int) -> bool:
-    """Apply a turn's changes to its record. Returns whether its announcements are accounted for."""
+    """Apply a turn's changes. Returns whether all it announced is accounted for."""
     q, key = state.queue(turn.queue), turn.key
     if turn.verdict is Verdict.GONE:
         q.expectations.pop(key, None)
@@ -75,10 +75,10 @@ def _settle(state: EpochState, turn: Finish, now: int) -> bool:
     known = q.expected(key, now)
     settled = known is not None and "owner" in known.fields  # without its owner it was made anew, after a loss
     for change in turn.changes:
-        record = q.expected(key, now)
-        if change.op == "drop" and record is not None:
-            record.fields.pop(change.name, None)
-            if not record.fields:
+        expected = q.expected(key, now)
+        if change.op == "drop" and expected is not None:
+            expected.fields.pop(change.name, None)
+            if not expected.fields:
                 del q.expectations[key]
         elif change.op == "set":
             q.expectations.setdefault(key, ExpectHash({}, now + EXPECTATIONS_TTL_MS)).fields[change.name] = change.value
@@ -99,20 +99,20 @@ WAIT_MAX_MS = 60_000
 
 
 class _OpenWrites(NamedTuple):
-    """Of a record: whether a write is open whose time has not begun or is over; ms until the first time ends."""
+    """Whether a write is open whose time has not begun or is over, and ms until the first time ends."""
 
     at_once: bool = False
     wait_ms: int | None = None
 
 
 def _open_writes(state: EpochState, queue: str, key: str, now: int) -> _OpenWrites:
-    """What is open still. A record with nothing but its owner is dropped."""
-    record = state.queue(queue).expected(key, now)
-    if record is None:
+    """The writes of a key that are still open. Expectations with nothing but their owner are dropped."""
+    expected = state.queue(queue).expected(key, now)
+    if expected is None:
         return _OpenWrites()
-    if set(record.fields) == {"owner"}:
+    if set(expected.fields) == {"owner"}:
         del state.queue(queue).expectations[key]
-    times = [timed(value)[1] for name, value in record.fields.items() if is_open(name, value)]
+    times = [timed(value)[1] for name, value in expected.fields.items() if is_open(name, value)]
     first = min((until_ms for until_ms in times if until_ms is not None), default=None)
     wait_ms = None if first is None else min(first - now, WAIT_MAX_MS) if first > now else CLOCK_JUMP_MS
     return _OpenWrites(None in times, wait_ms)

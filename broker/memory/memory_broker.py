@@ -6,28 +6,17 @@ handle of an earlier epoch is refused as it would be there. Time is the store's 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 
-from oarlock.broker.expectations import NOTES, OpenWrite
-from oarlock.broker.memory import cache, claim, finish
+from oarlock.broker.memory import announce, cache, claim, finish, leases
 from oarlock.broker.memory.state import (
-    CAP_PAGE,
-    CLOCK_JUMP_MS,
-    EXPECTATIONS_TTL_MS,
-    PARKED_MAX_MS,
-    SILENT_MS,
-    WAITER_MS,
     EpochState,
-    ExpectHash,
-    split,
 )
 from oarlock.broker.values import (
     Batch,
     Cached,
     Claim,
     ClaimLimits,
-    ClaimLost,
     Entry,
     EpochOver,
     Event,
@@ -109,94 +98,19 @@ class MemoryBroker:
         return claim.claim(*self._enter("claim"), holder, nonce, specs, limits)
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
-        state, now = self._enter("announce")
-        q = state.queue(claim.queue)
-        lock = q.locks.get(claim.key)
-        if lock is None or lock.nonce != claim.nonce:
-            raise ClaimLost(f"{claim.queue}:{claim.key}")
-        namespace = claim.key[: claim.key.rfind("/") + 1]
-        record = q.expected(claim.key, now)
-        borne, fields = [], {"owner": owner_uid}
-        for entry in entries:
-            if entry.verb == "create" and (record is None or entry.field not in record.fields):
-                resource, _, name = entry.target.partition("/")
-                objects = state.objects.get((resource, cache.generation(state, resource)), {})
-                if namespace + name in objects:
-                    borne.append(NameTaken(entry.target, objects[namespace + name].cached))
-            known = record.fields.get(entry.field, "") if record is not None else ""
-            fields[entry.field] = entry.detail if entry.verb in NOTES else _pending(entry, known, now)
-        if borne:
-            return borne
-        state.leases[f"{claim.queue}:{claim.key}"] = now + lease_ms
-        if entries:
-            record = q.expectations.setdefault(claim.key, ExpectHash({}, now + EXPECTATIONS_TTL_MS))
-            record.fields |= fields
-            if any(entry.verb not in NOTES for entry in entries):
-                q.unsettled.setdefault(claim.key, now)
-            state.keep_expectations(claim.queue, claim.key, 0, now)
-        return []
+        return announce.announce(*self._enter("announce"), claim, owner_uid, entries, lease_ms)
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
         return finish.finish(*self._enter("finish"), turns)
 
     def release(self, holder: str, *, blamed: str = "") -> list[str]:
-        state, now = self._enter("release")
-        state.strike_off(holder)
-        added, tasks = 0, sorted(state.tasks_of.get(holder, ()))
-        for task in tasks:
-            queue, key = split(task)
-            state.unlock(queue, key, holder)
-            if task == blamed:
-                added += state.requeue_crashed(queue, key, now)
-            else:
-                state.append(queue, key)
-                added += 1
-        state.wake(max(added, 1), now)
-        return tasks
+        return leases.release(*self._enter("release"), holder, blamed)
 
     def reclaim(self, limit: int = 200) -> list[str]:
-        state, now = self._enter("reclaim")
-        tick = now if state.tick is None else state.tick
-        if not 0 <= now - tick <= CLOCK_JUMP_MS or now < state.no_reclaim_until:
-            return []
-        ended = sorted((end, task) for task, end in state.leases.items() if end <= now)
-        tasks, added = [task for _, task in ended[:limit]], 0
-        silent = sorted((at, holder) for holder, at in state.seen.items() if at <= now - SILENT_MS)[:limit]
-        for task in tasks:
-            queue, key = split(task)
-            q = state.queue(queue)
-            state.unlock(queue, key, q.locks[key].holder)
-            if key in q.crashes:
-                added += state.requeue_crashed(queue, key, now)
-            else:
-                q.crashes[key] = 0
-                state.append(queue, key)
-                added += 1
-        for _, holder in silent:
-            if holder not in state.tasks_of:
-                state.strike_off(holder)
-        state.wake(added, now)
-        return tasks
+        return leases.reclaim(*self._enter("reclaim"), limit)
 
     def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]:
-        state, now = self._enter("renew")
-        state.waiters = {holder: until for holder, until in state.waiters.items() if until >= now}
-        tick = now if state.tick is None else state.tick
-        if not 0 <= now - tick <= CLOCK_JUMP_MS:
-            state.no_reclaim_until = now + lease_ms
-            state.capping = dict.fromkeys(_timed(state, now, lease_ms), math.inf)
-            state.hurry()
-        for name, (entries, latest) in _timed(state, now, lease_ms).items():
-            if name in state.capping and _cap_page(state, name, entries, latest):
-                state.hurry()
-        state.tick = now
-        for holder in holders:
-            if holder in state.holders:
-                state.seen[holder] = now
-                state.leases |= dict.fromkeys(state.tasks_of.get(holder, ()), now + lease_ms)
-        if any(state.queue(queue).stream for queue in state.registered):
-            state.wake(1, now)
-        return [holder for holder in holders if holder not in state.holders]
+        return leases.renew(*self._enter("renew"), holders, lease_ms)
 
     def due(self, limit: int = 500) -> tuple[int, int | None]:
         state, now = self._enter("due")
@@ -274,39 +188,3 @@ class MemoryBroker:
 
     def watermark(self, resource: str) -> str | None:
         return self.store.state.watermark.get(resource) if self.store.epoch == self.epoch else None
-
-
-def _pending(entry: Entry, known: str, now: int) -> str:
-    """The text of an announced write. ``known``: what its entry says so far."""
-    since_ms, tries = now, 1
-    if known.startswith("pending ") and (entry.verb == "create" or entry.detail in known):
-        before = OpenWrite.parse(known)
-        since_ms, tries = before.since_ms or now, before.tries + 1
-    text = f"pending since_ms={since_ms} sent_ms={now} tries={tries}"
-    return f"{text} {entry.detail}" if entry.detail else text
-
-
-def _timed(state: EpochState, now: int, lease_ms: int) -> dict[str, tuple[dict[str, int], int]]:
-    """What waits for a time, and how far away that may be at most."""
-    found = {
-        "leases": (state.leases, now + lease_ms),
-        "seen": (state.seen, now),
-        "waiters": (state.waiters, now + WAITER_MS),
-    }
-    for queue in state.registered:
-        found[f"{queue}:delayed"] = state.queue(queue).delayed, now
-        found[f"{queue}:parked"] = state.queue(queue).parked, now + PARKED_MAX_MS
-    return found
-
-
-def _cap_page(state: EpochState, name: str, entries: dict[str, int], latest: int) -> bool:
-    """Bring a page of the latest times down to what they may be at most. Returns whether there were any."""
-    above = sorted(((at, each) for each, at in entries.items() if latest < at <= state.capping[name]), reverse=True)
-    page = above[:CAP_PAGE]
-    for _, each in page:
-        entries[each] = latest
-    if len(page) < CAP_PAGE:
-        del state.capping[name]
-    else:
-        state.capping[name] = page[-1][0]
-    return bool(page)

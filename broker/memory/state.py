@@ -1,6 +1,6 @@
-"""What one epoch of the twin holds, and the moves every step is made of: ``scripts/lib`` in Python.
+"""The data of one epoch of the twin, and the moves that every step is made of: ``scripts/lib`` in Python.
 
-It is the reference the scripts are compared with, so it is written to be read, not to be fast.
+The scripts are compared with it, so it is written to be read, not to be fast.
 """
 
 from __future__ import annotations
@@ -27,11 +27,6 @@ def split(task: str) -> tuple[str, str]:
     return queue, key
 
 
-def newer(a: str, b: str) -> bool:
-    """resourceVersions, as (length, text)."""
-    return (len(a), a) > (len(b), b)
-
-
 @dataclass(frozen=True, slots=True)
 class Lock:
     holder: str
@@ -41,7 +36,7 @@ class Lock:
 
 @dataclass(slots=True)
 class ExpectHash:
-    """A record as Redis stores it, and when it is gone."""
+    """The expectation hash of a key as Redis stores it, and when it is gone."""
 
     fields: dict[str, str]
     ends_ms: int
@@ -53,7 +48,7 @@ class ExpectHash:
 
 
 def is_open(field_name: str, value: str) -> bool:
-    """Whether a field of a record is a write without an answer, or a name that one sent earlier may take."""
+    """Whether a field is a write without an answer, or a name that an earlier create may still take."""
     verb = field_name.partition(" ")[0]
     return verb == "reserved" or (value.startswith("pending ") and verb not in NOTES)
 
@@ -83,7 +78,7 @@ class QueueState:
     """Tokens left (negative: promised ahead), and when that was."""
 
     def expected(self, key: str, now_ms: int) -> ExpectHash | None:
-        """The record of a key, unless its time is over."""
+        """The expectations of a key, unless their time is over."""
         found = self.expectations.get(key)
         if found is not None and now_ms >= found.ends_ms:
             del self.expectations[key]
@@ -237,12 +232,12 @@ class EpochState:
             of.pop(holder, None)
 
     def keep_expectations(self, queue: str, key: str, delay_ms: int, now: int) -> None:
-        record = self.queue(queue).expected(key, now)
-        if record is not None:
-            least_ms = BACK_OFF_TTL_MS if record.backs_off else 0
+        expected = self.queue(queue).expected(key, now)
+        if expected is not None:
+            least_ms = BACK_OFF_TTL_MS if expected.backs_off else 0
             if key in self.queue(queue).unsettled:
                 least_ms = OPEN_TTL_MS
-            record.ends_ms = now + max(EXPECTATIONS_TTL_MS + delay_ms, least_ms)
+            expected.ends_ms = now + max(EXPECTATIONS_TTL_MS + delay_ms, least_ms)
 
     def requeue_crashed(self, queue: str, key: str, now: int) -> int:
         q = self.queue(queue)
