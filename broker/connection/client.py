@@ -18,10 +18,8 @@ from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
-from oarlock.broker.connection.cluster_slot import SlotFinder
-from oarlock.broker.connection.finding import Finder
+from oarlock.broker.connection.finders import Finder, SentinelFinder, SlotFinder
 from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
-from oarlock.broker.connection.sentinel import SentinelFinder
 from oarlock.broker.connection.server_connection import (
     Encrypted,
     EncryptedFound,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import redis
 
@@ -10,9 +11,20 @@ from oarlock.broker.connection import server_facts
 from oarlock.broker.connection.redis_url import Kind, RedisUrl
 
 LEAST = (7, 0)
-"""On 6.2 scripts outlive a failover and a restart from a file, so that one of the signs of a lost epoch is missing."""
+"""On 6.2 scripts survive a failover and a restart from a file, so one of the signs of a lost epoch is missing."""
 LEAST_ALONE = (6, 2, 5)
-"""Where there is no replica and no append-only file, and so no such restart or failover: the oldest that was tested."""
+"""The oldest that was tested. It will do without a replica and an append-only file: then no such restart can happen."""
+
+Version = tuple[int, ...]
+
+FIXED: Final[Mapping[str, tuple[Version, ...]]] = {
+    "Redis": ((6, 2, 20), (7, 2, 11), (7, 4, 6), (8, 0, 4), (8, 2, 2)),
+    "Valkey": ((7, 2, 11), (8, 0, 6), (8, 1, 4)),
+}
+"""The first release of each line with the fix of CVE-2025-49844. Newer lines had it from the start; others have none.
+
+docs/redis.md has the same table; a test compares the two.
+"""
 
 
 class UnfitServer(Exception):
@@ -38,7 +50,7 @@ def check(client: redis.Redis, url: RedisUrl, *, embedded: bool = False) -> None
 
 
 def check_for_data(client: redis.Redis, url: RedisUrl, *, embedded: bool = False) -> None:
-    """The same, and refuse one that would lose records silently: eviction takes what nobody asked it to take.
+    """The same, and refuse a server that may evict keys, for it would lose data without a word.
 
     Raises UnfitServer and RedisError.
     """
@@ -76,7 +88,7 @@ def _right_kind(mode: str, url: RedisUrl) -> None:
 
 def _new_enough(told: Mapping[str, str], embedded: bool) -> None:
     said = told.get("redis_version", "0")
-    version = tuple(int(part) for part in said.split(".") if part.isdecimal())
+    version = _version(said)
     alone = told.get("connected_slaves", "0") == "0" and told.get("aof_enabled", "0") == "0"
     if version >= LEAST or (version >= LEAST_ALONE and (embedded or alone) and _mode(told) == "standalone"):
         return
@@ -86,5 +98,33 @@ def _new_enough(told: Mapping[str, str], embedded: bool) -> None:
     )
 
 
-def _dotted(version: tuple[int, ...]) -> str:
+def _version(said: str) -> Version:
+    return tuple(int(part) for part in said.split(".") if part.isdecimal())
+
+
+def _dotted(version: Version) -> str:
     return ".".join(map(str, version))
+
+
+def patch_hint(told: Mapping[str, str]) -> str:
+    """What a person should look up of a version without the fix of CVE-2025-49844; "" for one with it.
+
+    By it, a script of anybody who may run EVAL can take over the server. Distributions put the fix into older versions
+    and keep their numbers, so this is only a hint. ``told``: the server section of INFO.
+    """
+    name = "Valkey" if "valkey_version" in told else "Redis"
+    said = told.get(f"{name.lower()}_version", "")
+    version = _version(said)
+    if not version or _has_fix(name, version):
+        return ""
+    return (
+        f"{name} {said} is older than the fix of CVE-2025-49844, unless your distribution has put it into this version:"
+        " look at its changelog (docs/redis.md, patch levels)"
+    )
+
+
+def _has_fix(name: str, version: Version) -> bool:
+    """Whether upstream's release of this version has it."""
+    fixed = FIXED[name]
+    line = next((each for each in fixed if each[:2] == version[:2]), None)
+    return version >= line if line is not None else version[:2] > fixed[-1][:2]

@@ -11,7 +11,7 @@ from redis.exceptions import AskError, MasterDownError, ReadOnlyError, RedisErro
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker.connection import server_facts
-from oarlock.broker.connection.finding import Finder
+from oarlock.broker.connection.finders import Finder
 from oarlock.broker.values import EpochOver
 
 WRONG_SERVER = (AskError, TryAgainError, ReadOnlyError, MasterDownError)

@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 
-from oarlock.broker.connection.cluster_slot import slot_of
+from oarlock.broker.connection.finders import slot_of
 from tests.redis.real_servers import PASSWORDS, RealServer, free_port, started, until
 
 BUS = 10_000

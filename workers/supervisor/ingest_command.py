@@ -18,7 +18,7 @@ import redis
 from redis.exceptions import AuthenticationError, RedisError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from oarlock.broker.connection import fitness, patch_levels, server_facts
+from oarlock.broker.connection import fitness, server_facts
 from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.connection.redis_url import parse
 from oarlock.cluster.access import config
@@ -171,7 +171,7 @@ class IngestProcess:
         try:
             patiently(fitness.check_for_data, self._redis, url, embedded=embedded)
             doubt = fitness.doubt(self._redis)
-            hint = "" if embedded else patch_levels.hint(server_facts.ask(self._redis, "server"))
+            hint = "" if embedded else fitness.patch_hint(server_facts.ask(self._redis, "server"))
         except fitness.UnfitServer as error:
             raise Unusable(f"cannot use the Redis of --redis at {url.place}: {error}") from None
         except RedisError as error:

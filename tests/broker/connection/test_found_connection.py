@@ -4,7 +4,7 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker.connection import server_connection
-from oarlock.broker.connection.finding import Place
+from oarlock.broker.connection.finders import Place
 from oarlock.broker.connection.server_connection import UNANSWERED_S, PlainFound
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from oarlock.broker.connection import patch_levels
+from oarlock.broker.connection import fitness
 from tests import ROOT
 
 PAGE = ROOT / "docs" / "redis.md"
@@ -41,7 +41,7 @@ PAGE = ROOT / "docs" / "redis.md"
     ],
 )
 def test_who_is_hinted_at(told: dict[str, str], hinted: bool) -> None:
-    hint = patch_levels.hint(told)
+    hint = fitness.patch_hint(told)
     assert bool(hint) is hinted
     assert told.get("valkey_version", told.get("redis_version", "")) in hint or not hinted
     assert "\n" not in hint
@@ -51,4 +51,4 @@ def test_the_table_in_the_documentation() -> None:
     text = PAGE.read_text().partition("## Patch levels")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (Redis|Valkey) \| ([0-9., ]+) \|", text, flags=re.MULTILINE)
     table = {name: tuple(tuple(map(int, each.split("."))) for each in versions.split(", ")) for name, versions in rows}
-    assert table == dict(patch_levels.FIXED)
+    assert table == dict(fitness.FIXED)

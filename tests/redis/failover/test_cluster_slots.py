@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection import fitness
 from oarlock.broker.connection.client import RunGuard, connect
-from oarlock.broker.connection.cluster_slot import slot_of
+from oarlock.broker.connection.finders import slot_of
 from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerUnreachable, EpochOver, Event
