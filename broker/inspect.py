@@ -280,17 +280,21 @@ class Inspector:
         return int(seconds) * 1000 + int(micros) // 1000
 
     def _ask(self, *commands: tuple[Any, ...]) -> list[Any]:
-        """Answers in the words and shapes of the protocol, not in redis-py's."""
-        if not commands:
-            return []
         try:
-            with self._client.pipeline(transaction=False) as pipe:
-                pipe.response_callbacks = type(pipe.response_callbacks)({})  # the client shares its own
-                for command in commands:
-                    pipe.execute_command(*command)  # type: ignore[no-untyped-call]
-                return pipe.execute()
+            return raw_answers(self._client, commands)
         except (RedisConnectionError, RedisTimeoutError, ResponseError) as error:
             raise BrokerUnreachable(f"look: {error}") from None
+
+
+def raw_answers(client: redis.Redis, commands: Sequence[tuple[Any, ...]], raise_on_error: bool = True) -> list[Any]:
+    """Answers in the words and shapes of the protocol, not in redis-py's, over one round trip. Raises RedisError."""
+    if not commands:
+        return []
+    with client.pipeline(transaction=False) as pipe:
+        pipe.response_callbacks = type(pipe.response_callbacks)({})  # the client shares its own
+        for command in commands:
+            pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+        return pipe.execute(raise_on_error)
 
 
 def _lock(queue: str, key: str, text: bytes, end_ms: int, now_ms: int) -> LockView:

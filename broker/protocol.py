@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from oarlock.broker.values import (
+    PAGE,
     Batch,
     Cached,
     Claim,
@@ -22,6 +23,7 @@ from oarlock.broker.values import (
     LoadSpec,
     NameTaken,
     Page,
+    PageLimits,
     PageMark,
 )
 
@@ -58,12 +60,6 @@ class Broker(Protocol):
         self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()
     ) -> tuple[str, list[Cached]]: ...
     def page(
-        self,
-        resource: str,
-        entries: Sequence[str],
-        mark: PageMark | None = None,
-        *,
-        count_max: int = 500,
-        bytes_max: int = 262_144,
+        self, resource: str, entries: Sequence[str], mark: PageMark | None = None, limits: PageLimits = PAGE
     ) -> Page | None: ...
     def watermark(self, resource: str) -> str | None: ...

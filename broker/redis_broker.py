@@ -17,6 +17,7 @@ from oarlock.broker.expectations import Expectations
 from oarlock.broker.script_runner import ScriptRunner
 from oarlock.broker.values import (
     NO_OTHERS,
+    PAGE,
     Batch,
     Cached,
     Claim,
@@ -31,6 +32,7 @@ from oarlock.broker.values import (
     LoadSpec,
     NameTaken,
     Page,
+    PageLimits,
     PageMark,
     Watermark,
 )
@@ -197,19 +199,13 @@ class RedisBroker(ScriptRunner):
             return reply[1].decode(), Cached.parse_all(reply[2:])
 
     def page(
-        self,
-        resource: str,
-        entries: Sequence[str],
-        mark: PageMark | None = None,
-        *,
-        count_max: int = 500,
-        bytes_max: int = 262_144,
+        self, resource: str, entries: Sequence[str], mark: PageMark | None = None, limits: PageLimits = PAGE
     ) -> Page | None:
-        """The next cached objects under index entries, after the page that gave ``mark``: about ``count_max`` of them,
-        or about ``bytes_max`` bytes. None: a list was committed since that page, so begin anew.
+        """The next cached objects under index entries, after the page that gave ``mark``: about as many as ``limits``
+        says. None: a list was committed since that page, so begin anew.
         """
         generation, place, left = mark or ("", "1:0", ())
-        reply = self._run("page", resource, " ".join(entries), count_max, bytes_max, generation, place, *left)
+        reply = self._run("page", resource, " ".join(entries), *limits, generation, place, *left)
         if reply[0] == b"MOVED":
             return None
         with self._reading("page"):

@@ -91,6 +91,17 @@ class PageMark(NamedTuple):
     left: tuple[str, ...] = ()
 
 
+class PageLimits(NamedTuple):
+    """About how many objects, and how many bytes of them, a page brings. It always brings some."""
+
+    count_max: int = 500
+    bytes_max: int = 262_144
+
+
+PAGE = PageLimits()
+"""A page that does not hold up Redis for long."""
+
+
 class Page(NamedTuple):
     """Some of the objects under index entries, each once, and the watermark at which they were read.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from oarlock.broker.memory import changes
 from oarlock.broker.memory.state import EpochState, Job, Stored, split
-from oarlock.broker.values import Cached, Event, Ingested, Page, PageMark
+from oarlock.broker.values import Cached, Event, Ingested, Page, PageLimits, PageMark
 from oarlock.broker.versions import newer
 
 LOCK_MAX_MS = 60_000
@@ -173,7 +173,7 @@ def look(state: EpochState, resource: str, ids: Sequence[str], index: Sequence[s
 
 
 def page(
-    state: EpochState, resource: str, entries: Sequence[str], mark: PageMark | None, count_max: int, bytes_max: int
+    state: EpochState, resource: str, entries: Sequence[str], mark: PageMark | None, limits: PageLimits
 ) -> Page | None:
     """By entry and id, so that the place, the last id given out, is good whatever comes and goes between two pages."""
     gen = generation(state, resource)
@@ -189,7 +189,7 @@ def page(
     ]
     found: dict[str, Cached] = {}
     size = taken = 0
-    while taken < len(waiting) and len(found) < max(1, count_max) and size < max(1, bytes_max):
+    while taken < len(waiting) and len(found) < max(1, limits.count_max) and size < max(1, limits.bytes_max):
         each = waiting[taken][1]
         size += objects[each].size if each not in found else 0
         found[each] = objects[each].cached

@@ -13,6 +13,7 @@ from oarlock.broker.memory.state import (
     EpochState,
 )
 from oarlock.broker.values import (
+    PAGE,
     Batch,
     Cached,
     Claim,
@@ -26,6 +27,7 @@ from oarlock.broker.values import (
     LoadSpec,
     NameTaken,
     Page,
+    PageLimits,
     PageMark,
 )
 
@@ -176,15 +178,9 @@ class MemoryBroker:
         return cache.look(self._enter("look")[0], resource, ids, index)
 
     def page(
-        self,
-        resource: str,
-        entries: Sequence[str],
-        mark: PageMark | None = None,
-        *,
-        count_max: int = 500,
-        bytes_max: int = 262_144,
+        self, resource: str, entries: Sequence[str], mark: PageMark | None = None, limits: PageLimits = PAGE
     ) -> Page | None:
-        return cache.page(self._enter("page")[0], resource, entries, mark, count_max, bytes_max)
+        return cache.page(self._enter("page")[0], resource, entries, mark, limits)
 
     def watermark(self, resource: str) -> str | None:
         return self.store.state.watermark.get(resource) if self.store.epoch == self.epoch else None

@@ -7,7 +7,7 @@ import secrets
 
 import pytest
 
-from oarlock.broker.values import Event, Page, PageMark
+from oarlock.broker.values import PAGE, Event, Page, PageLimits, PageMark
 from tests.broker.broker_cases import Case, opened
 
 PODS = "pods"
@@ -32,10 +32,10 @@ def taken(page: Page | None) -> Page:
     return page
 
 
-def walk(case: Case, entries: tuple[str, ...] = ENTRY, **limits: int) -> list[Page]:
-    pages = [taken(case.worker.page(PODS, entries, **limits))]
+def walk(case: Case, entries: tuple[str, ...] = ENTRY, limits: PageLimits = PAGE) -> list[Page]:
+    pages = [taken(case.worker.page(PODS, entries, limits=limits))]
     while pages[-1].mark is not None:
-        pages.append(taken(case.worker.page(PODS, entries, pages[-1].mark, **limits)))
+        pages.append(taken(case.worker.page(PODS, entries, pages[-1].mark, limits)))
     return pages
 
 
@@ -50,13 +50,13 @@ def wanted(count: int) -> list[str]:
 @pytest.mark.parametrize("count", [0, 1, 130, 1_300])
 def test_every_object_is_in_one_page(case: Case, count: int) -> None:
     """While nothing changes, exactly once. 130 and more are another encoding of a hash in Redis than a few are."""
-    pages = walk(filled(case, count), count_max=100)
+    pages = walk(filled(case, count), limits=PageLimits(count_max=100))
     assert ids(pages) == wanted(count)
     assert {page.watermark for page in pages} == {"1000" if count else "100"}
 
 
 def test_a_page_is_bounded_by_count(case: Case) -> None:
-    pages = walk(filled(case, 1_300), count_max=100)
+    pages = walk(filled(case, 1_300), limits=PageLimits(count_max=100))
     assert len(pages) >= 11
     assert max(len(page.objects) for page in pages) <= 116
 
@@ -64,7 +64,7 @@ def test_a_page_is_bounded_by_count(case: Case) -> None:
 @pytest.mark.parametrize("count", [60, 400])
 def test_a_page_is_bounded_by_bytes(case: Case, count: int) -> None:
     """Also where Redis gives the members of a small hash all at once."""
-    pages = walk(filled(case, count, b"p" * 4_000), bytes_max=100_000)
+    pages = walk(filled(case, count, b"p" * 4_000), limits=PageLimits(bytes_max=100_000))
     assert ids(pages) == wanted(count)
     assert max(sum(len(each.blob) for each in page.objects) for page in pages) <= 100_000 + 16 * 4_000
 
@@ -74,14 +74,14 @@ def test_many_entries_are_one_walk(case: Case) -> None:
     events = [pod(i, 101 + i, entries=(f"orphan=ns{i % 7}", "node=a")) for i in range(50)]
     case.ingestor.ingest(PODS, "100", "200", events)
     entries = tuple(f"orphan=ns{i}" for i in range(9))
-    assert ids(walk(case, entries)) == ids(walk(case, entries, count_max=1)) == wanted(50)
+    assert ids(walk(case, entries)) == ids(walk(case, entries, limits=PageLimits(count_max=1))) == wanted(50)
     assert len(walk(case, entries)) == 1
     assert len(taken(case.worker.page(PODS, ("node=a", "orphan=ns1"))).objects) == 50, "each once"
     assert walk(case, ()) == [Page("200", [], None)]
 
 
 def test_a_page_of_another_generation_is_refused(case: Case) -> None:
-    first = taken(filled(case, 300).worker.page(PODS, ENTRY, count_max=100))
+    first = taken(filled(case, 300).worker.page(PODS, ENTRY, limits=PageLimits(count_max=100)))
     assert first.mark is not None
     case.ingestor.stage(PODS, "second", [pod(i, 1_001) for i in range(3)])
     case.ingestor.commit_list(PODS, "second", "2000")
@@ -104,7 +104,7 @@ def test_what_stays_is_found_whatever_comes_and_goes(case: Case) -> None:
     found: set[str] = set()
     mark: PageMark | None = None
     for _ in range(200):
-        page = taken(case.worker.page(PODS, ENTRY, mark, count_max=20))
+        page = taken(case.worker.page(PODS, ENTRY, mark, PageLimits(count_max=20)))
         found |= {each.uid for each in page.objects}
         mark = page.mark
         if mark is None:

@@ -36,6 +36,7 @@ from oarlock.broker.values import (
     Event,
     Finish,
     LoadSpec,
+    PageLimits,
     Verdict,
 )
 from oarlock.sandbox.redis.redis_binary import ServerBinary
@@ -477,20 +478,19 @@ class Twins(RuleBasedStateMachine):
     @rule(
         resource=resources,
         under=st.lists(st.sampled_from(("owner=u1", "owner=u2", "orphan=ns")), max_size=3),
-        count_max=st.sampled_from((1, 2, 500)),
-        bytes_max=st.sampled_from((1, 300, 262_144)),
+        limits=st.builds(PageLimits, st.sampled_from((1, 2, 500)), st.sampled_from((1, 300, 262_144))),
     )
-    def pages(self, resource: str, under: list[str], count_max: int, bytes_max: int) -> None:
+    def pages(self, resource: str, under: list[str], limits: PageLimits) -> None:
         """To the end, from page to page; how they are cut is Redis's own choice."""
 
         def walk(broker: Broker) -> Any:
             found: set[Any] = set()
-            page = broker.page(resource, under, count_max=count_max, bytes_max=bytes_max)
+            page = broker.page(resource, under, limits=limits)
             while page is not None:
                 found.update(page.objects)
                 if page.mark is None:
                     return page.watermark, sorted(found)
-                page = broker.page(resource, under, page.mark, count_max=count_max, bytes_max=bytes_max)
+                page = broker.page(resource, under, page.mark, limits)
             return None
 
         self.both(walk)

@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
+from oarlock.broker.inspect import raw_answers
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.controllers.registry import WATCHED, all_queues
 
@@ -110,14 +111,8 @@ class FleetReader:
 
     def _ask(self, *commands: tuple[Any, ...]) -> list[Any]:
         """Answers as the protocol gives them; an error is the answer of its command alone."""
-        if not commands:
-            return []
         try:
-            with self._client.pipeline(transaction=False) as pipe:
-                pipe.response_callbacks = type(pipe.response_callbacks)({})  # the client shares its own
-                for command in commands:
-                    pipe.execute_command(*command)  # type: ignore[no-untyped-call]
-                return pipe.execute(raise_on_error=False)
+            return raw_answers(self._client, commands, raise_on_error=False)
         except RedisError as error:
             raise BrokerUnreachable(f"figures: {error}") from None
 

@@ -14,6 +14,7 @@ import msgspec
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import (
+    PAGE,
     Batch,
     Cached,
     Claim,
@@ -26,6 +27,7 @@ from oarlock.broker.values import (
     LoadSpec,
     NameTaken,
     Page,
+    PageLimits,
     PageMark,
 )
 from oarlock.broker.versions import newer
@@ -173,16 +175,10 @@ class SigningBroker:
         return mark, found
 
     def page(
-        self,
-        resource: str,
-        entries: Sequence[str],
-        mark: PageMark | None = None,
-        *,
-        count_max: int = 500,
-        bytes_max: int = 262_144,
+        self, resource: str, entries: Sequence[str], mark: PageMark | None = None, limits: PageLimits = PAGE
     ) -> Page | None:
         """As the broker's."""
-        found = self._inner.page(resource, entries, mark, count_max=count_max, bytes_max=bytes_max)
+        found = self._inner.page(resource, entries, mark, limits)
         if found is not None:
             self._demand(resource, " ".join(entries[:1]), found.objects)
         return found
