@@ -20,7 +20,7 @@ from oarlock.broker.values import BrokerUnreachable, EpochOver
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What Redis shows: the epoch (0: none), the server's life, the one the epoch began on, the phase.
+    """What Redis shows: the epoch (0: none), the server's life, the life that the epoch began on, the phase.
 
     A life is a run id, with the last promotion where the server was ever a replica (``server_facts.life``).
     """
@@ -32,17 +32,17 @@ class Seen:
 
     @property
     def intact(self) -> bool:
-        """The data are of the server that runs now: nothing was lost, rolled back or failed over."""
+        """Whether the epoch began on the server that runs now, so that nothing was lost, rolled back or failed over."""
         return self.epoch > 0 and self.run != "" and self.run == self.bootstrapped_on
 
     @property
     def opened(self) -> bool:
-        """Whether the cache is complete: turns may begin, or would but for a hold."""
+        """Whether the cache is complete: turns may begin, unless the fleet is paused."""
         return self.phase in ("OPEN", "HELD")
 
 
 def current(client: redis.Redis, shard: str = "0") -> Seen:
-    """Look. Raises BrokerUnreachable."""
+    """Read the epoch. Raises BrokerUnreachable."""
     try:
         number = _number(client, shard)
         run = _run(client)

@@ -1,4 +1,4 @@
-"""All cached objects under index entries, read a page a call, so that no call holds up Redis for long."""
+"""Reads all cached objects under index entries, a page a call, so that no call keeps Redis busy for long."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from oarlock.broker.values import Cached, PageMark
 
 
 class Pages:
-    """A walk over ``entries``. What is under one of them from beginning to end is found, as it stood at ``rv`` or
-    later; what has changed since is in the events after it. ``rv`` is the watermark of the first page, "" where the
+    """A walk over ``entries``. It finds every object that is under one of them from beginning to end, as it was at
+    ``rv`` or later; later changes are in the events after ``rv``. That is the watermark of the first page, "" where the
     resource was never listed.
     """
 
@@ -26,7 +26,7 @@ class Pages:
         return list(self._found.values())
 
     def step(self) -> bool:
-        """Read one page. Returns whether it was the last. A list that was committed meanwhile makes it begin anew.
+        """Read one page. Returns whether it was the last. After a list was committed meanwhile, the walk begins anew.
 
         Raises what the broker raises; then the same page is read by the next step.
         """

@@ -1,7 +1,7 @@
-"""What a broker does, whichever it is: ``RedisBroker``, or ``MemoryBroker``, its twin in memory.
+"""What every broker does: ``RedisBroker``; ``MemoryBroker``, its in-memory twin; and the signing broker around either.
 
-Every method is one atomic step. Any may raise EpochOver or BrokerUnreachable; those that grow what is stored may raise
-BrokerFull. The meaning of each is written at ``RedisBroker``; one suite of tests runs over both.
+Every method is one atomic step. Each may raise EpochOver or BrokerUnreachable, and those that store more may raise
+BrokerFull. ``RedisBroker`` says what each is for; one suite of tests runs over it and the twin.
 """
 
 from __future__ import annotations

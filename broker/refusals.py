@@ -1,4 +1,4 @@
-"""What an error of Redis means for whoever called a step."""
+"""What an error of Redis means for the caller of a step."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver
 
 _NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
-"""The server takes nothing, or no writes, for a while: cut off from the others, or out of disk."""
+"""For a while the server takes no commands, or no writes: it is cut off from the others, or out of disk."""
 _BUSY = "BUSY Redis is busy"
-"""It runs a script of somebody's for too long, and nothing else meanwhile."""
+"""It runs some script for too long, and does nothing else meanwhile."""
 _ELSEWHERE = "Script attempted to"
-"""Of a cluster: a script met a key that is not, or not any more, on this node."""
+"""In a cluster: a script met a key that is not on this node, or no longer."""
 
 
 _DAMAGE = re.compile(
@@ -24,25 +24,25 @@ _DAMAGE = re.compile(
     r"|min or max is not a float"
     r"|The stream has exhausted the last possible ID|The ID specified in XADD|wrong number of arguments|Number of keys"
 )
-"""What a script dies of that meets a value which no script wrote. What it says of its own arguments reads otherwise."""
+"""The errors of a script that meets a value which no script wrote. Errors about its own arguments read otherwise."""
 
 
 def damaged(error: Exception) -> bool:
-    """Whether a step met data that none of ours can have left there: nobody knows what else is wrong then."""
+    """Whether a step met data that no script of ours can have written. Then nobody knows what else is wrong."""
     return isinstance(error, ResponseError) and _DAMAGE.search(str(error)) is not None
 
 
 def keys_move(error: Exception) -> bool:
-    """Whether keys of the shard are on their way to another node, or are there already.
+    """Whether keys of the shard move to another node, or have moved.
 
-    While a slot moves, some of its keys are here and some there. Such a move may be cancelled, and what has gone does
-    not come back: an epoch that has met one is never trusted again.
+    While a slot moves, some of its keys are on one node and some on the other. A move may be cancelled, and keys that
+    have gone do not come back. So an epoch that has met a move is never trusted again.
     """
     return isinstance(error, AskError | TryAgainError) or _ELSEWHERE in str(error)
 
 
 def told(name: str, error: Exception) -> str:
-    """What the server said, with the code that redis-py takes off."""
+    """The server's message, with the code that redis-py takes off."""
     code = getattr(error, "status_code", None)
     return f"{name}: {code} {error}" if code else f"{name}: {error}"
 

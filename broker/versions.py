@@ -1,4 +1,4 @@
-"""Comparing resourceVersions as the scripts in Redis do: by length, then as text."""
+"""Compares resourceVersions as the scripts in Redis do: by length, then as text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The users of a fleet's Redis, in one place: the embedded server and a production server get the same lines.
 
-Scripts run with the rights of their caller, so whoever may EVALSHA also needs the commands inside. What sets the users
-apart is who may bring code into the server (the ingestor, SCRIPT LOAD only), whose keys they touch, and who may only
-look. All rules are understood by Redis 6.2 and later.
+Scripts run with the rights of their caller, so a user who may EVALSHA also needs the commands inside. The users differ
+in three things: who may bring code into the server (the ingestor, by SCRIPT LOAD only), which keys they may touch, and
+who may only read. Redis 6.2 and later understand all rules.
 """
 
 from __future__ import annotations

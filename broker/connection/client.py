@@ -1,8 +1,8 @@
-"""One place that opens connections to Redis, and what must hold on each of them.
+"""The only place that opens connections to Redis.
 
-redis-py's defaults retry ten times and reload scripts; both would repeat a step that already happened. Here a call
-is sent once, and every new connection proves that it speaks to the server of our epoch before its first command. Which
-server that is, is found out anew for each connection where Sentinels or a cluster decide it.
+redis-py's defaults retry ten times and reload scripts, and both would repeat a step that has already happened. Here
+each call is sent once, and each new connection proves, before its first command, that it speaks to the server of our
+epoch. Where Sentinels or a cluster decide which server that is, each new connection asks them.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def _finder(url: RedisUrl, shard: str, tls: TlsFiles, timeout_s: float) -> Finde
 
 
 class _Client(redis.Redis):
-    """Its scripts go over one connection that it keeps: to fetch one from the pool and bring it back takes as long as
-    the call. All else is the pool's way: a connection that was closed meanwhile, or on which something lies unread, is
-    made anew before anything is sent.
+    """A client that keeps one connection for its scripts: to fetch one from the pool and to bring it back takes as long
+    as the call. As in the pool, a connection that was closed meanwhile, or that has something unread, is made anew
+    before anything is sent.
     """
 
     def __init__(self, pool: redis.ConnectionPool) -> None:
@@ -114,7 +114,7 @@ class _Client(redis.Redis):
         self._in_use = threading.Lock()
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """As its parent's. Calls at the same time, from several threads, take connections of the pool."""
+        """As the parent's. Where several threads call at the same time, all but one take connections of the pool."""
         if args[0] != "EVALSHA" or not self._in_use.acquire(blocking=False):
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         try:
@@ -125,7 +125,7 @@ class _Client(redis.Redis):
             except ResponseError:
                 raise  # an answer like any other
             except BaseException:
-                connection.disconnect()  # the answer may still come: nobody must take it for his
+                connection.disconnect()  # the answer may still come, and the next call must not take it for its own
                 raise
         finally:
             self._in_use.release()
@@ -137,7 +137,7 @@ class _Client(redis.Redis):
         try:
             fresh = not self._kept.should_reconnect() and not self._kept.can_read()
             if fresh and self._found:
-                self._kept.connect()  # it asks whether the server is still the one
+                self._kept.connect()  # it asks whether the server is still the right one
         except (RedisConnectionError, RedisTimeoutError, OSError):
             fresh = False
         if not fresh:

@@ -1,4 +1,4 @@
-"""Connections that find their server, give it up when it turns out to be the wrong one, and prove what it is."""
+"""Connections that find their server, prove that it is the right one, and leave it when it turns out not to be."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from oarlock.broker.connection.finders import Finder
 from oarlock.broker.values import EpochOver
 
 WRONG_SERVER = (AskError, TryAgainError, ReadOnlyError, MasterDownError)
-"""MOVED is an ASK to redis-py. Whoever answers so is, or is about to be, no longer the master of our keys."""
+"""MOVED is an ASK to redis-py. A server that answers so is no longer the master of our keys, or soon will not be."""
 
 UNANSWERED_S = 5.0
-"""Until it is asked again where the server is, after nobody has answered."""
+"""After nobody has told where the server is, the next question comes after this time."""
 
 
 class RunGuard:
-    """Life of the server the epoch lives on. Unset until known; then every new connection must meet it."""
+    """The life of the server that the epoch is on. Once it is known, every new connection must lead to it."""
 
     def __init__(self) -> None:
         self.expected: str | None = None
 
     def check(self, run: str) -> None:
-        """Raises EpochOver when the server behind a new connection is another, was restarted, or promoted again."""
+        """Raises EpochOver where the server of a new connection is another, was restarted, or was promoted again."""
         if self.expected is not None and run != self.expected:
             raise EpochOver(f"the Redis server changed (run {self.expected[:8]} -> {run[:8]})")
 
@@ -45,7 +45,7 @@ class _Honest:
             raise
 
     def _misled(self) -> None:
-        """Nobody showed us the way."""
+        """No finder led here, so there is none to tell."""
 
 
 class Found(_Honest):
@@ -57,7 +57,7 @@ class Found(_Honest):
         self._ask_at_s = 0.0
 
     def connect(self) -> None:
-        """Also of a connection that is open: is its server still the one?"""
+        """Called for an open connection too: is its server still the right one?"""
         if self.is_connected and self._displaced():  # type: ignore[attr-defined]
             self.disconnect()  # type: ignore[attr-defined]
         super().connect()  # type: ignore[misc]
@@ -74,8 +74,8 @@ class Found(_Honest):
         try:
             found = self._finder.find()
         except RedisError:
-            # Nobody to ask: what this connection was proved to be still holds. To ask may have taken all their
-            # timeouts, which leases do not survive where every call does so.
+            # Nobody tells, so the proof that this connection gave still counts. The question may have taken as long as
+            # the timeouts of all servers: if every call did that, leases would end.
             self._ask_at_s = time.monotonic() + UNANSWERED_S
             return False
         self._ask_at_s = time.monotonic() + every_s
@@ -102,11 +102,11 @@ class PlainFound(Found, Connection):
 
 
 class EncryptedFound(Found, SSLConnection):
-    """TLS to where a finder says; the name verified is the one it said."""
+    """TLS to where a finder says; the name that it gave is verified."""
 
 
 def greeting(guard: RunGuard | None, finder: Finder | None) -> Callable[[AbstractConnection], None]:
-    """What a connection does before its first command: log in, prove to be a master, prove to be the epoch's server."""
+    """What a connection does before its first command: log in, check that it is a master and the epoch's server."""
 
     def greet(connection: AbstractConnection) -> None:
         connection.on_connect()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""What a server says of itself with INFO, read as it stands: redis-py would take an id of digits for a number."""
+"""What a server says of itself with INFO, as text: redis-py would take an id of digits for a number."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ LIFE = ("server", "replication")
 
 
 def life(told: Mapping[str, str]) -> str:
-    """Which life of which server's data this is: the run id, and the last promotion where there was one; "" if unknown.
+    """The name of one life of a server's data: its run id, and its last promotion if there was one; "" if unknown.
 
-    The run id ends with the process. A process that was demoted, took over the data of another master and was promoted
-    again keeps it, so its last promotion is part of the name: from which history it came, and at which offset
-    (upstream: src/replication.c, shiftReplicationId). The replication id itself will not do: it also changes when the
-    first replica comes, and an hour after the last has gone.
+    The run id ends with the process. But a process that was demoted, took over the data of another master and was
+    promoted again keeps it. So the last promotion is part of the name: from which history it came, and at which offset
+    (upstream: src/replication.c, shiftReplicationId). The replication id alone will not do: it also changes when the
+    first replica comes, and an hour after the last one has gone.
     """
     run = told.get("run_id", "")
     if run in _SAID_BY_NOBODY:

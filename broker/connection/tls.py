@@ -1,4 +1,4 @@
-"""The files of a TLS connection to Redis: whom to trust, and who we are."""
+"""The files of a TLS connection to Redis: the authorities to trust, and our own certificate and key."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from oarlock.broker.connection.redis_url import BadRedisUrl
 class TlsFiles:
     """Paths of PEM files; "" for none. Without ``ca`` the system's authorities are trusted.
 
-    The server's name is always verified. Each new connection reads the files again, so that a certificate that was
-    renewed is used without a restart.
+    The server's name is always verified. Each new connection reads the files again, so a renewed certificate is used
+    without a restart.
     """
 
     ca: str = ""
@@ -26,7 +26,7 @@ class TlsFiles:
         return bool(self.ca or self.cert or self.key)
 
     def check(self) -> None:
-        """Whether each can be used. Raises BadRedisUrl with one line that names the file."""
+        """Raises BadRedisUrl, with one line that names the file, where one cannot be used."""
         for option, path in (("ca", self.ca), ("cert", self.cert), ("key", self.key)):
             if path:
                 _readable(option, path)

@@ -13,7 +13,7 @@ LOCK_MAX_MS = 60_000
 
 
 def stored(event: Event) -> Stored:
-    """What is kept of an event."""
+    """The object of an event, as it is stored."""
     entries, _, wakes = event.words.partition("\n")
     return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature)
 
@@ -23,7 +23,7 @@ def generation(state: EpochState, resource: str) -> str:
 
 
 def indexed(entries: str) -> list[str]:
-    """Of an object's entries those it is indexed under; the others say where claim is to look for it."""
+    """The entries that an object is indexed under. The others say where claim is to look for it."""
     return [entry for entry in entries.split() if entry[0] not in "?+"]
 
 
@@ -40,14 +40,14 @@ def reindex(state: EpochState, resource: str, gen: str, object_id: str, was: str
 
 
 def put_apart(state: EpochState, resource: str, gen: str, event: Event) -> None:
-    """Keep what lies apart from an object."""
+    """Store the part of an object that is kept apart."""
     if event.apart is not None:
         name, content = event.apart
         state.apart.setdefault((resource, gen), {})[name] = content
 
 
 def drop_apart(state: EpochState, resource: str, gen: str, old: Stored | None) -> None:
-    """Forget what lay apart from an object, unless another names it."""
+    """Drop the part that was kept apart from an object, unless another object names it."""
     if old is not None and old.apart and (resource, gen, f"apart={old.apart}") not in state.index:
         state.apart.get((resource, gen), {}).pop(old.apart, None)
 
@@ -175,7 +175,7 @@ def look(state: EpochState, resource: str, ids: Sequence[str], index: Sequence[s
 def page(
     state: EpochState, resource: str, entries: Sequence[str], mark: PageMark | None, limits: PageLimits
 ) -> Page | None:
-    """By entry and id, so that the place, the last id given out, is good whatever comes and goes between two pages."""
+    """In the order of entries and ids. The place is the last id given out, so it is good whatever comes and goes."""
     gen = generation(state, resource)
     if mark is not None and mark.generation != gen:
         return None

@@ -6,7 +6,7 @@ from oarlock.broker.memory.state import ChangeLog, EpochState, Stored
 from oarlock.broker.values import Delta
 
 MIRROR = "mirror"
-"""Index entry of an object that is kept in memory by those who read it."""
+"""Index entry of an object that its readers keep in memory."""
 
 
 def mirrored(stored: Stored | None) -> bool:
@@ -21,7 +21,7 @@ def log(state: EpochState, resource: str, gen: str, object_id: str) -> None:
 
 
 def trim(state: EpochState, resource: str, gen: str) -> None:
-    """Bound the log: it also has ids whose objects are gone."""
+    """Bound the log, which also has ids whose objects are gone."""
     changes = state.changes[resource, gen]
     living = len(state.index.get((resource, gen, MIRROR), {}))
     if len(changes.changed) <= 2 * living + 1_000:
@@ -33,7 +33,7 @@ def trim(state: EpochState, resource: str, gen: str) -> None:
 
 
 def since(state: EpochState, resource: str, gen: str, known: str) -> Delta:
-    """What changed since a version; all there is where that is not known, of another generation, or too old."""
+    """The changes since a version; all objects where it is unknown, of another generation, or too old."""
     if resource not in state.watermark:
         return Delta("")
     changes = state.changes.get((resource, gen), ChangeLog())

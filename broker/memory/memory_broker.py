@@ -1,7 +1,7 @@
 """The broker in memory: the same steps, results and exceptions as ``RedisBroker``, for tests and simulations.
 
-One ``MemoryStore`` stands for the Redis server; a ``MemoryBroker`` is one process's view of one epoch of it, so that a
-handle of an earlier epoch is refused as it would be there. Time is the store's clock. Not for threads.
+One ``MemoryStore`` stands for the Redis server. A ``MemoryBroker`` is one process's view of one epoch of it, so a view
+of an earlier epoch is refused as Redis would refuse it. Time is the store's clock. Not for threads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from oarlock.broker.values import (
 
 
 class MemoryStore:
-    """What a Redis server would hold. ``clock`` gives ms; it may jump, as Redis's own can."""
+    """The data that a Redis server would have. ``clock`` gives ms; it may jump, as Redis's own can."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self.clock = clock
@@ -133,7 +133,7 @@ class MemoryBroker:
         return moved, max(0, min(waiting) - now) if waiting else None
 
     def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
-        """Take a token if one lies there. It never blocks: what moves the clock decides when to ask again."""
+        """Take a token if there is one. It never blocks: the test that moves the clock decides when to ask again."""
         state, _ = self._enter("wait")
         if list_name == "timer":
             found, state.timer_tokens = state.timer_tokens > 0, max(0, state.timer_tokens - 1)
