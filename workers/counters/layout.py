@@ -2,7 +2,7 @@
 
 A row is a fixed set of cells of eight bytes: whole numbers, then the sums of the histograms. Every label value is known
 beforehand (queues, outcomes, methods, codes), so a cell is found by arithmetic, nothing is allocated while counting,
-and nobody can make a table grow.
+and no client can make a table grow.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Supervision:
         self._ints[self._layout.releases] += keys
 
     def reclaimed(self, keys: int) -> None:
-        """Keys whose leases nobody had renewed were given back."""
+        """Keys whose leases had expired were given back."""
         self._ints[self._layout.reclaims] += keys
 
     def epoch_lost(self) -> None:

@@ -2,7 +2,7 @@
 
 A row belongs to a position, not to a process: the next worker there counts on from where the last one stopped. So the
 counts survive a SIGKILL, nothing is counted twice, and nothing is left behind, on disk or in memory. A cell has
-one writer at a time, one thread of one process, and is eight aligned bytes; nobody locks. A process that is killed
+one writer at a time, one thread of one process, and is eight aligned bytes, so there are no locks. A process killed
 between the two cells of a histogram leaves one value in its counts that its sum lacks.
 """
 
@@ -54,5 +54,5 @@ def total(rows: Sequence[Row], layout: Layout) -> tuple[list[int], list[float]]:
 
 
 def own_row() -> Row:
-    """A row nobody shares: of a process that no supervisor started."""
+    """A row that is not shared, for a process without a supervisor."""
     return Table(1).rows[0]

@@ -75,19 +75,19 @@ UPSTREAM = (
         "workqueue_work_duration_seconds",
         "histogram",
         "name",
-        "How long turns took, without the call that ends them, which those of a batch share.",
+        "How long turns took, without the call that ends them, which the turns of a batch share.",
     ),
     _worker(
-        "workqueue_unfinished_work_seconds", "gauge", "name", "How long the turns that run now have run, all together."
+        "workqueue_unfinished_work_seconds", "gauge", "name", "How long the turns that run now have run, in total."
     ),
     _worker(
-        "workqueue_longest_running_processor_seconds", "gauge", "name", "How long the longest turn of them has run."
+        "workqueue_longest_running_processor_seconds", "gauge", "name", "How long the longest of these turns has run."
     ),
     _worker(
         "workqueue_retries_total",
         "counter",
         "name",
-        "Turns that ended with another look to come: rate limited after a failure, or at a time known by then.",
+        "Turns whose key is queued again later: rate limited after a failure, or at a known time.",
     ),
     _worker(
         "replicaset_controller_sorting_deletion_age_ratio",
@@ -120,23 +120,23 @@ UPSTREAM = (
         "rest_client_request_duration_seconds",
         "histogram",
         "host verb",
-        "How long requests took, to the last byte of the answer; watches apart.",
+        "How long requests took, to the last byte of the answer, without watches.",
     ),
     _both(
         "rest_client_rate_limiter_duration_seconds",
         "histogram",
         "host verb",
-        "How long requests waited for the rate limit; writes whose tokens were taken ahead apart.",
+        "How long requests waited for the rate limit, without writes whose tokens were reserved.",
     ),
 )
 
 PROCESS = (
-    _both("process_cpu_seconds_total", "counter", "", "CPU time used, with all workers there have been."),
+    _both("process_cpu_seconds_total", "counter", "", "CPU time used, including that of workers that have ended."),
     _both(
         "process_resident_memory_bytes",
         "gauge",
         "",
-        "Memory in use; of pages that several processes share, each has its part.",
+        "Memory in use; shared pages count in parts (PSS).",
     ),
     _both("process_virtual_memory_bytes", "gauge", "", "Address space of all processes."),
     _both("process_open_fds", "gauge", "", "Open file descriptors of all processes."),
@@ -158,8 +158,8 @@ OURS = (
     _fleet("oarlock_epoch", "gauge", "", "Number of the current epoch; 0: there is none."),
     _fleet("oarlock_epoch_phase", "gauge", "phase", "1 for the phase of the epoch (OPEN, DRAIN, HELD, NONE), else 0."),
     _fleet("oarlock_epoch_intact", "gauge", "", "1 if the data are of the Redis server that runs now."),
-    _fleet("oarlock_held", "gauge", "", "1 while no turn begins because somebody else works on our kinds."),
-    _fleet("oarlock_watermark_age_seconds", "gauge", "resource", "Since the cache was last confirmed."),
+    _fleet("oarlock_held", "gauge", "", "1 while the fleet is paused: other controllers work on its kinds."),
+    _fleet("oarlock_watermark_age_seconds", "gauge", "resource", "Time since the cache was last confirmed."),
     _fleet("oarlock_cached_objects", "gauge", "resource", "Objects in the cache."),
     _fleet("oarlock_oldest_queued_seconds", "gauge", "queue", "How long the first queued key has waited."),
     _fleet("oarlock_keys_in_work", "gauge", "queue", "Keys that a worker holds."),
@@ -169,7 +169,7 @@ OURS = (
         "oarlock_keys_crashing",
         "gauge",
         "queue",
-        "Keys that killed a worker, or are suspect of it, and have not ended a turn since.",
+        "Keys that killed a worker, or are suspected of it, and have ended no turn since.",
     ),
     _fleet("oarlock_keys_failing", "gauge", "queue", "Keys whose last turn failed."),
     _fleet("oarlock_records_unanswered", "gauge", "queue", "Keys with writes without an answer, or reserved names."),
@@ -177,14 +177,14 @@ OURS = (
         "oarlock_record_age_seconds",
         "gauge",
         "queue",
-        "For how long the oldest of them has been one; of more than 128, the oldest of 128 picked at random.",
+        "Age of the oldest such record; where there are more than 128, the oldest of 128 picked at random.",
     ),
     _fleet("oarlock_workers_registered", "gauge", "", "Workers that may claim keys."),
     _fleet("oarlock_workers_idle", "gauge", "", "Workers that wait for a key."),
     _fleet("oarlock_redis_memory_bytes", "gauge", "", "Memory that Redis uses."),
     _fleet("oarlock_redis_memory_max_bytes", "gauge", "", "Its maxmemory; 0: no limit."),
     _both("oarlock_redis_up", "gauge", "", "1 if Redis answered when the fleet-wide figures were last read."),
-    _both("oarlock_redis_read_seconds", "gauge", "", "How long that took."),
+    _both("oarlock_redis_read_seconds", "gauge", "", "How long that reading took."),
     _worker(
         "oarlock_claim_wait_seconds",
         "histogram",
@@ -195,10 +195,10 @@ OURS = (
         "oarlock_turns_total",
         "counter",
         "queue outcome",
-        "Turns that ended: done, again (to be tried again), failed, gone (no owner), lost (the claim was another's).",
+        "Turns that ended: done, again (to be tried again), failed, gone (no owner), lost (another worker claimed it).",
     ),
-    _worker("oarlock_lease_losses_total", "counter", "", "Claims that were another's before their turn had ended."),
-    _worker("oarlock_reclaims_total", "counter", "", "Keys taken back from workers that nobody renewed."),
+    _worker("oarlock_lease_losses_total", "counter", "", "Claims lost to another worker before their turn had ended."),
+    _worker("oarlock_reclaims_total", "counter", "", "Keys taken back because their lease had expired."),
     _worker("oarlock_releases_total", "counter", "", "Keys given back when a worker of this supervisor ended."),
     _worker("oarlock_epochs_lost_total", "counter", "", "Epochs that ended while this supervisor worked in them."),
     _worker("oarlock_workers_running", "gauge", "", "Worker processes of this supervisor."),
@@ -209,8 +209,10 @@ OURS = (
         "how",
         "Worker processes ended: left (in order), epoch_over, killed (by the supervisor), crashed.",
     ),
-    _both("oarlock_tick_age_seconds", "gauge", "", "Since its main loop last came round."),
-    _ingestor("oarlock_watch_heard_age_seconds", "gauge", "resource", "Since the API server spoke; -1: never."),
+    _both("oarlock_tick_age_seconds", "gauge", "", "Time since the last round of its main loop."),
+    _ingestor(
+        "oarlock_watch_heard_age_seconds", "gauge", "resource", "Time since the watch was last heard; -1: never."
+    ),
     _ingestor("oarlock_watch_events_total", "counter", "resource result", "Events: applied, skipped, unreadable."),
     _ingestor("oarlock_lists_total", "counter", "resource", "Lists committed."),
     _ingestor("oarlock_reflector_watching", "gauge", "resource", "1 while it is watched, else 0."),

@@ -43,7 +43,7 @@ class Latest:
         try:
             fleets = tuple(reader.read() for reader in self._readers)
         except (BrokerUnreachable, EpochOver):
-            fleets = None  # said by oarlock_redis_up and by readyz
+            fleets = None  # oarlock_redis_up and readyz show it
         ended_s = self._clock_s()
         self._look, self._until_s = Look(fleets, ended_s - begun_s), ended_s + FRESH_S
         return self._look
@@ -56,7 +56,7 @@ def open_latest(settings: Settings) -> Latest:
 
 
 def put_look(samples: Samples, look: Look) -> None:
-    """All that a look at Redis gave; only that it gave nothing, where it did not answer."""
+    """Add every figure of a look at Redis; where Redis did not answer, only that."""
     samples.put("oarlock_redis_up", int(look.fleets is not None))
     samples.put("oarlock_redis_read_seconds", look.took_s)
     for fleet in look.fleets or ():

@@ -9,11 +9,11 @@ import socket
 FD_VARIABLE = "OARLOCK_METRICS_FD"
 """Instead of an address: descriptors of listening sockets, separated by commas, from the parent process."""
 BACKLOG = 16
-MEND = "give HOST:PORT that is free, such as 127.0.0.1:9090, :9090 for all addresses, or 0 for none"
+REMEDY = "give HOST:PORT that is free, such as 127.0.0.1:9090, :9090 for all addresses, or 0 for none"
 
 
 class BadBindAddress(Exception):
-    """The address cannot be used; one line with the mend."""
+    """The address cannot be used; the text is one line with the remedy."""
 
 
 def listen(text: str, count: int = 1) -> list[socket.socket]:
@@ -31,7 +31,7 @@ def listen(text: str, count: int = 1) -> list[socket.socket]:
         for each in found:
             each.close()
         where = f"{text} (port {port + len(found)})" if port and found else text
-        raise BadBindAddress(f"--metrics-bind-address {where}: {_why(error)}; {MEND}") from None
+        raise BadBindAddress(f"--metrics-bind-address {where}: {_why(error)}; {REMEDY}") from None
     return found
 
 
@@ -44,9 +44,9 @@ def _parse(text: str) -> tuple[str, int]:
     host, colon, port_text = text.strip().rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or (":" in host and not bracketed):
-        raise BadBindAddress(f"--metrics-bind-address {text!r} is no address; {MEND}")
+        raise BadBindAddress(f"--metrics-bind-address {text!r} is no address; {REMEDY}")
     if not (port_text.isascii() and port_text.isdigit() and int(port_text) < 65_536):
-        raise BadBindAddress(f"--metrics-bind-address {text!r}: {port_text!r} is no port; {MEND}")
+        raise BadBindAddress(f"--metrics-bind-address {text!r}: {port_text!r} is no port; {REMEDY}")
     return host[1:-1] if bracketed else host, int(port_text)
 
 

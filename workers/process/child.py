@@ -75,7 +75,7 @@ class Child:
         self.started_ms, self.killed = now_ms, ""
 
     def ended(self, now_ms: int) -> int | None:
-        """Its exit code (negative: a signal), told once, when it has ended; plans the next start."""
+        """Its exit code (negative: a signal), once after it has ended; plans the next start."""
         code = self.process.poll() if self.process is not None else None
         if code is not None:
             self.process = None

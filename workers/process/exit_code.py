@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
 
 
 NO_BLAME = frozenset(code for code in ExitCode if code is not ExitCode.FAILED)
-"""A worker that ended so had come to the end of its key's turn, or said why not."""
+"""With these codes a worker says why it ended, so the key it worked on is not blamed."""
 
 
 def death_of(code: int, killed: bool) -> str:

@@ -19,8 +19,8 @@ import uvloop
 T = TypeVar("T")
 
 LOOK_UP_S = 0.1
-"""A signal that comes while the main thread is just about to block wakes nobody: its handler runs when the thread looks
-up, so it does now and then."""
+"""A signal that comes just before the main thread blocks does not wake it, and its handler runs only after the next
+wake-up. So the thread wakes up this often."""
 
 
 class IoLoop:

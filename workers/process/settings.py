@@ -47,7 +47,7 @@ class Settings:
     terminating_replicas: bool = True
     """Whether statuses say it where the API server keeps it, which its answers tell; false: nowhere."""
     alongside_upstream: bool = False
-    """Work on although upstream's controllers are seen at work on the same kinds. It is said in the log either way."""
+    """Work on although upstream's controllers are seen at work on the same kinds. The log says so either way."""
     lease_ms: int = 5_000
     renew_every_ms: int = 1_000
     request_timeout_ms: int = 4_000
@@ -169,7 +169,7 @@ def _queue_of_setting() -> dict[str, str]:
 
 
 class BadSetting(Exception):
-    """One clear line naming the input and the mend."""
+    """The text is one line that names the input and the remedy."""
 
 
 def _truth(text: str) -> bool:

@@ -38,7 +38,7 @@ class MsgpackSerializer:
 
     @staticmethod
     def loads(data: bytes) -> Any:
-        """Raises ValueError and its kin for anything that is not msgpack, or too much of it."""
+        """Raises ValueError or an error of msgpack for data that are not msgpack, or too long."""
         if len(data) > DATA_BYTES_MAX:
             raise ValueError(f"{len(data)} bytes are too many")
         return msgpack.unpackb(data, raw=False, strict_map_key=True)
@@ -96,7 +96,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 class KeyJob(Job):  # type: ignore[misc]
-    """A job that names a key. It cannot be performed, calls nobody back and depends on nothing."""
+    """A job that names a key. It cannot be performed, has no callbacks and depends on nothing."""
 
     def __init__(self, id: str | None = None, connection: Any = None, serializer: Any = None) -> None:
         super().__init__(id, connection, MsgpackSerializer)

@@ -198,7 +198,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def _start_scheduler(self, *args: Any, **options: Any) -> None:
         """RQ's worker pool asks for a scheduler; its lock needs a script, and there is nothing to schedule."""
 
-    # -- told by RQ -----------------------------------------------------------------------------------------------
+    # -- asked by RQ ----------------------------------------------------------------------------------------------
 
     def _pubsub_exception_handler(self, exc: Exception, pubsub: Any, pubsub_thread: Any) -> None:
         """Remote commands survive every failure of the connection, not only a refused one."""
@@ -223,7 +223,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         signal.pthread_kill(ident, signal.SIGUSR1)
 
     def _stop_turn(self, signum: int, frame: FrameType | None) -> None:
-        """Main thread: by now that turn may be over, and nobody asked for another to be stopped."""
+        """Runs on the main thread. The turn may be over by now, and another one must not be stopped instead."""
         wanted, self._stopped_job_id = self._stopped_job_id, None
         turn = self._turns.current
         if wanted is not None and turn is not None and wanted == job_id(turn.claim.queue, turn.claim.key, self._shard):

@@ -1,1 +1,1 @@
-"""Processes: who starts them, renews their leases and gives their keys back."""
+"""Starts and ends the processes of a fleet, renews their leases and gives back their keys."""

@@ -51,10 +51,10 @@ class LeaseManager:
         self._unreleased: dict[str, str] = {}
         self._trouble = ""
         self.timer_socket: socket.socket | None = None
-        """To be watched by the caller, who calls ``timer_ready`` when it can be read; None while there is none."""
+        """The caller watches it and calls ``timer_ready`` when it can be read; None while there is none."""
         self.on_reclaim: Callable[[int], None] = lambda keys: None
         self.on_release: Callable[[int], None] = lambda keys: None
-        """Told how many keys were taken back from holders that nobody renewed, and how many from those that ended."""
+        """Called with the number of keys that were taken back: of expired leases, and of holders that ended."""
 
     @property
     def answered(self) -> bool:

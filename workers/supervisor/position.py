@@ -47,7 +47,7 @@ class Position(Child):
         self.start(lambda: fork_process(identity.holder, lambda: run_worker(identity)), now_ms)
 
     def death(self, now_ms: int) -> Death | None:
-        """The end of its worker, told once. The next one may come at once, but later where workers die early."""
+        """The end of its worker, returned once. The next one is due at once, but later where workers die early."""
         pid = self.pid
         code = self.ended(now_ms)
         if code is None:

@@ -1,7 +1,7 @@
 """One process a shard, for a command that serves all shards: the end of one process leaves the others alone.
 
 The parent starts each process again when it ends. It ends all of them when it is asked to stop, or when one reports by
-its exit code that its settings cannot be used. It does nothing else and talks to nobody. The children die with it.
+its exit code that its settings cannot be used. It does nothing else and has no connections. The children die with it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Check = Callable[[], str]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """``name``: without the slash. ``checks``: in the order in which they are told."""
+    """``name``: without the slash. ``checks``: in the order of the answer."""
 
     name: str
     checks: Mapping[str, Check]

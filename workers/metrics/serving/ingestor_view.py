@@ -38,7 +38,7 @@ class IngestorView:
         self._process = ProcessSamples(os.getpid())
 
     def put(self, samples: Samples, look: Look) -> None:
-        """All of it."""
+        """Add every sample of the ingestor."""
         put_look(samples, look)
         ints, sums = total([self._row], self._row.layout)
         CountSamples(samples, self._row.layout, ints, sums).put_requests(self._host)

@@ -34,7 +34,7 @@ class SupervisorView:
         self._process = ProcessSamples(supervisor_pid)
 
     def put(self, samples: Samples, look: Look) -> None:
-        """All of it."""
+        """Add every sample of the supervisor and its workers."""
         ints, sums = self._table.totals()
         counts = CountSamples(samples, self._table.layout, ints, sums)
         put_look(samples, look)
