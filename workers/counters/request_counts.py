@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
-from oarlock.workers.counters.layout import Histogram, code_at
+from oarlock.workers.counters.layout import code_at
 from oarlock.workers.counters.table import Row
 
 
@@ -12,23 +10,19 @@ class RequestCounts:
     """Called on the I/O loop's thread only, so its cells have one writer."""
 
     def __init__(self, row: Row) -> None:
-        self._ints, self._sums, self._layout = row.ints, row.sums, row.layout
+        self._row, self._layout = row, row.layout
 
     def answered(self, method: str, code: int, took_s: float | None) -> None:
         """As RequestObserver. Methods that no code of ours uses are not counted."""
         first = self._layout.codes.get(method)
         if first is None:
             return
-        self._ints[first + code_at(code)] += 1
+        self._row.ints[first + code_at(code)] += 1
         if took_s is not None:
-            self._observe(self._layout.requests[method], took_s)
+            self._row.observe(self._layout.requests[method], took_s)
 
     def limited(self, method: str, waited_s: float) -> None:
         """As RequestObserver."""
         histogram = self._layout.limits.get(method)
         if histogram is not None:
-            self._observe(histogram, waited_s)
-
-    def _observe(self, histogram: Histogram, value_s: float) -> None:
-        self._ints[histogram.counts + bisect_left(histogram.bounds, value_s)] += 1
-        self._sums[histogram.sum] += value_s
+            self._row.observe(histogram, waited_s)

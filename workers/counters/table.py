@@ -9,10 +9,11 @@ between the two cells of a histogram leaves one value in its counts that its sum
 from __future__ import annotations
 
 import mmap
+from bisect import bisect_left
 from collections.abc import Sequence
 from operator import add
 
-from oarlock.workers.counters.layout import Layout
+from oarlock.workers.counters.layout import Histogram, Layout
 
 CELL_BYTES = 8
 
@@ -24,6 +25,11 @@ class Row:
 
     def __init__(self, layout: Layout, ints: memoryview[int], sums: memoryview[float]) -> None:
         self.layout, self.ints, self.sums = layout, ints, sums
+
+    def observe(self, histogram: Histogram, value: float) -> None:
+        """One more value of a histogram."""
+        self.ints[histogram.counts + bisect_left(histogram.bounds, value)] += 1
+        self.sums[histogram.sum] += value
 
 
 class Table:

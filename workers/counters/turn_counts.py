@@ -21,7 +21,7 @@ class TurnCounts:
     """Main thread only. A queue that the layout does not know is not counted."""
 
     def __init__(self, row: Row) -> None:
-        self._ints, self._sums, self._queues = row.ints, row.sums, row.layout.queues
+        self._row, self._ints, self._sums, self._queues = row, row.ints, row.sums, row.layout.queues
         self._skips, self._ratio = row.layout.skips, row.layout.age_ratio
         self._gc_at, self._gc_due_s = row.layout.gc, 0.0
         self._gc_seen = _gc_facts()
@@ -76,17 +76,14 @@ class TurnCounts:
         self._under_way -= (begun_ns // 1_000 << 8) + 1
         self._ints[self._under_way_at] = self._under_way
         if cells is not None:
-            took_s, work = (_clock_ns() - begun_ns) / 1e9, cells.work
-            self._ints[work.counts + bisect_left(work.bounds, took_s)] += 1
-            self._sums[work.sum] += took_s
+            self._row.observe(cells.work, (_clock_ns() - begun_ns) / 1e9)
 
     def ranked(self, queue: str, ratios: Iterable[int]) -> None:
         """Pods were chosen for deletion: the age of each as a multiple of the youngest's."""
         if queue != RANKS:
             return
         for ratio in ratios:
-            self._ints[self._ratio.counts + bisect_left(self._ratio.bounds, ratio)] += 1
-            self._sums[self._ratio.sum] += ratio
+            self._row.observe(self._ratio, ratio)
 
     def lost(self, queue: str) -> None:
         """The key was claimed by another worker by then."""

@@ -12,9 +12,8 @@ import time
 from typing import Any, ClassVar, NoReturn
 
 from redis.exceptions import RedisError
-from rq.defaults import DEFAULT_LOGGING_DATE_FORMAT, DEFAULT_LOGGING_FORMAT
 from rq.exceptions import StopRequested
-from rq.worker import DequeueStrategy, WorkerStatus
+from rq.worker import WorkerStatus
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, Idle
@@ -57,18 +56,8 @@ class KeyWorker(RqShell):
         self._queue_of = {queue.name: queue for queue in self.queues}
         self._keys_max = self.settings.batch_keys
 
-    def work(
-        self,
-        burst: bool = False,
-        logging_level: str | None = None,
-        date_format: str = DEFAULT_LOGGING_DATE_FORMAT,
-        log_format: str = DEFAULT_LOGGING_FORMAT,
-        max_jobs: int | None = None,
-        max_idle_time: int | None = None,
-        with_scheduler: bool = False,
-        dequeue_strategy: DequeueStrategy = DequeueStrategy.DEFAULT,
-    ) -> bool:
-        """RQ's loop. ``max_jobs`` counts batches; there is never a scheduler."""
+    def work(self, *args: Any, **options: Any) -> bool:
+        """RQ's loop, with its options. ``max_jobs`` counts batches; there is never a scheduler."""
         identity = self.identity
         assert identity is not None, "the process that starts the worker gives it an identity"
         self._holder, self._slot = identity.holder, identity.slot
@@ -79,9 +68,7 @@ class KeyWorker(RqShell):
         self._runner = self._new_runner()
         collect_rarely()
         try:
-            worked: bool = super().work(
-                burst, logging_level, date_format, log_format, max_jobs, max_idle_time, False, dequeue_strategy
-            )
+            worked: bool = super().work(*args, **options)
         finally:
             if self.exit_code is ExitCode.DONE:  # else keys may wait for our end
                 self._engine.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 from redis.exceptions import RedisError
 
@@ -32,18 +31,10 @@ REFUSALS = (BrokerUnreachable, BrokerFull, RedisError)
 """No answer, or one that did nothing: it is tried again. Where renewals fail for too long, the workers are killed."""
 
 
-class Timer(Protocol):
-    """``workers.supervisor.timer_wait.TimerWait``."""
-
-    def start(self) -> socket.socket: ...
-    def take(self) -> bool: ...
-    def close(self) -> None: ...
-
-
 class LeaseManager:
     """For the holders of one epoch. Every call may raise EpochOver; only ``register`` raises REFUSALS."""
 
-    def __init__(self, broker: Broker, timer: Timer, settings: Settings, clock: Clock) -> None:
+    def __init__(self, broker: Broker, timer: TimerWait, settings: Settings, clock: Clock) -> None:
         self._broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
         self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
         self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0
