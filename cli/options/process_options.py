@@ -16,7 +16,7 @@ from oarlock.cli.options.redis_options import open_redis, redis_option, redis_so
 from oarlock.cli.options.setting_options import given, in_words_of_flags, setting_options, settings_in_force
 from oarlock.cli.options.shard_options import check_workers, shard_option, shards_option, with_shards
 from oarlock.cli.problems import InputProblem, say
-from oarlock.workers.process import bind_address
+from oarlock.workers.metrics.serving import bind_address
 from oarlock.workers.process.kinds import enabled_queues, queues_by_worker
 from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.process.shards import names, share

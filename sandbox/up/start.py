@@ -26,7 +26,7 @@ from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.sandbox.up.program import Program, ProgramChild
 from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.sandbox.up.tree import Tree
-from oarlock.workers.process.bind_address import BACKLOG, FD_VARIABLE, url
+from oarlock.workers.metrics.serving.bind_address import BACKLOG, FD_VARIABLE, url
 from oarlock.workers.process.shards import names, share
 
 API_LIMIT_S = 20.0

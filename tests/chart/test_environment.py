@@ -16,7 +16,7 @@ import pytest
 
 from oarlock.broker.connection.redis_url import Kind, parse
 from oarlock.cli import cli
-from oarlock.workers.process.bind_address import listen
+from oarlock.workers.metrics.serving.bind_address import listen
 from oarlock.workers.process.kinds import enabled_queues
 from oarlock.workers.process.settings import Settings, setting_names
 from tests.chart.engine import CHART, CI_VALUES, NEEDED, Rendered, ci_values, merged, render

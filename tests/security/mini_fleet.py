@@ -22,10 +22,10 @@ from oarlock.broker.values import Batch, BrokerUnreachable, EpochOver
 from oarlock.cluster.answer import Answer
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.counters.turn_counts import TurnCounts
+from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.epoch.identity import Identity
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.signing.refusals import Refusals
 from oarlock.workers.signing.signature import Key, Signer

@@ -12,8 +12,8 @@ from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.workers.counters.table import Row, own_row
+from oarlock.workers.counters.turn_slots import TurnSlot
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.turn_slots import TurnSlot
 
 CALL_TIMEOUT_S = 4.0
 WAIT_TIMEOUT_S = 3.0

@@ -19,11 +19,11 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, Idle
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
+from oarlock.workers.counters.turn_slots import TurnSlot
 from oarlock.workers.epoch.identity import Identity, open_broker
 from oarlock.workers.process.collecting import collect_rarely
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
-from oarlock.workers.process.turn_slots import TurnSlot
 from oarlock.workers.rq.queue import KeyQueue
 from oarlock.workers.rq.shell import RqShell
 from oarlock.workers.turn.engine.runner import Ended, TurnRunner

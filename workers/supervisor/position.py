@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from oarlock.workers.counters.table import Row, own_row
+from oarlock.workers.counters.turn_slots import TurnSlot
 from oarlock.workers.epoch.identity import Identity
 from oarlock.workers.process.child import AT_ONCE_THEN_SLOWER, BackOff, Child
 from oarlock.workers.process.exit_code import NO_BLAME
 from oarlock.workers.process.fork import fork_process
 from oarlock.workers.process.log_line import line
-from oarlock.workers.process.turn_slots import TurnSlot
 
 log = logging.getLogger("oarlock.fleet")
 

@@ -21,6 +21,7 @@ from oarlock.broker.values import EpochOver
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table
+from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.epoch.identity import Identity, new_supervisor_name
 from oarlock.workers.metrics.serving.metrics_process import MetricsProcess
@@ -30,7 +31,6 @@ from oarlock.workers.process.exit_code import ExitCode, death_of
 from oarlock.workers.process.kinds import queues_by_worker
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.process.wakeup import SignalSocket
 from oarlock.workers.rq.client import open_rq_client
 from oarlock.workers.rq.worker_lists import TIMEOUT_S, DeadWorkers

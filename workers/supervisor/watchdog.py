@@ -22,6 +22,7 @@ import redis
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import EpochOver
+from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, Identity, new_supervisor_name, open_client
 from oarlock.workers.process.clock import Clock
@@ -29,7 +30,6 @@ from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.fork import Forked, fork_process
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq.worker_lists import DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
 from oarlock.workers.supervisor.timer_wait import watch_instead

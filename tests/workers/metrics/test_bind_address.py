@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.process import bind_address
-from oarlock.workers.process.bind_address import FD_VARIABLE, BadBindAddress, given, listen, url
+from oarlock.workers.metrics.serving import bind_address
+from oarlock.workers.metrics.serving.bind_address import FD_VARIABLE, BadBindAddress, given, listen, url
 from tests.e2e.e2e_helpers import oarlock
 
 KUBECONFIG = """\

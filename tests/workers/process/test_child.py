@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from oarlock.sandbox.up import program
+from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.metrics.serving import metrics_process
 from oarlock.workers.process.child import NOT_STARTED_PAUSE_MS, BackOff, Child, next_start_ms
-from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.supervisor import position, shard_processes
 
 

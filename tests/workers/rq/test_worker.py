@@ -24,11 +24,11 @@ from oarlock.broker.values import (
     Idle,
     Verdict,
 )
+from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.epoch.identity import Identity
 from oarlock.workers.process.clock import Clock, ManualClock
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.turn_slots import TurnSlots
 from oarlock.workers.rq.client import open_rq_client
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.turn.steps import TurnFailed

@@ -16,10 +16,10 @@ from oarlock.workers.counters.table import Row, own_row
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.metrics.count_samples import host_label
 from oarlock.workers.metrics.latest import open_latest
+from oarlock.workers.metrics.serving.bind_address import url
 from oarlock.workers.metrics.serving.endpoints import Endpoints
 from oarlock.workers.metrics.serving.http_server import HttpServer
 from oarlock.workers.metrics.serving.ingestor_view import IngestorView
-from oarlock.workers.process.bind_address import url
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.log_line import line

@@ -17,7 +17,7 @@ import socket
 from collections.abc import Collection
 
 from oarlock.workers.counters.table import Table
-from oarlock.workers.process.bind_address import url
+from oarlock.workers.metrics.serving.bind_address import url
 from oarlock.workers.process.child import BackOff, Child
 from oarlock.workers.process.fork import Forked, fork_process
 from oarlock.workers.process.log_line import line

@@ -10,11 +10,11 @@ from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
 from oarlock.workers.counters.turn_counts import TurnCounts
+from oarlock.workers.counters.turn_slots import TurnSlot
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.turn_slots import TurnSlot
 from oarlock.workers.turn.engine.turn_engine import TurnEngine
 from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
 from oarlock.workers.turn.steps import TurnFailed

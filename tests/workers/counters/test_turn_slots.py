@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from oarlock.workers.process.turn_slots import TASK_BYTES_MAX, Doing, TurnSlots
+from oarlock.workers.counters.turn_slots import TASK_BYTES_MAX, Doing, TurnSlots
 
 
 def test_a_slot_says_what_was_written_last_and_leaves_its_neighbours_alone() -> None:
