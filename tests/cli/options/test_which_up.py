@@ -19,7 +19,7 @@ from oarlock.cli import logs
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.up import state_dir
 from oarlock.sandbox.up.state_dir import PREFIX, StateDir
-from oarlock.workers.supervisor import ingest_command, supervisor
+from oarlock.workers.supervisor import ingest_command, worker_command
 from tests.cli.cli_helpers import call, problems
 
 RUNNING = """
@@ -104,13 +104,13 @@ current-context: here
 """
 
 
-@pytest.mark.parametrize(("command", "program"), [("worker", supervisor), ("ingest", ingest_command)])
+@pytest.mark.parametrize(("command", "program"), [("worker", worker_command), ("ingest", ingest_command)])
 def test_a_process_says_for_which_it_works(
     servers: list[str], start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, program: ModuleType
 ) -> None:
     """Without --redis a worker or an ingestor joins the fleet of the `oarlock up` that runs, and names it."""
     used: list[str] = []
-    name = "run_fleet" if program is supervisor else "run_ingestor"
+    name = "run_fleet" if program is worker_command else "run_ingestor"
     monkeypatch.setattr(program, name, lambda settings, *_, **__: used.append(settings.redis_url) or 0)
     monkeypatch.setattr(logs, "set_up", lambda *_: None)
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)

@@ -31,7 +31,7 @@ from oarlock.workers.process.kinds import enabled_queues
 from oarlock.workers.process.rights import grants
 from oarlock.workers.process.settings import Settings, setting_names
 from oarlock.workers.supervisor.ingest_command import run_ingestor
-from oarlock.workers.supervisor.supervisor import run_fleet
+from oarlock.workers.supervisor.worker_command import run_fleet
 from tests.workers.kinds.squad import SQUAD
 
 LIMIT_S = 40.0
