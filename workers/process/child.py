@@ -89,13 +89,11 @@ class Child:
         if self.process is not None:
             self.process.send_signal(signum)
 
-    def kill(self, reason: str) -> bool:
-        """SIGKILL, once. Returns whether this call did it."""
-        if self.process is None or self.killed:
-            return False
-        self.killed = reason
-        self.send(signal.SIGKILL)
-        return True
+    def kill(self, reason: str) -> None:
+        """SIGKILL, once."""
+        if self.process is not None and not self.killed:
+            self.killed = reason
+            self.send(signal.SIGKILL)
 
 
 def next_start_ms(children: Iterable[Child]) -> int | None:

@@ -58,10 +58,8 @@ class Position(Child):
         self.slot.reset()
         return Death(self.name, pid, code, bool(self.killed), blamed)
 
-    def kill(self, reason: str) -> bool:
-        """SIGKILL, once. Returns whether this call did it."""
-        pid = self.pid
-        killed = super().kill(reason)
-        if killed:
-            log.warning(line("kill", worker=self.name, pid=pid, reason=reason))
-        return killed
+    def kill(self, reason: str) -> None:
+        """SIGKILL, once, and a line that says why."""
+        if self.process is not None and not self.killed:
+            log.warning(line("kill", worker=self.name, pid=self.pid, reason=reason))
+        super().kill(reason)
