@@ -17,21 +17,21 @@
     4xx without a Status,
     2xx without the object  UNKNOWN                UNKNOWN            UNKNOWN
 
-Only UNKNOWN leaves open whether the write took or will take effect. A 4xx that carries no Status did not come
-from the API server (a proxy, a wrong path), hence proves nothing; 429 is the exception, because the server's
-own overload filter answers in plain text (upstream: apiserver/pkg/server/filters/maxinflight.go).
+Only UNKNOWN leaves open whether the write took or will take effect. A 4xx without a Status did not come from the API
+server (but from a proxy, or a wrong path), so it proves nothing. 429 is the exception, because the server's own
+overload filter answers in plain text (upstream: apiserver/pkg/server/filters/maxinflight.go).
 
-"Generated name": an object that has a generateName beside its name, as our pods have, is refused by older servers
-(seen: 1.20.2) with 500 ServerTimeout where its name exists, so that clients with generated names try again (upstream:
-apiserver/pkg/registry/rest/create.go, CheckGeneratedNameError). It is told by the details, where the operation is POST:
-storage that cannot be reached says `create`, admission that is not ready `CREATE`. Still it is no proof, as any 5xx:
-all that follows from it is that a look is worth while (`taken_for_certain`). A create without generateName would get a
-409 everywhere, but every pod of upstream's has one, and there are programs that name a pod's workload by it.
+"Generated name": our pods have a generateName beside their name. If the name exists, older servers (seen: 1.20.2)
+refuse such an object with 500 ServerTimeout, so that clients with generated names try again (upstream:
+apiserver/pkg/registry/rest/create.go, CheckGeneratedNameError). The details tell it apart: their operation is POST,
+while unreachable storage says `create` and admission that is not ready says `CREATE`. Like any 5xx it is no proof: it
+only makes a look worth while (`taken_for_certain`). A create without generateName would get a 409 everywhere, but
+every pod of upstream's has one, and there are programs that name a pod's workload by it.
 
-"Failed webhook": a webhook of admission that could not be called and must not be left out. Admission comes before
-storage, so a create that is answered so has stored nothing. The answer carries no code of its own but the text that
-the server itself puts before what happened (upstream: apiserver/pkg/util/webhook/error.go, ErrCallingWebhook, within
-apimachinery/pkg/api/errors, NewInternalError). What a webhook says itself comes with another beginning.
+"Failed webhook": an admission webhook could not be called, and must not be skipped. Admission comes before storage, so
+a create with this answer has stored nothing. The answer has no code of its own, only the text that the server puts
+before the reason (upstream: apiserver/pkg/util/webhook/error.go, ErrCallingWebhook, within
+apimachinery/pkg/api/errors, NewInternalError). The text of a webhook itself begins otherwise.
 """
 
 from enum import StrEnum
@@ -43,7 +43,7 @@ GENERATED_NAME_OPERATION = "POST"
 WEBHOOK_NOT_CALLED = "Internal error occurred: failed calling webhook "
 THROTTLED_DEFAULT_S = 1.0
 THROTTLED_MAX_S = 300.0
-"""No server means longer; a wrong number, or a date read by another clock, must not put anything off for a day."""
+"""No server means a longer wait. A wrong number, or a date read by another clock, must not put work off for a day."""
 
 
 class Outcome(StrEnum):
@@ -59,17 +59,12 @@ class Outcome(StrEnum):
     THROTTLED = "throttled"  # certainly not done; wait `delay_s` and try again
     NOT_SENT = "not-sent"  # certainly not done: no byte left this process, as no server could be asked
     TOO_LATE = "too-late"  # certainly not done: its deadline passed first; nothing failed, so try again
-    UNKNOWN = "unknown"  # may have taken effect, or may still: settle it by writing the same again
+    UNKNOWN = "unknown"  # may have taken effect, or may still: send the same again
 
     @property
     def was_sent(self) -> bool:
         """Whether a byte of the request may have left this process."""
         return self not in (Outcome.NOT_SENT, Outcome.TOO_LATE)
-
-    @property
-    def settled(self) -> bool:
-        """Whether it is certain what became of the write."""
-        return self is not Outcome.UNKNOWN
 
 
 def of_create(answer: Answer) -> Outcome:

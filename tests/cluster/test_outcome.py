@@ -172,8 +172,7 @@ def test_a_taken_name_is_certain_by_409_alone():
     assert taken_for_certain(said(409, "AlreadyExists"))
 
 
-def test_only_unknown_is_open():
-    assert [outcome for outcome in Outcome if not outcome.settled] == [Outcome.UNKNOWN]
+def test_what_never_left_this_process():
     assert [outcome for outcome in Outcome if not outcome.was_sent] == [Outcome.NOT_SENT, Outcome.TOO_LATE]
 
 

@@ -19,7 +19,7 @@ from oarlock.controllers.daemonset import decide as deciding
 from oarlock.controllers.daemonset import names
 from oarlock.controllers.registry import FAN_OUTS
 from oarlock.workers.turn import acting, expectations, revisions, turn
-from oarlock.workers.turn.engine.local_cache import Mirror
+from oarlock.workers.turn.engine.local_cache import LocalCache
 from oarlock.workers.turn.steps import Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.simulation.checker import Violation
@@ -125,8 +125,8 @@ def _deletes_without_version(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _gone_nodes_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Mirror.apply
-    monkeypatch.setattr(Mirror, "apply", lambda self, delta: real(self, Delta(*delta)._replace(gone=())))
+    real = LocalCache.apply
+    monkeypatch.setattr(LocalCache, "apply", lambda self, delta: real(self, Delta(*delta)._replace(gone=())))
 
 
 def _fan_out_without_pods(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ MUTANTS: dict[str, Mutant] = {
         code=((expectations._Known.told, 'hint.removeprefix("node=")', '""'),), weights=HANGING, options={"nodes": 5}
     ),
     "what is open stops everything": Mutant(
-        code=((turn._snapshot, "satisfied, blocked = ", f"satisfied, blocked = {NOTHING_OPEN} and "),),
+        code=((turn._snapshot, "satisfied = not", f"satisfied = {NOTHING_OPEN} and not"),),
         weights=SCENARIOS["creates are refused"]["weights"],
         options={"nodes": 5},
     ),
@@ -202,7 +202,7 @@ MUTANTS: dict[str, Mutant] = {
         weights=FAILING,
         options={"nodes": 4},
     ),
-    "gone nodes stay in the mirror": Mutant(patch=_gone_nodes_kept, weights=replace(ROUGH, habits=NODES, nodes=6)),
+    "gone nodes stay in the local cache": Mutant(patch=_gone_nodes_kept, weights=replace(ROUGH, habits=NODES, nodes=6)),
     "the change log forgets what went": Mutant(
         script=(("lib/changes", "gone[#gone + 1] = id", "local _ = id"),),
         weights=replace(ROUGH, habits=NODES, nodes=6),

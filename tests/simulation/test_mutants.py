@@ -134,7 +134,7 @@ MUTANTS: dict[str, Mutant] = {
         weights=NO_ENDS,
     ),
     "what is open stops everything": Mutant(
-        code=((turn._snapshot, "satisfied, blocked = ", f"satisfied, blocked = {NOTHING_OPEN} and "),), weights=NEITHER
+        code=((turn._snapshot, "satisfied = not", f"satisfied = {NOTHING_OPEN} and not"),), weights=NEITHER
     ),
     "a name that is borne is not open": Mutant(
         code=((decide._names, "creates - counted if", "creates - counted - {pod.name for pod in snapshot.pods} if"),),
@@ -145,7 +145,11 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a reservation ends with the answer": Mutant(
         code=(
-            (TurnOutcome.settle, "self._close(write)", "self.changes.append(Change.drop(f'reserved {write.target}'))"),
+            (
+                TurnOutcome.answered,
+                "self._close(write)",
+                "self.changes.append(Change.drop(f'reserved {write.target}'))",
+            ),
         ),
         weights=TURNOVER,
     ),

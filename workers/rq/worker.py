@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from redis.exceptions import RedisError
 from rq.exceptions import StopRequested
@@ -26,9 +26,11 @@ from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.rq.queue import KeyQueue
 from oarlock.workers.rq.shell import RqShell
-from oarlock.workers.turn.engine.runner import Ended, TurnRunner
-from oarlock.workers.turn.engine.turn_engine import EngineFactory, TurnEngine, open_engine
+from oarlock.workers.turn.engine.runner import Ended, EngineFactory, TurnRunner, open_engine
 from oarlock.workers.turn.engine.waiting_turns import UnderWay
+
+if TYPE_CHECKING:
+    from oarlock.workers.turn.engine.engine import Engine
 
 log = logging.getLogger("oarlock.worker")
 
@@ -45,7 +47,7 @@ class KeyWorker(RqShell):
     _holder: str
     _slot: TurnSlot
     _broker: RedisBroker
-    _engine: TurnEngine
+    _engine: Engine
     _counts: TurnCounts
     _runner: TurnRunner
 

@@ -1,14 +1,13 @@
 """Creates and deletes: announced, then sent, then sorted by what the answers prove.
 
-Upstream: manageReplicas of pkg/controller/replicaset/replica_set.go. Differences: a create bears its name and a delete
-its UID and resourceVersion, so each can be repeated by whomever.
+Upstream: manageReplicas of pkg/controller/replicaset/replica_set.go. Difference: a create carries its name, a delete
+its UID and resourceVersion, so any worker can repeat them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from oarlock.broker.expectations import BACK_OFF, REST
 from oarlock.broker.values import Change, Entry, NameTaken
@@ -24,17 +23,15 @@ from oarlock.controllers.plan import Plan
 from oarlock.controllers.pods import events
 from oarlock.controllers.pods.pod_template import TemplateError
 from oarlock.controllers.pods.slow_start import SlowStart
-from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, Step, Write
+from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
-Acting = Generator[Step, Any, None]
 
-
-def create_pods(owner: Claimer, plan: Plan, controller: Controller, outcome: TurnOutcome) -> Acting:
+def create_pods(owner: Claimer, plan: Plan, controller: Controller, outcome: TurnOutcome) -> Steps[None]:
     """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last.
 
-    A create that was sent before is announced anew, for the time in which it may land begins anew. It goes last: where
-    it fails again, it must not keep the others from being sent.
+    A create that was sent before is announced again, because the time in which it may land begins again. It goes last:
+    if it fails again, it must not keep the others from being sent.
     """
     try:
         bodies = controller.pod_bodies(owner, plan.revision, plan.nodes)
@@ -50,43 +47,43 @@ def create_pods(owner: Claimer, plan: Plan, controller: Controller, outcome: Tur
         )
         if writes:
             entries = tuple(Entry("create", write.target, hint=_hint(plan, write.name)) for write in writes)
-            borne: list[NameTaken] = yield Announce(owner.uid, entries)
-            if borne:
-                block(owner, borne, outcome)
+            taken: list[NameTaken] = yield Announce(owner.uid, entries)
+            if taken:
+                # Cached pods have these names, though the decision did not see them. The next turn, at once, does.
+                for target, cached in taken:
+                    _block_if_foreign(owner, target, decode_pod(cached.blob), outcome)
+                outcome.again_in(0)
                 return
             outcome.announced(entries)
             answers: list[Answer] = yield Send(writes, prepaid=True)
             failures = yield from created(owner, writes, answers, outcome)
         if grant.granted < pace.batch:
             outcome.followed = True
-            outcome.again_in(grant.wait_ms)  # the rate limit has no more for now: others may have the worker
+            outcome.again_in(grant.wait_ms)  # the rate limit has no more for now: other turns may have the worker
             return
         pace.answered(failures)
 
 
 def _hint(plan: Plan, name: str) -> str:
-    """The node that the create, and later the name that it reserves, is for."""
+    """The node that the create is for, and later the name that it reserves."""
     node = plan.nodes.get(name)
     return f"node={node}" if node else ""
 
 
-def block(owner: Claimer, borne: Sequence[NameTaken], outcome: TurnOutcome) -> None:
-    """Names that cached pods bear, though the decision did not see them. The next turn, at once, knows better.
-
-    One of ours came late, or an orphan appeared: it will be read, or adopted. A foreign pod blocks its name while it
-    lives.
+def _block_if_foreign(owner: Claimer, target: str, pod: Pod, outcome: TurnOutcome) -> None:
+    """A foreign pod blocks its name while it lives. One of ours came late and an orphan appeared: they are read, or
+    adopted, by the next turn.
     """
-    for target, cached in borne:
-        ref = controller_of(decode_pod(cached.blob))
-        if ref is not None and ref.uid != owner.uid:
-            outcome.changes.append(Change.set(f"blocked {target}", f"uid={cached.uid}"))
-    outcome.again_in(0)
+    ref = controller_of(pod)
+    if ref is not None and ref.uid != owner.uid:
+        outcome.changes.append(Change.set(f"blocked {target}", f"uid={pod.uid}"))
 
 
-def created(
-    owner: Claimer, writes: Sequence[Write], answers: Sequence[Answer], outcome: TurnOutcome
-) -> Generator[Step, Any, int]:
-    """Enter the answers to creates. Returns how many of them end the slow start."""
+def created(owner: Claimer, writes: Sequence[Write], answers: Sequence[Answer], outcome: TurnOutcome) -> Steps[int]:
+    """Enter the answers to creates. Returns how many of them end the slow start.
+
+    A terminating namespace ends it too: otherwise each pod that goes would ask for all of them again.
+    """
     failures, taken = 0, []
     for write, answer in zip(writes, answers, strict=True):
         result = of_create(answer)
@@ -98,12 +95,11 @@ def created(
             outcome.need("pods", answer.resource_version)
             outcome.followed = True
             outcome.events.append(events.created(write.name))
-        elif result is Outcome.NAMESPACE_TERMINATING:
-            failures += 1  # nothing is wrong, the owner goes too; but each pod that goes asks for all of them again
-        elif result is Outcome.TOO_LATE:
-            failures, outcome.retry = failures + 1, True
-        else:
-            failures += 1
+            continue
+        failures += 1
+        if result is Outcome.TOO_LATE:
+            outcome.retry = True
+        elif result is not Outcome.NAMESPACE_TERMINATING:  # else nothing is wrong: the owner goes too
             if result in (Outcome.REFUSED, Outcome.CONFLICT):
                 outcome.refused(write)
             outcome.failed(answer.message)
@@ -113,31 +109,26 @@ def created(
     return failures
 
 
-def _sort_taken(owner: Claimer, taken: Sequence[tuple[Write, bool]], outcome: TurnOutcome) -> Acting:
-    """AlreadyExists: by whom? Ours: the create is done. An orphan: wait to read it. Foreign: the name is blocked.
+def _sort_taken(owner: Claimer, taken: Sequence[tuple[Write, bool]], outcome: TurnOutcome) -> Steps[None]:
+    """AlreadyExists: whose pod is it? Ours: the create is done. An orphan: wait to read it. Foreign: block the name.
 
-    ``taken``: with each, whether it was refused for certain. If not, nobody under the name proves nothing.
+    ``taken``: with each write, whether it was refused for certain. If not, a name without a pod proves nothing.
     """
     answers: list[Answer] = yield Read("pods", owner.namespace, tuple(write.name for write, _ in taken))
     for (write, certain), answer in zip(taken, answers, strict=True):
-        if certain and answer.code == 404 and answer.status is not None:
-            outcome.settle(write)  # and the bearer has gone since
-            outcome.again_in(0)
-            continue
-        pod = pod_of(answer)
-        if pod is None:
+        pod, gone_since = pod_of(answer), certain and answer.code == 404 and answer.status is not None
+        if pod is None and not gone_since:
             outcome.retry = True  # nothing learned: the name stays announced
             continue
-        outcome.settle(write)
-        outcome.need("pods", answer.resource_version)
-        ref = controller_of(pod)
-        if ref is not None and ref.uid != owner.uid:
-            outcome.changes.append(Change.set(f"blocked {write.target}", f"uid={pod.uid}"))
+        outcome.answered(write)
         outcome.again_in(0)
+        if pod is not None:
+            outcome.need("pods", answer.resource_version)
+            _block_if_foreign(owner, write.target, pod, outcome)
 
 
 def pod_of(answer: Answer) -> Pod | None:
-    """The pod in an answer; None where there is none to be read."""
+    """The pod in an answer; None if there is none that can be read."""
     if not answer.ok:
         return None
     try:
@@ -148,11 +139,11 @@ def pod_of(answer: Answer) -> Pod | None:
 
 def delete_pods(
     owner: Claimer, plan: Plan, versions: Mapping[str, str], again: Container[str], outcome: TurnOutcome
-) -> Acting:
+) -> Steps[None]:
     """Delete the plan's victims all at once, each only if it is still the pod that was ranked.
 
-    ``again``: UIDs of those whose delete was sent before. One without a version was changed by its adoption in this
-    very turn: it waits until the cache has read that.
+    ``again``: UIDs whose delete was sent before. A victim without a version was adopted, and so changed, in this very
+    turn: it waits until the cache has read that.
     """
     victims = [(name, uid) for name, uid in plan.delete if uid in versions]
     if not victims:
@@ -177,8 +168,8 @@ def delete_pods(
 
 
 def _back_offs(plan: Plan, deletes: Iterable[Write]) -> list[tuple[str, str]]:
-    """Those of the failed pods that go now. One that is put off keeps its node's back-off as it is, or it would have to
-    wait for the delay that its own end is to begin.
+    """The back-offs of the failed pods that go now. A pod that is put off keeps its node's back-off as it is: otherwise
+    it would wait for the delay that its own end is to begin.
     """
     if not plan.back_offs:
         return []
@@ -187,11 +178,13 @@ def _back_offs(plan: Plan, deletes: Iterable[Write]) -> list[tuple[str, str]]:
     return [(node, text) for node, text in plan.back_offs if node in nodes]
 
 
-def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container[str], outcome: TurnOutcome) -> Acting:
+def deleted(
+    writes: Sequence[Write], answers: Sequence[Answer], again: Container[str], outcome: TurnOutcome
+) -> Steps[None]:
     """Enter the answers to deletes.
 
-    The refusal of one that was sent before says nothing of the earlier request. Only where the pod has changed can
-    neither take effect any more.
+    The refusal of a delete that was sent before says nothing about the earlier request. Only if the pod has changed can
+    neither request take effect any more.
     """
     conflicts = []
     for write, answer in zip(writes, answers, strict=True):
@@ -200,7 +193,7 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container
             conflicts.append(write)
             continue
         if result in (Outcome.DONE, Outcome.GONE):
-            outcome.answered_delete(write)
+            outcome.delete_answered(write)
             if result is Outcome.DONE:
                 outcome.events.append(events.deleted(write.name))
             continue
@@ -218,14 +211,14 @@ def deleted(writes: Sequence[Write], answers: Sequence[Answer], again: Container
 
 
 def _sort_conflict(write: Write, look: Answer, again: bool, outcome: TurnOutcome) -> None:
-    """A delete met a conflict; the look was made after it. A 409 may come from an admission, too: then the pod is as it
-    was, and of two requests the earlier one may still take effect.
+    """A delete met a conflict; the look was made after it. A 409 may come from an admission plugin, too: then the pod
+    is unchanged, and the earlier of two requests may still take effect.
     """
     result, pod = of_delete_conflict(look, write.uid), pod_of(look)
     if result is Outcome.GONE or (result is Outcome.CHANGED and pod is not None and pod.deleting_ms):
-        outcome.answered_delete(write)
+        outcome.delete_answered(write)
         return
     outcome.retry = True
     if result is Outcome.CHANGED and pod is not None and (not again or newer(look.resource_version, write.rv)):
-        outcome.settle(write)  # not deleted for certain: rank again once the change has been read
+        outcome.answered(write)  # certainly not deleted: rank again once the change has been read
         outcome.need("pods", look.resource_version)

@@ -1,11 +1,11 @@
-"""Adoptions and releases: the first stage of acting. An error here ends the turn before anything is created or deleted.
+"""Adoptions and releases: the first writes of a turn. An error ends the turn before anything is created or deleted.
 
 Upstream: pkg/controller/controller_ref_manager.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,12 +15,12 @@ from oarlock.controllers.entries import Controller
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.ownership.claim import Claimable, Claimer
 from oarlock.controllers.plan import Plan
-from oarlock.workers.turn.live_owner import look_at
-from oarlock.workers.turn.steps import Send, Step, Write
+from oarlock.workers.turn.looking import live_owner
+from oarlock.workers.turn.steps import Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 
-def claim_pods(snapshot: Any, plan: Plan, controller: Controller, outcome: TurnOutcome) -> Generator[Step, Any, Any]:
+def claim_pods(snapshot: Any, plan: Plan, controller: Controller, outcome: TurnOutcome) -> Steps[Any]:
     """Carry out the plan's claims. Returns the snapshot with what was adopted; raises TurnFailed with every error."""
     adopted = yield from carry_out(snapshot.owner, plan.adopt, plan.release, "pods", "Pod", controller, outcome)
     return msgspec.structs.replace(snapshot, adopted=frozenset(adopted))
@@ -34,7 +34,7 @@ def carry_out(
     kind: str,
     controller: Controller,
     outcome: TurnOutcome,
-) -> Generator[Step, Any, dict[str, str]]:
+) -> Steps[dict[str, str]]:
     """Adopt and release objects of one resource. Returns uid and resourceVersion of each that was adopted.
 
     Before the first adoption the owner is read live. Raises TurnFailed with every error.
@@ -45,7 +45,7 @@ def carry_out(
         for obj in release
     ]
     if adopt:
-        live = yield from look_at(owner, controller)
+        live = yield from live_owner(owner, controller)
         if live.error:
             errors += [claims.cannot_adopt(kind, obj, live.error) for obj in adopt]
         else:
@@ -66,8 +66,7 @@ def carry_out(
         elif done is claims.Done.ERROR:
             verb = "release" if releases else "adopt"
             errors.append(f"{verb} {kind} {write.namespace}/{write.name}: {answer.message}")
-            if answer.code == 429:
-                outcome.throttled(answer)
+            outcome.heed_throttling(answer)
     if errors:
         raise outcome.failure("; ".join(errors))
     return adopted

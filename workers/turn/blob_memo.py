@@ -1,7 +1,7 @@
-"""Objects decoded once, though their blobs are read again and again: from one turn over a large owner to the next,
-nearly all of its pods are the same, and so are, from node to node, the DaemonSets that every node is compared with.
+"""Decodes each blob once, though turns read it again and again. From one turn over a large owner to the next, nearly
+all of its pods are the same; so are, from node to node, the DaemonSets that every node is compared with.
 
-A blob determines its object, so this is no copy of anything that could be out of date; it saves time, no more.
+A blob determines its object, so the memo can never be out of date. It only saves time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from oarlock.controllers.registry import WATCHED
 T = TypeVar("T")
 
 LARGE = 64
-"""Pods from which on an owner counts as large. Smaller ones are many, and what is kept would hardly be met again."""
+"""From so many pods on an owner counts as large. There are many smaller ones: their pods would hardly be met again."""
 PODS_MAX = 4_096
 """One takes up about 1.6 kB."""
 OWNERS_MAX = 256
 
 
 class BlobMemo(Generic[T]):
-    """Two generations of at least ``kept_max`` objects: what was not met again while the younger one filled up is
-    forgotten with the older one. Where fewer than ``least`` are asked for, nothing is kept.
+    """Two generations of at least ``kept_max`` objects: an object that is not met again while the younger generation
+    fills up is forgotten with the older one. If fewer than ``least`` objects are asked for, nothing is kept.
     """
 
     def __init__(self, decode: Callable[[bytes], T], kept_max: int, least: int = 1) -> None:

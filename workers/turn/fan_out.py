@@ -1,4 +1,4 @@
-"""A turn that writes nothing: it looks at its object and tells the owners whom it concerns."""
+"""The other kind of turn: it writes nothing, but wakes the owners that its object concerns."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 
 def fan_out(claim: Claim, via: FanOut, outcome: TurnOutcome) -> Turn:
-    """Wake the keys of ``via.target`` whom the object of this key concerns, as it stands or now that it has gone.
+    """Wake the keys of ``via.target`` that the object of this key concerns, as it is now or because it has gone.
 
-    The owners are looked at after the claim that brought the object; whoever changes later is queued by that itself.
+    The owners are looked at after the claim that brought the object. An owner that changes later is queued by that.
     """
     obj = None if claim.owner is None else WATCHED[via.resource].decode(claim.owner.blob)
     pods = [decode_pod(child.blob) for child in claim.children]

@@ -1,32 +1,33 @@
-"""Looking closer before acting: related pods for a ranking, a live list where the cache will not do, blocked names."""
+"""What a turn reads beyond its claim: related pods, a live list, a live owner, pods that block a name."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
-from oarlock.broker.values import Cached, Change, Claim
+from oarlock.broker.values import Cached, Change
+from oarlock.cluster.answer import Answer
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.objects.model import Pod, controller_of
+from oarlock.controllers.ownership import claim as claims
+from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.ownership.orphans import selected_entries
-from oarlock.controllers.plan import Plan, Snapshot
+from oarlock.controllers.plan import Snapshot
 from oarlock.controllers.registry import WATCHED
 from oarlock.controllers.routing import owner_entry
-from oarlock.workers.turn.steps import Listed, ListLive, Look, Step, TurnContext
+from oarlock.workers.turn.steps import Listed, ListLive, Look, Read, Steps
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 Versions = Mapping[str, str]
 """uid -> resourceVersion of the pods a decision was made on."""
 
 
-def still_blocked(
-    namespace: str, blocked: Mapping[str, str], outcome: TurnOutcome
-) -> Generator[Step, Any, frozenset[str]]:
-    """Of the names recorded as borne by foreign pods ("pods/name" -> uid), those whose pod is still there."""
+def still_blocked(namespace: str, blocked: Mapping[str, str], outcome: TurnOutcome) -> Steps[frozenset[str]]:
+    """Of the names noted as taken by foreign pods ("pods/name" -> uid), those whose pod is still there."""
     wanted = {f"{namespace}/{target.partition('/')[2]}": (target, uid) for target, uid in blocked.items()}
     found: list[Cached] = yield Look("pods", ids=tuple(wanted))
     present = {cached.uid for cached in found}
@@ -36,39 +37,11 @@ def still_blocked(
     return frozenset(target.partition("/")[2] for target, uid in wanted.values() if uid in present)
 
 
-def closer(
-    claim: Claim,
-    snapshot: Any,
-    plan: Plan,
-    controller: Controller,
-    ctx: TurnContext,
-    view_age_ms: int,
-    outcome: TurnOutcome,
-) -> Generator[Step, Any, tuple[Any, Plan, Versions]]:
-    """Decide again with what the plan asks for, and on a live list where the cache may not be acted on.
-
-    That is: announced writes whose record was lost, or deletes on a view that nobody has confirmed for too long. For
-    the former an adoption counts as well, for more may have to be created when its pod turns out to be gone.
-    """
-    versions: Versions = {child.uid: child.rv for child in claim.children}
-    if plan.wants_related:
-        snapshot = yield from _with_related(snapshot, controller)
-        plan = controller.decide(snapshot, ctx.wall_ms())
-    lost = claim.unsettled and not (claim.expectations and claim.expectations.owner_uid)
-    if (lost and (plan.adopt or plan.create or plan.delete)) or (plan.delete and view_age_ms > ctx.view_age_max_ms):
-        snapshot, versions = yield from _live(snapshot, outcome)
-        outcome.changes.append(Change.settled())
-        plan = controller.decide(snapshot, ctx.wall_ms())
-        if plan.wants_related:
-            snapshot = yield from _with_related(snapshot, controller)
-            plan = controller.decide(snapshot, ctx.wall_ms())
-    return snapshot, plan, versions
-
-
-def _live(snapshot: Any, outcome: TurnOutcome) -> Generator[Step, Any, tuple[Any, Versions]]:
+def on_live_list(snapshot: Any, outcome: TurnOutcome) -> Steps[tuple[Any, Versions]]:
+    """The snapshot with the pods of a consistent list, and their resourceVersions."""
     owner = snapshot.owner
     listed: Listed = yield ListLive("pods", owner.namespace)
-    outcome.need("pods", listed.rv)  # the cache may be behind the list: what was seen in it is not to be forgotten
+    outcome.need("pods", listed.rv)  # the cache may be behind the list: what the list showed must not be forgotten
     pods: list[Pod] = []
     versions: dict[str, str] = {}
     for raw in listed.items:
@@ -80,9 +53,9 @@ def _live(snapshot: Any, outcome: TurnOutcome) -> Generator[Step, Any, tuple[Any
     return msgspec.structs.replace(snapshot, pods=tuple(pods), satisfied=True), versions
 
 
-def _with_related(snapshot: Snapshot, controller: Controller) -> Generator[Step, Any, Snapshot]:
-    """Owners under the same controller, the pods the others own, and orphans that these select; those that the owner
-    itself selects are in the snapshot already.
+def with_related(snapshot: Snapshot, controller: Controller) -> Steps[Snapshot]:
+    """The snapshot with the owners under the same controller, the pods they own, and the orphans they select. Orphans
+    that the owner itself selects are in the snapshot already.
     """
     parent = controller_of(snapshot.owner)
     assert parent is not None, "only an owner that is itself controlled has siblings"
@@ -98,3 +71,31 @@ def _with_related(snapshot: Snapshot, controller: Controller) -> Generator[Step,
     found: list[Cached] = (yield Look("pods", entries=tuple(others))) if others else []
     related = tuple(decode_pod(each.blob) for each in found)
     return msgspec.structs.replace(snapshot, siblings=siblings, related=related)
+
+
+class LiveOwner(NamedTuple):
+    """The owner of a key as the API shows it now.
+
+    ``error``: why it could not be read, or is another object now, or is being deleted; then only ``gone`` means
+    anything: it exists no more, for certain, and the cache has yet to hear of it.
+    """
+
+    error: str
+    gone: bool = False
+    rv: str = ""
+    owner: Any = None
+    raw: bytes = b""
+
+
+def live_owner(owner: Claimer, controller: Controller) -> Steps[LiveOwner]:
+    """Read the owner past the cache, before adopting for it and before its template is written down."""
+    (answer,) = yield Read(controller.resource, owner.namespace, (owner.name,))
+    assert isinstance(answer, Answer)
+    if not answer.ok:
+        return LiveOwner(answer.message, gone=answer.code == 404 and answer.status is not None)
+    try:
+        rv, live = WATCHED[controller.resource].from_json(answer.body)
+    except wire.WireError as unreadable:
+        return LiveOwner(str(unreadable))
+    error = claims.gate_error(owner, controller.flavour.kind, live.uid, live.deleting_ms)
+    return LiveOwner(error, live.uid != owner.uid, rv, live, answer.body)

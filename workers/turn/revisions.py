@@ -1,18 +1,18 @@
-"""The revisions of an owner's template, brought into order before anything is decided about its pods.
+"""Puts the revisions of an owner's template in order before anything is decided about its pods.
 
-None of these writes is announced in the key's record: name and content of a revision are functions of the owner's spec,
-changes carry the resourceVersion they were made from and deletes the UID too, so whoever repeats one does no harm.
+None of these writes is announced. Name and content of a revision are functions of the owner's spec; changes carry the
+resourceVersion they were made from, and deletes the UID too. So a worker that repeats one does no harm.
 Upstream: constructHistory, snapshot, dedupCurHistories and cleanupHistory of pkg/controller/daemon/update.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values import Claim
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.controllers.entries import Controller
@@ -26,21 +26,21 @@ from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership import claim as claims
 from oarlock.workers.turn import adoption
-from oarlock.workers.turn.live_owner import LiveOwner, look_at
-from oarlock.workers.turn.steps import Grant, Read, Reserve, Send, Step, Write
+from oarlock.workers.turn.looking import LiveOwner, live_owner
+from oarlock.workers.turn.steps import Grant, Read, Reserve, Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 RESOURCE, KIND = "controllerrevisions", "ControllerRevision"
 RELABELS_MAX = 250  # in one turn: as many pods as it may create or delete
 FOREIGN_AGAIN_MS = 10_000
-"""When to look again for a revision of ours where another owner's was used, whose end wakes nobody here."""
+"""When to look again for a revision of ours if another owner's was used: the end of that one wakes nobody here."""
 
 
 class Current(NamedTuple):
-    """The outcome. ``hash``: label of pods of the current template. ``old``: the other revisions, and ``versions`` the
-    resourceVersion of each by UID. ``undecided``: nothing is to be done about the pods now, because their labels were
-    changed and the cache has yet to pass that, or because there is no revision that they could be of: the namespace is
-    on its way out, and lets in none.
+    """The revisions in order. ``hash``: label of pods of the current template. ``old``: the other revisions.
+    ``versions``: the resourceVersion of each by UID. ``undecided``: nothing is to be done about the pods now, because
+    their labels were changed and the cache has yet to pass that, or because the terminating namespace refused the
+    revision that they would be of.
     """
 
     hash: str
@@ -49,20 +49,20 @@ class Current(NamedTuple):
     undecided: bool = False
 
 
+NONE = Current("", (), {})
+"""For owners that keep no revisions."""
+
+
 def construct(
-    owner: HistoryOwner,
-    revisions: Sequence[Cached],
-    pods: tuple[Pod, ...],
-    controller: Controller,
-    claim: Claim,
-    outcome: TurnOutcome,
-) -> Generator[Step, Any, Current]:
+    owner: HistoryOwner, pods: tuple[Pod, ...], controller: Controller, claim: Claim, outcome: TurnOutcome
+) -> Steps[Current]:
     """See that there is exactly one revision of the owner's template, and that it is the latest.
 
-    ``revisions`` and ``pods``: the owner's and orphans of its namespace. While the cache has not passed our own writes
-    of revisions nothing is written. Raises TurnFailed for every write that is not known to have succeeded, and where
-    the cached owner is not the live one.
+    The claim's revisions and ``pods``: the owner's and orphans of its namespace. While the cache has not passed our own
+    writes of revisions, nothing is written. Raises TurnFailed for every write that is not known to have succeeded, and
+    if the cached owner is not the live one.
     """
+    revisions = claim.others.get(RESOURCE, ())
     known = tuple(decode_revision(each.blob) for each in revisions)
     versions = {each.uid: each.rv for each in revisions}
     history = decide_history(owner, known)
@@ -99,8 +99,8 @@ def construct(
 
 def prune(
     revisions: Iterable[ControllerRevision], versions: Mapping[str, str], owner: HistoryOwner, outcome: TurnOutcome
-) -> Generator[Step, Any, None]:
-    """Delete old revisions. One that could not be deleted is an error of the turn, told in the status's place."""
+) -> Steps[None]:
+    """Delete old revisions. A failure is an error of the turn."""
     writes = tuple(_delete(each, versions) for each in revisions)
     if not writes:
         return
@@ -116,8 +116,7 @@ def prune(
         elif result is Outcome.TOO_LATE:
             outcome.retry = True
         elif result is not Outcome.GONE:
-            if result is Outcome.THROTTLED:
-                outcome.throttled(answer)
+            outcome.heed_throttling(answer)
             outcome.failed(f"clean up revisions: {owner.namespace}/{write.name}: {answer.message}")
 
 
@@ -128,16 +127,16 @@ def _waits(claim: Claim, resource: str) -> bool:
 
 def _hash_unwritten(
     owner: HistoryOwner, history: History, controller: Controller, claim: Claim, outcome: TurnOutcome
-) -> Generator[Step, Any, str]:
-    """The current hash without making a revision. The collision count in it may be one of ours that the cache lacks."""
+) -> Steps[str]:
+    """The current hash without making a revision. Its collision count may be one of ours that the cache lacks."""
     if not history.create or not _waits(claim, controller.resource):
         return history.hash
     live = yield from _live(owner, controller, outcome)
     return history.hash if live.gone else revision_hash(owner.template_digest, live.owner.status.collision_count)
 
 
-def _live(owner: HistoryOwner, controller: Controller, outcome: TurnOutcome) -> Generator[Step, Any, LiveOwner]:
-    live = yield from look_at(owner, controller)
+def _live(owner: HistoryOwner, controller: Controller, outcome: TurnOutcome) -> Steps[LiveOwner]:
+    live = yield from live_owner(owner, controller)
     if live.error and not live.gone:
         raise outcome.failure(f"revision of {owner.key}: {live.error}")
     return live
@@ -148,8 +147,8 @@ def _label(
     unlabelled: Sequence[ControllerRevision],
     versions: dict[str, str],
     outcome: TurnOutcome,
-) -> Generator[Step, Any, tuple[ControllerRevision, ...]]:
-    """Label those that bear no hash. Returns all that are known, with what was changed."""
+) -> Steps[tuple[ControllerRevision, ...]]:
+    """Label revisions that have no hash. Returns all that are known, as they are now."""
     patches = [_patch(each, bodies.label_revision_patch(each, versions[each.uid])) for each in unlabelled]
     rvs = yield from _done(patches, "label", outcome)
     labelled = {}
@@ -161,10 +160,11 @@ def _label(
 
 def _create(
     owner: HistoryOwner, history: History, controller: Controller, outcome: TurnOutcome
-) -> Generator[Step, Any, tuple[str, bool]]:
-    """Write the template down as a revision. Returns its hash, and whether it is there now: a namespace that ends
-    refuses it for good, which is no failure, for the owner goes with it. Nor is it one that the owner has gone: the
-    event of that wakes the key.
+) -> Steps[tuple[str, bool]]:
+    """Create the revision of the template. Returns its hash, and whether it exists now.
+
+    A terminating namespace refuses it for good; that is no failure, because the owner goes too. A gone owner is none
+    either: the event of its end wakes the key.
     """
     live = yield from _live(owner, controller, outcome)
     if live.gone:
@@ -190,15 +190,13 @@ def _create(
             return revision, True
         case Outcome.NAMESPACE_TERMINATING:
             return revision, False
-        case result:
-            raise outcome.failure(_error("create", write, answer, result, outcome))
+        case _:
+            raise outcome.failure(_error("create", write, answer, outcome))
 
 
-def _taken(
-    owner: HistoryOwner, name: str, live: LiveOwner, controller: Controller, outcome: TurnOutcome
-) -> Generator[Step, Any, str]:
-    """The name is borne already. By the same template: that is the one wanted, whosever it is. By another: count the
-    collision, so that the next turn uses another name, and fail.
+def _taken(owner: HistoryOwner, name: str, live: LiveOwner, controller: Controller, outcome: TurnOutcome) -> Steps[str]:
+    """The name is taken. If by the same template: that is the wanted revision, whoever owns it. If by another: count
+    the collision, so that the next turn uses another name, and fail.
     """
     what = f"{KIND} {owner.namespace}/{name}"
     (look,) = yield Read(RESOURCE, owner.namespace, (name,))
@@ -215,7 +213,7 @@ def _taken(
         else:
             outcome.need(RESOURCE, rv)
         return hash_of(found)
-    # The version of the live look stands for the count that was used: where that has changed since, it is refused.
+    # The patch carries the version of the live look: if the count has changed since, the server refuses it.
     count = (live.owner.status.collision_count or 0) + 1
     patch = bodies.collision_patch(owner.uid, count, live.rv)
     write = Write("status", controller.resource, owner.namespace, owner.name, patch, owner.uid)
@@ -224,15 +222,12 @@ def _taken(
     if result is Outcome.DONE:
         outcome.need(controller.resource, answer.resource_version)
         raise outcome.failure(f"{what} holds another template: the collision count is {count} now")
-    if result is Outcome.THROTTLED:
-        outcome.throttled(answer)
+    outcome.heed_throttling(answer)
     raise outcome.failure(f"{what} holds another template, raising the collision count to {count}: {answer.message}")
 
 
-def _relabel(
-    owner: HistoryOwner, revision: str, strays: Sequence[Pod], outcome: TurnOutcome
-) -> Generator[Step, Any, bool]:
-    """Make these pods ones of the revision that is kept. Returns whether there were any."""
+def _relabel(owner: HistoryOwner, revision: str, strays: Sequence[Pod], outcome: TurnOutcome) -> Steps[bool]:
+    """Label these pods with the revision that is kept. Returns whether there were any."""
     if not strays:
         return False
     grant: Grant = yield Reserve(min(len(strays), RELABELS_MAX))
@@ -259,7 +254,7 @@ def _delete(revision: ControllerRevision, versions: Mapping[str, str]) -> Write:
 
 def _done(
     writes: Sequence[Write], verb: str, outcome: TurnOutcome, *, prepaid: bool = False, gone_will_do: bool = False
-) -> Generator[Step, Any, list[str]]:
+) -> Steps[list[str]]:
     """Send changes and deletes. Returns the resourceVersion of each; raises TurnFailed for the first that failed."""
     answers: list[Answer] = yield Send(tuple(writes), prepaid)
     errors, rvs = [], []
@@ -269,14 +264,13 @@ def _done(
         if result is Outcome.DONE:
             outcome.need(write.resource, answer.resource_version)
         elif not (result is Outcome.GONE and gone_will_do):
-            errors.append(_error(verb, write, answer, result, outcome))
+            errors.append(_error(verb, write, answer, outcome))
     if errors:
         raise outcome.failure(errors[0])
     return rvs
 
 
-def _error(verb: str, write: Write, answer: Answer, result: Outcome, outcome: TurnOutcome) -> str:
-    if result is Outcome.THROTTLED:
-        outcome.throttled(answer)
+def _error(verb: str, write: Write, answer: Answer, outcome: TurnOutcome) -> str:
+    outcome.heed_throttling(answer)
     kind = KIND if write.resource == RESOURCE else "Pod"
     return f"{verb} {kind} {write.namespace}/{write.name}: {answer.message}"

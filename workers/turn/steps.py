@@ -6,31 +6,31 @@ and the simulation stops between any two of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Generator
+from typing import Any, NamedTuple, TypeVar
 
 from oarlock.broker.values import Entry, Finish
-from oarlock.controllers.scheduling.model import Node
-from oarlock.workers.turn.kept_count import KeptCount
-from oarlock.workers.turn.late_status import LateStatus
+
+T = TypeVar("T")
 
 
 class Announce(NamedTuple):
-    """Record writes before they are sent. Result: list[NameTaken], empty when recorded. May raise ClaimLost."""
+    """Announce writes in Redis before they are sent. Result: the names already taken, as list[NameTaken]; if empty, all
+    writes are announced. May raise ClaimLost.
+    """
 
     owner_uid: str
     entries: tuple[Entry, ...]
 
 
 class Reserve(NamedTuple):
-    """Take up to ``wanted`` tokens of the rate limit, before recording. Result: Grant."""
+    """Take up to ``wanted`` tokens of the rate limit, before announcing. Result: Grant."""
 
     wanted: int
 
 
 class Grant(NamedTuple):
-    """How many of the requests may be sent now; where it is fewer, ms until the next burst may."""
+    """How many of the requests may be sent now; if not all, the ms until the next burst may."""
 
     granted: int
     wait_ms: int
@@ -55,8 +55,8 @@ class Write(NamedTuple):
 class Send(NamedTuple):
     """Send writes at the same time, each at most once, none after the deadline. Result: list[Answer], in order.
 
-    ``prepaid``: their tokens were reserved. Where half of the lease is over, a look comes first whether the claim is
-    still ours: keys of a batch wait for each other, and what needs no new record has made no such look.
+    ``prepaid``: their tokens were reserved. Once half of the lease is over, the engine first asks Redis whether the
+    claim is still ours: keys of a batch wait for each other, and writes that are not announced did not ask yet.
     """
 
     writes: tuple[Write, ...]
@@ -88,8 +88,8 @@ class Listed(NamedTuple):
 class Look(NamedTuple):
     """Cached objects by id or index entry. Result: list[Cached].
 
-    ``shared``: as they were at any moment since the batch was claimed will do, so its turns may share one answer.
-    ``paged``: of those under the entries there may be very many, so they are read in several calls.
+    ``shared``: an answer from any moment since the batch was claimed will do, so the turns of the batch share one.
+    ``paged``: there may be very many objects under the entries, so they are read in several calls.
     """
 
     resource: str
@@ -107,35 +107,13 @@ class Wake(NamedTuple):
 
 
 Step = Announce | Reserve | Send | Read | ListLive | Look | Wake
-Turn = Generator[Step, Any, Finish]
-
-
-class View(NamedTuple):
-    """The cache at the claim: what that of the pods equals, ms since it and the nodes' were last confirmed, and all
-    nodes by name, for kinds that need them.
-    """
-
-    pods_rv: str = ""
-    pods_age_ms: int = 0
-    nodes: Mapping[str, Node] = {}
-    nodes_age_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TurnContext:
-    """What turns of a process share: whether terminatingReplicas is written, the times, the wall clock, whose status
-    was put off, and whether the server keeps that count.
-    """
-
-    reports_terminating: bool
-    view_age_max_ms: int
-    wall_ms: Callable[[], int]
-    late: LateStatus = field(default_factory=LateStatus)
-    kept: KeptCount = field(default_factory=KeptCount)
+Steps = Generator[Step, Any, T]
+"""A part of a turn: yields steps, is sent their results, and returns a T."""
+Turn = Steps[Finish]
 
 
 class TurnFailed(Exception):
-    """A turn that came to nothing, or not to all of it. ``finish`` says what is to be kept all the same."""
+    """A turn that did nothing, or not all of it. ``finish``: what is to be kept all the same."""
 
     def __init__(self, reason: str, finish: Finish) -> None:
         super().__init__(reason)

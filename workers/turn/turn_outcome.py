@@ -1,4 +1,4 @@
-"""What a turn has to say at its end: answers for the record, errors, and when to look again."""
+"""The outcome of a turn, put together while it goes on: answered writes, errors, when to look again."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ REFUSED_MS = 30_000
 
 
 class TurnOutcome:
-    """Filled while the turn goes on; ``finish`` turns it into the one call that ends the turn.
+    """``finish`` makes it the one call that ends the turn.
 
-    ``error``: why creating or deleting failed, for the status; the first one counts. ``retry``: again with back-off
-    though nothing failed. ``followed``: another turn is sure to come soon, as the events of what was created ask for
-    it, or the rest is still to be done. ``again_ms``: again after so long, the earliest counts; after a failure the
-    back-off does. ``due_ms``: the same for what time alone will change, which no failure puts off. ``attempted``: a
-    create or delete was sent, so that without an ``error`` all that was sent went well. ``age_ratios``: of the pods
-    that were ranked and are to go, for the metric. ``open``: fields of the record that have no answer.
+    ``error``: why creating or deleting failed, for the status; the first error counts. ``retry``: again with back-off
+    though nothing failed. ``followed``: another turn is guaranteed soon: our creates will produce events, or the rest
+    is still to be done. ``again_ms``: look again after so long; the earliest counts; after a failure the back-off
+    counts instead. ``due_ms``: the same for what time alone will change; no failure puts it off. ``attempted``: a
+    create or delete was sent, so without an ``error`` all that were sent succeeded. ``age_ratios``: of the ranked pods
+    that are to go, for the metric. ``open``: announced writes without an answer, as fields of the expectations.
     ``said``: the last answer to one of these, which proved nothing.
     """
 
@@ -66,13 +66,13 @@ class TurnOutcome:
             self.changes.append(Change.min_rv(resource, rv))
 
     def open_since_before(self, said: str, fields: Iterable[str], passed: int) -> None:
-        """What earlier turns left open, and what was said of it. ``passed``: how many names are passed over."""
+        """What earlier turns left open, and the last answer to it. ``passed``: how many names are passed over."""
         self.said = self._said_before = said
         self.open.update(fields)
         self._passed = passed
 
     def refused(self, write: Write) -> None:
-        """The name was refused for certain: others come first for a while, or it would keep them from their turn."""
+        """The name was refused for certain: for a while other names come first, so that it does not hold them up."""
         if self._passed < PASSED_MAX:
             self._passed += 1
             until_ms = self._claim.now_ms + REFUSED_MS
@@ -80,25 +80,25 @@ class TurnOutcome:
 
     @property
     def standing(self) -> str:
-        """Why something is not done, as long as that is so: also in a turn that did not try it again."""
+        """Why something is not done, as long as it is not done: also in a turn that did not try it again."""
         return self.error or (self.said if self.open or self._passed else "")
 
-    def settle(self, write: Write) -> None:
-        """The write has an answer: it is outstanding no longer."""
+    def answered(self, write: Write) -> None:
+        """The write has an answer: it is expected no longer."""
         self._close(write)
         self.changes.append(Change.drop(f"{write.verb} {write.target}"))
 
     def _close(self, write: Write) -> None:
         self.open.discard(f"{write.verb} {write.target}")
 
-    def answered_delete(self, write: Write) -> None:
-        """Deleted, by us or not, but perhaps still to be seen in the cache: until then it must not count again."""
+    def delete_answered(self, write: Write) -> None:
+        """The pod is deleted, by us or not. The cache may still show it: until then it must not count again."""
         self._close(write)
         self.attempted = True
         self.changes.append(Change.set(f"delete {write.target}", f"answered uid={write.uid} rv={write.rv}"))
 
     def deletes_seen(self, deletes: Iterable[ExpectedDelete], present: set[str]) -> bool:
-        """Whether the cache shows every answered delete; ``present``: uids of pods neither ending nor gone."""
+        """Whether the cache shows every answered delete. ``present``: UIDs of pods neither terminating nor gone."""
         all_seen = True
         for each in deletes:
             if each.answered and each.uid in present:
@@ -108,27 +108,27 @@ class TurnOutcome:
         return all_seen
 
     def announced(self, entries: Iterable[Entry]) -> None:
-        """They are in the record now: what was to become of earlier entries of their names is not to befall them."""
+        """They are announced now. Changes meant for earlier entries of the same names must not hit the new ones."""
         fields = {entry.field for entry in entries}
         self.open |= {entry.field for entry in entries if entry.verb not in NOTES}
         self.changes = [each for each in self.changes if each.name not in fields]
 
-    def throttled(self, answer: Answer) -> None:
-        """The server asked for patience."""
-        self.least_wait_ms = max(self.least_wait_ms, int(delay_s(answer) * 1000))
+    def heed_throttling(self, answer: Answer) -> None:
+        """If the answer is 429, wait for as long as the server asked."""
+        if answer.code == 429:
+            self.least_wait_ms = max(self.least_wait_ms, int(delay_s(answer) * 1000))
 
     def sort(self, write: Write, answer: Answer, result: Outcome, *, again: bool = False) -> None:
         """Enter what is the same for every verb.
 
-        ``again``: an earlier request for the same may be under way, so that no refusal of this one is an answer.
+        ``again``: an earlier request for the same may be under way, so a refusal of this one is no answer.
         """
         self.attempted = self.attempted or result.was_sent
-        if result is Outcome.THROTTLED:
-            self.throttled(answer)
+        self.heed_throttling(answer)
         if result is Outcome.UNKNOWN:
             self.said = " ".join(f"{write.verb} {write.target}: {answer.message}".split())[:SAID_MAX]
         elif not again:
-            self.settle(write)
+            self.answered(write)
 
     def finish(self, verdict: Verdict | None = None) -> Finish:
         """The end of the turn, as the queue takes it."""
@@ -150,5 +150,5 @@ class TurnOutcome:
         return (Change.drop("said"),) if over else ()
 
     def failure(self, reason: str) -> TurnFailed:
-        """The turn ends here and is retried; what was settled so far stays settled."""
+        """The turn ends here and is retried; what has an answer by now keeps it."""
         return TurnFailed(reason, self.finish(Verdict.RETRY))

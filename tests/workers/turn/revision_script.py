@@ -48,10 +48,10 @@ def history(
     owner: DaemonSet, revisions: Sequence[ControllerRevision], transcript: str, *pods: Pod, needs: str = ""
 ) -> None:
     """Run ``construct`` and hold it against the transcript."""
-    claim = claimed(owner, needs)
-    outcome = TurnOutcome(claim)
     cached = [Cached(CACHED_RV, each.uid, codec.encode(each)) for each in revisions]
-    play(construct(owner, cached, pods, CONTROLLER, claim, outcome), owner, revisions, outcome, transcript)
+    claim = claimed(owner, needs)._replace(others={RESOURCE: cached})
+    outcome = TurnOutcome(claim)
+    play(construct(owner, pods, CONTROLLER, claim, outcome), owner, revisions, outcome, transcript)
 
 
 def play(

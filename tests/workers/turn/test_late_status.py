@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.workers.turn.late_status import OWNERS_MAX, PUT_OFF_MS, LateStatus
+from oarlock.workers.turn.status import OWNERS_MAX, PUT_OFF_MS, LateStatus
 from oarlock.workers.turn.steps import Grant
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_rig import Rig, fail_with

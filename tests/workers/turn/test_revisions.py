@@ -10,7 +10,7 @@ import pytest
 from oarlock.broker.values import Cached
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects import codec
-from oarlock.workers.turn.revisions import RELABELS_MAX, construct, prune
+from oarlock.workers.turn.revisions import RELABELS_MAX, RESOURCE, construct, prune
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.controllers.builders import OTHER_UID, UID, WEB, with_fields
 from tests.controllers.history.history_builders import daemon_pod, daemons, hash_for, revision
@@ -506,9 +506,9 @@ def test_nor_the_collision_count(live: str, end: str) -> None:
 def test_an_owner_that_is_left_alone(fields: dict[str, Any]) -> None:
     for revisions in ([], [V1, TWIN], [with_fields(V1, owner_refs=())]):
         owner = daemons("v1", **fields)
-        claim = claimed(owner)
         cached = [Cached(CACHED_RV, each.uid, codec.encode(each)) for each in revisions]
-        running = construct(owner, cached, (OLD_POD,), CONTROLLER, claim, TurnOutcome(claim))
+        claim = claimed(owner)._replace(others={RESOURCE: cached})
+        running = construct(owner, (OLD_POD,), CONTROLLER, claim, TurnOutcome(claim))
         with pytest.raises(StopIteration):
             next(running)
 

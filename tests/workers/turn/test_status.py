@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oarlock.controllers.objects.model import Condition, LabelSelector, ReplicaSetStatus
-from oarlock.workers.turn.late_status import PUT_OFF_MS, LateStatus
+from oarlock.workers.turn.status import PUT_OFF_MS, LateStatus
 from tests.controllers.builders import NOW_MS, S, pod, pods, rs, slot_names
 from tests.workers.turn.turn_script import claimed, plays
 

@@ -23,7 +23,7 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.workers.turn.late_status import LateStatus
+from oarlock.workers.turn.status import LateStatus, StatusWriter
 from oarlock.workers.turn.steps import (
     Announce,
     ListLive,
@@ -32,12 +32,10 @@ from oarlock.workers.turn.steps import (
     Reserve,
     Send,
     Step,
-    TurnContext,
     TurnFailed,
-    View,
     Write,
 )
-from oarlock.workers.turn.turn import turn
+from oarlock.workers.turn.turn import TurnContext, View, turn
 from oarlock.workers.turn.turn_outcome import REFUSED_MS, TurnOutcome
 from tests.controllers.builders import NOW_MS, UID, WEB_SLOTS
 from tests.workers.turn.turn_answers import answer_to
@@ -120,7 +118,8 @@ def plays(
     lines = [line.strip() for line in transcript.strip().splitlines()]
     owner: ReplicaSet | None = None if claim.owner is None else codec.decode_replicaset(claim.owner.blob)
     outcome, given = TurnOutcome(claim), iter(answers)
-    context = TurnContext(reports_terminating, 120_000, lambda: now_ms, late or LateStatus())
+    status = StatusWriter(reports_terminating, lambda: now_ms, late or LateStatus())
+    context = TurnContext(120_000, lambda: now_ms, status)
     running = turn(claim, View(READ_RV, view_age_ms), CONTROLLER, context, outcome)
     said: list[str] = []
     result: Any = None

@@ -1,6 +1,6 @@
-"""The Kubernetes API as turns use it: asked from the main thread, by the I/O loop's client.
+"""The Kubernetes API as turns use it: called from the main thread, carried out by the client on the I/O thread.
 
-What it does is what the steps say; what it never does is send a write twice.
+It does what the steps say. It never sends a write twice.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import socket
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
-from typing import Protocol
 
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.client import Client, PatchType
+from oarlock.cluster.client import Client, PatchType, WriteOptions
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.cluster.events import EventRecorder
 from oarlock.cluster.forbidden import OnForbidden, log_missing
@@ -32,32 +31,14 @@ from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.steps import Grant, Listed, Write
 
 BUSY_S = 0.1
-"""So long after a write of a turn there may be another one: events keep out of its way."""
-
-
-class TurnApi(Protocol):
-    """What the engine needs; the simulation has another."""
-
-    def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]: ...
-
-    def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]: ...
-
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]: ...
-
-    def reserve(self, count: int) -> Grant: ...
-
-    def tell(self, owner: Claimer, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None: ...
-
-    def probe(self) -> bool: ...
-
-    def close(self) -> None: ...
+"""So long after a write of a turn there may be another one. Events wait for that long, to keep out of its way."""
 
 
 class KubeApi:
-    """One process's way to the cluster. Make it after a fork. Raises ConfigError for unusable credentials.
+    """One process's connection to the cluster. Make it after a fork. Raises ConfigError for unusable credentials.
 
     ``on_forbidden`` is told, on the I/O thread, of every answer that says we lack a permission; ``observer`` of every
-    request.
+    request. Tests and the simulation give the engine another object with the same methods.
     """
 
     def __init__(
@@ -96,7 +77,7 @@ class KubeApi:
             on_forbidden=self._on_forbidden,
             observer=self._observer,
         )
-        # Events go through a client of their own, and slowly beside a turn's writes, so that they never hold up a pod.
+        # Events go through a client of their own, and slowly while a turn writes, so that they never hold up a pod.
         teller = Client(
             config,
             role=f"{role} events",
@@ -112,52 +93,34 @@ class KubeApi:
         return self._writing > 0 or time.monotonic() - self._wrote_s < BUSY_S
 
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
-        """All at the same time, none after the deadline (CLOCK_BOOTTIME). To cancel it cuts off what is under way."""
-        return self.io.submit(self._send(writes, deadline_ms / 1000, prepaid))
+        """Send all at the same time, none after the deadline (CLOCK_BOOTTIME). Cancelling cuts requests off."""
+        return self.io.submit(self._send(writes, {"deadline_s": deadline_ms / 1000, "prepaid": prepaid}))
 
-    async def _send(self, writes: tuple[Write, ...], deadline_s: float, prepaid: bool) -> list[Answer]:
+    async def _send(self, writes: tuple[Write, ...], options: WriteOptions) -> list[Answer]:
         self._writing += 1
         try:
             if len(writes) == 1:
-                return [await self._write(writes[0], deadline_s, prepaid)]
-            return list(await asyncio.gather(*(self._write(each, deadline_s, prepaid) for each in writes)))
+                return [await self._write(writes[0], options)]
+            return list(await asyncio.gather(*(self._write(each, options) for each in writes)))
         finally:
             self._writing -= 1
             self._wrote_s = time.monotonic()
 
-    async def _write(self, write: Write, deadline_s: float, prepaid: bool) -> Answer:
+    async def _write(self, write: Write, options: WriteOptions) -> Answer:
         client, resource = self._client, cluster_resource(WATCHED[write.resource])
+        namespace, name = write.namespace, write.name
         match write.verb:
             case "create":
-                return await client.create(
-                    resource, write.namespace, write.body, deadline_s=deadline_s, prepaid=prepaid
-                )
+                return await client.create(resource, namespace, write.body, **options)
             case "delete":
                 return await client.delete(
-                    resource,
-                    write.namespace,
-                    write.name,
-                    uid=write.uid,
-                    resource_version=write.rv,
-                    deadline_s=deadline_s,
-                    prepaid=prepaid,
+                    resource, namespace, name, uid=write.uid, resource_version=write.rv, **options
                 )
             case "patch":
-                kind, subresource = PatchType.STRATEGIC, ""
+                return await client.patch(resource, namespace, name, write.body, PatchType.STRATEGIC, **options)
             case "status":
-                kind, subresource = PatchType.MERGE, "status"
-            case _:
-                raise AssertionError(f"no such verb: {write.verb}")
-        return await client.patch(
-            resource,
-            write.namespace,
-            write.name,
-            write.body,
-            kind,
-            subresource=subresource,
-            deadline_s=deadline_s,
-            prepaid=prepaid,
-        )
+                return await client.patch(resource, namespace, name, write.body, subresource="status", **options)
+        raise AssertionError(f"no such verb: {write.verb}")
 
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         """Live, at the same time."""
@@ -169,7 +132,7 @@ class KubeApi:
         return self.io.submit(all_of_them())
 
     def list_live(self, resource: str, namespace: str) -> Future[Listed]:
-        """A consistent list, or ListError. One at a time: each is a whole namespace, asked for when all is not well."""
+        """A consistent list, or ListError. One at a time: each is a whole namespace, and read only after trouble."""
 
         async def all_of_it() -> Listed:
             async with self._listing:
@@ -179,24 +142,24 @@ class KubeApi:
         return self.io.submit(all_of_it())
 
     def reserve(self, count: int) -> Grant:
-        """Tokens that are there now; with too few of them, the wait for a useful number more."""
+        """Take the tokens that are there now. If they are too few, also tell the wait for a useful number more."""
         granted = self._limiter.try_take(count)
         missing = count - granted
         return Grant(granted, int(self._limiter.wait_s(min(missing, 10)) * 1000) + 1 if missing else 0)
 
     def tell(self, owner: Claimer, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
-        """Queue events about an owner; they are sent in the background and may be dropped."""
+        """Queue events about an owner. They are sent in the background and may be dropped."""
         about = ObjectRef(flavour.api_version, flavour.kind, owner.namespace, owner.name, owner.uid, owner_rv)
         for event in events:
             self._events.tell(Note(about, event.type, event.reason, event.message, flavour.component, self._host))
 
     def probe(self) -> bool:
-        """Whether the server answers at all. That we may not ask for its version is an answer too."""
+        """Whether the server answers at all. A 403 for its version is an answer too."""
         answer = self.io.run(self._client.probe())
         return answer.ok or answer.code == 403
 
     def close(self) -> None:
-        """Send what events are queued, for a second at most, and close."""
+        """Send the queued events, for a second at most, and close."""
 
         async def shut() -> None:
             await self._events.close()

@@ -1,4 +1,4 @@
-"""Turns carried out for real: claims keys, does what turns' steps ask of Redis and the API, ends turns in one call.
+"""Carries turns out: claims keys, does what the steps of turns ask of Redis and the API, ends turns in one call.
 
 Nothing is sent after the lease as this process counts it: from before it asked, less a margin. The supervisor's
 renewals keep others away; they never lengthen this.
@@ -25,35 +25,23 @@ from oarlock.broker.values import (
     Verdict,
     Watermark,
 )
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
 from oarlock.controllers.entries import Controller, FanOut
 from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS, WATCHED, all_queues, entry_of
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.turn.engine.api import TurnApi
-from oarlock.workers.turn.engine.local_cache import Mirror
+from oarlock.workers.turn.engine.api import KubeApi
+from oarlock.workers.turn.engine.local_cache import LocalCache
 from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.engine.write_window import WriteWindow
 from oarlock.workers.turn.fan_out import fan_out
-from oarlock.workers.turn.steps import (
-    Announce,
-    Grant,
-    ListLive,
-    Look,
-    Read,
-    Reserve,
-    Send,
-    Step,
-    TurnContext,
-    TurnRefused,
-    View,
-    Wake,
-)
-from oarlock.workers.turn.turn import turn
+from oarlock.workers.turn.status import StatusWriter
+from oarlock.workers.turn.steps import Announce, ListLive, Look, Read, Reserve, Send, Step, Turn, TurnRefused, Wake
+from oarlock.workers.turn.turn import TurnContext, View, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 WINDOW = 4
-"""Bulk writes that turns have under way together, over those that are on the wire: 256, as one of them has at most."""
+"""Bulk writes that turns have under way together, over those on the wire: 256, the most that one turn has."""
 UNKNOWN = Watermark("", 0)
 OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
@@ -65,12 +53,12 @@ def load_spec(entry: Controller | FanOut) -> LoadSpec:
 
 
 class Engine:
-    """One worker's engine. ``queues``: names of the controllers to serve; None: all there are."""
+    """One worker's. ``queues``: those to serve; None: all."""
 
     def __init__(
         self,
         broker: Broker,
-        api: TurnApi,
+        api: KubeApi,
         settings: Settings,
         clock: Clock,
         queues: Sequence[str] | None = None,
@@ -78,25 +66,23 @@ class Engine:
         self._broker, self._api, self._settings, self._clock = broker, api, settings, clock
         self.queues = tuple(queues if queues is not None else all_queues())
         self._specs = [load_spec(entry_of(queue)) for queue in self.queues]
-        mirrored = {name for queue in self.queues if queue in CONTROLLERS for name in CONTROLLERS[queue].local_caches}
-        self._mirrors = {name: Mirror(WATCHED[name]) for name in sorted(mirrored)}
-        self._contexts = {
-            queue: TurnContext(
-                CONTROLLERS[queue].flavour.reports_terminating(settings.terminating_replicas),
-                settings.view_age_max_ms,
-                clock.wall_ms,
-            )
-            for queue in self.queues
-            if queue in CONTROLLERS
-        }
+        controllers = [CONTROLLERS[queue] for queue in self.queues if queue in CONTROLLERS]
+        mirrored = {name for controller in controllers for name in controller.local_caches}
+        self._local_caches = {name: LocalCache(WATCHED[name]) for name in sorted(mirrored)}
+        self._contexts = {controller.queue: self._context(controller) for controller in controllers}
         self._looks: dict[Look, list[Cached]] = {}
         """Answers that turns of the batch in hand may share."""
         self._deadline_ms = 0
         self._transport_errors = 0
         self._window = self._new_window()
 
+    def _context(self, controller: Controller) -> TurnContext:
+        settings, wall_ms = self._settings, self._clock.wall_ms
+        status = StatusWriter(controller.flavour.reports_terminating(settings.terminating_replicas), wall_ms)
+        return TurnContext(settings.view_age_max_ms, wall_ms, status)
+
     def register(self, holder: str, supervisor: str) -> None:
-        """Announce this worker. Its name must be new."""
+        """Register this worker. Its name must be new."""
         self._broker.register(holder, supervisor, self.queues)
 
     def claim(self, holder: str, keys_max: int) -> Batch | Idle:
@@ -119,32 +105,37 @@ class Engine:
         self._deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
         if isinstance(batch, Batch):
             for resource, delta in batch.mirrors.items():
-                self._mirrors[resource].apply(delta)
+                self._local_caches[resource].apply(delta)
         return batch
 
     def _with_versions(self, spec: LoadSpec) -> LoadSpec:
-        """The claim brings what has changed since in the copies kept here."""
+        """The claim brings what has changed since in the local caches."""
         controller = CONTROLLERS.get(spec.queue)
         if controller is None or not controller.local_caches:
             return spec
-        return spec._replace(mirrors=tuple((name, self._mirrors[name].version) for name in controller.local_caches))
+        return spec._replace(
+            mirrors=tuple((name, self._local_caches[name].version) for name in controller.local_caches)
+        )
 
     def start(self, batch: Batch, claim: Claim) -> RunningTurn:
-        """A turn to be advanced to its end. Raises TurnFailed for one that cannot begin."""
+        """A turn, not yet advanced. Raises TurnFailed if it cannot begin."""
         outcome = TurnOutcome(claim)
         if claim.refusal:
             raise TurnRefused(claim.refusal, outcome.finish(Verdict.RETRY))
         if claim.queue in FAN_OUTS:
             steps = fan_out(claim, FAN_OUTS[claim.queue], outcome)
-            return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), self._deadline_ms, self)
+        else:
+            steps = self._turn(batch, claim, outcome)
+        return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), self._deadline_ms, self)
+
+    def _turn(self, batch: Batch, claim: Claim, outcome: TurnOutcome) -> Turn:
         controller = CONTROLLERS[claim.queue]
-        if any(not self._mirrors[name].version for name in controller.local_caches):
+        if any(not self._local_caches[name].version for name in controller.local_caches):
             raise outcome.failure(f"{' and '.join(controller.local_caches)} are not known yet")
         pods, nodes = batch.watermarks.get("pods", UNKNOWN), batch.watermarks.get("nodes", UNKNOWN)
-        all_nodes = self._mirrors["nodes"].objects if controller.local_caches else {}
+        all_nodes = self._local_caches["nodes"].objects if controller.local_caches else {}
         view = View(pods.rv, pods.age_ms, all_nodes, nodes.age_ms)
-        steps = turn(claim, view, controller, self._contexts[claim.queue], outcome)
-        return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), self._deadline_ms, self)
+        return turn(claim, view, controller, self._contexts[claim.queue], outcome)
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""
@@ -159,7 +150,7 @@ class Engine:
         self._api.close()
 
     def carry_out(self, running: RunningTurn, step: Step) -> Any:
-        """A step's result, or a Future of it; what it says of the lease goes into ``running.deadline_ms``."""
+        """A step's result, or a Future of it. A longer lease goes into ``running.deadline_ms``."""
         match step:
             case Announce():
                 return self._announce(running, step.owner_uid, step.entries)
@@ -179,13 +170,15 @@ class Engine:
                 return self._broker.add(step.queue, step.keys)
 
     def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
-        """Whether the server can be reached shows in the answers to writes."""
+        """A result that was waited for has come. Answers to writes show whether the server can be reached."""
         if isinstance(step, Send):
             self._window.leave(running)
-            self._watch_transport(result)
+            for answer in result:
+                failed = answer.code in (NO_ANSWER, NOT_SENT)
+                self._transport_errors = self._transport_errors + 1 if failed else 0
 
     def ended(self, running: RunningTurn) -> None:
-        """What became of it is told, also where it came to nothing."""
+        """A turn is over, however it ended: its events are sent, even if it failed."""
         self._window.leave(running)
         claim, events = running.claim, running.outcome.events
         if events and claim.owner is not None:
@@ -194,13 +187,10 @@ class Engine:
             self._api.tell(owner, claim.owner.rv, controller.flavour, events)
 
     def _new_window(self) -> WriteWindow:
-        return WriteWindow(WINDOW * self._settings.writes_in_flight, self._tokens, self._late)
-
-    def _tokens(self, wanted: int) -> Grant:
-        return self._api.reserve(wanted)
+        return WriteWindow(WINDOW * self._settings.writes_in_flight, self._api.reserve, self._late)
 
     def _late(self, running: RunningTurn) -> bool:
-        """Half of its time is over: what it has learned by now must not be lost with the rest."""
+        """Half of the turn's time is over: what it has learned by now must not be lost with the rest."""
         return self._clock.mono_ms() - running.begun_ms > self._settings.turn_limit_ms // 2
 
     def _look(self, step: Look) -> list[Cached]:
@@ -216,11 +206,6 @@ class Engine:
 
     def _announce(self, running: RunningTurn, owner_uid: str, entries: Sequence[Entry]) -> list[NameTaken]:
         asked_ms, settings = self._clock.mono_ms(), self._settings
-        borne = self._broker.announce(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
+        taken = self._broker.announce(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
         running.deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
-        return borne
-
-    def _watch_transport(self, answers: Sequence[Answer]) -> None:
-        for answer in answers:
-            failed = answer.code in (NO_ANSWER, NOT_SENT)
-            self._transport_errors = self._transport_errors + 1 if failed else 0
+        return taken

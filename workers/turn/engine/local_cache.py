@@ -1,7 +1,6 @@
-"""The copy of a small resource that a worker keeps, brought up to date by each claim that names it.
+"""A worker's local copy of a small resource, brought up to date by each claim that names the resource.
 
-Only for what every turn of a kind reads as a whole: nodes. It is a copy of the shared cache, as of the moment of the
-claim, never ahead of it or behind.
+Only for what every turn of a kind reads as a whole: nodes. It equals the shared cache at the moment of the claim.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from oarlock.broker.values import Delta
 from oarlock.controllers.entries import Watched
 
 
-class Mirror:
-    """``objects``: by id, in order of ids. ``version``: what they equal, in the broker's words; empty: unknown."""
+class LocalCache:
+    """``objects``: by id, in order of ids. ``version``: the broker's name of their state; empty: unknown."""
 
     def __init__(self, resource: Watched[Any]) -> None:
         self._resource = resource

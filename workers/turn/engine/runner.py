@@ -1,32 +1,57 @@
-"""A batch of turns in one thread: while one waits for the API the others go on; what is over is ended in one call."""
+"""Runs a batch of turns in one thread: while one waits for the API, others go on; finished turns end in one call."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
+from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
+from oarlock.cluster.http.observer import RequestObserver
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlot
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.turn.engine.turn_engine import TurnEngine
 from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
 from oarlock.workers.turn.steps import TurnFailed
+
+if TYPE_CHECKING:  # `rq info` imports this module: it needs no cluster, and no 0.3 s for importing its client
+    from oarlock.workers.turn.engine.engine import Engine
 
 log = logging.getLogger("oarlock.worker")
 
 LOOK_MS = 100
-"""So often it is looked for turns that have waited for too long."""
+"""How often the runner looks for turns that have waited for too long."""
+
+
+EngineFactory = Callable[[Settings, RedisBroker, Sequence[str], RequestObserver], "Engine"]
+"""Makes the engine of one process for these queues; the observer hears of its requests. Called after the last fork."""
+
+
+def open_engine(settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: RequestObserver) -> Engine:
+    """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
+    from oarlock.cluster.access import config  # noqa: PLC0415
+    from oarlock.workers.process.clock import SystemClock  # noqa: PLC0415
+    from oarlock.workers.process.rights import MissingRights, worker_roles  # noqa: PLC0415
+    from oarlock.workers.signing.signing_broker import signing_wrapper  # noqa: PLC0415
+    from oarlock.workers.turn.engine.api import KubeApi  # noqa: PLC0415
+    from oarlock.workers.turn.engine.engine import Engine  # noqa: PLC0415
+
+    cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
+    clock = SystemClock()
+    rights = MissingRights(worker_roles(queues), clock.mono_ms)
+    api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer)
+    return Engine(signing_wrapper(settings, clock)(broker), api, settings, clock, queues)
 
 
 class Ended(NamedTuple):
-    """A turn to be finished; ``failure`` is what it failed with."""
+    """A turn to be ended in Redis, and what it failed with."""
 
     finish: Finish
     failure: BaseException | None
@@ -46,12 +71,12 @@ class ShowsTurns(Protocol):
 class TurnRunner:
     """One worker's. Main thread only, ``end_early`` in a signal handler of it.
 
-    ``limit``: RQ's death penalty, around all that a turn does; a turn that waits is looked at.
+    ``limit``: RQ's death penalty, around all that a turn does. A turn that waits is checked every LOOK_MS instead.
     """
 
     def __init__(
         self,
-        engine: TurnEngine,
+        engine: Engine,
         slot: TurnSlot,
         shown: ShowsTurns,
         counts: TurnCounts,
@@ -74,10 +99,10 @@ class TurnRunner:
         """Whether a turn of the last batch kept the thread for long by itself."""
 
     def run(self, batch: Batch) -> int:
-        """All of its turns to their ends. Returns how long that took, in ms, without the last call that ends them.
+        """Run all turns of the batch to their ends. Returns the ms that took, without the last call that ends turns.
 
-        Raises EpochOver; BrokerUnreachable, BrokerFull or RedisError where nobody knows what is still locked. Then, and
-        whatever else ends it early, nothing more is sent for any of them.
+        Raises EpochOver; BrokerUnreachable, BrokerFull or RedisError if nobody knows what is still locked. Whatever
+        ends the batch early, nothing more is sent for any of its turns.
         """
         at_once = 1 if is_bounded(self._settings, batch.queue) else len(batch.claims)
         self.slow = False
@@ -98,7 +123,7 @@ class TurnRunner:
         return now_ms - first_ms
 
     def end_early(self, turn: UnderWay, why: Exception) -> None:
-        """In a signal handler: the turn in hand is struck where it stands, one that waits goes on no more."""
+        """In a signal handler: a turn that computes is interrupted where it stands; one that waits goes on no more."""
         if turn not in self._under_way:
             return
         if self._stepping is turn:
@@ -112,7 +137,7 @@ class TurnRunner:
         return self._run(each, batch, now_ms)
 
     def _go_on(self, now_ms: int) -> int:
-        """One more turn that waited goes on, or some time passes. What is over does not wait long for the others."""
+        """Let one waiting turn go on, or let some time pass. A turn that is over does not wait long for the others."""
         if now_ms >= self._look_ms:
             self._look_ms = now_ms + LOOK_MS
             for each in self._waiting.begun_before(now_ms - self._limit_s * 1_000):
@@ -127,7 +152,7 @@ class TurnRunner:
         return now_ms if found is None else self._run(found, None, now_ms)
 
     def _run(self, each: UnderWay, batch: Batch | None, begun_ms: int) -> int:
-        """Take a turn as far as it goes without waiting. ``batch``: what it is of, where it has yet to begin."""
+        """Take a turn as far as it goes without waiting. ``batch``: its batch, if it has yet to begin."""
         claim, first = each.claim, not self._ended
         self._slot.begin(begun_ms, f"{claim.queue}:{claim.key}")
         over = self._advance(each, batch, begun_ms)
@@ -149,9 +174,7 @@ class TurnRunner:
         return now_ms
 
     def _advance(self, each: UnderWay, batch: Batch | None, now_ms: int) -> bool:
-        """Whether the turn is over: then it stands in ``_ended``, unless its claim was lost, and with it the right
-        to end it.
-        """
+        """Whether the turn is over. Then it is in ``_ended``, unless its claim was lost: then others may end it."""
         claim, limit_s = each.claim, max(1, self._limit_s - (now_ms - each.begun_ms) // 1_000)
         try:
             if each.failure is not None:
@@ -184,7 +207,7 @@ class TurnRunner:
         return True
 
     def _finish(self) -> None:
-        """End turns in one call. Without an answer nobody knows what is still locked: a release settles that."""
+        """End turns in one call. If it has no answer, nobody knows what is still locked; a release then unlocks it."""
         if not self._ended:
             return
         ended, self._ended = self._ended, []
@@ -195,7 +218,7 @@ class TurnRunner:
             self._untold.append((turn, in_a_row))
 
     def _tell(self) -> None:
-        """When no turn waits any more: who is told may take its time."""
+        """Report ended turns, once no turn waits any more: the callback may take its time."""
         told, self._untold = self._untold, []
         for turn, in_a_row in told:
             self._on_finish(turn, in_a_row)

@@ -1,13 +1,13 @@
 """One turn under way: its steps carried out one after the other, up to where it would have to wait for the API.
 
-A turn is a generator, so one that waits stands still and costs nothing; whoever runs several goes on with another.
+A turn is a generator, so a turn that waits stands still and costs nothing; meanwhile the runner goes on with another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from oarlock.broker.values import Claim, Finish, Verdict
 from oarlock.cluster.listing import ListError
@@ -15,46 +15,23 @@ from oarlock.workers.signing.refusals import ObjectRefused
 from oarlock.workers.turn.steps import Step, Turn, TurnRefused
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
-
-class Carrier(Protocol):
-    """Who carries out steps."""
-
-    def carry_out(self, running: RunningTurn, step: Step) -> Any:
-        """The step's result, or a Future of it where the API has to answer first."""
-        ...
-
-    def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
-        """What was waited for has come."""
-        ...
-
-    def ended(self, running: RunningTurn) -> None:
-        """A turn that had begun is over, however it ended."""
-        ...
+if TYPE_CHECKING:
+    from oarlock.workers.turn.engine.engine import Engine
 
 
 class RunningTurn:
-    """``begun_ms``: when, ``deadline_ms``: until when its claim may send.
+    """``begun_ms``: when, ``deadline_ms``: until when its claim may send. ``engine`` carries out its steps.
 
     ``waits_for``: what ``advance`` could not go on without; None before the first and after the last.
     """
 
-    __slots__ = (
-        "_carrier",
-        "_over",
-        "_step",
-        "_steps",
-        "begun_ms",
-        "claim",
-        "deadline_ms",
-        "outcome",
-        "waits_for",
-    )
+    __slots__ = ("_engine", "_over", "_step", "_steps", "begun_ms", "claim", "deadline_ms", "outcome", "waits_for")
 
     def __init__(
-        self, claim: Claim, steps: Turn, outcome: TurnOutcome, begun_ms: int, deadline_ms: int, carrier: Carrier
+        self, claim: Claim, steps: Turn, outcome: TurnOutcome, begun_ms: int, deadline_ms: int, engine: Engine
     ) -> None:
         self.claim, self.outcome, self.begun_ms, self.deadline_ms = claim, outcome, begun_ms, deadline_ms
-        self._steps, self._carrier, self._over = steps, carrier, False
+        self._steps, self._engine, self._over = steps, engine, False
         self._step: Step | None = None
         self.waits_for: Future[Any] | None = None
 
@@ -64,16 +41,17 @@ class RunningTurn:
         return self.outcome.age_ratios
 
     def advance(self) -> Finish | None:
-        """Go on as far as that takes no waiting. None: call it again when ``waits_for`` is done.
+        """Go on until it would have to wait. None: call it again when ``waits_for`` is done.
 
-        Raises TurnFailed (with what to keep), ClaimLost, EpochOver or BrokerUnreachable.
+        Raises TurnFailed (with what to keep), ClaimLost, EpochOver or BrokerUnreachable. Any other exception is a
+        failed turn too, to be tried again.
         """
         waited_for, self.waits_for = self.waits_for, None
         try:
             result = None if waited_for is None else self._result(waited_for)
             while True:
                 step = self._step = self._steps.send(result)
-                result = self._carrier.carry_out(self, step)
+                result = self._engine.carry_out(self, step)
                 if isinstance(result, Future):
                     if not result.done():
                         self.waits_for = result
@@ -91,7 +69,7 @@ class RunningTurn:
                 self._end()
 
     def abandon(self) -> None:
-        """Go on no more. Requests under way are cut off: what they come to stays unknown."""
+        """Go on no more. Requests under way are cut off: what becomes of them stays unknown."""
         waited_for, self.waits_for = self.waits_for, None
         if waited_for is not None:
             waited_for.cancel()
@@ -100,11 +78,11 @@ class RunningTurn:
     def _result(self, came: Future[Any]) -> Any:
         result = came.result()
         assert self._step is not None
-        self._carrier.answered(self, self._step, result)
+        self._engine.answered(self, self._step, result)
         return result
 
     def _end(self) -> None:
         self._steps.close()
         if not self._over:
             self._over = True
-            self._carrier.ended(self)
+            self._engine.ended(self)

@@ -1,31 +1,33 @@
-"""Turns that wait for the API, while the worker's only thread goes on with others."""
+"""The turns that wait for the API while the worker's only thread goes on with others."""
 
 from __future__ import annotations
 
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oarlock.broker.values import Claim
-from oarlock.workers.turn.engine.turn_engine import TurnUnderWay
+
+if TYPE_CHECKING:
+    from oarlock.workers.turn.engine.running_turn import RunningTurn
 
 LOOK_UP_S = 0.1
-"""As ``io_loop.LOOK_UP_S``: a signal that comes as the thread is about to block wakes nobody."""
+"""As ``io_loop.LOOK_UP_S``: a signal that comes just before the thread blocks does not wake it."""
 
 
 class UnderWay:
-    """A turn that has begun. ``failure``: why it is to go on no more, where somebody says so while it waits."""
+    """A turn that has begun. ``failure``: why it is to go on no more, if somebody says so while it waits."""
 
     __slots__ = ("begun_ms", "begun_ns", "claim", "failure", "turn")
 
     def __init__(self, claim: Claim, begun_ms: int, begun_ns: int) -> None:
         self.claim, self.begun_ms, self.begun_ns = claim, begun_ms, begun_ns
-        self.turn: TurnUnderWay | None = None
+        self.turn: RunningTurn | None = None
         self.failure: Exception | None = None
 
 
 class WaitingTurns:
-    """Main thread only, but for what the I/O thread says of answers, and signal handlers of ends."""
+    """Main thread only, except that the I/O thread reports answers and signal handlers report ends."""
 
     def __init__(self) -> None:
         self._waiting: dict[UnderWay, None] = {}
@@ -47,13 +49,13 @@ class WaitingTurns:
         self._ready.put(each)
 
     def next(self, timeout_s: float) -> UnderWay | None:
-        """One that can go on, or is to end; it waits no more. None: not one of them within the time."""
+        """A turn that can go on, or is to end; it waits no more. None: no such turn within the time."""
         while self._waiting:
             try:
                 each = self._ready.get(timeout=max(0.0, min(timeout_s, LOOK_UP_S)))
             except Empty:
                 return None
-            if each in self._waiting:  # what failed meanwhile may be said of twice
+            if each in self._waiting:  # a turn that failed meanwhile may be reported twice
                 del self._waiting[each]
                 return each
         return None

@@ -1,7 +1,7 @@
-"""How many bulk writes the turns of one worker have under way together: not more than one of them may have alone.
+"""Limits the bulk writes that the turns of one worker have under way together: to as many as one turn may have alone.
 
-They share the same few connections, and what waits there uses up the time in which it may be sent. So a burst waits
-here, where it is not announced yet.
+They share the same few connections, and a write that waits there uses up the time in which it may be sent. So a burst
+waits here, where it is not announced yet.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.steps import Grant
 
 LEFT_OUT = Grant(0, 1)
-"""To one that has used up its share of time: what it has done so far is entered, and the rest is the next turn's."""
+"""For a turn that has used up its share of time: it ends with what it has done, and the next turn does the rest."""
 
 
 class WriteWindow:
-    """One batch's. ``most``: writes under way. ``reserve``: takes tokens of the rate limit, when a turn is let in.
-    ``late``: whether a turn has been under way for so long that it had better come to its end.
+    """One batch's. ``most``: writes under way. ``reserve``: takes tokens of the rate limit when a turn is let in.
+    ``late``: whether a turn has been under way for so long that it should end.
 
-    Main thread only. First come, first served; whoever finds nothing under way is let in however much it wants.
+    Main thread only. First come, first served. If nothing is under way, a turn is let in however much it wants.
     """
 
     def __init__(self, most: int, reserve: Callable[[int], Grant], late: Callable[[RunningTurn], bool]) -> None:
@@ -30,9 +30,9 @@ class WriteWindow:
         self._queue: deque[tuple[RunningTurn, int, Future[Grant]]] = deque()
 
     def reserve(self, turn: RunningTurn, wanted: int) -> Grant | Future[Grant]:
-        """Room and tokens for ``wanted`` writes of a turn, or a Future of them. A turn that is to end cancels that.
+        """Room and tokens for ``wanted`` writes of a turn, or a Future of them, which a turn that is to end cancels.
 
-        Whoever asks anew has nothing under way: it may have thought better of what it was let in for.
+        A turn that asks again has nothing under way: it may not have sent what it was let in for.
         """
         self.leave(turn)
         if self._late(turn):

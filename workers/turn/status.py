@@ -1,0 +1,118 @@
+"""The status of an owner: written at the end of a turn, put off where the next turn writes it anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from oarlock.broker.values import Claim
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.outcome import Outcome, of_change
+from oarlock.controllers.entries import Controller
+from oarlock.controllers.objects.model import ReplicaSetStatus
+from oarlock.controllers.plan import Plan
+from oarlock.controllers.replicaset.terminating import is_kept, says_nothing_else
+from oarlock.workers.turn.steps import Send, Steps, Write
+from oarlock.workers.turn.turn_outcome import TurnOutcome
+
+PUT_OFF_MS = 1_000
+OWNERS_MAX = 10_000
+
+
+class LateStatus:
+    """Owners whose status this process has put off, by UID, and since when.
+
+    A turn that created pods is followed by another turn, because the creates produce events. So the status of the first
+    turn is out of date before it is written. Upstream writes it all the same. Under a limit of requests an owner has a
+    turn for every handful of pods, and such a status takes the place of a pod. A status is put off for a second at
+    most: users see it grow, and an owner whose pods go as fast as they come has one too.
+    """
+
+    def __init__(self) -> None:
+        self._since_ms: dict[str, int] = {}
+
+    def put_off(self, uid: str, now_ms: int) -> bool:
+        """Whether the status of this owner may wait once more."""
+        if len(self._since_ms) >= OWNERS_MAX:
+            self._since_ms.clear()
+        if 0 <= now_ms - self._since_ms.setdefault(uid, now_ms) < PUT_OFF_MS:
+            return True
+        self.forget(uid)
+        return False
+
+    def forget(self, uid: str) -> None:
+        """The status of this owner is written, or says what it should."""
+        self._since_ms.pop(uid, None)
+
+
+class KeptCount:
+    """Whether the API server keeps status.terminatingReplicas, learned from its answers to statuses; the last counts.
+
+    Until there is an answer the count is written. It is in every status that is written, also to a server that drops
+    it, so the next status finds out a server that was upgraded. While the count is dropped, only a status that would
+    say nothing else is left out.
+    """
+
+    def __init__(self) -> None:
+        self._dropped = False
+
+    def in_vain(self, old: ReplicaSetStatus, new: ReplicaSetStatus) -> bool:
+        """Whether to write ``new`` over ``old`` would change nothing."""
+        return self._dropped and says_nothing_else(old, new)
+
+    def answered(self, old: ReplicaSetStatus, new: ReplicaSetStatus, answer: Answer) -> None:
+        """``new`` was written over ``old``."""
+        kept = is_kept(old, new, answer.body)
+        if kept is not None:
+            self._dropped = not kept
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWriter:
+    """Writes the statuses of one kind, in one process. ``reports_terminating``: terminatingReplicas is among them."""
+
+    reports_terminating: bool
+    wall_ms: Callable[[], int]
+    late: LateStatus = field(default_factory=LateStatus)
+    kept: KeptCount = field(default_factory=KeptCount)
+
+    def write(self, owner: Any, plan: Plan, claim: Claim, controller: Controller, outcome: TurnOutcome) -> Steps[None]:
+        """Write the status if it says anything new. Raises TurnFailed where that fails for certain.
+
+        A turn that did all it wanted, and is sure to be followed by another, leaves it to that one for a while.
+        """
+        if plan.invalid:
+            return  # nothing was done, and no time will change that
+        now_ms, report = self.wall_ms(), self.reports_terminating
+        new = controller.status(owner, plan, outcome.standing, now_ms, report, outcome.attempted)
+        if new is not None and report and self.kept.in_vain(owner.status, new):
+            new = None
+        late = new is not None and outcome.followed and not outcome.retry and self.late.put_off(owner.uid, now_ms)
+        if not late:
+            self.late.forget(owner.uid)
+        if new is not None and not late and f"{controller.resource}=" not in claim.min_rv:
+            yield from self._send(owner, new, claim, controller, outcome)
+        if controller.look_again_ms is not None:
+            again_ms = controller.look_again_ms(owner, plan.claimed, new or owner.status, now_ms, self.wall_ms())
+            if again_ms is not None:
+                outcome.due_in(again_ms)
+
+    def _send(self, owner: Any, new: Any, claim: Claim, controller: Controller, outcome: TurnOutcome) -> Steps[None]:
+        """With the resourceVersion that the status was computed from, never with a fresh one."""
+        assert claim.owner is not None
+        body = controller.status_patch(owner, new, claim.owner.rv)
+        write = Write("status", controller.resource, owner.namespace, owner.name, body)
+        (answer,) = yield Send((write,))
+        match of_change(answer):
+            case Outcome.DONE:
+                outcome.need(controller.resource, answer.resource_version)
+                if self.reports_terminating:
+                    self.kept.answered(owner.status, new, answer)
+            case Outcome.GONE:
+                pass  # the event of the owner's end wakes the key
+            case Outcome.CONFLICT | Outcome.NOT_SENT | Outcome.TOO_LATE | Outcome.THROTTLED:
+                outcome.heed_throttling(answer)
+                outcome.retry = True  # the owner has changed, or time is up: compute it again
+            case _:
+                raise outcome.failure(outcome.error or f"status of {owner.key}: {answer.message}")
