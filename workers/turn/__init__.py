@@ -1,1 +1,1 @@
-"""One sync of one key: a generator of steps, from a claim to what is said at its end."""
+"""One turn over one key: a generator of steps, from a claim to the outcome that Redis is told."""

@@ -1,1 +1,1 @@
-"""Carries the steps of turns out: in Redis, at the API, and many turns side by side."""
+"""Carries out the steps of turns, in Redis and at the API, with many turns side by side."""
