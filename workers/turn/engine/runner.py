@@ -14,7 +14,7 @@ from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, Ep
 from oarlock.cluster.http.observer import RequestObserver
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlot
-from oarlock.workers.process.clock import Clock
+from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
@@ -37,7 +37,6 @@ EngineFactory = Callable[[Settings, RedisBroker, Sequence[str], RequestObserver]
 def open_engine(settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: RequestObserver) -> Engine:
     """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
     from oarlock.cluster.access import config  # noqa: PLC0415
-    from oarlock.workers.process.clock import SystemClock  # noqa: PLC0415
     from oarlock.workers.process.rights import MissingRights, worker_roles  # noqa: PLC0415
     from oarlock.workers.signing.signing_broker import signing_wrapper  # noqa: PLC0415
     from oarlock.workers.turn.engine.api import KubeApi  # noqa: PLC0415
