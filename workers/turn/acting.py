@@ -71,9 +71,7 @@ def _hint(plan: Plan, name: str) -> str:
 
 
 def _block_if_foreign(owner: Claimer, target: str, pod: Pod, outcome: TurnOutcome) -> None:
-    """A foreign pod blocks its name while it lives. One of ours came late and an orphan appeared: they are read, or
-    adopted, by the next turn.
-    """
+    """A foreign pod blocks its name while it lives. If it is ours, or an orphan, the next turn reads or adopts it."""
     ref = controller_of(pod)
     if ref is not None and ref.uid != owner.uid:
         outcome.changes.append(Change.set(f"blocked {target}", f"uid={pod.uid}"))
@@ -92,7 +90,7 @@ def created(owner: Claimer, writes: Sequence[Write], answers: Sequence[Answer], 
             continue
         outcome.sort(write, answer, result)
         if result is Outcome.DONE:
-            outcome.need("pods", answer.resource_version)
+            outcome.cache_must_pass("pods", answer.resource_version)
             outcome.followed = True
             outcome.events.append(events.created(write.name))
             continue
@@ -123,7 +121,7 @@ def _sort_taken(owner: Claimer, taken: Sequence[tuple[Write, bool]], outcome: Tu
         outcome.answered(write)
         outcome.again_in(0)
         if pod is not None:
-            outcome.need("pods", answer.resource_version)
+            outcome.cache_must_pass("pods", answer.resource_version)
             _block_if_foreign(owner, write.target, pod, outcome)
 
 
@@ -221,4 +219,4 @@ def _sort_conflict(write: Write, look: Answer, again: bool, outcome: TurnOutcome
     outcome.retry = True
     if result is Outcome.CHANGED and pod is not None and (not again or newer(look.resource_version, write.rv)):
         outcome.answered(write)  # certainly not deleted: rank again once the change has been read
-        outcome.need("pods", look.resource_version)
+        outcome.cache_must_pass("pods", look.resource_version)

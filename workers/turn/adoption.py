@@ -60,7 +60,7 @@ def carry_out(
         releases = at < len(release)
         done = claims.released(answer.code) if releases else claims.adopted(answer.code)
         if done is claims.Done.YES:
-            outcome.need(resource, answer.resource_version)
+            outcome.cache_must_pass(resource, answer.resource_version)
             if not releases:
                 adopted[write.uid] = answer.resource_version
         elif done is claims.Done.ERROR:

@@ -165,7 +165,7 @@ class _Known:
 
     def _wait_for(self, rv: str) -> None:
         if newer(rv, self._pods_rv):
-            self._outcome.need("pods", rv)
+            self._outcome.cache_must_pass("pods", rv)
             self._read = False
 
     def told(self) -> OpenWrites:

@@ -112,7 +112,7 @@ def prune(
     for write, answer in zip(sent, answers, strict=True):
         result = of_delete(answer)
         if result is Outcome.DONE:
-            outcome.need(RESOURCE, answer.resource_version)
+            outcome.cache_must_pass(RESOURCE, answer.resource_version)
         elif result is Outcome.TOO_LATE:
             outcome.retry = True
         elif result is not Outcome.GONE:
@@ -183,7 +183,7 @@ def _create(
     (answer,) = yield Send((write,))
     match of_create(answer):
         case Outcome.DONE:
-            outcome.need(RESOURCE, answer.resource_version)
+            outcome.cache_must_pass(RESOURCE, answer.resource_version)
             return revision, True
         case Outcome.EXISTS:
             revision = yield from _taken(owner, name, live, controller, outcome)
@@ -211,7 +211,7 @@ def _taken(owner: HistoryOwner, name: str, live: LiveOwner, controller: Controll
         if ref is not None and ref.uid != owner.uid:
             outcome.again_in(FOREIGN_AGAIN_MS)
         else:
-            outcome.need(RESOURCE, rv)
+            outcome.cache_must_pass(RESOURCE, rv)
         return hash_of(found)
     # The patch carries the version of the live look: if the count has changed since, the server refuses it.
     count = (live.owner.status.collision_count or 0) + 1
@@ -220,7 +220,7 @@ def _taken(owner: HistoryOwner, name: str, live: LiveOwner, controller: Controll
     (answer,) = yield Send((write,))
     result = of_change(answer)
     if result is Outcome.DONE:
-        outcome.need(controller.resource, answer.resource_version)
+        outcome.cache_must_pass(controller.resource, answer.resource_version)
         raise outcome.failure(f"{what} holds another template: the collision count is {count} now")
     outcome.heed_throttling(answer)
     raise outcome.failure(f"{what} holds another template, raising the collision count to {count}: {answer.message}")
@@ -262,7 +262,7 @@ def _done(
         result = of_change(answer)  # deletes are sorted alike
         rvs.append(answer.resource_version)
         if result is Outcome.DONE:
-            outcome.need(write.resource, answer.resource_version)
+            outcome.cache_must_pass(write.resource, answer.resource_version)
         elif not (result is Outcome.GONE and gone_will_do):
             errors.append(_error(verb, write, answer, outcome))
     if errors:

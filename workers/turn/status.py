@@ -106,7 +106,7 @@ class StatusWriter:
         (answer,) = yield Send((write,))
         match of_change(answer):
             case Outcome.DONE:
-                outcome.need(controller.resource, answer.resource_version)
+                outcome.cache_must_pass(controller.resource, answer.resource_version)
                 if self.reports_terminating:
                     self.kept.answered(owner.status, new, answer)
             case Outcome.GONE:

@@ -60,7 +60,7 @@ class TurnOutcome:
         self.error = self.error or error
         self.retry = True
 
-    def need(self, resource: str, rv: str) -> None:
+    def cache_must_pass(self, resource: str, rv: str) -> None:
         """The cache has to pass this write of ours before the key is acted on again."""
         if rv:
             self.changes.append(Change.min_rv(resource, rv))
