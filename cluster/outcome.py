@@ -91,13 +91,13 @@ def taken_for_certain(answer: Answer) -> bool:
 
 def of_delete(answer: Answer) -> Outcome:
     """Sort the answer to a DELETE with preconditions. After CONFLICT, GET and ask `of_delete_conflict`."""
-    return _of_existing(answer)
+    return of_change(answer)
 
 
 def of_delete_conflict(look: Answer, uid: str) -> Outcome:
     """What a conflicting DELETE of `uid` met, told by the GET made after it.
 
-    GONE: not there, or another UID under the name. CHANGED: still there (raise `need` to the
+    GONE: not there, or another UID under the name. CHANGED: still there (the cache must pass the
     resourceVersion of `look`). UNKNOWN: the look told nothing; the same DELETE may be sent again.
     """
     if look.code == 404 and look.status is not None:
@@ -109,7 +109,10 @@ def of_delete_conflict(look: Answer, uid: str) -> Outcome:
 
 def of_change(answer: Answer) -> Outcome:
     """Sort the answer to a PATCH, a PUT or a status write."""
-    return _of_existing(answer)
+    status = answer.status
+    if answer.code == 404 and status is not None:
+        return Outcome.GONE
+    return _common(answer, status)
 
 
 def delay_s(answer: Answer) -> float:
@@ -126,13 +129,6 @@ def _generated_name_exists(status: Status) -> bool:
 
 def _webhook_was_not_called(status: Status) -> bool:
     return status.reason == "InternalError" and status.message.startswith(WEBHOOK_NOT_CALLED)
-
-
-def _of_existing(answer: Answer) -> Outcome:
-    status = answer.status
-    if answer.code == 404 and status is not None:
-        return Outcome.GONE
-    return _common(answer, status)
 
 
 def _common(answer: Answer, status: Status | None) -> Outcome:
