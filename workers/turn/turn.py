@@ -108,7 +108,8 @@ def _decide(
     after a loss of announced writes, or to delete on a view that nobody has confirmed for too long. In the former case
     an adoption counts too: if its pod turns out to be gone, more has to be created. Adoptions and releases come last.
     """
-    lost, too_old = claim.unsettled and not (claim.expectations and claim.expectations.owner_uid), view.pods_age_ms > ctx.view_age_max_ms
+    lost = claim.unsettled and not (claim.expectations and claim.expectations.owner_uid)
+    too_old = view.pods_age_ms > ctx.view_age_max_ms
     live: Versions | None = None
     while True:
         plan: Plan = controller.decide(snapshot, ctx.wall_ms())
