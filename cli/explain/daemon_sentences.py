@@ -10,8 +10,7 @@ from oarlock.controllers.daemonset.backoff import waiting_ms
 from oarlock.controllers.daemonset.limits import max_surge, max_unavailable
 from oarlock.controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
 from oarlock.controllers.daemonset.plan import BackOff
-from oarlock.controllers.daemonset.podmap import PodMap, pod_map
-from oarlock.controllers.daemonset.updated import is_updated
+from oarlock.controllers.daemonset.podmap import PodMap, is_updated, pod_map
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.scheduling.eligibility import eligibility_of

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import msgspec
 
 from oarlock.controllers.daemonset.model import DaemonSet
-from oarlock.controllers.daemonset.updated import GENERATION_LABEL
+from oarlock.controllers.daemonset.podmap import GENERATION_LABEL
 from oarlock.controllers.flavour import DAEMONSET, Flavour
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.pods.pod_template import PodBodies, TemplateError, controller_ref_of
 from oarlock.controllers.pods.slots import name_prefix
-from oarlock.controllers.scheduling.default_tolerations import tolerations_json
+from oarlock.controllers.scheduling.tolerations import tolerations_json
 
 _Object = dict[str, msgspec.Raw]
 

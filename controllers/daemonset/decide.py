@@ -9,7 +9,6 @@ from collections.abc import Container, Iterable, Mapping
 import msgspec
 
 from oarlock.controllers.daemonset.backoff import is_over
-from oarlock.controllers.daemonset.events import SELECTING_ALL
 from oarlock.controllers.daemonset.limits import pods_per_node
 from oarlock.controllers.daemonset.manage import CONFIRMED_AGAIN_MS, Doomed, manage
 from oarlock.controllers.daemonset.model import ROLLING_UPDATE
@@ -19,11 +18,12 @@ from oarlock.controllers.daemonset.podmap import PodMap, pod_map
 from oarlock.controllers.daemonset.rolling import Rolling, rolling
 from oarlock.controllers.daemonset.status import counts, look_again_ms
 from oarlock.controllers.flavour import DAEMONSET, Flavour
-from oarlock.controllers.history.cleanup import prunable
+from oarlock.controllers.history.decide import prunable
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.ownership.claim import claim
 from oarlock.controllers.plan import Plan
+from oarlock.controllers.pods.events import SELECTING_ALL
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 
 

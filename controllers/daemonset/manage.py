@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from oarlock.controllers.daemonset.backoff import next_entry, waiting_ms
-from oarlock.controllers.daemonset.events import failed_pod, succeeded_pod
 from oarlock.controllers.daemonset.limits import surges
 from oarlock.controllers.daemonset.plan import BackOff, DaemonSnapshot
 from oarlock.controllers.daemonset.podmap import PodMap, sort_key
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects.availability import is_available
 from oarlock.controllers.objects.model import FINISHED_PHASES, Pod
-from oarlock.controllers.pods.events import Event
+from oarlock.controllers.pods.events import Event, failed_pod, succeeded_pod
 
 CONFIRMED_AGAIN_MS = 10_000
 """When to look again whether the nodes have been confirmed: no event tells of that where nothing has changed."""

@@ -19,8 +19,7 @@ from itertools import count as count_up
 from itertools import islice
 
 from oarlock.controllers.daemonset.podmap import PodMap
-from oarlock.controllers.objects.model import FINISHED_PHASES, Pod
-from oarlock.controllers.objects.podstate import is_active
+from oarlock.controllers.objects.model import FINISHED_PHASES, Pod, is_active
 from oarlock.controllers.plan import Unanswered
 from oarlock.controllers.pods.slots import ALPHABET, name_prefix
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.objects.model import Pod, controller_of
-from oarlock.controllers.scheduling.concern import concerned
-from oarlock.controllers.scheduling.eligibility import eligibility_of
+from oarlock.controllers.scheduling.eligibility import Eligibility, eligibility_of
 from oarlock.controllers.scheduling.model import Node
 
 KIND = "DaemonSet"
@@ -32,3 +31,17 @@ def daemonsets_concerned(
         for each in daemonsets
         if concerned(node, each.status.misscheduled, eligibility_of(each.placement), each.uid in uids)
     ]
+
+
+def concerned(node: Node, daemonset_status_misscheduled: int, eligibility: Eligibility, scheduled: bool) -> bool:
+    """Whether a turn of the DaemonSet may find something to do about the node.
+
+    `scheduled`: a pod of the DaemonSet is bound to it, in whatever state; `daemonset_status_misscheduled`: its
+    status.numberMisscheduled. Without a pod: one is missing. With one: it should not be there, or it may have been
+    cured of that. Upstream lets the pod that may stay and would not be created again wait for the next turn to be
+    counted as misscheduled; here the status follows at once.
+    """
+    should_run, _ = eligibility.eligible(node)
+    if not scheduled:
+        return should_run
+    return not should_run or daemonset_status_misscheduled > 0

@@ -1,13 +1,17 @@
-"""Which pods of a DaemonSet stand on which node.
+"""Which pods of a DaemonSet stand on which node, and which of them were made from its present template.
 
 Upstream: `pkg/controller/daemon/daemon_controller.go` (getNodesToDaemonPods, podByCreationTimestampAndPhase),
-`pkg/controller/daemon/util/daemonset_util.go` (GetTargetNodeName).
+`pkg/controller/daemon/util/daemonset_util.go` (GetTargetNodeName,
+IsPodUpdated).
 """
 
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects.model import FINISHED_PHASES, Pod
+
+GENERATION_LABEL = "pod-template-generation"
 
 PodMap: TypeAlias = dict[str, list[Pod]]
 """Node name -> its pods in the order given; never an empty list."""
@@ -36,3 +40,15 @@ def sort_key(pod: Pod) -> tuple[bool, int, str]:
     name.
     """
     return (not pod.node_name, pod.created_ms, pod.name)
+
+
+def is_updated(pod: Pod, revision: str, template_generation: int | None) -> bool:
+    """Whether the pod bears the hash label of the current revision, or the number of the current template.
+
+    The number is that of an annotation which older API servers count up, None without it; pods made before there were
+    hash labels bear nothing else. An empty `revision` is nobody's.
+    """
+    labels = pod.labels
+    if revision and labels.get(HASH_LABEL) == revision:
+        return True
+    return template_generation is not None and labels.get(GENERATION_LABEL) == str(template_generation)

@@ -13,8 +13,7 @@ import msgspec
 from oarlock.controllers.daemonset.limits import max_surge, max_unavailable, pods_per_node
 from oarlock.controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
 from oarlock.controllers.daemonset.plan import DaemonSnapshot
-from oarlock.controllers.daemonset.podmap import PodMap
-from oarlock.controllers.daemonset.updated import is_updated
+from oarlock.controllers.daemonset.podmap import PodMap, is_updated
 from oarlock.controllers.objects.availability import is_available
 from oarlock.controllers.objects.model import Pod
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
-from oarlock.controllers.daemonset.podmap import PodMap, sort_key
-from oarlock.controllers.daemonset.updated import is_updated
+from oarlock.controllers.daemonset.podmap import PodMap, is_updated, sort_key
 from oarlock.controllers.objects.availability import is_available, next_available_ms
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.objects.status import status_merge_patch

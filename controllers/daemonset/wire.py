@@ -9,7 +9,6 @@ from oarlock.controllers.daemonset.model import (
     DaemonSetStatus,
 )
 from oarlock.controllers.history.digest import template_digest
-from oarlock.controllers.objects.int64 import parse_int64
 from oarlock.controllers.objects.wire_parts import (
     Meta,
     Selector,
@@ -17,6 +16,7 @@ from oarlock.controllers.objects.wire_parts import (
     decoded,
     ms_of,
     owner_refs,
+    parse_int64,
     selector_of,
     template_of,
 )

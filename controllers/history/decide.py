@@ -1,18 +1,18 @@
 """What is to be done about the revisions of an owner's template, and which of them is the current one.
 
-Upstream: constructHistory and dedupCurHistories of pkg/controller/daemon/update.go. Differences: equal templates are
-recognised by their meaning (digest.py); among equal revisions with equal numbers the younger one is kept, not the one
-that happens to be listed last; one that is being deleted already is neither kept beside another nor deleted again; only
-pods of a duplicate are labelled anew, not those of older templates (kubernetes#111280).
+Upstream: constructHistory, dedupCurHistories and cleanupHistory of pkg/controller/daemon/update.go. Differences:
+- Equal templates are recognised by their meaning (digest.py).
+- Among equal revisions with equal numbers the younger one is kept, not the one that happens to be listed last.
+- One that is being deleted already is neither kept beside another nor deleted again.
+- Only pods of a duplicate are labelled anew, not those of older templates (kubernetes#111280).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 import msgspec
 
-from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.history.naming import revision_hash
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision, revision_hash
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.ownership.claim import Claimer, claim
 
@@ -122,6 +122,22 @@ def mislabelled(history: History, pods: Iterable[Pod]) -> list[Pod]:
 
 def _new_hash(owner: HistoryOwner) -> str:
     return revision_hash(owner.template_digest, owner.status.collision_count)
+
+
+def prunable(
+    old: Iterable[ControllerRevision], live_hashes: Collection[str], limit: int
+) -> tuple[ControllerRevision, ...]:
+    """Those to delete so that `limit` old revisions stay, lowest number first; the current one is not among `old`.
+
+    `live_hashes`: the hash labels of the owner's pods, the ending ones included. A revision that bears one of them
+    stays, so more than `limit` may; two with the same label protect each other. What is being deleted already
+    counts as gone.
+    """
+    staying = sorted((each for each in old if not each.deleting_ms), key=lambda each: (each.revision, each.name))
+    surplus = len(staying) - limit
+    if surplus <= 0:
+        return ()
+    return tuple([each for each in staying if not (each.hash and each.hash in live_hashes)][:surplus])
 
 
 def hash_of(revision: ControllerRevision) -> str:

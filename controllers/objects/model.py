@@ -5,6 +5,7 @@ that changes nothing a controller reads must compare equal to what is known. New
 default, so that a blob written by an older process can still be read.
 """
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -141,3 +142,21 @@ def controller_of(obj: Owned) -> OwnerRef | None:
         if ref.controller:
             return ref
     return None
+
+
+def is_finished(pod: Pod) -> bool:
+    """Phase Succeeded or Failed: it will not run again.
+
+    Upstream, for this and what follows: `pkg/controller/controller_utils.go` (IsPodActive, FilterActivePods).
+    """
+    return pod.phase in FINISHED_PHASES
+
+
+def is_active(pod: Pod) -> bool:
+    """Neither finished nor being deleted; a pod without a phase yet is active."""
+    return not pod.deleting_ms and pod.phase not in FINISHED_PHASES
+
+
+def active_pods(pods: Iterable[Pod]) -> list[Pod]:
+    """The active ones, in the order given."""
+    return [pod for pod in pods if not pod.deleting_ms and pod.phase not in FINISHED_PHASES]

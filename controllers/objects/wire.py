@@ -21,13 +21,14 @@ from oarlock.controllers.objects.wire_parts import (
     selector_of,
     template_of,
 )
-from oarlock.controllers.replicaset import deletion_cost
 from oarlock.controllers.scheduling.wire import pinned_node
 
 __all__ = ["STRICT_ANNOTATION", "WireError", "pod_from_json", "replicaset_from_json", "replicationcontroller_from_json"]
 
 _REPLICAS_DEFAULT = 1  # what the API server fills in when spec.replicas is absent
 _NO_AFFINITY = msgspec.Raw(b"")
+_COST_MIN, _COST_MAX = -(2**31), 2**31 - 1
+_DIGITS_MAX = len(str(_COST_MAX))
 
 
 class _Container(msgspec.Struct, rename="camel"):
@@ -133,7 +134,7 @@ def pod_from_json(raw: bytes) -> tuple[str, Pod]:
         ready_since_ms=ready_since_ms,
         restarts=max([c.restart_count for c in status.container_statuses or ()], default=0),
         sidecar_restarts=_sidecar_restarts(spec, status) if spec.init_containers else 0,
-        deletion_cost=deletion_cost.parse(meta.annotations.cost) if meta.annotations else 0,
+        deletion_cost=parse_deletion_cost(meta.annotations.cost) if meta.annotations else 0,
         pinned_node="" if spec.node_name or spec.affinity is _NO_AFFINITY else pinned_node(spec.affinity),
         hangs=bool(meta.deletion_timestamp and meta.finalizers),
     )
@@ -177,6 +178,24 @@ def _owner(
         strict=bool(meta.annotations and meta.annotations.strict == "true"),
         created_ms=ms_of(meta.creation_timestamp),
     )
+
+
+def parse_deletion_cost(text: str | None) -> int:
+    """The cost that a user puts on a pod by annotation; 0 when absent, malformed or outside 32 bits.
+
+    Well-formed is `0`, or a first character `-` or `1`..`9` followed by a decimal integer: neither `+10` nor
+    `008`, yet `-05` passes. Upstream: `pkg/apis/core/helper/helpers.go` (GetDeletionCostFromPodAnnotations).
+    """
+    if not text or (text != "0" and text[0] not in "-123456789"):
+        return 0
+    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text)
+    if not (digits.isascii() and digits.isdigit()):  # int() would take 1_000 too
+        return 0
+    digits = digits.lstrip("0")
+    if len(digits) > _DIGITS_MAX:  # int() refuses thousands of them
+        return 0
+    cost = sign * int(digits or "0")
+    return cost if _COST_MIN <= cost <= _COST_MAX else 0
 
 
 def _sidecar_restarts(spec: _PodSpec, status: _PodStatus) -> int:

@@ -1,22 +1,23 @@
-"""What the JSON of several kinds has in common: metadata, times, owner references, selectors, conditions.
+"""What the JSON of several kinds has in common: metadata, times, numbers, owner references, selectors, conditions.
 
 As in Go's decoding, null counts as absent.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
 import msgspec
 
 from oarlock.controllers.objects.model import Condition, LabelSelector, OwnerRef
 from oarlock.controllers.objects.selector import Requirement, label_selector
-from oarlock.controllers.replicaset import deletion_cost
 
+DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
 STRICT_ANNOTATION = "oarlock.io/strict"
 TEMPLATE_GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _T = TypeVar("_T")
+_INT64_DIGITS_MAX = 19
 
 
 class WireError(ValueError):
@@ -37,7 +38,7 @@ class Owner(msgspec.Struct, rename="camel"):
 class Annotations(msgspec.Struct):
     """The annotations that are read."""
 
-    cost: str | None = msgspec.field(default=None, name=deletion_cost.ANNOTATION)
+    cost: str | None = msgspec.field(default=None, name=DELETION_COST_ANNOTATION)
     strict: str | None = msgspec.field(default=None, name=STRICT_ANNOTATION)
     template_generation: str | None = msgspec.field(default=None, name=TEMPLATE_GENERATION_ANNOTATION)
 
@@ -94,6 +95,29 @@ def decoded(decoder: msgspec.json.Decoder[_T], raw: bytes | msgspec.Raw, what: s
 def ms_of(moment: datetime | None) -> int:
     """Unix milliseconds; 0 when absent, which in Go may also be spelled as a date in the year 1."""
     return 0 if moment is None else max(0, round(moment.timestamp() * 1000))
+
+
+def rfc3339(unix_ms: int) -> str:
+    """Whole seconds in UTC, such as 2024-05-01T10:00:00Z; the fraction is cut off."""
+    return datetime.fromtimestamp(unix_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_int64(text: str) -> int | None:
+    """A decimal integer as Go reads it (strconv.ParseInt, 64 bits). None where Go refuses the text: anything but a sign
+    and ASCII digits, or out of range.
+
+    Leading zeros are allowed; blanks and underscores, which int() takes, are not.
+    """
+    digits = text[1:] if text.startswith(("+", "-")) else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    digits = digits.lstrip("0")
+    if len(digits) > _INT64_DIGITS_MAX:  # int() raises ValueError for some thousand digits
+        return None
+    number = int(digits or "0")
+    if text[0] == "-":
+        number = -number
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def owner_refs(meta: Meta) -> tuple[OwnerRef, ...]:

@@ -12,7 +12,7 @@ import msgspec
 
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import LabelSelector, OwnerRef
-from oarlock.controllers.objects.rfc3339 import rfc3339
+from oarlock.controllers.objects.wire_parts import rfc3339
 
 
 class Claimable(Protocol):

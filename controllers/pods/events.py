@@ -2,6 +2,8 @@
 
 import msgspec
 
+from oarlock.controllers.objects.model import Pod
+
 NORMAL, WARNING = "Normal", "Warning"
 
 
@@ -38,3 +40,22 @@ def delete_failed(error: str) -> Event:
 def delete_error(error: str) -> str:
     """What a failed delete reads like as the error of the turn, and so in the ReplicaFailure condition."""
     return f"unable to delete pods: {error}"
+
+
+# -- Only for DaemonSets. Upstream: `pkg/controller/daemon/daemon_controller.go`.
+
+SELECTING_ALL = Event(
+    WARNING, "SelectingAll", "This daemon set is selecting all pods. A non-empty selector is required."
+)
+
+
+def failed_pod(pod: Pod) -> Event:
+    """A failed pod is about to be deleted."""
+    text = f"Found failed daemon pod {pod.key} on node {pod.target_node}, will try to kill it"
+    return Event(WARNING, "FailedDaemonPod", text)
+
+
+def succeeded_pod(pod: Pod) -> Event:
+    """A pod that ended by itself, which a daemon does not do, is about to be deleted."""
+    text = f"Found succeeded daemon pod {pod.key} on node {pod.target_node}, will try to delete it"
+    return Event(NORMAL, "SucceededDaemonPod", text)

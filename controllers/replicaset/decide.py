@@ -10,8 +10,7 @@ the API: at no moment do more pods exist than wanted, at the price of waiting fo
 from itertools import chain, islice
 
 from oarlock.controllers.flavour import REPLICASET, Flavour
-from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
-from oarlock.controllers.objects.podstate import active_pods, is_finished
+from oarlock.controllers.objects.model import Pod, ReplicaSet, active_pods, controller_of, is_finished
 from oarlock.controllers.ownership.claim import claim
 from oarlock.controllers.ownership.related import related_pods, siblings_of
 from oarlock.controllers.plan import Plan, Snapshot, Surroundings, Unanswered

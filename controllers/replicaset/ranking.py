@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from itertools import groupby
 
-from oarlock.controllers.objects.model import Pod
-from oarlock.controllers.objects.podstate import is_active
+from oarlock.controllers.objects.model import Pod, is_active
 
 _NS_PER_MS = 1_000_000
 _PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}

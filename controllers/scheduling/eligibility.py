@@ -9,9 +9,8 @@ from functools import lru_cache
 import msgspec
 
 from oarlock.controllers.scheduling.affinity import NodeFilter
-from oarlock.controllers.scheduling.default_tolerations import tolerations_for_pods
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
-from oarlock.controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+from oarlock.controllers.scheduling.tolerations import NO_EXECUTE, NO_SCHEDULE, tolerations_for_pods, untolerated
 
 RUN, STAY, NEITHER = (True, True), (False, True), (False, False)
 """(create here if absent, let an existing pod be): the three answers there are. Who may run may stay."""

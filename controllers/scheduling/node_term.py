@@ -6,8 +6,8 @@ Upstream: `staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/n
 
 from collections.abc import Callable, Mapping
 
-from oarlock.controllers.objects.int64 import parse_int64
 from oarlock.controllers.objects.selector import Requirement, label_selector
+from oarlock.controllers.objects.wire_parts import parse_int64
 from oarlock.controllers.scheduling.model import NodeRequirement, NodeTerm
 from oarlock.controllers.scheduling.wire import NODE_NAME_FIELD
 

@@ -9,8 +9,7 @@ from typing import Any
 import orjson
 
 from oarlock.controllers.history.digest import revision_data, template_digest
-from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.history.naming import revision_hash, revision_name
+from oarlock.controllers.history.model import HASH_LABEL, revision_hash, revision_name
 from oarlock.controllers.objects.model import Pod, controller_of
 from tests.controllers.pod_names import daemon_name
 from tests.simulation import daemon_docs as docs

@@ -18,8 +18,7 @@ from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.history import bodies
 from oarlock.controllers.history.decide import History, HistoryOwner, decide_history, hash_of, mislabelled
-from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.history.naming import revision_hash, revision_name
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision, revision_hash, revision_name
 from oarlock.controllers.history.wire import revision_from_json
 from oarlock.controllers.objects.codec import decode_revision
 from oarlock.controllers.objects.model import Pod, controller_of

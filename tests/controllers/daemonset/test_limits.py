@@ -4,7 +4,7 @@ import pytest
 
 from oarlock.controllers.daemonset.limits import max_surge, max_unavailable, surges
 from oarlock.controllers.daemonset.model import ON_DELETE, ROLLING_UPDATE
-from oarlock.controllers.daemonset.updated import is_updated
+from oarlock.controllers.daemonset.podmap import is_updated
 from tests.controllers.builders import pod
 from tests.controllers.daemonset.daemon_builders import ds
 

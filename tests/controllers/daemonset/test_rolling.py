@@ -8,8 +8,8 @@ import pytest
 
 from oarlock.controllers.daemonset.model import ON_DELETE
 from oarlock.controllers.daemonset.plan import DaemonSnapshot
+from oarlock.controllers.daemonset.podmap import GENERATION_LABEL
 from oarlock.controllers.daemonset.rolling import Rolling, rolling
-from oarlock.controllers.daemonset.updated import GENERATION_LABEL
 from tests.controllers.builders import NOW_MS, with_fields
 from tests.controllers.daemonset.daemon_builders import NEW, ds
 from tests.controllers.daemonset.rollout import parsed

@@ -5,8 +5,7 @@ from typing import Any
 
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.history.digest import template_digest
-from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.history.naming import revision_hash, revision_name
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision, revision_hash, revision_name
 from oarlock.controllers.objects.model import OwnerRef, label_selector
 from oarlock.controllers.scheduling.model import Placement
 from tests.controllers.builders import OTHER_UID, UID, WEB, pod

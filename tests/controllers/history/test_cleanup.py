@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.history.cleanup import prunable
+from oarlock.controllers.history.decide import prunable
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from tests.controllers.builders import WEB, with_fields
 from tests.controllers.history.history_builders import revision

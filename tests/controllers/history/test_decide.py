@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oarlock.controllers.history.decide import History, decide_history, mislabelled
-from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.history.naming import revision_name
+from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision, revision_name
 from oarlock.controllers.objects.model import Requirement, label_selector
 from tests.controllers.builders import NOW_MS, OTHER_UID, UID, WEB, with_fields
 from tests.controllers.history.history_builders import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.history.naming import fnv32a, revision_hash, revision_name
+from oarlock.controllers.history.model import fnv32a, revision_hash, revision_name
 from oarlock.controllers.objects.selector import label_selector
 
 

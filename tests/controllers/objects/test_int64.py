@@ -2,7 +2,7 @@
 
 import pytest
 
-from oarlock.controllers.objects.int64 import parse_int64
+from oarlock.controllers.objects.wire_parts import parse_int64
 
 
 @pytest.mark.parametrize(

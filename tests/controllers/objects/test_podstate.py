@@ -2,7 +2,7 @@
 
 import pytest
 
-from oarlock.controllers.objects.podstate import active_pods, is_active, is_finished
+from oarlock.controllers.objects.model import active_pods, is_active, is_finished
 from oarlock.controllers.plan import Snapshot
 from oarlock.controllers.replicaset.decide import decide
 from tests.controllers.builders import NOW_MS, pod, rs

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.objects.codec import encode
-from oarlock.controllers.objects.podstate import is_active
+from oarlock.controllers.objects.model import is_active
 from oarlock.controllers.plan import Snapshot, Unanswered
 from oarlock.controllers.replicaset.decide import decide
 from oarlock.controllers.replicaset.status import status

@@ -3,7 +3,7 @@
 import pytest
 
 from oarlock.controllers.objects.model import ReplicaSetStatus
-from oarlock.controllers.replicaset.terminating import is_kept, says_nothing_else
+from oarlock.controllers.replicaset.status import is_kept, says_nothing_else
 from tests.controllers.builders import with_fields
 
 OLD = ReplicaSetStatus(2, 2, 2, 2, None, 1)

@@ -5,7 +5,7 @@ Numbers are those of the upstream unit cases (`pkg/controller/daemon/daemon_cont
 
 import pytest
 
-from oarlock.controllers.scheduling.concern import concerned
+from oarlock.controllers.daemonset.node_changes import concerned
 from oarlock.controllers.scheduling.eligibility import NEITHER, RUN, STAY, Eligibility, eligibility_of
 from oarlock.controllers.scheduling.model import Placement, Toleration
 from oarlock.controllers.scheduling.wire import node_from_json

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.controllers.scheduling.default_tolerations import tolerations_for_pods
 from oarlock.controllers.scheduling.eligibility import Eligibility, eligibility_of
 from oarlock.controllers.scheduling.model import Node, NodeRequirement, NodeTerm, Placement, Taint, Toleration
+from oarlock.controllers.scheduling.tolerations import tolerations_for_pods
 
 BAD_KEYS, BAD_VALUES = {"", "-a", "a/b/c"}, {"-5", "+5", "a b", "x" * 64}
 NUMBERS = {"3": 3, "7": 7, "0012": 12, str(2**63 - 1): 2**63 - 1}

@@ -4,9 +4,15 @@ import json
 
 import pytest
 
-from oarlock.controllers.scheduling.default_tolerations import tolerations_for_pods, tolerations_json
 from oarlock.controllers.scheduling.model import Placement, Toleration
-from oarlock.controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE, tolerates, untolerated
+from oarlock.controllers.scheduling.tolerations import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    tolerates,
+    tolerations_for_pods,
+    tolerations_json,
+    untolerated,
+)
 from tests.controllers.scheduling.scheduling_builders import taint, tolerating
 
 T = Toleration

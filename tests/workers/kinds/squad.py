@@ -14,8 +14,7 @@ import msgspec
 from oarlock.controllers.entries import Controller, owner_kind
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects import codec
-from oarlock.controllers.objects.model import LabelSelector, OwnerRef
-from oarlock.controllers.objects.podstate import active_pods
+from oarlock.controllers.objects.model import LabelSelector, OwnerRef, active_pods
 from oarlock.controllers.objects.status import status_merge_patch
 from oarlock.controllers.objects.wire_parts import Meta, Selector, decoded, ms_of, owner_refs, selector_of
 from oarlock.controllers.ownership.claim import claim

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.replicaset.deletion_cost import parse
+from oarlock.controllers.objects.wire import parse_deletion_cost as parse
 
 
 @pytest.mark.parametrize(

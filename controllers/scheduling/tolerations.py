@@ -1,13 +1,17 @@
-"""The tolerations that every daemon pod gets beside its template's own.
+"""Which taints tolerations cover, and the tolerations that every daemon pod gets beside its template's own.
 
-Upstream: `pkg/controller/daemon/util/daemonset_util.go` (AddOrUpdateDaemonPodTolerations) and
-`pkg/apis/core/v1/helper/helpers.go` (AddOrUpdateTolerationInPodSpec).
+Upstream: `staging/src/k8s.io/api/core/v1/toleration.go` (ToleratesTaint),
+`pkg/controller/daemon/util/daemonset_util.go` (AddOrUpdateDaemonPodTolerations) and
+`pkg/apis/core/v1/helper/helpers.go` (AddOrUpdateTolerationInPodSpec). The operators Lt and Gt are behind a gate that is
+off (TaintTolerationComparisonOperators): they cover nothing, as any unknown operator does.
 """
 
 import msgspec
 
-from oarlock.controllers.scheduling.model import Placement, Toleration
-from oarlock.controllers.scheduling.taints import NO_EXECUTE, NO_SCHEDULE
+from oarlock.controllers.scheduling.model import Placement, Taint, Toleration
+
+NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
+"""The effects that count. PreferNoSchedule is a wish addressed to the scheduler."""
 
 _ALWAYS = tuple(
     Toleration(f"node.kubernetes.io/{condition}", "Exists", "", effect)
@@ -61,3 +65,21 @@ def _merged(present: tuple[Toleration, ...], added: Toleration) -> tuple[Tolerat
 
 def _alike(one: Toleration, other: Toleration) -> bool:
     return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether this toleration covers this taint. With Equal an empty key stands for every key as well, though the API
+    lets none in.
+    """
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def untolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...], effect: str) -> bool:
+    """Whether a taint with this effect is covered by none of the tolerations."""
+    return any(taint.effect == effect and not any(tolerates(t, taint) for t in tolerations) for taint in taints)
