@@ -8,12 +8,13 @@ import msgspec
 from oarlock.controllers.columns import Columns
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects import codec
+from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods import slots
-from oarlock.controllers.routing import OwnerLike, Routes, route_owner
+from oarlock.controllers.routing import Routes, route_owner
 
 T = TypeVar("T")
-OwnerT = TypeVar("OwnerT", bound=OwnerLike)
+OwnerT = TypeVar("OwnerT", bound=Claimer)
 
 Children = tuple[tuple[str, str, str], ...]
 """Cached objects that a turn reads: resource, index, and by what of the key: "uid" of its object, its "name", or what

@@ -8,11 +8,11 @@ not there ends at once, whereas a lookup might miss one that is there.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import msgspec
 
-from oarlock.controllers.objects.model import LabelSelector, Owned, Pod, controller_of
+from oarlock.controllers.objects.model import Pod, controller_of
+from oarlock.controllers.ownership.claim import Claimable, Claimer
 from oarlock.controllers.ownership.orphans import places_by_label, places_by_name, where_to_look
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.scheduling.model import Node
@@ -20,32 +20,6 @@ from oarlock.controllers.scheduling.model import Node
 WakeKey = tuple[str, str]  # queue, and key in it
 MIRROR_ENTRY = "mirror"
 """Index entry of objects that every worker keeps a copy of: their changes are kept in order."""
-
-
-class OwnerLike(Owned, Protocol):
-    """What routing reads of an owner."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def key(self) -> str: ...
-    @property
-    def selector(self) -> LabelSelector | None: ...
-
-
-class Dependent(Owned, Protocol):
-    """What routing reads of something that owners hold."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def key(self) -> str: ...
-    @property
-    def labels(self) -> dict[str, str]: ...
-    @property
-    def deleting_ms(self) -> int: ...
 
 
 class Routes(msgspec.Struct, frozen=True):
@@ -78,7 +52,7 @@ def route_pod(pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: Ow
 
 
 def route_dependent(
-    obj: Dependent,
+    obj: Claimable,
     gone: bool,
     queue_of_kind: Mapping[str, str],
     owners: OwnerTable,
@@ -109,7 +83,7 @@ def route_dependent(
     return Routes(index, tuple(found), warning)
 
 
-def route_revision(revision: Dependent, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable) -> Routes:
+def route_revision(revision: Claimable, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable) -> Routes:
     """A revision was added or changed, or has gone. One that stays and has a controller wakes nobody: it does not say
     whether its set made it, and one that was made by hand is looked at when something else wakes the set. Whoever waits
     for a revision of his own is woken when the cache has passed it.
@@ -122,7 +96,7 @@ def route_revision(revision: Dependent, gone: bool, queue_of_kind: Mapping[str, 
     return Routes(routes.index)
 
 
-def route_owner(owner: OwnerLike, gone: bool, queue: str, base_of: Callable[[str], str]) -> Routes:
+def route_owner(owner: Claimer, gone: bool, queue: str, base_of: Callable[[str], str]) -> Routes:
     """An owner was added or changed, or has gone: it wakes itself, also for a mere change of its status.
 
     `base_of` its name: what the names of its pods begin with.

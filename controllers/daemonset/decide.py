@@ -41,21 +41,16 @@ def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) 
         return Plan(invalid=selector.error)
     if owner.deleting_ms:
         return Plan(invalid="being deleted")
-    claims = claim(owner, snapshot.pods)
-    claimed, adopt, release = claims.claimed, tuple(claims.adopt), tuple(claims.release)
-    if snapshot.adopted is not None:
-        if adopt:
-            missed = {pod.uid for pod in adopt} - snapshot.adopted
-            claimed = [pod for pod in claimed if pod.uid not in missed]
-        adopt = release = ()
+    claims = claim(owner, snapshot.pods).carried_out(snapshot.adopted)
+    claimed = claims.claimed
     podmap = pod_map(claimed)
     eligibility = eligibility_of(owner.placement)
     eligible = {name: eligibility.eligible(node) for name, node in snapshot.nodes.items()}
     counted = counts(owner, podmap, eligible, snapshot.revision, now_ms)
     again_ms = look_again_ms(owner, claimed, counted, now_ms, now_ms)
     plan = Plan(
-        adopt=adopt,
-        release=release,
+        adopt=tuple(claims.adopt),
+        release=tuple(claims.release),
         claimed=tuple(claimed),
         revision=snapshot.revision,
         counts=counted,

@@ -14,6 +14,7 @@ from oarlock.controllers.history.decide import HistoryOwner
 from oarlock.controllers.history.digest import revision_data
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.status import status_merge_patch
+from oarlock.controllers.ownership.claim import owner_reference
 
 
 def collision_patch(owner_uid: str, collision_count: int, resource_version: str) -> bytes:
@@ -66,16 +67,7 @@ def revision_body(
         "name": name,
         "namespace": owner.namespace,
         "labels": labels | {HASH_LABEL: revision_hash},
-        "ownerReferences": [
-            {
-                "apiVersion": flavour.api_version,
-                "kind": flavour.kind,
-                "name": owner.name,
-                "uid": owner.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
+        "ownerReferences": [owner_reference(owner, flavour)],
     }
     if annotations:
         metadata["annotations"] = dict(annotations)

@@ -28,8 +28,6 @@ class HistoryOwner(Claimer, Protocol):
     """What the history reads of an owner; the template itself only where a revision of it is made."""
 
     @property
-    def key(self) -> str: ...
-    @property
     def generation(self) -> int: ...
     @property
     def template(self) -> bytes: ...
@@ -80,20 +78,16 @@ def decide_history(
     selector = owner.selector
     if selector is None or selector.empty or selector.error:
         return _nothing(owner)
-    claims = claim(owner, revisions)
-    claimed, adopt, release = claims.claimed, tuple(claims.adopt), tuple(claims.release)
-    if adopted is not None:
-        missed = {each.uid for each in adopt} - adopted
-        claimed = [each for each in claimed if each.uid not in missed]
-        adopt = release = ()
+    claims = claim(owner, revisions).carried_out(adopted)
+    claimed = claims.claimed
     same = sorted((each for each in claimed if each.digest == owner.template_digest), key=_precedence)
     old = tuple(each for each in claimed if each.digest != owner.template_digest)
     number = max((each.revision for each in old), default=0) + 1
     current = same[-1] if same else None
     leave = bool(owner.deleting_ms)
     return History(
-        adopt=adopt,
-        release=release,
+        adopt=tuple(claims.adopt),
+        release=tuple(claims.release),
         unlabelled=() if leave else tuple(each for each in claimed if not each.hash and not each.deleting_ms),
         current=current,
         hash=hash_of(current) if current else _new_hash(owner),

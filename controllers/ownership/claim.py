@@ -4,48 +4,42 @@ Ownership is decided by the UID of the controller reference alone. Upstream:
 `pkg/controller/controller_ref_manager.go`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.objects.model import LabelSelector, OwnerRef
+from oarlock.controllers.objects.model import LabelSelector, Owned
 from oarlock.controllers.objects.wire_parts import rfc3339
 
 
-class Claimable(Protocol):
-    """What claiming reads of an object: pods, and later the other kinds that owners hold."""
-
+class _Object(Owned, Protocol):
     @property
     def namespace(self) -> str: ...
     @property
     def name(self) -> str: ...
     @property
+    def key(self) -> str: ...
+    @property
     def uid(self) -> str: ...
+    @property
+    def deleting_ms(self) -> int: ...
+
+
+class Claimable(_Object, Protocol):
+    """An object that an owner may hold: a pod, a revision."""
+
     @property
     def labels(self) -> dict[str, str]: ...
-    @property
-    def owner_refs(self) -> tuple[OwnerRef, ...]: ...
-    @property
-    def deleting_ms(self) -> int: ...
 
 
-class Claimer(Protocol):
-    """What claiming reads of an owner. An empty namespace is that of a cluster-scoped owner, which may claim
-    in any namespace."""
+class Claimer(_Object, Protocol):
+    """An owner. An empty namespace is that of a cluster-scoped owner, which may claim in any namespace."""
 
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def uid(self) -> str: ...
     @property
     def selector(self) -> LabelSelector | None: ...
-    @property
-    def deleting_ms(self) -> int: ...
 
 
 T = TypeVar("T", bound=Claimable)
@@ -61,6 +55,16 @@ class Claims(Generic[T]):
 
     def __init__(self, kept: list[T], adopt: list[T], release: list[T], claimed: list[T]) -> None:
         self.kept, self.adopt, self.release, self.claimed = kept, adopt, release, claimed
+
+    def carried_out(self, adopted: Collection[str] | None) -> "Claims[T]":
+        """What is left after the claims were made: `adopted` are the UIDs of the orphans that were adopted, and every
+        other orphan stays one. None: they are still to be made.
+        """
+        if adopted is None:
+            return self
+        missed = {obj.uid for obj in self.adopt if obj.uid not in adopted}
+        claimed = [obj for obj in self.claimed if obj.uid not in missed] if missed else self.claimed
+        return Claims(self.kept, [], [], claimed)
 
 
 class Done(Enum):
@@ -124,11 +128,9 @@ def cannot_adopt(kind: str, obj: Claimable, cause: str) -> str:
     return f"can't adopt {kind} {obj.namespace}/{obj.name} ({obj.uid}): {cause}"
 
 
-def adopt_patch(owner: Claimer, flavour: Flavour, obj_uid: str, finalizers: Sequence[str] = ()) -> bytes:
-    """Strategic merge patch that makes the owner the controller; refused by the API if the UID is
-    another's.
-    """
-    ref = {
+def owner_reference(owner: Claimer, flavour: Flavour) -> dict[str, object]:
+    """The entry of ownerReferences that makes the owner the controller of an object, and waits for its end."""
+    return {
         "apiVersion": flavour.api_version,
         "kind": flavour.kind,
         "name": owner.name,
@@ -136,7 +138,13 @@ def adopt_patch(owner: Claimer, flavour: Flavour, obj_uid: str, finalizers: Sequ
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    metadata: dict[str, object] = {"ownerReferences": [ref], "uid": obj_uid}
+
+
+def adopt_patch(owner: Claimer, flavour: Flavour, obj_uid: str, finalizers: Sequence[str] = ()) -> bytes:
+    """Strategic merge patch that makes the owner the controller; refused by the API if the UID is
+    another's.
+    """
+    metadata: dict[str, object] = {"ownerReferences": [owner_reference(owner, flavour)], "uid": obj_uid}
     if finalizers:
         metadata["finalizers"] = list(finalizers)
     return msgspec.json.encode({"metadata": metadata})

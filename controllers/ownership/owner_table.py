@@ -1,28 +1,7 @@
 """Which owners there are and what they select: all that routing an orphan needs to know."""
 
-from typing import Protocol
-
 from oarlock.controllers.objects.model import LabelSelector
-
-
-class Owner(Protocol):
-    """What is read of an owner, whatever its kind."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def key(self) -> str: ...
-    @property
-    def selector(self) -> LabelSelector | None: ...
-
-
-class Orphan(Protocol):
-    """What is read of an object without a controller, whatever its kind."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def labels(self) -> dict[str, str]: ...
+from oarlock.controllers.ownership.claim import Claimable, Claimer
 
 
 class OwnerTable:
@@ -33,23 +12,28 @@ class OwnerTable:
     def __init__(self) -> None:
         self._owners: dict[tuple[str, str], dict[str, LabelSelector]] = {}
 
-    def note(self, queue: str, owner: Owner, gone: bool = False) -> None:
+    def note(self, queue: str, owner: Claimer, gone: bool = False) -> None:
         """Know an owner in its present state, or forget it. One that selects nothing here is not kept:
         without a selector, with an empty one or with an invalid one.
         """
-        place, selector = (queue, owner.namespace), owner.selector
-        if not gone and selector is not None and not selector.empty and not selector.error:
-            self._owners.setdefault(place, {})[owner.key] = selector
-            return
+        selector = owner.selector
+        if gone or selector is None or selector.empty or selector.error:
+            self.forget(queue, owner.key)
+        else:
+            self._owners.setdefault((queue, owner.namespace), {})[owner.key] = selector
+
+    def forget(self, queue: str, key: str) -> None:
+        """Forget the owner of this key, if it is known."""
+        place = queue, key.partition("/")[0]
         owners = self._owners.get(place, {})
-        if owners.pop(owner.key, None) is not None and not owners:
+        if owners.pop(key, None) is not None and not owners:
             del self._owners[place]
 
     def clear(self) -> None:
         """Forget all, before a new list is read."""
         self._owners.clear()
 
-    def selecting(self, queue: str, orphan: Orphan) -> list[str]:
+    def selecting(self, queue: str, orphan: Claimable) -> list[str]:
         """Keys of the owners in the orphan's namespace that select it; none for one without labels."""
         if not orphan.labels:
             return []

@@ -37,13 +37,8 @@ def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Pl
     if owner.selector is not None and owner.selector.error:
         return Plan(invalid=owner.selector.error)
     active = active_pods(pods)
-    claims = claim(owner, active)
-    claimed, adopt, release = claims.claimed, tuple(claims.adopt), tuple(claims.release)
-    if snapshot.adopted is not None:
-        if adopt:
-            missed = {pod.uid for pod in adopt} - snapshot.adopted
-            claimed = [pod for pod in claimed if pod.uid not in missed]
-        adopt = release = ()
+    claims = claim(owner, active).carried_out(snapshot.adopted)
+    claimed = claims.claimed
     terminating = _terminating_count(owner, pods) if len(active) < len(pods) else 0
     diff = len(claimed) - owner.replicas
 
@@ -59,8 +54,8 @@ def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Pl
         else:
             create = _standard_refill(snapshot, claimed, flavour.burst)
     return Plan(
-        adopt=adopt,
-        release=release,
+        adopt=tuple(claims.adopt),
+        release=tuple(claims.release),
         create=create,
         delete=tuple([(pod.name, pod.uid) for pod in delete]),
         diff=diff,

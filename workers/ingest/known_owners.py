@@ -17,25 +17,18 @@ or starts again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from oarlock.broker.paging import every
 from oarlock.broker.protocol import Broker
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.model import LabelSelector
+from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.ownership.orphans import orphan_entry
-from oarlock.controllers.ownership.owner_table import Owner, OwnerTable
+from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.workers.signing.refusals import decoded
 
 NAMESPACES_AT_ONCE = 50
-
-
-class _Gone(NamedTuple):
-    """An owner that has gone without an event that we saw."""
-
-    namespace: str
-    key: str
-    selector: LabelSelector | None = None
 
 
 class KnownOwners:
@@ -50,13 +43,13 @@ class KnownOwners:
         """Counts owners that were learned or changed their selector."""
         self._news_of: dict[str, int] = {}
 
-    def note(self, queue: str, owner: Owner, gone: bool) -> bool:
+    def note(self, queue: str, owner: Claimer, gone: bool) -> bool:
         """Note an owner's present state. Returns whether it may now select pods that it did not select before."""
-        known = self._selectors.setdefault(queue, {})
-        self.table.note(queue, owner, gone)
         if gone:
-            known.pop(owner.key, None)
+            self._forget(queue, owner.key)
             return False
+        known = self._selectors.setdefault(queue, {})
+        self.table.note(queue, owner)
         changed = owner.key not in known or known[owner.key] != owner.selector
         known[owner.key] = owner.selector
         if changed:
@@ -69,14 +62,18 @@ class KnownOwners:
         if news != self.news:
             self.doubtful.update(namespace for namespace, at in self._news_of.items() if at > news)
 
-    def replace(self, queue: str, owners: Iterable[Owner]) -> None:
+    def replace(self, queue: str, owners: Iterable[Claimer]) -> None:
         """Know exactly these owners of a queue."""
         left = set(self._selectors.get(queue, ()))
         for owner in owners:
             left.discard(owner.key)
             self.note(queue, owner, False)
         for key in left:
-            self.note(queue, _Gone(key.partition("/")[0], key), True)
+            self._forget(queue, key)
+
+    def _forget(self, queue: str, key: str) -> None:
+        self.table.forget(queue, key)
+        self._selectors.get(queue, {}).pop(key, None)
 
     def doubt_all(self) -> None:
         """Doubt every namespace: this process skipped a part of the history and may have missed any pair."""
