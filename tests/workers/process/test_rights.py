@@ -57,6 +57,11 @@ def test_a_file_grants_what_is_said_of_it(file: str) -> None:
     assert not {"*"} & {word for right in rights for word in right}
 
 
+@pytest.mark.parametrize("file", grants())
+def test_a_file_is_explained(file: str) -> None:
+    assert f"`{file}`" in (ROOT / "docs" / "rbac.md").read_text()
+
+
 def test_every_role_is_bound_to_an_account() -> None:
     bindings = documents("bindings.yaml")
     accounts = {each["metadata"]["name"] for each in bindings if each["kind"] == "ServiceAccount"}
