@@ -2,7 +2,7 @@
 
 import msgspec
 
-from oarlock.controllers.objects.model import LabelSelector, OwnerRef
+from oarlock.controllers.objects.model import LabelSelector, Namespaced, OwnerRef
 from oarlock.controllers.scheduling.model import Placement
 
 ROLLING_UPDATE, ON_DELETE = "RollingUpdate", "OnDelete"
@@ -23,7 +23,7 @@ class DaemonSetStatus(msgspec.Struct, frozen=True, array_like=True):
     collision_count: int | None = None
 
 
-class DaemonSet(msgspec.Struct, frozen=True, array_like=True):
+class DaemonSet(Namespaced, frozen=True):
     """A DaemonSet. `template` is the JSON of spec.template, decoded only when pods are created;
     `template_digest` identifies its content (see history/digest.py); `template_generation` is the number in
     the annotation deprecated.daemonset.template.generation, None where it is absent or no number.
@@ -31,9 +31,6 @@ class DaemonSet(msgspec.Struct, frozen=True, array_like=True):
     `max_unavailable` and `max_surge` are as given: a number, a percentage such as "10%", or None.
     """
 
-    namespace: str
-    name: str
-    uid: str
     generation: int
     selector: LabelSelector | None
     template: bytes
@@ -49,8 +46,3 @@ class DaemonSet(msgspec.Struct, frozen=True, array_like=True):
     owner_refs: tuple[OwnerRef, ...] = ()
     status: DaemonSetStatus = DaemonSetStatus()
     created_ms: int = 0
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"

@@ -5,34 +5,25 @@ pkg/util/rand/rand.go (SafeEncodeString). Upstream hashes a dump of Go values, w
 is the digest of the template.
 """
 
-import msgspec
 
-from oarlock.controllers.objects.model import OwnerRef
+from oarlock.controllers.objects.model import Namespaced, OwnerRef
 
 HASH_LABEL = "controller-revision-hash"
 _FNV_OFFSET, _FNV_PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 _DIGITS = str.maketrans("0123456789", "456789bcdf")  # letters that form no words
 
 
-class ControllerRevision(msgspec.Struct, frozen=True, array_like=True):
+class ControllerRevision(Namespaced, frozen=True):
     """One revision of an owner's template. `digest` stands for the content: equal digests, equal templates
     (see digest.py).
     """
 
-    namespace: str
-    name: str
-    uid: str
     labels: dict[str, str]
     owner_refs: tuple[OwnerRef, ...] = ()
     revision: int = 0
     digest: str = ""
     created_ms: int = 0
     deleting_ms: int = 0
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def hash(self) -> str:

@@ -41,7 +41,23 @@ class OwnerRef(msgspec.Struct, frozen=True, array_like=True):
     block_owner_deletion: bool = False
 
 
-class Pod(msgspec.Struct, frozen=True, array_like=True):
+class Namespaced(msgspec.Struct, frozen=True, array_like=True):
+    """What every projection of an object in a namespace begins with.
+
+    Whoever checks signed blobs reads the first two of these fields, whatever the kind.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Pod(Namespaced, frozen=True):
     """A pod. `node_name` is empty while unassigned; `ready_since_ms` is set only while `ready`.
 
     `restarts` is the largest count among regular containers, `sidecar_restarts` among restartable init
@@ -50,9 +66,6 @@ class Pod(msgspec.Struct, frozen=True, array_like=True):
     for ever even when it has finished.
     """
 
-    namespace: str
-    name: str
-    uid: str
     labels: dict[str, str]
     owner_refs: tuple[OwnerRef, ...] = ()
     node_name: str = ""
@@ -71,11 +84,6 @@ class Pod(msgspec.Struct, frozen=True, array_like=True):
     def target_node(self) -> str:
         """The node it is on or, while unassigned, the one its affinity pins it to; empty where there is neither."""
         return self.node_name or self.pinned_node
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
 
 class Condition(msgspec.Struct, frozen=True, array_like=True):
@@ -100,7 +108,7 @@ class ReplicaSetStatus(msgspec.Struct, frozen=True, array_like=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class ReplicaSet(msgspec.Struct, frozen=True, array_like=True):
+class ReplicaSet(Namespaced, frozen=True):
     """A ReplicaSet, or a ReplicationController brought into the same form.
 
     `selector` None: the object has none and nothing matches. `template` is the JSON of spec.template, decoded
@@ -108,9 +116,6 @@ class ReplicaSet(msgspec.Struct, frozen=True, array_like=True):
     its slot.
     """
 
-    namespace: str
-    name: str
-    uid: str
     generation: int
     replicas: int
     selector: LabelSelector | None
@@ -122,11 +127,6 @@ class ReplicaSet(msgspec.Struct, frozen=True, array_like=True):
     status: ReplicaSetStatus = ReplicaSetStatus()
     strict: bool = False
     created_ms: int = 0
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
 
 class Owned(Protocol):

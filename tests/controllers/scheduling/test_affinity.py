@@ -5,9 +5,8 @@ Numbers are those of the upstream unit cases (`pkg/controller/daemon/daemon_cont
 
 import pytest
 
-from oarlock.controllers.scheduling.affinity import NodeFilter
+from oarlock.controllers.scheduling.affinity import MalformedTerm, NodeFilter, checks_of
 from oarlock.controllers.scheduling.model import NodeTerm, Placement
-from oarlock.controllers.scheduling.node_term import MalformedTerm, checks_of
 from tests.controllers.scheduling.scheduling_builders import LABELS, fields_term, labels_term, req
 
 
