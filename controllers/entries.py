@@ -1,4 +1,8 @@
-"""What an entry of the registry says of a kind: what is watched of it, and what acts on its objects."""
+"""The three classes of entry in the registry: a kind that is watched, a controller, a queue that fans out.
+
+The class of an entry decides which generator is its turn. A controller with a turn of another shape, such as one that
+creates ReplicaSets, would be a fourth class, and one more case where `workers.turn.engine.engine` begins a turn.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -17,8 +21,8 @@ T = TypeVar("T")
 OwnerT = TypeVar("OwnerT", bound=Claimer)
 
 Children = tuple[tuple[str, str, str], ...]
-"""Cached objects that a turn reads: resource, index, and by what of the key: "uid" of its object, its "name", or what
-its object says is "wanted"."""
+"""Cached objects that a turn reads: resource, index, and what is looked up there: the "uid" of the key's object, the
+"name" in the key, or the entries that the object itself has "wanted"."""
 
 OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
 OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "wanted"))
@@ -29,12 +33,12 @@ class Watched(msgspec.Struct, Generic[T], frozen=True):
 
     `api_version`: `v1` or `<group>/<version>`. `plural`: the last part of its path. `short_name`: kubectl's, or empty.
     `from_json`: an object's resourceVersion and projection. `decode`: the projection in a blob of the cache.
-    `route`: gets the projection, whether the object has gone, and the owners known.
-    `columns`: of `oarlock get`, beside name, age and revision: heading -> cell.
-    `namespaced`: a key is `<namespace>/<name>`; else it is the bare name.
-    `owner_queue`: the queue of the controller whose keys these objects are, or empty.
-    `adoptable`: one without a controller may find one.
-    `template_apart`: the cache keeps its pod template beside the blob, once for all owners that have the same.
+    `route`: gets the projection, whether the object has gone, and the owners known; returns index entries and keys.
+    `columns`: of `oarlock get`, beside name, age and resourceVersion: heading -> cell.
+    `namespaced`: keys are `<namespace>/<name>`; otherwise they are bare names.
+    `owner_queue`: the queue whose keys these objects are; empty if no controller acts on them.
+    `adoptable`: an owner may adopt an object of this kind that has no controller.
+    `template_apart`: the cache keeps the pod template beside the blob, once for all owners with the same template.
     """
 
     api_version: str
@@ -60,11 +64,11 @@ class Watched(msgspec.Struct, Generic[T], frozen=True):
         return bool(word) and word in (self.plural, self.kind.lower(), self.short_name)
 
     def encode(self, obj: T) -> bytes:
-        """The blob of a projection, without what is kept apart."""
+        """The blob of a projection, without a template that is kept beside it."""
         return codec.encode_apart(obj) if self.template_apart else codec.encode(obj)
 
     def apart(self, obj: T) -> tuple[str, bytes] | None:
-        """Name and bytes of what is kept beside the blob, if anything is."""
+        """Name and bytes of the template that is kept beside the blob; None if nothing is."""
         return codec.template_apart(obj) if self.template_apart else None
 
 
@@ -78,8 +82,8 @@ def owner_kind(
     columns: Columns,
     base_of: Callable[[str], str] = slots.base_of,
 ) -> Watched[OwnerT]:
-    """A kind that owns pods, of which the projection has `template`. `base_of` its name: what those of its pods begin
-    with.
+    """A kind of owner of pods. Its projection has a `template`. `base_of`: from an owner's name to the beginning of its
+    pods' names.
     """
     return Watched(
         api_version=flavour.api_version,
@@ -98,12 +102,12 @@ def owner_kind(
 class Controller(msgspec.Struct, frozen=True, kw_only=True):
     """A controller of owners of pods. Its turn is `workers.turn.turn`.
 
-    `name`: what --controllers of kube-controller-manager calls it. `owners`: the kind whose objects are its keys.
-    `concurrent_syncs`: the setting that bounds how many of them a process syncs at once.
-    The functions have the signatures of the ReplicaSet's, each with its own kind of owner and snapshot; those that
-    need the flavour have it bound. `look_again_ms`: None where the plan itself says when to look again.
-    `children`: read with each key, pods first. `local_caches`: resources of which each worker keeps a copy.
-    `history`: the owner keeps revisions of its template.
+    `name`: its name in --controllers of kube-controller-manager. `owners`: the kind whose objects are its keys.
+    `concurrent_syncs`: the setting that limits how many of them one process syncs at once.
+    The functions have the signatures of the ReplicaSet's, with another type of owner and snapshot; those that need the
+    flavour have it bound. `look_again_ms`: None if the plan itself says when to look again.
+    `children`: read with each key, pods first. `local_caches`: resources that each worker keeps a copy of.
+    `history`: an owner keeps revisions of its template.
     """
 
     name: str
@@ -132,11 +136,13 @@ class Controller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FanOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue whose turns write nothing: each looks at its object and wakes the owners that it concerns.
+    """A queue whose turns write nothing: each reads its object and wakes the owners that the object concerns.
 
-    `watched`: the kind whose objects are its keys. `owners`: the resource of which all objects are looked at.
-    `target`: the queue that is woken. `concerned`: gets the name of the object, the object or None where it has gone,
-    the children, and the owners; it returns keys of `target`.
+    Its turn is `workers.turn.fan_out`.
+
+    `watched`: the kind whose objects are its keys. `owners`: the resource whose objects may be concerned.
+    `target`: the queue of those owners. `concerned`: gets the name of the object, the object (None if it has gone), the
+    children and all owners; returns keys of `target`.
     """
 
     queue: str

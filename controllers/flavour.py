@@ -1,4 +1,4 @@
-"""What differs between the kinds that keep pods: one engine, a flavour for each kind.
+"""What differs between the kinds that share a decision: one engine, a flavour for each kind.
 
 Upstream: `pkg/controller/replication/replication_controller.go` runs the ReplicaSet controller for
 ReplicationControllers.
@@ -6,14 +6,14 @@ ReplicationControllers.
 
 import msgspec
 
-BURST = 500  # creates or deletes of one sync; compiled in upstream as well, like the 250 of DaemonSets
+BURST = 500  # creates or deletes of one sync; upstream compiles it in too, and 250 for DaemonSets
 
 
 class Flavour(msgspec.Struct, frozen=True):
     """One kind of owner as the shared engine sees it.
 
-    `api_version` and `kind` go into owner references, `component` is the source of its events. `colocates`:
-    pods of related owners on the same node weigh in when victims are ranked. `has_terminating`: the kind's
+    `api_version` and `kind` go into owner references, `component` is the source of events. `colocates`: a pod that
+    shares its node with pods of related owners is deleted earlier. `has_terminating`: the kind's
     status has a field for terminating pods. `burst` is the most creates or deletes of one sync.
     """
 

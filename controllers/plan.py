@@ -1,4 +1,4 @@
-"""What a decision about a number of equal pods is made from, and what comes out of any decision about pods."""
+"""The input of a decision about equal pods, and the output of every decision about pods."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,13 +12,12 @@ from oarlock.controllers.scheduling.model import Node
 
 
 class Unanswered(msgspec.Struct, frozen=True):
-    """Writes announced earlier of which nobody knows whether they took effect, or will. Decisions count with both.
+    """Announced writes without an answer: each may have taken effect, or may still do so. Decisions allow for both.
 
-    `creates`: names that such a create may take; also of one that was answered, as long as an earlier request
-    for the same name may still land. `nodes`: the node of each of them that is for one. `deletes`: UIDs of pods
-    that may go. `quiet`: names and UIDs of these for
-    which no request is to be sent in this turn. `passed`: names that were refused: others are taken for them, or come
-    first where names are fixed. `resting`: names that may not be used yet.
+    `creates`: names that such a create may take. A name stays here after an answer if an earlier request for it may
+    still land. `nodes`: by name, the node of a create that is for one. `deletes`: UIDs of pods that may go. `quiet`:
+    names and UIDs of these for which this turn sends no request. `passed`: names that were refused: another name is
+    chosen, or, if names are fixed, the other creates come first. `resting`: names that may not be used yet.
     """
 
     creates: frozenset[str] = frozenset()
@@ -33,14 +32,13 @@ NOTHING_UNANSWERED = Unanswered()
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """All a decision may look at, as of one moment.
+    """All that a decision reads, as of one moment.
 
-    `pods`: those controlled by the owner and the orphans of its namespace, in any phase. `satisfied`: the
-    cache shows all writes of ours that have an answer; known before the pods were read. `unanswered`: those
-    that have none. `blocked`: names known to be borne by pods that are not ours. `adopted`: None before
-    claims have been made; afterwards the UIDs of the orphans that were adopted, and every other orphan stays
-    one. `siblings`, `related`: asked for by a plan that wants them (None until then): the owners under the
-    same controller, and the pods of these; pods that are in `pods` already need not be repeated.
+    `pods`: those controlled by the owner and the orphans of its namespace, in any phase. `satisfied`: the cache shows
+    all our answered writes; this was known before the pods were read. `unanswered`: our other writes. `blocked`: names
+    that pods of others have. `adopted`: None before claims are made; afterwards the UIDs of the orphans that were
+    adopted, and every other orphan stays one. `siblings`, `related`: the owners under the same controller, and their
+    pods; None until a plan asks for them. Pods that are in `pods` need not be repeated.
     """
 
     owner: ReplicaSet
@@ -54,11 +52,11 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What the decision of some kinds of owner reads beside its pods; each takes what it needs.
+    """What some kinds read beside the pods; each takes what it needs.
 
-    `nodes`: all of the cluster by name, in order of names; `nodes_old`: nobody has confirmed them for so
-    long that they may be otherwise by now. `revision`: hash label of the owner's current
-    revision; `old_revisions`: its others. `back_offs`: text by node, from the owner's record.
+    `nodes`: all nodes of the cluster by name, in order of names. `nodes_old`: their view is too old to rely on.
+    `revision`: hash label of the owner's current revision. `old_revisions`: its other revisions. `back_offs`: text by
+    node, from the owner's record.
     """
 
     nodes: Mapping[str, Node] = {}
@@ -72,25 +70,23 @@ class Plan(msgspec.Struct, frozen=True):
     """What to do, in stages: adopt and release; then create, then delete. An empty plan: all is
     well.
 
-    An adoption or release that fails for certain ends the turn before anything is created or deleted and
-    before the status is written. An adoption that finds its pod gone does not: decide again with `adopted`
-    set. The second stage counts on every adoption to succeed.
+    An adoption or release that is refused ends the turn: nothing is created or deleted, no status is written. An
+    adoption whose pod has gone does not end it: the turn decides again with `adopted` set. The second stage assumes
+    that every adoption succeeds.
 
-    `create`: pod names in the order to send them. `delete`: name and UID of each victim, first to go first. Either
-    may be a write that was sent before and is sent again.
-    `claimed`: the active pods that are ours; `terminating`: how many more of ours are on their way out.
-    `diff`: claimed pods minus wanted ones. `wants_related`: victims cannot be ranked yet; decide again with
-    `siblings` and `related`. `age_ratios`: by UID, for the metric on deletion ages. `invalid`: why nothing at
-    all is done, not even a status write.
+    `create`: pod names in the order of sending. `delete`: name and UID of each victim, in the order of sending. Either
+    may be a write that is sent again. `claimed`: the active pods that are ours. `terminating`: how many of ours are
+    being deleted. `diff`: claimed pods minus wanted ones. `wants_related`: victims cannot be ranked yet; decide again
+    with `siblings` and `related`. `age_ratios`: by UID, for the metric on deletion ages. `invalid`: why nothing at all
+    is done, not even a status write.
 
-    Of owners whose pods differ, such as DaemonSets: `nodes`: the node of each pod to create, by pod name.
-    `revision`: hash label of the pods to create. `back_offs`: node and text of each back-off to keep in the
-    record from before the deletes are sent; `forget`: nodes whose back-off is long over. `rests`: UIDs of
-    victims whose names are not to be used again at once. `events`: what the
-    owner is told beside the writes themselves. `error`: why a part was not done; the turn is tried again,
-    the status is written all the same. `again_ms`: look again after so long. `prune`: objects of the owner's
-    history to remove. `counts`: what the status is made from; `observed`: whether that may say that this
-    generation has been acted on, which is false while expectations are pending.
+    Of owners whose pods differ, such as DaemonSets: `nodes`: the node of each pod to create, by pod name. `revision`:
+    hash label of the pods to create. `back_offs`: node and text of each back-off; the record has it before the deletes
+    are sent. `forget`: nodes whose back-off is long over. `rests`: UIDs of victims whose names are not used again at
+    once. `events`: further events of the owner. `error`: why a part was not done; the turn is tried again, and the
+    status is written all the same. `again_ms`: look again after so long. `prune`: revisions to remove. `counts`: what
+    the status is made from. `observed`: whether the status may say that this generation was acted on: not while
+    expectations are pending.
     """
 
     adopt: tuple[Pod, ...] = ()

@@ -31,7 +31,7 @@ Entry = Watched[Any] | Controller | FanOut
 WATCHED: dict[str, Watched[Any]] = {}
 """By plural."""
 CONTROLLERS: dict[str, Controller] = {}
-"""By queue, as are the fan-outs. A queue's turn is the one of its class of entry (`workers.turn.engine`)."""
+"""By queue, as fan-outs are."""
 FAN_OUTS: dict[str, FanOut] = {}
 QUEUE_OF_KIND: dict[str, str] = {}
 """Kind of owner -> queue of its controller."""
@@ -39,9 +39,10 @@ _HISTORY_QUEUE_OF_KIND: dict[str, str] = {}
 
 
 def register(entry: Entry) -> None:
-    """Make a kind known. Every process of a fleet does so in the same order, before it serves anything.
+    """Make a kind known to this process, before it serves anything. All processes of a fleet register the same kinds in
+    the same order.
 
-    A controller brings the kind of its owners along, a fan-out does not. Raises ValueError for a name that is taken.
+    A controller registers the kind of its owners too, a fan-out does not. Raises ValueError for a name that is taken.
     """
     match entry:
         case Watched(plural=plural):
@@ -63,7 +64,7 @@ def register(entry: Entry) -> None:
 
 
 def unregister(entry: Entry) -> None:
-    """Forget a kind that was registered: tests end so."""
+    """Undo `register`, for tests that register a kind of their own."""
     match entry:
         case Watched():
             del WATCHED[entry.plural]
@@ -81,7 +82,7 @@ def all_queues() -> tuple[str, ...]:
 
 
 def entry_of(queue: str) -> Controller | FanOut:
-    """What serves a queue."""
+    """The entry of a queue."""
     return CONTROLLERS[queue] if queue in CONTROLLERS else FAN_OUTS[queue]
 
 

@@ -1,10 +1,10 @@
-"""From an event to the index entries of its object and the keys it wakes. Pure; old wake keys are woken by
-whoever keeps them beside the old object, so the present state of the object suffices.
+"""From an event to the index entries of its object and the keys it wakes.
+
+The present state of the object suffices: the cache keeps the wake keys of the former state, and wakes those too.
 
 Upstream: the informer handlers of `pkg/controller/replicaset/replica_set.go` and
-`pkg/controller/daemon/daemon_controller.go`. An owner is woken by the name
-in the controller reference without looking whether it exists with that UID: a turn about an owner that is
-not there ends at once, whereas a lookup might miss one that is there.
+`pkg/controller/daemon/daemon_controller.go`. The name in the controller reference wakes an owner, without a look
+whether an owner with that UID exists: a turn about an absent owner ends at once, but a lookup might miss a present one.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from oarlock.controllers.scheduling.model import Node
 
 WakeKey = tuple[str, str]  # queue, and key in it
 MIRROR_ENTRY = "mirror"
-"""Index entry of objects that every worker keeps a copy of: their changes are kept in order."""
+"""Index entry of objects that every worker keeps a copy of: Redis keeps their changes in order."""
 
 
 class Routes(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Routes(msgspec.Struct, frozen=True):
 
 
 def owner_entry(uid: str) -> str:
-    """Index entry of what an owner of that UID controls."""
+    """Index entry of the objects that the owner of that UID controls."""
     return f"owner={uid}"
 
 
@@ -58,10 +58,9 @@ def route_dependent(
     owners: OwnerTable,
     more_index: tuple[str, ...] = (),
 ) -> Routes:
-    """Something that owners hold was added or changed, or has gone. `queue_of_kind` names the queue of each
-    kind of owner that is to be told.
+    """A pod or a revision was added or changed, or has gone. `queue_of_kind`: the queues of the kinds of owner to wake.
 
-    It wakes its controller. An orphan wakes every owner that would adopt it, unless it is on its way out.
+    The object wakes its controller. An orphan wakes every owner that would adopt it, unless it is being deleted.
     """
     ref = controller_of(obj)
     if ref is not None:
@@ -84,9 +83,9 @@ def route_dependent(
 
 
 def route_revision(revision: Claimable, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable) -> Routes:
-    """A revision was added or changed, or has gone. One that stays and has a controller wakes nobody: it does not say
-    whether its set made it, and one that was made by hand is looked at when something else wakes the set. Whoever waits
-    for a revision of his own is woken when the cache has passed it.
+    """A revision was added or changed, or has gone. One that stays and has a controller wakes nobody. Its set may have
+    made it; if a person made it, the set looks at it when something else wakes the set. A set that waits for a revision
+    of its own is woken when the cache has passed it.
 
     Upstream: addHistory, updateHistory and deleteHistory; there a change of it, unlike its coming, wakes the set.
     """
@@ -97,9 +96,9 @@ def route_revision(revision: Claimable, gone: bool, queue_of_kind: Mapping[str, 
 
 
 def route_owner(owner: Claimer, gone: bool, queue: str, base_of: Callable[[str], str]) -> Routes:
-    """An owner was added or changed, or has gone: it wakes itself, also for a mere change of its status.
+    """An owner was added or changed, or has gone. It wakes itself, even if only its status changed.
 
-    `base_of` its name: what the names of its pods begin with.
+    `base_of`: from the owner's name to the beginning of its pods' names.
     """
     ref, wake = controller_of(owner), ((queue, owner.key),)
     if gone:

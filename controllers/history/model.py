@@ -5,7 +5,6 @@ pkg/util/rand/rand.go (SafeEncodeString). Upstream hashes a dump of Go values, w
 is the digest of the template.
 """
 
-
 from oarlock.controllers.objects.model import Namespaced, OwnerRef
 
 HASH_LABEL = "controller-revision-hash"

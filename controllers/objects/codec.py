@@ -1,7 +1,7 @@
-"""Model <-> msgpack, the form in which projections are kept: positional, so a blob holds no field names.
+"""Model <-> msgpack, the form in which the cache keeps projections: positional, so a blob holds no field names.
 
-Of an owner that is kept for all to read the template lies apart, for it is large, few readers need it, and many owners
-have the same: in the blob its digest stands in its place.
+The template of an owner is kept apart from its blob: it is large, few readers need it, and many owners have the same.
+The blob has its digest instead.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def encode(obj: Any) -> bytes:
 
 
 def decoder(model: type[_T], what: str) -> Callable[[bytes], _T]:
-    """What decodes the blob of such a projection, or raises CodecError that says `what` it is not."""
+    """A function from a blob to such a projection. It raises CodecError, which names `what` was expected."""
     decode = msgspec.msgpack.Decoder(model).decode
 
     def decoded(blob: bytes) -> _T:
@@ -57,12 +57,12 @@ def encode_apart(owner: Any) -> bytes:
 
 
 def template_apart(owner: Any) -> tuple[str, bytes]:
-    """What lies apart: a name that no other template has, and the template."""
+    """What is kept apart: a name that no other template has, and the template."""
     return _digest(owner.template).hex(), owner.template
 
 
 def with_template(owner: _Owner, template: bytes) -> _Owner:
-    """The owner of a blob and what lay apart from it, if anything did. Raises CodecError where that is another's."""
+    """The owner of a blob, with the template that was kept apart, if any. Raises CodecError for another's template."""
     if not template:
         return owner
     if _digest(template) != owner.template:
@@ -71,7 +71,7 @@ def with_template(owner: _Owner, template: bytes) -> _Owner:
 
 
 def names_template(blob: bytes, template: bytes) -> bool:
-    """Whether the blob can be that of an owner with this template; ``with_template`` is who knows."""
+    """Whether the blob may be that of an owner with this template; only ``with_template`` knows for certain."""
     return _digest(template) in blob
 
 

@@ -1,8 +1,8 @@
 """What the controllers know of cluster objects: frozen projections with only the fields that are read.
 
-Every time is in unix milliseconds, 0 when absent. The resourceVersion is not part of a projection: an event
-that changes nothing a controller reads must compare equal to what is known. New fields go at the end, with a
-default, so that a blob written by an older process can still be read.
+Every time is in unix milliseconds, 0 when absent. A projection has no resourceVersion: if an event changes nothing
+that a controller reads, the projections before and after it must be equal. New fields go at the end, with a default,
+so that the blobs of an older process can still be read.
 """
 
 from collections.abc import Iterable
@@ -62,8 +62,8 @@ class Pod(Namespaced, frozen=True):
 
     `restarts` is the largest count among regular containers, `sidecar_restarts` among restartable init
     containers. `pinned_node`, kept only while unassigned: the one node that the required node affinity names
-    by its metadata.name field. `hangs`: it is being deleted and finalizers hold it, so that it may stay
-    for ever even when it has finished.
+    by its metadata.name field. `hangs`: it is being deleted and finalizers hold it, so it may stay for ever, even after
+    it has finished.
     """
 
     labels: dict[str, str]
@@ -111,9 +111,9 @@ class ReplicaSetStatus(msgspec.Struct, frozen=True, array_like=True):
 class ReplicaSet(Namespaced, frozen=True):
     """A ReplicaSet, or a ReplicationController brought into the same form.
 
-    `selector` None: the object has none and nothing matches. `template` is the JSON of spec.template, decoded
-    only when pods are created; `template_labels` are the labels in it. `strict`: every existing pod occupies
-    its slot.
+    `selector`: None if the object has none; it matches nothing. `template`: the JSON of spec.template, decoded only
+    when pods are created. `template_labels`: the labels in it. `strict`: every existing pod keeps its slot, also one
+    that is ending.
     """
 
     generation: int

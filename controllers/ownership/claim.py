@@ -79,11 +79,11 @@ _OK_FROM, _OK_BELOW, _NOT_FOUND, _INVALID = 200, 300, 404, 422
 
 
 def claim(owner: Claimer, objects: Iterable[T]) -> Claims[T]:
-    """Sort candidates into kept, to adopt and to release; what belongs to others, to nobody or into another namespace
-    is left out.
+    """Sort candidates into kept, to adopt and to release. All others are left out: objects of other owners, of other
+    namespaces, and orphans that the owner does not select.
 
-    While the owner is being deleted nothing is adopted or released, and what it owns and selects stays its
-    own. Raises InvalidSelector for a selector that failed validation.
+    An owner that is being deleted adopts and releases nothing, and keeps what it owns and selects. Raises
+    InvalidSelector for a selector that failed validation.
     """
     selector, uid, deleting, namespace = owner.selector, owner.uid, owner.deleting_ms, owner.namespace
     kept: list[T] = []
@@ -97,7 +97,7 @@ def claim(owner: Claimer, objects: Iterable[T]) -> Claims[T]:
         else:
             ref = None  # an orphan
         if (ref is not None and ref.uid != uid) or (namespace and obj.namespace != namespace):
-            continue  # a reference across namespaces means nobody, whoever wrote it
+            continue  # a reference across namespaces names nobody
         matches = selector is not None and selector.matches(obj.labels)
         if ref is not None:
             if matches:
@@ -114,7 +114,7 @@ def claim(owner: Claimer, objects: Iterable[T]) -> Claims[T]:
 def gate_error(owner: Claimer, kind: str, live_uid: str, live_deleting_ms: int) -> str:
     """Why the owner, as just read from the API, may not adopt; empty when it may.
 
-    Asked at most once a turn, before the first adoption; a read that failed is itself the reason.
+    Called at most once a turn, before the first adoption. If the read failed, that is the reason.
     """
     if live_uid != owner.uid:
         return f"original {kind} {owner.namespace}/{owner.name} is gone: got uid {live_uid}, wanted {owner.uid}"
@@ -124,12 +124,12 @@ def gate_error(owner: Claimer, kind: str, live_uid: str, live_deleting_ms: int) 
 
 
 def cannot_adopt(kind: str, obj: Claimable, cause: str) -> str:
-    """The error of an adoption that is not even tried. `kind` is that of the object, such as Pod."""
+    """The error of an adoption that is not tried. `kind`: the object's, such as Pod."""
     return f"can't adopt {kind} {obj.namespace}/{obj.name} ({obj.uid}): {cause}"
 
 
 def owner_reference(owner: Claimer, flavour: Flavour) -> dict[str, object]:
-    """The entry of ownerReferences that makes the owner the controller of an object, and waits for its end."""
+    """The entry of ownerReferences that makes the owner the controller, and lets foreground deletion wait."""
     return {
         "apiVersion": flavour.api_version,
         "kind": flavour.kind,
@@ -141,9 +141,7 @@ def owner_reference(owner: Claimer, flavour: Flavour) -> dict[str, object]:
 
 
 def adopt_patch(owner: Claimer, flavour: Flavour, obj_uid: str, finalizers: Sequence[str] = ()) -> bytes:
-    """Strategic merge patch that makes the owner the controller; refused by the API if the UID is
-    another's.
-    """
+    """Strategic merge patch that makes the owner the controller. The API refuses it if the UID is another's."""
     metadata: dict[str, object] = {"ownerReferences": [owner_reference(owner, flavour)], "uid": obj_uid}
     if finalizers:
         metadata["finalizers"] = list(finalizers)
@@ -151,7 +149,7 @@ def adopt_patch(owner: Claimer, flavour: Flavour, obj_uid: str, finalizers: Sequ
 
 
 def release_patch(obj_uid: str, owner_uids: Sequence[str], finalizers: Sequence[str] = ()) -> bytes:
-    """Strategic merge patch that takes the owners' references (and finalizers) off an object; others stay."""
+    """Strategic merge patch that removes the owners' references (and finalizers) from an object; others stay."""
     gone = [{"$patch": "delete", "uid": uid} for uid in owner_uids]
     metadata: dict[str, object] = {"uid": obj_uid, "ownerReferences": gone}
     if finalizers:

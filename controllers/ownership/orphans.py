@@ -1,10 +1,10 @@
-"""Where orphans stand in the index, and where an owner finds those that matter to it.
+"""Where the index has orphans, and where an owner finds those that matter to it.
 
-An orphan stands under its namespace, under each of its labels, and, if a pod's name looks like one of ours, under what
-comes before the part that we make up. An owner looks where one requirement of its selector sends it, and under the
-beginning of its own pods' names, for a name that is borne is not to be chosen. So it finds every orphan that it selects
-or whose name it might choose. Both sides are functions of one object alone: nothing has to be kept up when an owner
-comes after an orphan or changes its selector, and no order of events can come between them.
+The index has an orphan under its namespace and under each of its labels. A pod whose name looks like one of ours stands
+also under the beginning of that name, without the part that we generate. An owner looks under one requirement of its
+selector, and under the beginning of its own pods' names, since it must not choose a name that is taken. So it finds
+every orphan that it selects or whose name it might choose. Both sides are functions of one object: nothing has to be
+updated when an owner comes after an orphan or changes its selector, and the order of events does not matter.
 """
 
 from oarlock.controllers.daemonset.names import SUFFIX_CHARS as DAEMON_SUFFIX_CHARS
@@ -12,7 +12,8 @@ from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.pods.slots import ALPHABET, SUFFIX_CHARS
 
 ANY, ALWAYS = "?", "+"
-"""How a word about where to look begins: of all ANY the one that brings the fewest will do; ALWAYS comes on top."""
+"""How a word about where to look begins. Of all places with ANY the one with the fewest orphans suffices; places with
+ALWAYS are read too."""
 EITHER = "|"
 """Between places that are looked at together."""
 VALUES_MAX = 16
@@ -24,7 +25,7 @@ EVERY_OWNER = "all"
 
 
 def orphan_entry(place: str) -> str:
-    """Index entry of what nobody controls: ``place`` is a namespace, or one of those below."""
+    """Index entry of orphans: ``place`` is a namespace, or one of the places below."""
     return f"orphan={place}"
 
 
@@ -45,7 +46,7 @@ def places_by_name(namespace: str, name: str) -> tuple[str, ...]:
 
 
 def where_to_look(namespace: str, selector: LabelSelector | None, name_base: str) -> tuple[str, ...]:
-    """Words of an owner. ``name_base``: with what the names of its pods begin."""
+    """An owner's words about where to look. ``name_base``: the beginning of its pods' names."""
     by_name = ALWAYS + _beginning(namespace, name_base)
     if selector is None:
         return (by_name,)
@@ -53,16 +54,16 @@ def where_to_look(namespace: str, selector: LabelSelector | None, name_base: str
 
 
 def selected_entries(namespace: str, selector: LabelSelector) -> list[str]:
-    """Index entries under which all orphans are that a valid selector selects; others are there too.
+    """Index entries that together have all orphans which a valid selector selects, and others.
 
-    Those of the last label, which in the alphabet is the hash of a Deployment's template after the usual ones.
+    They are those of the last label: after the usual labels that is the hash of a Deployment's template.
     """
     sufficient = _sufficient(namespace, selector)
     return [orphan_entry(place) for place in sufficient[max(0, len(selector.match_labels) - 1)]]
 
 
 def _sufficient(namespace: str, selector: LabelSelector) -> list[list[str]]:
-    """Lists of places, under each of which together are all orphans that the selector selects."""
+    """Lists of places; the places of each list together have all orphans that the selector selects."""
     if selector.error:
         return [[namespace]]
     found = [[_label(namespace, key, value)] for key, value in selector.match_labels.items()]

@@ -1,11 +1,11 @@
-"""Which owners there are and what they select: all that routing an orphan needs to know."""
+"""Which owners there are and what they select: routing an orphan needs no more."""
 
 from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.claim import Claimable, Claimer
 
 
 class OwnerTable:
-    """Selectors by queue, namespace and key. Kept by whoever reads the owners' events."""
+    """Selectors by queue, namespace and key. The reader of the owners' events keeps it."""
 
     __slots__ = ("_owners",)
 
@@ -13,8 +13,8 @@ class OwnerTable:
         self._owners: dict[tuple[str, str], dict[str, LabelSelector]] = {}
 
     def note(self, queue: str, owner: Claimer, gone: bool = False) -> None:
-        """Know an owner in its present state, or forget it. One that selects nothing here is not kept:
-        without a selector, with an empty one or with an invalid one.
+        """Note an owner's present state, or forget it. An owner that adopts nothing is not kept: it has no selector, an
+        empty or an invalid one.
         """
         selector = owner.selector
         if gone or selector is None or selector.empty or selector.error:

@@ -1,8 +1,7 @@
 """Pods of related owners: they tell which nodes are crowded when victims are chosen.
 
-Related are the owners with the same controller, typically the ReplicaSets of one Deployment, this one
-included, also those being deleted. Upstream: `pkg/controller/replicaset/replica_set.go`
-(getIndirectlyRelatedPods).
+Related owners have the same controller, typically the ReplicaSets of one Deployment: this one too, and those being
+deleted. Upstream: `pkg/controller/replicaset/replica_set.go` (getIndirectlyRelatedPods).
 """
 
 from collections.abc import Iterable
@@ -11,9 +10,7 @@ from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
 
 
 def siblings_of(owner: ReplicaSet, others: Iterable[ReplicaSet]) -> list[ReplicaSet]:
-    """The owners in the same namespace under the same controller, itself included; none for an owner
-    without one.
-    """
+    """The owners in the same namespace under the same controller, the owner included; none without a controller."""
     controller = controller_of(owner)
     if controller is None:
         return []
@@ -27,10 +24,8 @@ def siblings_of(owner: ReplicaSet, others: Iterable[ReplicaSet]) -> list[Replica
 
 
 def related_pods(siblings: Iterable[ReplicaSet], pods: Iterable[Pod]) -> list[Pod]:
-    """The pods some sibling selects, by labels whoever owns them and in whatever phase, each once: as it
-    comes first.
-
-    A sibling whose selector is invalid is passed over.
+    """The pods that a sibling selects by their labels, of any owner and in any phase. Of several entries of a pod the
+    first counts. A sibling with an invalid selector is skipped.
     """
     usable = [s for s in siblings if s.selector is not None and not s.selector.error]
     found: dict[str, Pod] = {}

@@ -1,5 +1,5 @@
-"""Slot names: the name of an owner's i-th pod is a function of the owner and i, so that a create which is
-repeated, by whomever and however late, meets a name that is taken.
+"""Slot names: the name of an owner's i-th pod is a function of the owner and i. So a create that is repeated, by any
+worker and at any time, meets a name that is taken.
 
 A name looks as if the API server had generated it: `<owner>-`, cut to 58 characters, and five characters of
 the generator's alphabet. The five encode `(a*i + b) mod 27^5` with a and b taken from a hash of the owner's
@@ -40,7 +40,7 @@ def name_prefix(owner_name: str) -> str:
 
 
 def base_of(owner_name: str) -> str:
-    """What the slot names of an owner begin with."""
+    """The beginning of an owner's slot names."""
     return name_prefix(owner_name)[:BASE_CHARS_MAX]
 
 
@@ -64,7 +64,7 @@ class Slots:
         return self.base + _suffix((self._a * index + self._b) % SLOTS)
 
     def index_of(self, name: str) -> int | None:
-        """The slot that has this name, or None when it is none of this owner's slot names."""
+        """The slot with this name; None if no slot of this owner has it."""
         if len(name) != len(self.base) + SUFFIX_CHARS or not name.startswith(self.base):
             return None
         value = 0
@@ -87,13 +87,13 @@ class Slots:
                 value -= SLOTS
 
     def ordered(self, names: Iterable[str]) -> list[str]:
-        """The names by index; what is no slot name comes last, in order of spelling."""
+        """The names by index; names that are no slot names come last, in the order of the alphabet."""
         return sorted(names, key=lambda name: (SLOTS if (i := self.index_of(name)) is None else i, name))
 
 
 @lru_cache(maxsize=_OWNERS_KEPT)
 def slots_of(owner_name: str, owner_uid: str) -> Slots:
-    """The slots of an owner; kept for a while, since a burst asks for the same owner several times."""
+    """The slots of an owner; kept for a while, since a burst needs the same owner several times."""
     return Slots(owner_name, owner_uid)
 
 
