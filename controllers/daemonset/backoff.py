@@ -17,8 +17,8 @@ FORGOTTEN_AFTER_MS = 2 * DELAY_MAX_MS
 def waiting_ms(entry: BackOff | None, generation: int, now_ms: int) -> int:
     """How long a failed pod is still to be left alone; 0: not at all, also for an entry of another generation.
 
-    A time that lies ahead of the clock by the delay or more is nonsense and does not count: the clock was set back, or
-    another machine's was wrong.
+    A time that is ahead of the clock by the delay or more does not count: the clock was set back, or another machine's
+    was wrong.
     """
     if entry is None or entry.generation != generation:
         return 0

@@ -1,5 +1,5 @@
-"""Bodies of daemon pods: as of any pod that is made from a template, and besides the label of the revision, the
-tolerations every daemon has, and the node as the only one that its required node affinity allows.
+"""Bodies of daemon pods: the template's, with the label of the revision, the tolerations of every daemon pod, and a
+required node affinity that allows one node only.
 
 Upstream: `pkg/controller/daemon/util/daemonset_util.go` (CreatePodTemplate, ReplaceDaemonSetPodNodeNameNodeAffinity).
 """
@@ -65,10 +65,10 @@ def pod_bodies(
 
 
 def _pinned_template(owner: DaemonSet, revision: str) -> bytes:
-    """The template of a pod that is pinned to the node without a name; what it does not change is left as spelled.
+    """The template of a pod that is pinned to a node with an empty name; all else stays as spelled.
 
-    A required node affinity of the template's own is dropped: it was judged when the node was chosen, and a change of
-    the node's labels later on must not keep the pod from being assigned.
+    The template's own required node affinity is dropped: it was checked when the node was chosen, and a later change of
+    the node's labels must not keep the pod from being assigned.
     """
     try:
         decoded = _TEMPLATE.decode(owner.template)
@@ -78,7 +78,7 @@ def _pinned_template(owner: DaemonSet, revision: str) -> bytes:
         node_affinity = _OBJECT.decode(affinity.pop("nodeAffinity", _NULL)) or {}
     except msgspec.MsgspecError as error:
         raise TemplateError(f"unable to create pods, template: {error}") from error
-    if labels:  # without any the pods would not be selected, so that none is to be made
+    if labels:  # without any the pods would not be selected: PodBodies then refuses to make one
         labels[HASH_LABEL] = revision
         if owner.template_generation is not None:
             labels[GENERATION_LABEL] = str(owner.template_generation)

@@ -1,7 +1,7 @@
 """The decision of a DaemonSet: presence first, then a step of the rolling update, then the history's surplus.
 
 Upstream: `pkg/controller/daemon/daemon_controller.go` (syncDaemonSet, updateDaemonSet, syncNodes). Unlike there, a
-create is identified by its name (see names.py), a delete by its UID, and both phases look at the same moment.
+create is identified by its name (see names.py), a delete by its UID, and both phases read the same snapshot.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -30,8 +30,8 @@ from oarlock.controllers.scheduling.eligibility import eligibility_of
 def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) -> Plan:
     """What one turn does about the owner's pods and old revisions; `now_ms` is wall-clock time.
 
-    While anything is unsatisfied pods are claimed and counted, nothing else. While nobody has confirmed the nodes for
-    long no pod goes for what they are like, nor does an update go on, whose limits depend on how many they are.
+    Until the cache shows our answered writes, pods are claimed and counted, nothing else. Stale node data deletes no
+    pods and stops the rolling update, whose limits depend on the number of nodes.
     """
     owner = snapshot.owner
     selector = owner.selector
@@ -90,7 +90,7 @@ def decide(snapshot: DaemonSnapshot, now_ms: int, flavour: Flavour = DAEMONSET) 
 def _named(
     snapshot: DaemonSnapshot, claimed: list[Pod], podmap: PodMap, nodes: Iterable[str], wanted: int, burst: int
 ) -> Mapping[str, str]:
-    """For one more pod on each of the nodes, until `wanted` are active there: the node by pod name."""
+    """Names for one more pod on each node with fewer than `wanted` active ones: the node by pod name."""
     if not nodes:
         return {}
     owner = snapshot.owner
@@ -99,7 +99,7 @@ def _named(
 
 
 def _expected(snapshot: DaemonSnapshot, claimed: list[Pod], podmap: PodMap) -> Container[str]:
-    """Nodes with a pod that may have come and is not known of yet."""
+    """Nodes whose announced create may have succeeded without the cache showing the pod yet."""
     if not snapshot.unanswered.creates:
         return ()
     return expected_on(podmap, _taken(snapshot, claimed))
@@ -115,13 +115,13 @@ def _cut(doomed: Iterable[Doomed], quiet: Container[str], burst: int) -> list[Do
 
 
 def _may_roll(snapshot: DaemonSnapshot, claimed: list[Pod]) -> bool:
-    """Whether a rolling update could find anything to replace: it is costly to ask for on many nodes."""
+    """Whether a rolling update could find a pod to replace: to compute one for many nodes is costly."""
     revision = snapshot.revision
     return snapshot.owner.strategy == ROLLING_UPDATE and any(pod.labels.get(HASH_LABEL) != revision for pod in claimed)
 
 
 def _surplus_revisions(snapshot: DaemonSnapshot, claimed: list[Pod]) -> tuple[ControllerRevision, ...]:
-    """Old revisions beyond the limit that no pod was made from, not even one that is nearly gone."""
+    """Old revisions beyond the limit, without those of a living or an ending pod."""
     limit = snapshot.owner.revision_history_limit
     if len(snapshot.old_revisions) <= limit:
         return ()

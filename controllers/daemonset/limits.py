@@ -1,4 +1,4 @@
-"""How many nodes a rolling update may do without, and how many may carry two pods.
+"""How many nodes may be without an available pod during a rolling update, and how many may have two pods.
 
 Both limits are a number or a percentage of the nodes that should run a pod, and a percentage is rounded *up* for
 either, unlike in a Deployment. Upstream: `pkg/controller/daemon/util/daemonset_util.go` (UnavailableCount, SurgeCount,
@@ -26,8 +26,8 @@ def max_surge(owner: DaemonSet, desired: int) -> int:
 def max_unavailable(owner: DaemonSet, desired: int) -> int:
     """How many of `desired` nodes may be without an available pod while pods are replaced.
 
-    At least 1 where there is a node and no surge, for with both limits at 0 nothing could ever be replaced. Raises
-    ValueError where this limit is absent, or either is neither a number nor a percentage.
+    At least 1 if there is a node and no surge: with both limits at 0 nothing could be replaced. Raises ValueError if
+    this limit is absent, or if one of the two is neither a number nor a percentage.
     """
     limit = 0
     if owner.strategy == ROLLING_UPDATE:
@@ -38,10 +38,7 @@ def max_unavailable(owner: DaemonSet, desired: int) -> int:
 
 
 def surges(owner: DaemonSet) -> bool:
-    """Whether a node may carry two pods at all: resolved for a set of one node, where any percentage above 0 is one.
-
-    False where the limit cannot be read.
-    """
+    """Whether a node may have two pods: of one node, any percentage above 0 is 1. False if the limit is unreadable."""
     try:
         return max_surge(owner, 1) > 0
     except ValueError:
@@ -49,7 +46,7 @@ def surges(owner: DaemonSet) -> bool:
 
 
 def pods_per_node(owner: DaemonSet) -> int:
-    """How many pods of the owner may be on a node, in whatever state they are; upstream keeps to no such bound."""
+    """How many pods of the owner may be on a node, in any state; upstream has no such limit."""
     return 2 if surges(owner) else 1
 
 

@@ -1,5 +1,5 @@
-"""Presence: a pod on every node that should have one, and none too many. It does not look at templates, except that a
-node which surges may keep one pod of the present revision and one older.
+"""Presence: a pod on every node that should have one, and none too many. Templates do not matter here, except on a node
+that surges: it may keep one pod of the present revision and one older pod.
 
 Upstream: `pkg/controller/daemon/daemon_controller.go` (manage, podsShouldBeOnNode, getUnscheduledPodsWithoutNode).
 """
@@ -17,11 +17,11 @@ from oarlock.controllers.objects.model import FINISHED_PHASES, Pod
 from oarlock.controllers.pods.events import Event, failed_pod, succeeded_pod
 
 CONFIRMED_AGAIN_MS = 10_000
-"""When to look again whether the nodes have been confirmed: no event tells of that where nothing has changed."""
+"""When to look again whether the view of the nodes was confirmed: if nothing changed, no event says so."""
 
 
 class Doomed(NamedTuple):
-    """A pod to delete, what to say of it, and the back-off to keep for its node from before it goes."""
+    """A pod to delete, its event, and the back-off of its node, which is recorded before the delete is sent."""
 
     pod: Pod
     event: Event | None = None
@@ -29,15 +29,15 @@ class Doomed(NamedTuple):
 
     @property
     def rests(self) -> bool:
-        """Whether its name is not to be used at once: who polls it by name is to see that it has gone."""
+        """Whether its name is not used again at once, so that a client which polls it by name sees that it has gone."""
         return self.pod.phase == "Failed"
 
 
 class Managed(NamedTuple):
-    """What presence asks for, not cut to any burst, by node: where to create a pod, and what to delete.
+    """What presence needs, before the burst limit: the nodes to create a pod on, and the pods to delete.
 
-    `again_ms`: until the first pod may go that has to wait; None where none waits. `held_back`: whether pods stay that
-    would have to go if the nodes were known to be as they were last heard of.
+    `again_ms`: until the first waiting pod may be deleted; None if none waits. `held_back`: stale node data keeps pods
+    that would be deleted otherwise.
     """
 
     create_on: list[str]
@@ -49,7 +49,7 @@ class Managed(NamedTuple):
 def manage(snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tuple[bool, bool]], now_ms: int) -> Managed:
     """Compare the nodes with the pods on them. `podmap`: without pods that are finished and being deleted.
 
-    `eligible`: of each node, in order of names, whether a pod should run there and whether one may continue to.
+    `eligible`: for each node, in order of names, whether a pod should run there and whether one may stay.
     """
     create_on: list[str] = []
     delete: list[Doomed] = []
@@ -84,7 +84,7 @@ def manage(snapshot: DaemonSnapshot, podmap: PodMap, eligible: Mapping[str, tupl
 
 
 def _all_but_one(snapshot: DaemonSnapshot, running: list[Pod]) -> list[Pod]:
-    """What has to go from a node that does not surge. Of pods that may have gone none is the one that stays."""
+    """The pods to delete from a node that does not surge. A pod that may have gone is not the one to keep."""
     may_go = snapshot.unanswered.deletes
     staying = next((pod for pod in running if pod.uid not in may_go), None)
     return [pod for pod in running if pod is not staying] if staying is not None else []
@@ -93,10 +93,10 @@ def _all_but_one(snapshot: DaemonSnapshot, running: list[Pod]) -> list[Pod]:
 def _sorted_out(
     snapshot: DaemonSnapshot, node: str, pods: list[Pod], now_ms: int
 ) -> tuple[list[Pod], list[Doomed], int]:
-    """Of the pods of one node: those that run, the one to keep first; those that have ended and go now; and how long
-    the next failed one has to wait, 0 where none does. Pods being deleted are in neither list.
+    """The pods of one node: those that run, the one to keep first; those that have ended and are deleted now; and how
+    long the next failed one waits, 0 if none does. Pods being deleted are in neither list.
 
-    No more than one failed pod goes at a time, for its back-off holds for the next one.
+    Only one failed pod is deleted at a time, since its back-off holds for the next one.
     """
     generation = snapshot.owner.status.observed_generation
     entry = snapshot.back_offs.get(node)
@@ -122,11 +122,11 @@ def _sorted_out(
 
 
 def _too_many(snapshot: DaemonSnapshot, running: list[Pod], now_ms: int) -> list[Pod]:
-    """What has to go from a node that surges: all but one pod of the present revision and one older; and that older
-    one too, once it is of no use or the new one is available.
+    """The pods to delete from a node that surges: all but one pod of the present revision and one older pod. The older
+    one is deleted too once it is not ready or the new one is available.
 
-    Of several of a kind the first stays, unless a later one serves and the first does not: upstream would delete the
-    only pod that is available when a third revision comes while the first one is broken.
+    Of several alike the first stays, unless a later one is available and the first is not. Upstream would delete the
+    only available pod when a third revision comes while the second one is broken.
     """
     min_ready_seconds, may_go = snapshot.owner.min_ready_seconds, snapshot.unanswered.deletes
 
@@ -145,8 +145,8 @@ def _too_many(snapshot: DaemonSnapshot, running: list[Pod], now_ms: int) -> list
 
 
 def _stranded(snapshot: DaemonSnapshot, podmap: PodMap) -> list[Pod]:
-    """Unassigned pods for nodes that are gone: nothing will ever assign them, and only assigned ones are collected by
-    others.
+    """Unassigned pods for nodes that have gone. Nothing will assign them, and the collector of pods takes assigned ones
+    only.
     """
     gone = sorted(node for node in podmap if node not in snapshot.nodes)
     return [pod for node in gone for pod in podmap[node] if not pod.node_name and not pod.deleting_ms]

@@ -1,14 +1,14 @@
 """Names of daemon pods: the name of an owner's k-th pod for a node is a function of the owner, the node and k.
 
 So two writers that do not know of each other choose the same name for a node, and the API server refuses one of them:
-there is never a second pod, nor a third where an update may surge. k counts up only past a name that cannot be had:
+there is never a second pod, nor a third if an update may surge. k counts up only past a name that cannot be used:
 
-- it is borne by something that is no pod of this owner for this node, which may stay for ever;
-- it is borne by a pod of this owner that has finished, is being deleted and hangs on a finalizer.
+- a pod has it that is not this owner's pod for this node, and may stay for ever;
+- a pod of this owner has it that has finished, is being deleted, and is held by a finalizer.
 
-A name that was passed over becomes free once its bearer has gone, so there the guarantee needs the record: a *reserved*
-name, whose create was announced and may still land, is never passed over. It counts as one of the node's names, be it
-free or not. That a name was refused, or rests, moves nobody to another one: its node waits.
+A name that was passed over becomes free once its pod has gone. There the guarantee needs the record: a *reserved* name,
+whose create was announced and may still land, is never passed over. It counts as one of the node's names, free or not.
+A refused or resting name does not move its node to another name: the node waits.
 
 A name is `<owner>-`, cut to 55 characters, and eight characters of the slot alphabet.
 """
@@ -31,7 +31,7 @@ _PAIR_COUNT = len(_PAIRS)
 
 
 def base_of(owner_name: str) -> str:
-    """What the names of an owner's pods begin with."""
+    """The beginning of the names of an owner's pods."""
     return name_prefix(owner_name)[: NAME_CHARS_MAX - SUFFIX_CHARS]
 
 
@@ -55,15 +55,15 @@ class Names:
 
 
 class Taken:
-    """Who bears which name, and which names may yet be borne."""
+    """Which pod has which name, and which names may still be taken."""
 
     __slots__ = ("_bearers", "_claimed", "blocked", "passed", "reserved", "resting", "waiting")
 
     def __init__(
         self, pods: Iterable[Pod], claimed: Iterable[Pod], unanswered: Unanswered, blocked: Container[str]
     ) -> None:
-        """`pods`: all that are known of. `claimed`: those of them that are the owner's. `blocked`: names borne by pods
-        that are not known otherwise. `reserved`: by node.
+        """`pods`: all that are known. `claimed`: the owner's among them. `blocked`: names of pods that are
+        not in `pods`. `reserved`: by node.
         """
         self._bearers: Mapping[str, Pod] = {pod.name: pod for pod in pods}
         self._claimed: Set[str] = {pod.uid for pod in claimed}
@@ -74,17 +74,17 @@ class Taken:
             self.reserved.setdefault(unanswered.nodes[name], []).append(name)
 
     def is_borne(self, name: str) -> bool:
-        """Whether a create under this name would meet somebody."""
+        """Whether a create under this name would find it taken."""
         return name in self._bearers or name in self.blocked
 
     def is_passed_over(self, name: str, node: str) -> bool:
-        """Whether the name, which is not reserved, does not count as one of the node's."""
+        """Whether the name, which is not reserved, is not one of the node's names."""
         pod = self._bearers.get(name)
         if pod is None:
             return name in self.blocked
         if pod.uid not in self._claimed or (pod.hangs and pod.phase in FINISHED_PHASES):
             return True
-        # One of ours that nothing ties to a node yet can only have been made for this one.
+        # One of ours without any node yet can only have been made for this one.
         return (pod.node_name or pod.pinned_node or node) != node
 
 
@@ -93,10 +93,9 @@ def choose(
 ) -> dict[str, str]:
     """A name for one more pod on each of the nodes, for at most `count` of them.
 
-    Returns the node by pod name, in the order in which to create: reserved names first, those that were refused last.
-    `wanted`: how many pods of the owner are to be active on each of these nodes. `limit`: how many may be there at
-    all. A node that has as many already, in whatever state they are, gets none; nor does one whose `limit` names are
-    all borne, or whose name is not to be used now.
+    Returns the node by pod name, in the order of sending: reserved names first, refused names last. `wanted`: how many
+    pods of the owner are to be active on each of these nodes. `limit`: how many may be there in any state. A node with
+    `limit` pods gets none, nor does one whose `limit` names are all taken, or whose name may not be used now.
     """
     found: dict[str, str] = {}
     again: list[str] = []
@@ -119,7 +118,7 @@ def choose(
 
 
 def expected_on(podmap: PodMap, taken: Taken) -> set[str]:
-    """Nodes with a pod that may have come and is not known of: its create was announced."""
+    """Nodes whose announced create may have succeeded without the cache showing the pod yet."""
     return {node for node, names in taken.reserved.items() if set(names) - {pod.name for pod in podmap.get(node, ())}}
 
 
@@ -128,9 +127,9 @@ def _free_name(
 ) -> str:
     """The name of the node's next pod, or none.
 
-    One that is reserved and free comes first, for its create may land anyway. Otherwise it is one of the first `limit`
-    that are not passed over. Either only if the pods present and what may come of reserved names leave room for it,
-    and none of the node's names rests. `others`: names just given to other nodes.
+    A reserved name that is free comes first, since its create may land anyway. Otherwise it is one of the first `limit`
+    names that are not passed over. There is none if the pods present and the reserved names leave no room, or if one of
+    the node's names rests. `others`: names just given to other nodes.
     """
     reserved = taken.reserved.get(node, [])
     usable: list[str] = []

@@ -1,7 +1,7 @@
 """Which DaemonSets a change of a node concerns.
 
-Upstream: `pkg/controller/daemon/daemon_controller.go` (syncNodeUpdate). There nothing is done when a node goes; here
-the DaemonSets with pods on it are told, so that their status does not wait for another reason.
+Upstream: `pkg/controller/daemon/daemon_controller.go` (syncNodeUpdate). Upstream does nothing when a node goes; here
+the DaemonSets with pods on it are woken, so that their status follows at once.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ def daemonsets_concerned(
 ) -> list[str]:
     """Keys of the DaemonSets to look at. `node` None: it has gone. `pods`: those on it or pinned to it.
 
-    Whose they are is told by UID: a pod of a predecessor, or of another API group's DaemonSet of that name, says
-    nothing of whether one is missing. Upstream goes by the name alone.
+    Pods are matched to DaemonSets by UID: a pod of a predecessor, or of another API group's DaemonSet of that name,
+    does not show that one is present. Upstream compares the names only.
     """
     refs = [(pod.namespace, ref) for pod in pods if (ref := controller_of(pod)) is not None and ref.kind == KIND]
     if node is None:
@@ -37,9 +37,9 @@ def concerned(node: Node, daemonset_status_misscheduled: int, eligibility: Eligi
     """Whether a turn of the DaemonSet may find something to do about the node.
 
     `scheduled`: a pod of the DaemonSet is bound to it, in whatever state; `daemonset_status_misscheduled`: its
-    status.numberMisscheduled. Without a pod: one is missing. With one: it should not be there, or it may have been
-    cured of that. Upstream lets the pod that may stay and would not be created again wait for the next turn to be
-    counted as misscheduled; here the status follows at once.
+    status.numberMisscheduled. Without a pod: one is missing. With one: it should not be there, or should be there
+    again. A pod that may stay although none would be created now counts as misscheduled: upstream counts it in the next
+    turn that comes, here the status follows at once.
     """
     should_run, _ = eligibility.eligible(node)
     if not scheduled:

@@ -1,4 +1,4 @@
-"""What the decision about a DaemonSet is made from. What comes out is the common `Plan`."""
+"""The input of the decision about a DaemonSet. Its output is the common `Plan`."""
 
 from collections.abc import Mapping
 
@@ -12,8 +12,8 @@ from oarlock.controllers.scheduling.model import Node
 
 
 class BackOff(msgspec.Struct, frozen=True):
-    """How long a failed pod of a node is left alone: `delay_ms` from `at_ms` on, as of one generation of the
-    owner that its status had acknowledged. An entry of another generation counts as absent.
+    """How long a failed pod of a node is kept: `delay_ms` from `at_ms` on, for one generation of the owner that its
+    status had acknowledged. An entry of another generation counts as absent.
     """
 
     generation: int
@@ -36,7 +36,7 @@ class BackOff(msgspec.Struct, frozen=True):
 
 
 class DaemonSnapshot(msgspec.Struct, frozen=True):
-    """All a decision may look at, as of one moment.
+    """All that a decision reads, as of one moment.
 
     `pods`, `satisfied`, `unanswered`, `blocked`, `adopted`: as in `controllers.plan.Snapshot`. `nodes`: every node
     of the cluster by name, in order of names; `nodes_old`: as in `controllers.plan.Surroundings`.
@@ -66,7 +66,7 @@ def snapshot(
     unanswered: Unanswered,
     blocked: frozenset[str],
 ) -> DaemonSnapshot:
-    """What the decision is made from. A back-off that cannot be read counts as none."""
+    """The input of `decide`. A back-off that cannot be read counts as none."""
     back_offs = {node: parsed for node, text in around.back_offs.items() if (parsed := BackOff.parse(text)) is not None}
     return DaemonSnapshot(
         owner,

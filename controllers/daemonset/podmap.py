@@ -20,8 +20,8 @@ PodMap: TypeAlias = dict[str, list[Pod]]
 def pod_map(pods: Iterable[Pod], include_ended: bool = False) -> PodMap:
     """The pods by the node each is on or, while unassigned, pinned to. A pod with neither is left out.
 
-    `pods` are those claimed. One that is finished *and* being deleted is left out too, unless `include_ended`: it may
-    hang on a finalizer for as long as it likes and must not hold up its replacement.
+    `pods` are those claimed. One that is finished *and* being deleted is left out too, unless `include_ended`: a
+    finalizer may hold it for ever, and it must not delay its replacement.
     """
     found: PodMap = {}
     for pod in pods:
@@ -43,10 +43,10 @@ def sort_key(pod: Pod) -> tuple[bool, int, str]:
 
 
 def is_updated(pod: Pod, revision: str, template_generation: int | None) -> bool:
-    """Whether the pod bears the hash label of the current revision, or the number of the current template.
+    """Whether the pod has the hash label of the current revision, or the number of the current template.
 
-    The number is that of an annotation which older API servers count up, None without it; pods made before there were
-    hash labels bear nothing else. An empty `revision` is nobody's.
+    The number comes from an annotation that older API servers count up; None without it. Pods from before hash labels
+    have no other mark. An empty `revision` matches no pod.
     """
     labels = pod.labels
     if revision and labels.get(HASH_LABEL) == revision:

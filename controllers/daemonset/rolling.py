@@ -1,9 +1,8 @@
 """One step of replacing old pods by new ones, within the limits of the update strategy.
 
-It comes after presence is in order: only when nothing else is to be written. So what it
-deletes here is created anew, or its surplus pruned, by later turns. Upstream: `pkg/controller/daemon/update.go`
-(rollingUpdate, findUpdatedPodsOnNode); that stops collecting candidates once a limit is reached, which changes nothing,
-since then none of them is used.
+It runs only when presence has nothing to write. Later turns create what it deletes anew, or remove its surplus.
+Upstream: `pkg/controller/daemon/update.go` (rollingUpdate, findUpdatedPodsOnNode). Upstream stops collecting candidates
+at a limit; the result is the same, since further candidates are not used.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -19,9 +18,9 @@ from oarlock.controllers.objects.model import Pod
 
 
 class Rolling(msgspec.Struct, frozen=True):
-    """What to write, first to go first and not cut to any burst: pods to delete, nodes to create a pod on.
+    """Pods to delete, and nodes to create a pod on, in the order of sending and before the burst limit.
 
-    `error`: why there is nothing, although there might be.
+    `error`: why the step could not be computed.
     """
 
     delete: tuple[Pod, ...] = ()
@@ -38,12 +37,12 @@ def rolling(
 ) -> Rolling:
     """The step for pods as they are at `now_ms`. Nothing for any other strategy, such as OnDelete.
 
-    `podmap`: without pods that are finished and being deleted. `eligible`: of each node, whether the pod should run
-    there and whether it may continue to. Nodes are taken in order of their names. `expected`: nodes with a pod that
-    may have come and is not known of yet.
+    `podmap`: without pods that are finished and being deleted. `eligible`: for each node, whether a pod should
+    run there and whether one may stay. Nodes are taken in order of their names. `expected`: nodes whose announced
+    create may have succeeded without the cache showing the pod yet.
 
-    A pod whose delete has no answer counts as unavailable, for it may have gone; the delete is sent again only in the
-    place of a pod that would have to go now.
+    A pod whose delete has no answer counts as unavailable, since it may have gone. Its delete is sent again only
+    instead of another pod's.
     """
     owner = snapshot.owner
     if owner.strategy != ROLLING_UPDATE:
@@ -62,10 +61,10 @@ def rolling(
 def _without_surge(
     snapshot: DaemonSnapshot, podmap: PodMap, desired: Iterable[str], limit: int, now_ms: int
 ) -> Rolling:
-    """Delete old pods: all that are unavailable anyway, of the others as many as the limit has left.
+    """Delete old pods: all that are unavailable anyway, and of the others as many as the limit allows.
 
-    Unavailable is every node, also one that is gone or should not run the pod, without exactly one pod that stays and
-    is available.
+    A node is available if exactly one pod stays there and it is available. Nodes that have gone or should not run the
+    pod count too.
     """
     owner, revision, may_go = snapshot.owner, snapshot.revision, snapshot.unanswered.deletes
     unavailable = 0
@@ -98,11 +97,11 @@ def _with_surge(
     now_ms: int,
     expected: Container[str],
 ) -> Rolling:
-    """Create new pods beside old ones: wherever the old one is unavailable, and elsewhere up to the limit; delete the
-    old ones whose successors are available.
+    """Create new pods beside old ones: on each node whose old pod is unavailable, and on others up to the limit. Delete
+    the old ones whose successors are available.
 
-    A pod on a node that should no longer run one stays until another node makes up for it. A node that is full with a
-    pod on its way out takes no place of the limit, for it gets no pod before that one has gone.
+    A pod on a node that should no longer run one stays until another node makes up for it. A full node with an ending
+    pod does not count against the limit, since it gets no new pod before that one has gone.
     """
     owner, revision, may_go = snapshot.owner, snapshot.revision, snapshot.unanswered.deletes
     room = pods_per_node(owner)
@@ -147,8 +146,8 @@ def _with_surge(
 
 
 def _staying(pods: Collection[Pod], owner: DaemonSet, revision: str) -> tuple[Pod | None, Pod | None, bool]:
-    """Of the pods of a node that are not being deleted the new one, the old one, and whether there are more than one
-    of either, in which case none is given.
+    """Of a node's pods that are not being deleted: the new one, the old one, and whether there are several of either;
+    then neither is returned.
     """
     new: Pod | None = None
     old: Pod | None = None

@@ -24,8 +24,8 @@ def counts(
     """The seven counters for pods as they are at `now_ms`; the other fields are those the owner has.
 
     `podmap`: without pods that are finished and being deleted. `eligible`: of each node there is, whether the pod
-    should run there and whether it may continue to; pods on other nodes do not count. Of a node with several pods the
-    first in their order speaks for it, in whatever state it is: while two stand side by side the old one.
+    should run there and whether it may stay; pods on other nodes do not count. Of a node with several pods the first
+    in their order counts, in any state: of an old and a new one the old one.
     """
     desired = current = misscheduled = ready = updated = available = 0
     min_ready_seconds, template_generation = owner.min_ready_seconds, owner.template_generation
@@ -63,9 +63,9 @@ def status(
 ) -> DaemonSetStatus | None:
     """The status to write, or None when the one there says all of it already or the plan does nothing at all.
 
-    It is `plan.counts` with the generation the plan has observed, also after a turn that failed. `error`, `now_ms`,
-    `report_terminating` and `attempted` are what other kinds need beside: a DaemonSet has neither conditions that
-    tell of failures nor a count of terminating pods, and its counts are taken where the decision is.
+    It is `plan.counts` with the generation that the plan has observed, also after a turn that failed. Other kinds need
+    `error`, `now_ms`, `report_terminating` and `attempted`: a DaemonSet has no conditions for failures and no count of
+    terminating pods, and its decision takes the counts.
     """
     if plan.invalid or plan.counts is None:
         return None
@@ -96,9 +96,8 @@ def look_again_ms(
 ) -> int | None:
     """Delay after which the owner wants another turn, counted from `later_ms`; None if no time will change it.
 
-    `pods` are those claimed, as they counted at `now_ms`. Every one of them matters, not only those the status speaks
-    of: a new pod beside an old one that is available shows in no counter, yet the old one goes when the new one
-    becomes available.
+    `pods` are those claimed, as they counted at `now_ms`. Each matters, also one that the status does not count: a new
+    pod beside an available old one is in no counter, but the old one is deleted when the new one becomes available.
     """
     if owner.min_ready_seconds <= 0:
         return None

@@ -1,7 +1,7 @@
-"""Bodies of the requests about revisions, and about the pods that are labelled anew.
+"""Bodies of the requests about revisions, and about pods that get another revision's label.
 
-Every patch is a strategic merge patch that names the UID it means, those of revisions the resourceVersion too: the
-API refuses it when another object bears the name or, of a revision, when anything about it has changed.
+Every patch is a strategic merge patch with a UID; those of revisions have a resourceVersion too. The API refuses a
+patch if another object has the name, and that of a revision if anything about the revision has changed.
 Upstream: pkg/controller/daemon/update.go (snapshot, dedupCurHistories).
 """
 
@@ -20,7 +20,7 @@ from oarlock.controllers.ownership.claim import owner_reference
 def collision_patch(owner_uid: str, collision_count: int, resource_version: str) -> bytes:
     """Sets the collision count in the owner's status, and nothing else.
 
-    Of two writers that met the same collision only one counts it, for the other's `resource_version` is old by then.
+    If two writers meet the same collision, only one counts it: the other's `resource_version` is old by then.
     """
     return status_merge_patch(owner_uid, resource_version, {"collisionCount": collision_count})
 
@@ -83,7 +83,7 @@ def revision_body(
 
 
 def label_revision_patch(revision: ControllerRevision, resource_version: str) -> bytes:
-    """Gives a revision without a hash label its own name as one; upstream means no hash here either."""
+    """Labels a revision without a hash with its own name, as upstream does."""
     metadata = {"uid": revision.uid, "resourceVersion": resource_version, "labels": {HASH_LABEL: revision.name}}
     return msgspec.json.encode({"metadata": metadata})
 

@@ -25,7 +25,7 @@ class _Status(Protocol):
 
 
 class HistoryOwner(Claimer, Protocol):
-    """What the history reads of an owner; the template itself only where a revision of it is made."""
+    """What the history reads of an owner; the template itself only to make a revision of it."""
 
     @property
     def generation(self) -> int: ...
@@ -38,14 +38,14 @@ class HistoryOwner(Claimer, Protocol):
 
 
 class History(msgspec.Struct, frozen=True):
-    """What to do, in this order. One whose template is unchanged and whose revisions are in order writes nothing.
+    """What to do, in this order. If the template is unchanged and the revisions are in order, nothing is written.
 
-    `adopt`, `release`: of the revisions. `unlabelled`: ours without a hash label; each gets its name as the label.
-    `current`: the revision that holds the owner's template, None where one has to be made (`create`; never while
-    the owner is being deleted). `hash`: the label of pods of the current template, as it is once all is done.
-    `number`: what a new revision gets; the current one gets it too if `renumber` says so, for then it is older than
-    another: the owner went back to it. `duplicates`: others that hold the same template; the pods are labelled anew
-    before these are deleted. `old`: all others, those that are being deleted among them.
+    `adopt`, `release`: revisions. `unlabelled`: ours without a hash label; each gets its name as the label. `current`:
+    the revision with the owner's template; None if one must be made (`create`; never while the owner is being deleted).
+    `hash`: the label of pods of the current template, as it is once all is done. `number`: that of a new revision.
+    `renumber`: the current revision gets it too, because another one is newer: the owner went back to it. `duplicates`:
+    other revisions with the same template; their pods get another label before these are deleted. `old`: all other
+    revisions, also those being deleted.
     """
 
     adopt: Revisions
@@ -69,11 +69,11 @@ class History(msgspec.Struct, frozen=True):
 def decide_history(
     owner: HistoryOwner, revisions: Iterable[ControllerRevision], adopted: frozenset[str] | None = None
 ) -> History:
-    """`revisions`: those the owner controls and orphans of its namespace, in any order; what is another's is left out.
+    """`revisions`: those that the owner controls and orphans of its namespace, in any order; others' are left out.
 
-    `adopted`: None before claims have been made, when every adoption counts as done; afterwards the UIDs of the
-    orphans that were adopted, and every other orphan stays one. An owner whose selector is missing, empty or invalid
-    has no revisions and gets none.
+    `adopted`: None before claims are made: every adoption counts as done. Afterwards the UIDs of the orphans that were
+    adopted, and every other orphan stays one. An owner without a selector, or with an empty or invalid one, has no
+    revisions and gets none.
     """
     selector = owner.selector
     if selector is None or selector.empty or selector.error:
@@ -104,10 +104,10 @@ def _nothing(owner: HistoryOwner) -> History:
 
 
 def mislabelled(history: History, pods: Iterable[Pod]) -> list[Pod]:
-    """Of the owner's pods those that bear the hash of a duplicate. They are of the present template, and would be
-    replaced once the duplicate has gone, unless they get the label of the revision that is kept.
+    """The owner's pods with the hash of a duplicate. They have the present template, but would be replaced once the
+    duplicate has gone, unless they get the label of the revision that is kept.
 
-    A hash that another revision bears as well does not tell of which template the pod is: it is left as it is.
+    If another revision has the same hash, it does not show which template a pod has: such pods are left as they are.
     """
     others = {history.hash, *map(hash_of, history.old)}
     hashes = {hash_of(each) for each in history.duplicates} - others
@@ -121,11 +121,10 @@ def _new_hash(owner: HistoryOwner) -> str:
 def prunable(
     old: Iterable[ControllerRevision], live_hashes: Collection[str], limit: int
 ) -> tuple[ControllerRevision, ...]:
-    """Those to delete so that `limit` old revisions stay, lowest number first; the current one is not among `old`.
+    """The revisions to delete so that `limit` old ones stay, lowest number first; the current one is not in `old`.
 
-    `live_hashes`: the hash labels of the owner's pods, the ending ones included. A revision that bears one of them
-    stays, so more than `limit` may; two with the same label protect each other. What is being deleted already
-    counts as gone.
+    `live_hashes`: the hash labels of the owner's pods, also of ending ones. A revision with one of them stays, even
+    beyond `limit`; of two with the same label both stay. One that is being deleted counts as gone.
     """
     staying = sorted((each for each in old if not each.deleting_ms), key=lambda each: (each.revision, each.name))
     surplus = len(staying) - limit

@@ -1,17 +1,17 @@
-"""What two templates are compared by, and the form in which a revision holds a template.
+"""How two templates are compared, and how a revision stores a template.
 
-Upstream compares the stored JSON byte by byte (pkg/controller/daemon/update.go), so whatever changes the spelling of
-an unchanged template makes a new revision and restarts every pod. A digest is taken of the meaning instead: keys
-sorted, no blanks, and without what the API server may write or leave out for one and the same object:
+Upstream compares the stored JSON byte by byte (pkg/controller/daemon/update.go): another spelling of an unchanged
+template makes a new revision and restarts every pod. The digest is one of the meaning instead: keys sorted, no blanks,
+and without what the API server may write or leave out for the same object:
 
 - null anywhere, such as the creationTimestamp that servers before 1.34 write into every template;
 - an empty list: what is stored knows no difference between an empty list and none, and no field of a pod template
   gives them different meanings;
-- an empty map under the name of a field that is a plain map or a struct held by value, such as `nodeSelector` or
-  `resources`: whether these are written at all hangs on how the server's types are tagged.
+- an empty map in a field that is a plain map or a struct held by value, such as `nodeSelector` or `resources`: the tags
+  of the server's types decide whether it is written.
 
-Every other empty map stays, for it says that something is there: `emptyDir: {}`, or a `namespaceSelector: {}`, which
-selects all namespaces where none at all selects one.
+Every other empty map stays, since it has a meaning: `emptyDir: {}`, or a `namespaceSelector: {}`, which selects all
+namespaces, while an absent one selects one.
 """
 
 import re

@@ -12,9 +12,7 @@ _MS_PER_S = 1000
 
 
 def is_available(pod: Pod, min_ready_seconds: int, now_ms: int) -> bool:
-    """Ready, and for at least `min_ready_seconds`. A pod whose ready time is unknown never is, unless 0
-    suffice.
-    """
+    """Ready, and for at least `min_ready_seconds`. With an unknown ready time a pod is available only if it is 0."""
     if not pod.ready:
         return False
     if min_ready_seconds <= 0:
@@ -31,10 +29,9 @@ def available_in_ms(pod: Pod, min_ready_seconds: int, now_ms: int) -> int | None
 
 
 def next_available_ms(pods: Iterable[Pod], min_ready_seconds: int, now_ms: int, later_ms: int) -> int | None:
-    """Delay from `later_ms` until the first pod that was not yet available at `now_ms` becomes so, at least
-    0.
+    """Delay from `later_ms`, at least 0, until the first pod becomes available that was not so at `now_ms`.
 
-    None if no pod will. The two moments differ by what the turn did in between, such as writing the status.
+    None if no pod will. Between the two moments the turn did something, such as writing the status.
     """
     delays = [left for pod in pods if (left := available_in_ms(pod, min_ready_seconds, now_ms)) is not None]
     return max(0, min(delays) - (later_ms - now_ms)) if delays else None
@@ -43,11 +40,10 @@ def next_available_ms(pods: Iterable[Pod], min_ready_seconds: int, now_ms: int, 
 def look_again_ms(
     owner: ReplicaSet, pods: Iterable[Pod], status: ReplicaSetStatus, now_ms: int, later_ms: int
 ) -> int | None:
-    """Delay after which the owner wants another turn, counted from `later_ms`; None if no time will change
-    it.
+    """Delay after which the owner needs another turn, counted from `later_ms`; None if time alone changes nothing.
 
-    `pods` are those claimed, `status` is the one just computed, at `now_ms`. A turn in which a create or
-    delete failed wants it too: upstream's handler of pods sets a timer of its own for each that gets ready.
+    `pods`: those claimed. `status`: the one just computed, at `now_ms`. A turn with a failed create or delete needs it
+    too: upstream's handler of pods sets a timer for each pod that gets ready.
     """
     if owner.min_ready_seconds <= 0 or status.ready == status.available:
         return None

@@ -21,9 +21,7 @@ def created(pod_name: str) -> Event:
 
 
 def create_failed(error: str) -> Event:
-    """A create was refused or not answered. There is none when it was refused because the namespace is
-    ending.
-    """
+    """A create was refused or not answered. There is none if it was refused because its namespace is ending."""
     return Event(WARNING, "FailedCreate", f"Error creating: {error}")
 
 
@@ -33,12 +31,12 @@ def deleted(pod_name: str) -> Event:
 
 
 def delete_failed(error: str) -> Event:
-    """A delete failed. There is none for a pod that was gone already."""
+    """A delete failed. There is none for a pod that had gone before."""
     return Event(WARNING, "FailedDelete", f"Error deleting: {error}")
 
 
 def delete_error(error: str) -> str:
-    """What a failed delete reads like as the error of the turn, and so in the ReplicaFailure condition."""
+    """The text of a failed delete in the turn's error, and so in the ReplicaFailure condition."""
     return f"unable to delete pods: {error}"
 
 

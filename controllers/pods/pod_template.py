@@ -16,9 +16,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class TemplateError(ValueError):
-    """No pod can be made; the text is what the owner's ReplicaFailure condition will say. No request, no
-    event.
-    """
+    """No pod can be made. The text goes into the owner's ReplicaFailure condition; there is no request and no event."""
 
 
 class _Meta(msgspec.Struct):
@@ -36,7 +34,7 @@ _TEMPLATE = msgspec.json.Decoder(_Template)
 
 
 class PodBodies:
-    """Made once a turn; then each body costs two concatenations, however large the spec."""
+    """Made once a turn; each body then costs two concatenations, for any size of the spec."""
 
     __slots__ = ("_head", "_tail")
 

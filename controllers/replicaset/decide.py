@@ -3,8 +3,8 @@
 Rules of counting, bursts and ranking: upstream `pkg/controller/replicaset/replica_set.go`. Unlike upstream,
 a create is identified by its name (see slots.py) and a delete by its UID.
 
-Standard mode replaces a pod as soon as it ends. Strict mode gives a slot away only when its pod has left
-the API: at no moment do more pods exist than wanted, at the price of waiting for graceful ends.
+Standard mode replaces a pod as soon as it is ending. Strict mode reuses a slot only when its pod has left the API:
+there are never more pods than wanted, but a replacement waits for the graceful end.
 """
 
 from itertools import chain, islice
@@ -27,7 +27,7 @@ def snapshot(
     unanswered: Unanswered,
     blocked: frozenset[str],
 ) -> Snapshot:
-    """What `decide` is made from; nothing of what is around matters."""
+    """The input of `decide`; it needs nothing of the surroundings."""
     return Snapshot(owner, pods, satisfied=satisfied, unanswered=unanswered, blocked=blocked)
 
 
@@ -85,16 +85,16 @@ def _is_owned(owner: ReplicaSet, pod: Pod) -> bool:
 
 
 def _standard_refill(snapshot: Snapshot, claimed: list[Pod], burst: int) -> tuple[str, ...]:
-    """Names to create so that as many pods as wanted are active. Names that were refused are not taken."""
+    """Names to create until as many pods as wanted are active. Refused names are not chosen."""
     passed = snapshot.unanswered.passed
     return tuple(_names(snapshot, len(claimed), {pod.name for pod in claimed}, passed)[:burst])
 
 
 def _strict_refill(snapshot: Snapshot, claimed: list[Pod], burst: int) -> tuple[tuple[str, ...], tuple[Pod, ...]]:
-    """Names to create so that as many pods as wanted exist, and finished pods to delete, which make room later.
+    """Names to create until as many pods as wanted exist, and finished pods to delete, which make room later.
 
-    Always the lowest free indices: two writers that see different pods must choose the same names. Those that were
-    refused come last, so that they keep no other from being sent.
+    Always the lowest free indices: two writers that see different pods must choose the same names. Refused names come
+    last, so that they do not delay the others.
     """
     unanswered = snapshot.unanswered
     owned = [pod for pod in snapshot.pods if _is_owned(snapshot.owner, pod)]
@@ -107,9 +107,9 @@ def _strict_refill(snapshot: Snapshot, claimed: list[Pod], burst: int) -> tuple[
 def _names(snapshot: Snapshot, occupied: int, counted: set[str], passed: frozenset[str]) -> list[str]:
     """Names to create: first those whose create may or may not have landed, then free ones, lowest first.
 
-    `occupied`: places taken by pods; `counted`: their names. A create without an answer takes a place, whoever else
-    bears its name: an ending or a foreign bearer goes, and then it may land. With more of them than places nothing is
-    sent, for what is under way might be too many.
+    `occupied`: places taken by pods; `counted`: their names. A create without an answer takes a place, even if an
+    ending or a foreign pod has its name: that pod may go, and then the create may land. With more creates than places
+    nothing is sent, since those under way may be too many.
     """
     owner, unanswered = snapshot.owner, snapshot.unanswered
     maybe_new = unanswered.creates - counted if unanswered.creates else unanswered.creates
@@ -129,10 +129,9 @@ def _names(snapshot: Snapshot, occupied: int, counted: set[str], passed: frozens
 def _surplus(
     snapshot: Snapshot, claimed: list[Pod], surplus: int, now_ms: int, flavour: Flavour
 ) -> tuple[tuple[Pod, ...], bool, tuple[tuple[str, int], ...]]:
-    """The victims, whether they cannot be chosen before related pods are known, and the ratios of their
-    ages.
+    """The victims, whether related pods are needed to choose them, and the ratios of their ages.
 
-    A pod that may have gone counts as gone; its delete is sent again only if enough pods stay without it.
+    A pod that may have gone counts as gone. Its delete is sent again only if enough pods stay without it.
     """
     owner, unanswered = snapshot.owner, snapshot.unanswered
     again: list[Pod] = []

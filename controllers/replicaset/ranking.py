@@ -19,9 +19,9 @@ Key = tuple[bool, int, bool, int, int]
 
 
 def victims(candidates: Sequence[Pod], count: int, related: Iterable[Pod], now_ms: int) -> tuple[Pod, ...]:
-    """The `count` pods that go, first to go first; when all go, as they were given.
+    """The `count` pods to delete, in the order of deletion; if all are deleted, in the order given.
 
-    `related` are the pods of related owners; active ones crowd the nodes they are on.
+    `related`: the pods of related owners; active ones crowd their nodes.
     """
     if count >= len(candidates):
         return tuple(candidates)
@@ -75,9 +75,8 @@ def age_comparison(now_ms: int) -> Callable[[Pod, Pod], int]:
 
 
 def _newer_first(a_ms: int, b_ms: int, a: Pod, b: Pod, now_ms: int) -> int:
-    """Compare two different times by order of magnitude of the age; within one, by UID: arbitrary, yet the
-    same each time. A time that is not known counts as the newest. Without `now_ms` the times are compared
-    as such.
+    """Compare two different times by the order of magnitude of the age, and then by UID: arbitrary, but the same each
+    time. An unknown time counts as the newest. Without `now_ms` the times themselves are compared.
     """
     if not (a_ms and b_ms and now_ms):
         return -1 if not a_ms or (b_ms and a_ms > b_ms) else 1
@@ -90,7 +89,7 @@ def _newer_first(a_ms: int, b_ms: int, a: Pod, b: Pod, now_ms: int) -> int:
 
 
 def age_bucket(age_ms: int) -> int:
-    """Whole binary logarithm of the age in nanoseconds; -1 for no age at all. 5 h and 8 h share a bucket."""
+    """Whole binary logarithm of the age in nanoseconds; -1 for no age. 5 h and 8 h share a bucket."""
     return (age_ms * _NS_PER_MS).bit_length() - 1 if age_ms > 0 else -1
 
 

@@ -65,12 +65,11 @@ def status(
 
 
 def _conditions(owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, attempted: bool) -> Conditions:
-    """ReplicaFailure appears with the first failure, stays as it is through further ones, goes with the
-    last.
+    """ReplicaFailure appears with the first failure, does not change with further ones, and goes with the last.
 
-    A turn that attempts nothing although pods are missing or too many (the rate limit grants nothing, or the cache
-    has yet to pass our own writes) has learned nothing: it stays. Upstream waits for its rate limit within the
-    sync. Of an owner that is being deleted nothing will be attempted any more.
+    It stays if a turn attempts nothing although pods are missing or too many: the rate limit grants nothing, or the
+    cache has yet to pass our own writes. Upstream waits for its rate limit within the sync. It goes when the owner is
+    being deleted, since nothing is attempted then.
     """
     conditions = owner.status.conditions
     present = get_condition(conditions, REPLICA_FAILURE)
@@ -119,9 +118,9 @@ def _condition_json(condition: Condition) -> dict[str, str]:
 
 # -- status.terminatingReplicas
 #
-# Not every API server keeps it, and what is dropped would be written again for ever. Its gate is on by default since
-# 1.35 (upstream: DeploymentReplicaSetTerminatingReplicas), and servers of one cluster may differ while it is upgraded.
-# So no version is asked: the answer to a status that was written shows what was kept.
+# Not every API server keeps it, and a count that a server drops would be written again for ever. Its gate is on by
+# default since 1.35 (upstream: DeploymentReplicaSetTerminatingReplicas), and servers of one cluster may differ during
+# an upgrade. So the version does not decide: the answer to a status write shows whether the server kept the count.
 
 
 class _Status(msgspec.Struct, gc=False, rename="camel"):
@@ -136,8 +135,8 @@ _OBJECT = msgspec.json.Decoder(_Object)
 
 
 def is_kept(old: ReplicaSetStatus, new: ReplicaSetStatus, body: bytes) -> bool | None:
-    """Whether the server kept the count in `new`, by its answer to the request that wrote it over `old`. None where the
-    answer does not tell: the count was there already, or there is no status in it.
+    """Whether the server kept the count in `new`, by its answer to the request that wrote it over `old`. None if the
+    answer does not show it: the count was there before, or the answer has no status.
     """
     if new.terminating is None or new.terminating == old.terminating:
         return None
@@ -149,5 +148,5 @@ def is_kept(old: ReplicaSetStatus, new: ReplicaSetStatus, body: bytes) -> bool |
 
 
 def says_nothing_else(old: ReplicaSetStatus, new: ReplicaSetStatus) -> bool:
-    """Whether a count that `old` lacks altogether is all that `new` has beyond it."""
+    """Whether `new` differs from `old` only by a count of terminating pods, which `old` lacks."""
     return old.terminating is None and new == msgspec.structs.replace(old, terminating=new.terminating)

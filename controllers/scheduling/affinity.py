@@ -23,7 +23,7 @@ class MalformedTerm(ValueError):
 
 
 class NodeFilter:
-    """The nodeSelector and the terms of a placement, made ready once for many nodes."""
+    """The nodeSelector and the terms of a placement, prepared once for many nodes."""
 
     __slots__ = ("_pairs", "_terms", "everything")
 
@@ -31,7 +31,7 @@ class NodeFilter:
         self._pairs = tuple(placement.node_selector.items())
         self._terms = None if placement.terms is None else _well_formed(placement.terms)
         self.everything = not self._pairs and self._terms is None
-        """Whether it matches every node there may be."""
+        """Whether it matches every possible node."""
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
         """Every pair of the nodeSelector is among the labels, and one of the terms holds if there is an affinity."""
@@ -50,7 +50,7 @@ class NodeFilter:
 
 
 def _well_formed(terms: tuple[NodeTerm, ...]) -> tuple[tuple[Check, ...], ...]:
-    """Without those that can match nothing: the empty ones, and the malformed, which do not spoil the others."""
+    """Without the terms that match nothing: empty and malformed ones. The other terms stay valid."""
     ready = []
     for term in terms:
         try:
@@ -63,15 +63,15 @@ def _well_formed(terms: tuple[NodeTerm, ...]) -> tuple[tuple[Check, ...], ...]:
 
 
 def checks_of(term: NodeTerm) -> tuple[Check, ...]:
-    """What has to hold together on one node. Raises MalformedTerm."""
+    """The checks that one node must pass together. Raises MalformedTerm."""
     return (*[_label_check(r) for r in term.expressions], *[_field_check(r) for r in term.fields])
 
 
 def _label_check(requirement: NodeRequirement) -> Check:
-    """A label that is absent is looked up as None, which is among no values: so In fails and NotIn holds."""
+    """An absent label is looked up as None, which no list of values has: so In fails and NotIn holds."""
     key, operator, values = requirement.key, requirement.operator, frozenset(requirement.values)
-    # Upstream holds the keys and values of every operator against the rules for labels. So Gt and Lt take no
-    # negative bound: "-5" is no label value.
+    # Upstream checks the keys and values of every operator by the rules for labels. So Gt and Lt take no negative
+    # bound: "-5" is no label value.
     checked_as = "In" if operator in _COMPARISONS else operator
     if error := label_selector(None, (Requirement(key, checked_as, requirement.values),)).error:
         raise MalformedTerm(error)

@@ -13,7 +13,7 @@ from oarlock.controllers.scheduling.model import Node, Placement, Taint
 from oarlock.controllers.scheduling.tolerations import NO_EXECUTE, NO_SCHEDULE, tolerations_for_pods, untolerated
 
 RUN, STAY, NEITHER = (True, True), (False, True), (False, False)
-"""(create here if absent, let an existing pod be): the three answers there are. Who may run may stay."""
+"""(create a pod here, keep an existing pod): the only three answers. A pod that may run may stay."""
 
 _PLACEMENTS_MAX = 1024  # as many DaemonSets as a cluster may have; some tens of kilobytes
 _TAINT_SETS_MAX = 256  # few combinations of taints exist in a cluster at one time
@@ -23,7 +23,7 @@ _PLACEMENT = msgspec.msgpack.Decoder(Placement)
 
 
 class Eligibility:
-    """A placement, with the tolerations that its pods get, made ready once for many nodes."""
+    """A placement with the tolerations of its pods, prepared once for many nodes."""
 
     __slots__ = ("_filter", "_node_name", "_of_taints", "_tolerations")
 
@@ -44,7 +44,7 @@ class Eligibility:
         return self._of_taints.get(taints) or self._judged(taints)
 
     def _judged(self, taints: tuple[Taint, ...]) -> tuple[bool, bool]:
-        """The answer as far as taints go, kept for the other nodes that have the same."""
+        """The answer by the taints alone, kept for other nodes with the same taints."""
         if untolerated(taints, self._tolerations, NO_EXECUTE):
             answer = NEITHER
         elif untolerated(taints, self._tolerations, NO_SCHEDULE):
@@ -64,5 +64,5 @@ def eligibility_of(placement: Placement) -> Eligibility:
 
 @lru_cache(maxsize=_PLACEMENTS_MAX)
 def _of_blob(blob: bytes) -> Eligibility:
-    """A placement holds a map, so it has no hash; its blob has."""
+    """A placement has a map and so no hash; its blob has one."""
     return Eligibility(_PLACEMENT.decode(blob))

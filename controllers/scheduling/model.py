@@ -12,7 +12,7 @@ class Taint(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Node(msgspec.Struct, frozen=True, array_like=True):
-    """A node. It holds no more than placing reads, so that no other change of a node is a change of this."""
+    """A node. It has only what placing reads, so other changes of a node do not change it."""
 
     name: str
     uid: str

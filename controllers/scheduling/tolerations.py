@@ -11,7 +11,7 @@ import msgspec
 from oarlock.controllers.scheduling.model import Placement, Taint, Toleration
 
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
-"""The effects that count. PreferNoSchedule is a wish addressed to the scheduler."""
+"""The effects that count. PreferNoSchedule is only a wish to the scheduler."""
 
 _ALWAYS = tuple(
     Toleration(f"node.kubernetes.io/{condition}", "Exists", "", effect)
@@ -38,7 +38,7 @@ class _TolerationJson(msgspec.Struct, rename="camel", omit_defaults=True):
 def tolerations_for_pods(placement: Placement) -> tuple[Toleration, ...]:
     """The template's tolerations with the added ones merged in, in the order in which pods carry them.
 
-    A toleration of the template that differs from an added one in no more than its seconds is replaced by it.
+    An added one replaces a toleration of the template that differs only in its seconds.
     """
     merged = placement.tolerations
     for added in _ALWAYS:
@@ -57,7 +57,7 @@ def tolerations_json(placement: Placement) -> bytes:
 
 
 def _merged(present: tuple[Toleration, ...], added: Toleration) -> tuple[Toleration, ...]:
-    """With `added` in the place of every one that is like it, or at the end where there is none."""
+    """With `added` in place of every toleration alike, or at the end if there is none."""
     if not any(_alike(one, added) for one in present):
         return (*present, added)
     return tuple(added if _alike(one, added) else one for one in present)
@@ -68,8 +68,8 @@ def _alike(one: Toleration, other: Toleration) -> bool:
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether this toleration covers this taint. With Equal an empty key stands for every key as well, though the API
-    lets none in.
+    """Whether this toleration covers this taint. With Equal, too, an empty key stands for every key, although the API
+    refuses one.
     """
     if toleration.effect and toleration.effect != taint.effect:
         return False
