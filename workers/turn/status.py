@@ -12,7 +12,7 @@ from oarlock.cluster.outcome import Outcome, of_change
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects.model import ReplicaSetStatus
 from oarlock.controllers.plan import Plan
-from oarlock.controllers.replicaset.terminating import is_kept, says_nothing_else
+from oarlock.controllers.replicaset.status import is_kept, says_nothing_else
 from oarlock.workers.turn.steps import Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
