@@ -1,1 +1,1 @@
-"""The Kubernetes API: a client for any server, and `embedded/`, a server of our own. Knows no Redis."""
+"""The client of the Kubernetes API: reads, lists, watches, and writes that are sent at most once. Knows no Redis."""

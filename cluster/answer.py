@@ -1,6 +1,6 @@
-"""What came back for a request: a code, the raw body, and cheap looks into it.
+"""The answer to a request: a code, the raw body, and cheap looks into the body.
 
-A request never raises because of what the server said, or because it said nothing. Three codes are ours:
+A request never raises because of an answer, or because none came. Three codes are ours:
 `NO_ANSWER` (0), sent and unanswered, so it may still take effect; `NOT_SENT` (-1), certainly never sent, for want of a
 connection or credentials; `TOO_LATE` (-2), certainly never sent, because its deadline passed first.
 """
@@ -29,7 +29,7 @@ class StatusCause(msgspec.Struct, frozen=True, gc=False):
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
-    """What a Status is about; `retry_after_seconds` is 0 when the server named no wait."""
+    """The details of a Status; `retry_after_seconds` is 0 if the server named no wait."""
 
     name: str = ""
     kind: str = ""
@@ -73,8 +73,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """code: HTTP status, or one of ours; body: as received; retry_after_s: of the header, if any;
     error: why there was no answer (empty when there was one).
 
-    The accessors decode on each call and only what they return; an unreadable body yields the empty value. What is
-    nested too deeply to be read (`cluster.http.shallow`) is left out: none raises because of it.
+    Each accessor decodes on each call, and only what it returns. An unreadable body yields the empty value. Content
+    that is nested too deeply (`cluster.http.shallow`) is left out and never makes an accessor raise.
     """
 
     code: int
@@ -112,7 +112,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     @property
     def status(self) -> Status | None:
         """The Status in the body, or None if the body is something else."""
-        # An object's own `status` field is a mapping, a Status's is a word: the type check tells them apart.
+        # The `status` field of an object is a mapping, that of a Status a word: decoding tells them apart.
         if b'"Status"' not in self.body:
             return None
         status = _decoded(_status, self.body)
@@ -137,7 +137,7 @@ PAST_DEADLINE = Answer(TOO_LATE, error="its deadline passed before it could be s
 
 
 def _decoded(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T | None:
-    """None where the body is something else. An object of somebody's may be nested as deep as he likes."""
+    """None if the body is something else. Users may nest their objects as deep as they like."""
     try:
         return decoder.decode(body)
     except RecursionError:
@@ -149,14 +149,14 @@ def _decoded(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T | None:
 def proven(answer: Answer, resource: Resource, *, deleted: bool = False) -> Answer:
     """The same answer, unless it says 2xx without showing an object of the kind asked for.
 
-    Then somebody else answered (a proxy, a login page, another kind's path), or the answer was mangled: it proves
+    Such an answer came from something else (a proxy, a login page, another kind's path) or was damaged. It proves
     nothing, so the request counts as unanswered. ``deleted``: a DELETE may be answered by a Status, too.
     """
     if not answer.ok:
         return answer
     try:
         found = _object.decode(answer.body)
-    except RecursionError:  # whoever reads the body next gets what can be read of it
+    except RecursionError:  # later readers get the part of the body that can be read
         return proven(msgspec.structs.replace(answer, body=shallow(answer.body)), resource, deleted=deleted)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         found = _Object()

@@ -1,7 +1,7 @@
 """The API as the fleet uses it: reads, writes that are sent at most once, lists and watches.
 
-No method raises because of an HTTP status or a broken connection: what came back is an Answer, and
-`cluster/outcome.py` says what a write came to. A 2xx without an object of the kind asked for proves nothing and comes
+No method raises because of an HTTP status or a broken connection: it returns an Answer, and `cluster/outcome.py` sorts
+the answers to writes. A 2xx without an object of the kind asked for proves nothing and comes
 back as NO_ANSWER. Bodies are JSON bytes prepared by the caller.
 """
 
@@ -88,7 +88,7 @@ class Client:
         await self.transport.close()
 
     async def probe(self) -> Answer:
-        """Whether the server answers us at all: its version. Takes no token."""
+        """Ask for the server's version, to see whether it answers us. Takes no token."""
         return await self.transport.read("/version")
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Answer:

@@ -1,4 +1,4 @@
-"""What becomes of an event before it is sent: dropped as spam, counted up, combined, or created. Pure.
+"""Decides what is sent for an event: nothing (spam), a higher count, a combined event, or a new one. Pure.
 
 Upstream: client-go/tools/record/events_cache.go with its defaults. State is per process, as it is there.
 """
@@ -12,7 +12,7 @@ import orjson
 from oarlock.cluster.timestamps import seconds_text
 
 CACHE_MAX = 4096
-SIMILAR_MAX = 10  # the tenth message that differs only in its text is combined with those to come
+SIMILAR_MAX = 10  # from the tenth message on that differs only in its text, they are combined
 SIMILAR_WITHIN_S = 600
 SPAM_BURST = 25
 SPAM_REFILL_S = 300
@@ -34,7 +34,7 @@ class ObjectRef(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """One thing to tell: who (component, host), about what, Normal or Warning, a reason in CamelCase, a text."""
+    """One event to report: by whom (component, host), about what, Normal or Warning, a CamelCase reason, a text."""
 
     about: ObjectRef
     type: str
@@ -45,7 +45,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Sending(msgspec.Struct, frozen=True):
-    """What to send: `patch` to the event of this name if it is a repetition, else, or if that is gone, `body`."""
+    """A request to send: `patch` to the event of this name if it repeats one. Otherwise, or if that is gone, `body`."""
 
     namespace: str
     name: str
@@ -70,7 +70,7 @@ class _Spam(msgspec.Struct):
 
 
 class _Recent(Generic[T]):
-    """A mapping that forgets what was not used for longest."""
+    """A mapping of bounded size that forgets the entry that was not used for longest."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[tuple[str, ...], T] = OrderedDict()
@@ -89,7 +89,7 @@ class _Recent(Generic[T]):
 
 
 class Correlator:
-    """Feed it every note in order; it says what to send, if anything. Time in unix nanoseconds."""
+    """Takes every note in order and returns what to send for it, if anything. Time in unix nanoseconds."""
 
     def __init__(self) -> None:
         self._similar: _Recent[_Similar] = _Recent()
@@ -97,7 +97,7 @@ class Correlator:
         self._spam: _Recent[_Spam] = _Recent()
 
     def correlate(self, note: Note, now_ns: int) -> Sending | None:
-        """What to send for this note, or None if its object has said too much already."""
+        """What to send for this note; None if there were too many about its object."""
         about = note.about
         source = (note.component, note.host, about.api_version, about.kind)
         subject = (*source, about.namespace, about.name, about.uid)
@@ -119,7 +119,7 @@ class Correlator:
         self._similar.put(group, similar)
         if len(similar.messages) < SIMILAR_MAX:
             return False
-        similar.messages.pop()  # stay at the brink, and small
+        similar.messages.pop()  # keep the set one below the limit, so that it stays small
         return True
 
     def _counted(self, note: Note, message: str, key: tuple[str, ...], now_ns: int) -> Sending:

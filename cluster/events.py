@@ -1,8 +1,8 @@
-"""Events told to the API in the background: never waited for, never failing whoever tells them.
+"""Reports events to the API in the background. The caller never waits and never fails because of one.
 
 Upstream: client-go/tools/record/event.go: a queue that drops what does not fit, one sender, up to 12 tries 10 s
-apart while the server cannot be reached, no second try of what it has refused. Unlike upstream's, the sender takes its
-time while there is something more urgent to send, and so the queue is ten times as long.
+apart while the server cannot be reached, no second try after a refusal. Unlike upstream's, our sender slows down while
+there are more urgent requests, so its queue is ten times as long.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ QUEUE_MAX = 10_000
 TRIES_MAX = 12
 RETRY_S = 10.0
 SPACING_S = 0.02
-"""Between two events while `busy`: an event costs the server as much as a pod does, and nobody waits for it."""
+"""Between two events while `busy`: an event costs the server as much as a pod, and nobody waits for the event."""
 
 log = logging.getLogger("oarlock.cluster.events")
 
@@ -119,7 +119,7 @@ class EventRecorder:
             if self._closing or attempt == TRIES_MAX:
                 break
             wait_s = delay_s(answer) if answer.code == 429 else RETRY_S
-            # The first wait is random, so that a fleet does not come back all at once.
+            # The first wait is random, so that the processes of a fleet do not all come back at once.
             await self._sleep(wait_s * self._jitter() if attempt == 1 and answer.code != 429 else wait_s)
         log.warning("event %s/%s given up: %s", sending.namespace, sending.name, answer.message)
         return False
@@ -131,7 +131,7 @@ class EventRecorder:
             )
             if answer.code != 404:
                 return answer
-        # The first of its kind, or the server has let go of it (events live for an hour).
+        # The first of its kind, or the server has dropped the earlier one (events live for an hour).
         return await self._client.create(EVENTS, sending.namespace, sending.body)
 
 

@@ -1,4 +1,4 @@
-"""Which permission a refused request lacked: read from the server's 403, for a 403 may as well mean a quota.
+"""Finds in a 403 which permission we lack. A 403 may mean something else, such as a quota.
 
 Upstream: forbiddenMessage of apiserver/pkg/endpoints/handlers/responsewriters/errors.go, which every authorizer's
 refusal goes through, and plugin/pkg/admission/gc/gc_admission.go for what owner references need.
@@ -23,9 +23,9 @@ _OWNED = "cannot set an ownerRef on a resource you can't delete"
 
 
 class Permission(NamedTuple):
-    """What is to be granted. ``resource`` is `pods` or `pods/status`, or a path such as `/version` of no group.
+    """What an administrator has to grant. ``resource``: `pods`, `pods/status`, or a path such as `/version`.
 
-    ``user``: to whom, "" where the server does not say; ``namespace``: where it was asked for, "" for everywhere.
+    ``user``: to whom, "" if the server does not say; ``namespace``: of the request, "" for all namespaces.
     """
 
     verb: str
@@ -40,12 +40,12 @@ log = logging.getLogger("oarlock.cluster.rights")
 
 
 def log_missing(permission: Permission) -> None:
-    """For whoever gives a client nobody to tell."""
+    """The default of a client: log it."""
     log.error("no permission to %s %s in API group %r", permission.verb, permission.resource, permission.group)
 
 
 def missing_permission(answer: Answer, path: str, body: bytes = b"") -> Permission | None:
-    """The permission that a 403 says is missing; None for one of another reason (quota, policy, a namespace's end).
+    """The permission that a 403 says is missing; None if it has another reason (quota, policy, a namespace that ends).
 
     path: of the request, with or without a query; body: what was sent, as JSON.
     """
@@ -91,7 +91,7 @@ _owned = msgspec.json.Decoder(_Owned)
 
 
 def _blocking_owner(body: bytes) -> tuple[str, str]:
-    """(group, plural) of the owner whose deletion is to wait; of "owners" where the body does not tell."""
+    """(group, plural) of the owner whose deletion shall wait for this object; "owners" if the body does not tell."""
     try:
         references = _owned.decode(body).metadata.owner_references or []
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

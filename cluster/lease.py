@@ -27,7 +27,7 @@ class LeaseSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldLease(msgspec.Struct, frozen=True):
-    """A Lease as read: `raw` is the whole object, so that a swap keeps what others put into it."""
+    """A Lease as read. `raw`: the whole object, so that a swap keeps the fields that others wrote."""
 
     resource_version: str
     spec: LeaseSpec
@@ -35,11 +35,11 @@ class HeldLease(msgspec.Struct, frozen=True):
 
 
 class Swap(StrEnum):
-    """What a swap came to."""
+    """The result of a swap."""
 
     WON = "won"
-    LOST = "lost"  # somebody else wrote since: read again
-    UNKNOWN = "unknown"  # may have been written: read again and look for the own mark
+    LOST = "lost"  # another process wrote it since: read again
+    UNKNOWN = "unknown"  # may have been written: read again and look for our own mark
     REFUSED = "refused"  # rights, validation or throttling: not written
 
 
@@ -52,7 +52,7 @@ class LeaseError(Exception):
 
 
 class LeaseCell:
-    """One Lease by name. Takes no rate-limit tokens: the fleet's own life must not wait behind its work."""
+    """One Lease by name. Takes no rate-limit tokens, so that the fleet's coordination never waits for its work."""
 
     def __init__(self, transport: Transport, namespace: str, name: str) -> None:
         self._transport, self.namespace, self.name = transport, namespace, name

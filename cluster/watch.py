@@ -1,8 +1,7 @@
-"""One watch: from a resourceVersion until the connection ends, one way or another.
+"""One watch: from a resourceVersion until the connection ends.
 
-A watch never reconnects by itself: the caller knows better from where (the fleet's shared watermark may be ahead
-of this process). It ends quietly when the server ends it, which it is asked to do within a minute, else with one of the
-exceptions below.
+A watch never reconnects by itself, because the caller knows better where to go on (the fleet's shared watermark may be
+ahead of this process). We ask the server to end it within a minute; then it ends quietly, else with an exception below.
 Upstream: client-go/tools/cache/reflector.go.
 """
 
@@ -21,9 +20,9 @@ from oarlock.cluster.outcome import delay_s
 from oarlock.cluster.resources import Resource
 
 IDLE_S = 75.0  # a watch that heard nothing for longer is dead
-# Asked of the server, at random between, so that watches do not all end together. Shorter than IDLE_S, so that a server
-# that lives says something within it, and be it the end: bookmarks are no such sign, for a server sends none for a
-# resource of which it has seen no event (seen: 1.20.2; upstream: apiserver/pkg/storage/cacher/cacher.go).
+# The life that the server is asked for: random, so that watches do not all end together, and shorter than IDLE_S, so
+# that a living server says something in that time, at least the end. Bookmarks do not prove life: a server sends none
+# for a resource of which it has seen no event (seen: 1.20.2; upstream: apiserver/pkg/storage/cacher/cacher.go).
 LIFE_S = (40, 60)
 OPEN_TRIES = 5  # of which all but the last may be answered 429
 
@@ -31,7 +30,7 @@ log = logging.getLogger("oarlock.cluster.watch")
 
 
 class WatchError(Exception):
-    """A watch ended otherwise than by the server closing it in order."""
+    """A watch ended, and not because the server closed it in order."""
 
 
 class Expired(WatchError):
@@ -39,7 +38,7 @@ class Expired(WatchError):
 
 
 class Deaf(WatchError):
-    """Nothing was heard for the idle time, not even the end that was asked for. Watch again from the last event."""
+    """Nothing was heard for the idle time, not even the end that we asked for. Watch again from the last event."""
 
 
 class Broken(WatchError):

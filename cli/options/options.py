@@ -8,7 +8,7 @@ import click
 
 from oarlock.cli.problems import InputProblem
 from oarlock.cluster.access import config
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 
 state_dir_option = click.option(
     "--state-dir",

@@ -1,1 +1,1 @@
-"""Who we are to which API server: kubeconfigs, credentials, TLS, proxies."""
+"""Which API server to talk to, and as whom: kubeconfigs, credentials, TLS, proxies."""

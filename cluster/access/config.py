@@ -9,8 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from oarlock.cluster.access.credentials import Auth, Credentials, FileCredentials, FixedCredentials, read_file
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import (
+    Auth,
+    ConfigError,
+    Credentials,
+    FileCredentials,
+    FixedCredentials,
+    read_file,
+)
 from oarlock.cluster.access.kubeconfig import Entry, read
 from oarlock.cluster.access.kubeconfig_user import user_credentials
 from oarlock.cluster.access.proxy import proxy_from_environment

@@ -1,4 +1,4 @@
-"""Who we are to the API server: what to put on each request, and when to look again.
+"""Who we are to the API server: what each request carries, and when to read it again.
 
 Three sources: fixed values, files that rotate (a mounted service account token), and an exec plugin
 (`cluster/access/exec_plugin.py`). Secrets never appear in a repr, a log line or an error.
@@ -12,16 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from oarlock.cluster.access.errors import ConfigError
-
 REREAD_S = 60.0  # upstream: client-go/transport/token_source.go re-reads a token file each minute
 
 log = logging.getLogger("oarlock.cluster.access.credentials")
 
 
+class ConfigError(Exception):
+    """A kubeconfig, credential or certificate that cannot be used: one line, without secrets, for whoever mends it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """What one request carries: headers, and a client certificate with its key (PEM) for TLS."""
+    """Headers of a request, and a client certificate with its key (PEM) for TLS."""
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     certificate_pem: bytes = field(default=b"", repr=False)
@@ -35,7 +40,7 @@ class Credentials(Protocol):
         """The Auth to use now, or None if it must be fetched first."""
 
     async def fetch(self) -> Auth:
-        """Fetch what is missing. Raises ConfigError with one line if there is nothing to be had."""
+        """Fetch what is missing. Raises ConfigError with one line if that fails."""
 
     def suspect(self, auth: Auth) -> None:
         """The server answered 401 to this Auth: look again before the next request."""
@@ -72,7 +77,7 @@ class FileCredentials:
     """A token file and/or a client certificate in files, read again each minute and after a 401.
 
     The first read happens in the constructor and raises ConfigError. Later failures keep what was read last
-    (a rotation replaces the file, and for a moment it may be absent) and are logged once per failure.
+    (a rotation replaces the file, which may be absent for a moment); each is logged.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Credentials from a program named in the kubeconfig (cloud log-ins do this).
+"""Credentials from a program that the kubeconfig names (cloud log-ins work this way).
 
 The program is run without a terminal, prints an ExecCredential, and is run again when that expires or the server
 answers 401. Protocol: client.authentication.k8s.io/v1 and v1beta1
@@ -19,13 +19,12 @@ from typing import Any
 import msgspec
 import orjson
 
-from oarlock.cluster.access.credentials import Auth, bearer
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import Auth, ConfigError, bearer
 
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 RUN_TIMEOUT_S = 60.0
 RERUN_AFTER_401_S = 5.0  # a revoked account must not start the program for every request
-EARLY_S = 10.0  # fetch this long before the stated end, so that no write meets a 401 for it
+EARLY_S = 10.0  # fetch this long before the stated end, so that no write gets a 401
 STDERR_SHOWN = 400
 
 
@@ -149,7 +148,7 @@ def _parse(printed: bytes, spec: ExecSpec, base: Auth, name: str) -> tuple[Auth,
     except msgspec.ValidationError as error:
         raise ConfigError(f"{name} printed an ExecCredential with a wrong field: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # The text itself may hold a secret, so neither it nor the parser's excerpt is repeated.
+        # The output may hold a secret, so the message shows neither it nor the parser's excerpt.
         raise ConfigError(f"{name} printed something that is not JSON") from None
     if credential.kind != "ExecCredential" or credential.api_version != spec.api_version:
         raise ConfigError(

@@ -13,8 +13,7 @@ from typing import Any
 
 import yaml
 
-from oarlock.cluster.access.credentials import read_file
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError, read_file
 
 
 @dataclass(frozen=True, slots=True)

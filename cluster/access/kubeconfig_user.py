@@ -1,11 +1,18 @@
-"""What a kubeconfig says of a user, turned into credentials."""
+"""Turns the user entry of a kubeconfig into credentials."""
 
 import base64
 from typing import Any
 from urllib.parse import quote
 
-from oarlock.cluster.access.credentials import Auth, Credentials, FileCredentials, FixedCredentials, basic, bearer
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import (
+    Auth,
+    ConfigError,
+    Credentials,
+    FileCredentials,
+    FixedCredentials,
+    basic,
+    bearer,
+)
 from oarlock.cluster.access.exec_plugin import API_VERSIONS, ExecCredentials, ExecSpec, resolve_command
 from oarlock.cluster.access.kubeconfig import Entry
 from oarlock.cluster.access.tls import TlsOptions
@@ -36,7 +43,7 @@ def user_credentials(user: Entry, cluster: Entry, server: str, tls: TlsOptions) 
         raise ConfigError(f"{where} needs both client-certificate and client-key, or neither")
     auth = Auth(tuple(headers), certificate, key)
     if user.values.get("exec") and not (token or token_path or username):
-        # The files are read once here: a plugin together with certificate files that rotate is not a known use.
+        # The files are read only once: we know of no use of a plugin together with rotating certificate files.
         files = FileCredentials(auth, certificate_path=certificate_path, key_path=key_path).current()
         return ExecCredentials(_exec_spec(user, cluster, server, tls), files)
     if token_path is not None or certificate_path is not None or key_path is not None:
@@ -45,7 +52,7 @@ def user_credentials(user: Entry, cluster: Entry, server: str, tls: TlsOptions) 
 
 
 def _impersonation(user: Entry) -> list[tuple[str, str]]:
-    # To leave these out would act with more rights than the file asks for.
+    # Without these headers we would act with more rights than the file asks for.
     headers = []
     if user.text("as"):
         headers.append(("Impersonate-User", user.text("as")))

@@ -4,7 +4,7 @@ import os
 import ssl
 from dataclasses import dataclass, field
 
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

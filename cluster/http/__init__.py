@@ -1,1 +1,1 @@
-"""Requests as bytes on connections: each is sent at most once."""
+"""How requests travel: connections, HTTP messages, rate limit, watch frames. Each write is sent at most once."""

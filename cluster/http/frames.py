@@ -39,17 +39,17 @@ _versioned = msgspec.json.Decoder(_Versioned)
 _envelope = msgspec.json.Decoder(_Envelope)
 _status = msgspec.json.Decoder(Status)
 
-# How every API server writes the beginning of an event. When what follows, less the closing brace, decodes as one
-# complete JSON value, then it is the object: one decode an event instead of two.
+# Every API server begins an event like this. If the rest, without the closing brace, decodes as one complete JSON
+# value, it is the object: one decode for each event instead of two.
 _BEGINNINGS = tuple(
     (f'{{"type":"{kind}","object":'.encode(), kind) for kind in ("MODIFIED", "ADDED", "DELETED", "BOOKMARK")
 )
 
 
 class Lines:
-    """Chunks in, complete lines out, in time linear in the bytes. An unfinished last line is never given out.
+    """Cuts chunks into complete lines, in time linear in the bytes. An unfinished last line is never returned.
 
-    (What a broken connection cut off is sent again by the next watch, which starts at the last event seen.)
+    (The next watch starts at the last event seen, so the server sends again what a broken connection cut off.)
     """
 
     def __init__(self) -> None:

@@ -1,10 +1,10 @@
-"""Who is told of every request: a place for counters that this package knows nothing of."""
+"""Tells of every request, so that counters can live outside this package."""
 
 from typing import Protocol
 
 
 class RequestObserver(Protocol):
-    """Told on the client's event loop; must be quick and must not raise."""
+    """Is called on the client's event loop; must be quick and must not raise."""
 
     def answered(self, method: str, code: int, took_s: float | None) -> None:
         """A request ended. ``code``: the server's, or below 100 where none came.
@@ -13,11 +13,11 @@ class RequestObserver(Protocol):
         """
 
     def limited(self, method: str, waited_s: float) -> None:
-        """A request has its token of the rate limit, after waiting so long for it."""
+        """A request got its token of the rate limit after waiting this long."""
 
 
 class Unobserved:
-    """Nobody looks."""
+    """Counts nothing."""
 
     def answered(self, method: str, code: int, took_s: float | None) -> None:
         return None

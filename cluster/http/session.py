@@ -1,7 +1,7 @@
 """The aiohttp session of a transport, set up so that it does exactly one thing per request.
 
-Everything here that leans on the inside of aiohttp is held by tests/cluster/http/test_contract.py and by
-the pinned version in pyproject.toml.
+Some of it depends on aiohttp's internals: tests/cluster/http/test_contract.py and the pinned version in pyproject.toml
+guard that.
 """
 
 import socket
@@ -21,10 +21,10 @@ class TooLateError(Exception):
 
 
 class Flight:
-    """One request: what is asked, until when it may be sent, and what became of it.
+    """One request, how long it may be sent, and what became of it.
 
     timeout_s: for the whole request; deadline_s: on `clock`, None for none. sent: whether any byte may have left;
-    dropped: whether the connection ended under it, as one that was idle for long may.
+    dropped: whether the connection ended during the request, as one that was idle for long may.
     """
 
     __slots__ = (
@@ -63,9 +63,9 @@ current_flight: ContextVar[Flight] = ContextVar("current_flight")
 
 
 class CheckedRequest(ClientRequest):
-    """Looks at the deadline once more when a connection is there and the bytes are about to be written.
+    """Checks the deadline again when the connection is open and the bytes are about to be written.
 
-    Getting a connection can take a TLS handshake; the check before it would not be the last word.
+    A check before the connection is opened is not enough, because a TLS handshake takes time.
     """
 
     async def send(self, conn: Connection) -> ClientResponse:
@@ -83,8 +83,8 @@ def open_session(user_agent: str, user_timeout_s: float) -> aiohttp.ClientSessio
         family, kind, protocol = address[:3]
         made = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
         made.setblocking(False)
-        # Bytes the other side never acknowledges end the connection together with the request's own time;
-        # else a dead path would hold them, and could deliver them, for a quarter of an hour.
+        # Bytes that stay unacknowledged for the request's own time end the connection; otherwise a dead path could
+        # hold them for a quarter of an hour and deliver them then.
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout_s * 1000))
         return made
 

@@ -1,8 +1,8 @@
-"""JSON without what is nested deeper than anything we read.
+"""Cuts from JSON what is nested deeper than anything we read. Pure.
 
 Some fields hold whatever a client wrote (managedFields' fieldsV1, a ControllerRevision's data), as deep as the API
-server's own decoder goes (upstream: encoding/json, 10,000). Ours goes as deep as Python's recursion limit, and one such
-object must not keep all the others of its watch or list from being read. Pure.
+server's decoder goes (upstream: encoding/json, 10,000). Our decoder goes only as deep as Python's recursion limit. One
+such object must not stop us from reading all others of its watch or list.
 """
 
 import re

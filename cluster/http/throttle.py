@@ -1,8 +1,8 @@
-"""How fast one process may call the API: a token bucket like upstream's.
+"""Limits how fast one process calls the API: a token bucket like upstream's.
 
 Upstream: client-go/util/flowcontrol/throttle.go; defaults of kube-controller-manager: 20 per second, burst 30.
-Tokens for recorded writes are taken *before* the record is made (`try_take`), so that nothing is recorded that
-may not be sent now; everything else waits its turn (`take`).
+The tokens of a write are taken *before* the write is announced (`try_take`), so that nothing is announced that may not
+be sent now; every other request waits for its token (`take`).
 """
 
 import asyncio
@@ -16,7 +16,7 @@ BURST_DEFAULT = 30
 
 
 class Limiter(Protocol):
-    """What the client asks before a request."""
+    """Gives the client the tokens of its requests."""
 
     def try_take(self, n: int = 1) -> int:
         """Take up to n tokens that are there now; returns how many were taken (0..n)."""
@@ -86,7 +86,7 @@ class TokenBucket:
 
 
 class Unlimited:
-    """No limit: for the embedded server, which is ours alone."""
+    """No limit: for the server of the sandbox, which nobody else uses."""
 
     def try_take(self, n: int = 1) -> int:
         return n

@@ -19,8 +19,7 @@ from aiohttp import ClientResponse
 from yarl import URL
 
 from oarlock.cluster.access.config import ClusterConfig
-from oarlock.cluster.access.credentials import Auth
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import Auth, ConfigError
 from oarlock.cluster.access.tls import tls_context
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permission

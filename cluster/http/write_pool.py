@@ -1,8 +1,8 @@
-"""Connections for writes: one request after the other on each, written whole, nothing ever repeated.
+"""Connections for writes: each carries one request after the other, and no request is ever repeated.
 
-A general HTTP client costs four times the CPU of what a write needs (docs/benchmarks.md), so this speaks just that much
-of HTTP/1.1 (RFC 9112): one request with a known length, one answer with Content-Length, chunked or up to the end of the
-connection. Whatever is not well-formed ends the connection, and the request without an answer.
+A general HTTP client costs four times the CPU that a write needs (docs/benchmarks.md). So this speaks only as much
+HTTP/1.1 (RFC 9112) as a write needs: one request with a known length; one answer with a Content-Length, in chunks, or
+up to the end of the connection. A malformed answer ends the connection, and the request stays unanswered.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from oarlock.cluster.http.session import KEEPALIVE_S, Flight, TooLateError
 
 
 class _Connection(asyncio.Protocol):
-    """One connection. Whatever arrives while no request is under way ends it."""
+    """One connection. Bytes that arrive while no request is under way end it."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -36,7 +36,7 @@ class _Connection(asyncio.Protocol):
         self.transport.write(request)
 
     def drop(self) -> None:
-        """No more of it, at once: an answer that comes late must not be taken for that of the next request."""
+        """Close at once: a late answer must not be taken for the answer to the next request."""
         if self.transport is not None:
             self.transport.abort()
             self.transport = None
@@ -48,7 +48,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._waiting is None:
-            self.drop()  # an answer to nothing
+            self.drop()  # nothing was asked
             return
         try:
             answer = self._reader.feed(data)
@@ -68,7 +68,7 @@ class _Connection(asyncio.Protocol):
         if waiting is not None and answer is not None and not waiting.done():
             self._waiting = None
             waiting.set_result(answer)
-        # At once: over TLS the transport closes some rounds of the loop later, and until then it would look usable.
+        # Drop it now: over TLS the transport closes only some rounds of the loop later and looks usable until then.
         self._end(ConnectionResetError("the server closed the connection"))
         return False
 
@@ -138,8 +138,8 @@ class WritePool:
         self._idle.clear()
 
     def _take(self, context: ssl.SSLContext | None) -> _Connection | None:
-        """The one used last, so that those not needed grow old."""
-        if context is not self._context:  # of an earlier certificate: never used again
+        """The connection that was used last, so that superfluous ones grow old."""
+        if context is not self._context:  # the idle ones belong to an earlier certificate
             for connection in self._idle:
                 self._discard(connection)
             self._idle.clear()

@@ -23,7 +23,7 @@ import redis
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, ClaimLimits, ClaimLost, Finish, Idle, LoadSpec, Verdict
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings

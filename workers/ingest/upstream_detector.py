@@ -48,6 +48,8 @@ def mend() -> str:
 
 class _Entry(msgspec.Struct):
     manager: str = ""
+    operation: str = ""
+    time: str = ""
 
 
 class _Meta(msgspec.Struct, rename="camel"):

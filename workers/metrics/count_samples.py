@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from oarlock.cluster.access import config
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.counters.layout import (
     CLAIM_WAIT_S,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from oarlock.broker.values import Cached
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 
 KEY_BYTES_MIN = 32
 KEYS_MAX = 4

@@ -22,7 +22,7 @@ from oarlock.broker.connection import fitness, server_facts
 from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.connection.redis_url import parse
 from oarlock.cluster.access import config
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 from oarlock.cluster.client import Client
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.registry import PODS, WATCHED

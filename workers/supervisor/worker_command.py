@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.epoch.identity import Identity
 from oarlock.workers.process.exit_code import ExitCode

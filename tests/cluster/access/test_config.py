@@ -6,8 +6,7 @@ import pytest
 import yaml
 
 from oarlock.cluster.access.config import from_kubeconfig, in_cluster, load
-from oarlock.cluster.access.credentials import Auth
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import Auth, ConfigError
 from oarlock.cluster.access.proxy import proxy_from_environment
 
 CA = b"-----BEGIN CERTIFICATE-----\nnot looked at here\n-----END CERTIFICATE-----\n"

@@ -18,8 +18,7 @@ import yaml
 from aiohttp import web
 
 from oarlock.cluster.access.config import from_kubeconfig
-from oarlock.cluster.access.credentials import REREAD_S, Auth, FileCredentials, FixedCredentials
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import REREAD_S, Auth, ConfigError, FileCredentials, FixedCredentials
 from oarlock.cluster.access.exec_plugin import ExecCredentials, ExecSpec, run_plugin
 from oarlock.cluster.access.tls import TlsOptions, tls_context
 from oarlock.cluster.answer import NOT_SENT
@@ -512,7 +511,7 @@ def test_certificates_that_cannot_be_used(certificates):
 ENCRYPTED_KEY = """
 import os, sys
 from pathlib import Path
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 from oarlock.cluster.access.tls import TlsOptions, tls_context
 os.open(sys.argv[1], os.O_RDWR)  # a session without a terminal takes the first it opens
 try:

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from oarlock.cluster.access.config import ClusterConfig
-from oarlock.cluster.access.errors import ConfigError
+from oarlock.cluster.access.credentials import ConfigError
 from oarlock.cluster.access.tls import TlsOptions
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.client import Client
