@@ -143,7 +143,7 @@ def _fleet(fleet: Fleet) -> list[str]:
         )
     elif fleet.phase == "HELD":
         said.append(
-            f"The fleet keeps its hands off, for upstream's controllers are at work on the same kinds: {fleet.held}."
+            f"The fleet is paused, because upstream's controllers are at work on the same kinds: {fleet.held}."
             " Switch these off (docs/take-over.md), then `oarlock resume`."
         )
     elif fleet.phase != "OPEN":

@@ -37,4 +37,4 @@ class UpstreamGuard:
             log.warning(line("upstream is active", evidence=evidence, mend=mend()))
         else:
             then = f"{mend()}, then `oarlock resume`"
-            log.critical(line("upstream is active, hands off", evidence=evidence, mend=then))
+            log.critical(line("upstream is active, fleet paused", evidence=evidence, mend=then))

@@ -241,7 +241,7 @@ def test_over_and_back(place: Place) -> None:
         place.settle()
 
 
-def test_hands_off_while_upstream_is_at_work(place: Place) -> None:
+def test_paused_while_upstream_is_at_work(place: Place) -> None:
     """Upstream was forgotten: the fleet sees it by a pod, stops, and goes on when it is told to."""
     kubectl = place.kubectl
     with ExitStack() as ending:
@@ -260,7 +260,7 @@ def test_hands_off_while_upstream_is_at_work(place: Place) -> None:
             assert told["phase"] == "HELD"
             assert told["held"].startswith("kube-controller-manager created pod take-over/both-")
             logs = [path.read_text() for path in place.folder.glob("fleet-*/ingestor-*.log")]
-            assert any("hands off" in log and "--controllers=*,-replicaset," in log for log in logs)
+            assert any("fleet paused" in log and "--controllers=*,-replicaset," in log for log in logs)
             kubectl.run("scale", "rs/both", "--replicas=3")
             place.settle()
             kubectl.run("scale", "rs/both", "--replicas=6")

@@ -114,7 +114,7 @@ def test_a_pod_of_a_moment_ago_keeps_an_epoch_from_opening(rig: Rig, caplog: pyt
         rig.open()
         assert phase(rig) == "HELD"
         rig.run_for(100)
-    (said,) = [text for each in caplog.records if "hands off" in (text := each.getMessage())]
+    (said,) = [text for each in caplog.records if "fleet paused" in (text := each.getMessage())]
     for part in (MANAGER, "x/web-x7f2q", "--controllers=*,-replicaset,-replicationcontroller,-daemonset"):
         assert part in said, said
 
