@@ -20,9 +20,10 @@ from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
+from oarlock.workers.signing.object_check import REMEMBERED_MAX, key_in
 from oarlock.workers.signing.refusals import SAY_EVERY_MS, ObjectRefused, Refusals, decoded
 from oarlock.workers.signing.signature import Key, Signer
-from oarlock.workers.signing.signing_broker import REMEMBERED_MAX, SigningBroker, key_in
+from oarlock.workers.signing.signing_broker import SigningBroker
 from oarlock.workers.turn.engine.engine import Engine, load_spec
 from oarlock.workers.turn.steps import TurnRefused
 from tests.controllers.builders import THEIRS, pod, rs
@@ -313,13 +314,13 @@ def test_what_has_not_changed_is_checked_once(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_is_remembered_is_bounded_and_of_one_resource() -> None:
-    world = World()
+    check = World().broker.check
     sign = Signer(RING, SCOPE).sign
     for first in range(0, 3 * REMEMBERED_MAX, 64):
         many = [Cached("1", f"u{n}", b"b", sign("pods", "1", f"u{n}", b"b")) for n in range(first, first + 64)]
-        assert world.broker._fault_of_many("pods", many) == ""
-    assert len(world.broker._of("pods")) <= 2 * (REMEMBERED_MAX + 64)
-    assert "is not that of its content" in world.broker._fault_of_many("controllerrevisions", many), "a good pod only"
+        assert check.fault_of_many("pods", many) == ""
+    assert len(check.remembered("pods")) <= 2 * (REMEMBERED_MAX + 64)
+    assert "is not that of its content" in check.fault_of_many("controllerrevisions", many), "a good pod only"
 
 
 def test_every_projection_says_which_object_it_is() -> None:
