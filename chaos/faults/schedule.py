@@ -1,8 +1,8 @@
 """When which fault comes: a function of the seed, the number of faults and the time there is.
 
 Each loss of Redis needs a drain, in which next to nothing can be hit; the other faults go into the time that is left,
-evenly with jitter. In every other drain an ingestor is killed, for the minter is one of them; in all of them would cost
-too much, as each makes the drain begin anew.
+evenly with jitter. In every other drain an ingestor is killed, because an ingestor begins the epoch. In all drains that
+would cost too much: each such kill makes the drain begin anew.
 """
 
 from __future__ import annotations

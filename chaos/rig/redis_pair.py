@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from oarlock.broker.connection import acl
 from oarlock.broker.connection.client import connect
-from oarlock.sandbox.ports import free_port
+from oarlock.sandbox.host import free_port
 from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 

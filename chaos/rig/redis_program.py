@@ -9,6 +9,7 @@ import os
 import shlex
 from pathlib import Path
 
+from oarlock.sandbox.host import write_file
 from oarlock.sandbox.redis.redis_binary import ServerBinary
 
 _LIBRARIES = ("/usr/lib/*/faketime", "/usr/lib/faketime", "/usr/lib64/faketime", "/usr/local/lib/faketime")
@@ -37,9 +38,7 @@ class ClockFile:
         self.set(0)
 
     def set(self, offset_s: int) -> None:
-        draft = self.path.with_suffix(".draft")
-        draft.write_text(f"{offset_s:+d}\n")
-        draft.replace(self.path)
+        write_file(self.path, f"{offset_s:+d}\n")
 
 
 def program_with_clock(folder: Path, real: ServerBinary, clock: ClockFile, library: Path) -> Path:

@@ -24,6 +24,7 @@ from oarlock.sandbox.apiserver.http.faults import fault_from
 from oarlock.sandbox.apiserver.http.watch import Pace
 from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
 from oarlock.sandbox.apiserver.server import CannotListen, EmbeddedCluster, Settings
+from oarlock.sandbox.host import write_file
 from oarlock.sandbox.nodes import NodeSettings
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE, compiled
 
@@ -121,9 +122,7 @@ async def serve(settings: Settings, *, kubeconfig: Path | None = None, ready_fil
         }
         line = orjson.dumps(ready).decode()
         if ready_file is not None:
-            draft = ready_file.with_name(ready_file.name + ".draft")
-            draft.write_text(line + "\n")
-            draft.replace(ready_file)
+            write_file(ready_file, line + "\n", 0o644)
         print(line, flush=True)
         await stopping.wait()
 

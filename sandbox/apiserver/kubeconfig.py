@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 from pathlib import Path
 
 import yaml
 
 from oarlock.sandbox.apiserver.http.identity import IN_PATH
+from oarlock.sandbox.host import write_file
 
 _NAME = "oarlock"
 _OF_A_PATH = re.compile(r"[\w.~=+-]+", re.ASCII)
@@ -34,7 +34,4 @@ def write_kubeconfig(path: Path, url: str, *, token: str | None = None, ca_file:
         "current-context": _NAME,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        yaml.safe_dump(config, file, sort_keys=False)
-    draft.replace(path)
+    write_file(path, yaml.safe_dump(config, sort_keys=False))

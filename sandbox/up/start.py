@@ -17,10 +17,10 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.cluster.access import config
+from oarlock.sandbox.host import is_free
 from oarlock.sandbox.manifests.applying import NotApplied, apply
 from oarlock.sandbox.manifests.checks import Item
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE
-from oarlock.sandbox.ports import is_free
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from oarlock.sandbox.up.program import Program, ProgramChild

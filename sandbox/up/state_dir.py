@@ -31,6 +31,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from oarlock.sandbox.host import write_file
+
 PREFIX = "oarlock-up-"
 SWEEP_AFTER_S = 60.0
 SAME_WITHIN_MS = 5_000
@@ -181,14 +183,14 @@ class StateDir:
 
     def write_processes(self, processes: Sequence[Process]) -> None:
         """Replace processes.json."""
-        self._write(self.processes_json, json.dumps([asdict(each) for each in processes], indent=1) + "\n")
+        write_file(self.processes_json, json.dumps([asdict(each) for each in processes], indent=1) + "\n")
 
     def write_redis_url(self, url: str) -> None:
-        self._write(self.redis_url, url + "\n")
+        write_file(self.redis_url, url + "\n")
 
     def write_up(self, facts: dict[str, Any]) -> None:
         """Replace up.json."""
-        self._write(self.up_json, json.dumps(facts, indent=1) + "\n")
+        write_file(self.up_json, json.dumps(facts, indent=1) + "\n")
 
     def read_processes(self) -> list[Process]:
         """What processes.json says; [] where there is none."""
@@ -213,12 +215,6 @@ class StateDir:
             raise StateDirUnusable(
                 f"--state-dir {self.root}: no `oarlock up` runs here ({error.strerror}: redis-url)"
             ) from None
-
-    def _write(self, path: Path, text: str) -> None:
-        draft = path.with_name(f".{path.name}.draft")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(text)
-        draft.replace(path)
 
 
 def running() -> list[StateDir]:

@@ -1,8 +1,10 @@
-"""Ports of the loopback: what all that listens on this machine asks before it does."""
+"""What the parts of the sandbox ask of the machine: a free port, and a file that is never seen half written."""
 
 from __future__ import annotations
 
+import os
 import socket
+from pathlib import Path
 
 
 def is_free(port: int) -> bool:
@@ -21,3 +23,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def write_file(path: Path, text: str, mode: int = 0o600) -> None:
+    """Write it beside its place and move it there: a reader sees all of it or what was there before."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
+        file.write(text)
+    draft.replace(path)
