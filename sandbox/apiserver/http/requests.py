@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -34,13 +33,13 @@ from oarlock.sandbox.apiserver.http.negotiation import PROTOBUF, media_type_of, 
 from oarlock.sandbox.apiserver.http.paths import Paths, Target
 from oarlock.sandbox.apiserver.http.watch import DEFAULT_LASTS_S, Pace, Watch, watch_request
 from oarlock.sandbox.apiserver.printing.tables import View, view_of
+from oarlock.sandbox.apiserver.text.times import duration_s
 from oarlock.sandbox.apiserver.verbs.rest import Outcome, Rest
 
 log = logging.getLogger(__name__)
 
 ADMIN_PREFIX: Final = "/_oarlock/"
 _JSON_HEADERS: Final = {"Content-Type": "application/json"}
-_DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 
 AdminHandler = Callable[[str, bytes], Awaitable[Any]]
 """(method, body) -> what to answer as JSON. Raises ApiError."""
@@ -306,12 +305,3 @@ def _response(outcome: Outcome) -> web.Response:
     if outcome.retry_after_s is not None:
         headers = {**_JSON_HEADERS, "Retry-After": str(outcome.retry_after_s)}
     return web.Response(body=outcome.body, status=outcome.code, headers=headers)
-
-
-def duration_s(text: str) -> float | None:
-    """A Go duration such as `4s` or `1m30s`, in seconds; None if absent, zero or not one."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        return None
-    hours, minutes, seconds, millis = (float(part or 0) for part in match.groups())
-    return hours * 3600 + minutes * 60 + seconds + millis / 1000 or None

@@ -19,7 +19,8 @@ from oarlock.sandbox.apiserver.errors import ApiError, FieldError, bad_request, 
 from oarlock.sandbox.apiserver.http.paths import Target
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.printing.tables import Shape, View, bookmark, one
-from oarlock.sandbox.apiserver.store.store import Event, Store, Stored
+from oarlock.sandbox.apiserver.store.events import Event, Stored
+from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.text.selectors import Selector
 from oarlock.sandbox.apiserver.verbs.listing import parse_rv
 from oarlock.sandbox.apiserver.verbs.rest import selector_of

@@ -12,7 +12,8 @@ import logging
 from collections.abc import Callable, Coroutine, Hashable, Iterable
 from typing import Any, Final, Generic, TypeVar
 
-from oarlock.sandbox.apiserver.store.store import Event, Store
+from oarlock.sandbox.apiserver.store.events import Event
+from oarlock.sandbox.apiserver.store.store import Store
 
 K = TypeVar("K", bound=Hashable)
 

@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from oarlock.sandbox.apiserver.kinds.kinds import kind_of_reference
 from oarlock.sandbox.apiserver.loops.background import StoreFollower, Worklist
-from oarlock.sandbox.apiserver.store.store import Event, Key, Store
+from oarlock.sandbox.apiserver.store.events import Event
+from oarlock.sandbox.apiserver.store.owner_index import Key
+from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs.deletion import FOREGROUND, ORPHAN, DeleteOptions
 
 Obj = dict[str, Any]

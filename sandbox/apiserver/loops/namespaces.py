@@ -12,7 +12,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.loops.background import StoreFollower, Worklist
-from oarlock.sandbox.apiserver.store.store import Event, Key, Store
+from oarlock.sandbox.apiserver.store.events import Event
+from oarlock.sandbox.apiserver.store.owner_index import Key
+from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
 
 Obj = dict[str, Any]

@@ -21,7 +21,8 @@ from typing import Any, Final
 from oarlock.sandbox.apiserver.errors import forbidden, qualified
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.loops.background import StoreFollower, Worklist
-from oarlock.sandbox.apiserver.store.store import Event, Store
+from oarlock.sandbox.apiserver.store.events import Event
+from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
 
 Obj = dict[str, Any]

@@ -11,7 +11,7 @@ import orjson
 
 from oarlock.sandbox.apiserver.errors import bad_request, quoted
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
-from oarlock.sandbox.apiserver.store.store import Stored
+from oarlock.sandbox.apiserver.store.events import Stored
 
 Obj = dict[str, Any]
 

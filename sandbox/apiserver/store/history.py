@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from oarlock.sandbox.apiserver.store.store import Event
+from oarlock.sandbox.apiserver.store.events import Event
 
 
 class Log:

@@ -18,12 +18,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any
 
 import orjson
 
 from oarlock.sandbox.apiserver.errors import OBJECT_MODIFIED, already_exists, conflict, not_found
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS, Kind
+from oarlock.sandbox.apiserver.store.events import Event, EventType, Listing, Stored
 from oarlock.sandbox.apiserver.store.history import Log
 from oarlock.sandbox.apiserver.store.owner_index import Key, OwnerIndex
 from oarlock.sandbox.apiserver.text.names import Naming
@@ -31,56 +32,10 @@ from oarlock.sandbox.apiserver.text.times import rfc3339
 from oarlock.sandbox.apiserver.verbs import deletion
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
 
-__all__ = ["Event", "Key", "Listing", "Store", "Stored"]
-
 Obj = dict[str, Any]
-EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Objs = list[Obj]
-
-_LINE_HEADS: Final[Mapping[str, bytes]] = {
-    name: b'{"type":"' + name.encode() + b'","object":' for name in ("ADDED", "MODIFIED", "DELETED")
-}
-
-
-class Stored:
-    """One object at one resourceVersion, with its JSON."""
-
-    __slots__ = ("obj", "raw", "rv")
-
-    def __init__(self, obj: Obj, raw: bytes, rv: int) -> None:
-        self.obj = obj
-        self.raw = raw
-        self.rv = rv
-
-
-class Event:
-    """One committed change. `obj` is the object after it (for DELETED: as it left), `old` the one before."""
-
-    __slots__ = ("kind", "line", "name", "namespace", "new", "previous", "rv", "type")
-
-    def __init__(
-        self, type_: EventType, kind: Kind, where: tuple[str, str], new: Stored, previous: Stored | None
-    ) -> None:
-        self.rv = new.rv
-        self.type: EventType = type_
-        self.kind = kind
-        self.namespace, self.name = where
-        self.new = new
-        self.previous = previous
-        self.line = _LINE_HEADS[type_] + new.raw + b"}\n"
-
-    @property
-    def obj(self) -> Obj:
-        return self.new.obj
-
-    @property
-    def old(self) -> Obj | None:
-        return self.previous.obj if self.previous is not None else None
-
-
 Subscriber = Callable[[Event], None]
 Keys = list[Key]
-Listing = list[tuple[tuple[str, str], Stored]]
 
 
 class Store:

@@ -1,16 +1,18 @@
-"""RFC 3339 as the API writes it, and ages in the short form people read: 45s, 3m12s, 5h, 12d.
+"""Times as text: RFC 3339 as the API writes it, durations as Go reads them, ages as people do (45s, 3m12s, 12d).
 
-Timestamps are UTC: whole seconds in objects, microseconds in MicroTime fields. The steps of ages are
-upstream's: staging/src/k8s.io/apimachinery/pkg/util/duration/duration.go.
+Timestamps are UTC: whole seconds in objects, microseconds in MicroTime fields. The steps of ages are upstream's:
+staging/src/k8s.io/apimachinery/pkg/util/duration/duration.go.
 """
 
 from __future__ import annotations
 
 import calendar
+import re
 import time
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
+_DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 365 * 86_400
 
 
@@ -35,6 +37,15 @@ def unix_seconds(text: str) -> float:
     head, dot, fraction = text.removesuffix("Z").partition(".")
     seconds = calendar.timegm(time.strptime(head, "%Y-%m-%dT%H:%M:%S"))
     return seconds + (float("0." + fraction) if dot else 0.0)
+
+
+def duration_s(text: str) -> float | None:
+    """A Go duration such as `4s` or `1m30s`, in seconds; None if absent, zero or not one."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    hours, minutes, seconds, millis = (float(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + seconds + millis / 1000 or None
 
 
 def _pair(total: int, big: int, big_unit: str, small: int, small_unit: str) -> str:

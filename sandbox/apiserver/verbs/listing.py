@@ -18,7 +18,8 @@ import orjson
 
 from oarlock.sandbox.apiserver.errors import ApiError, FieldError, bad_request, expired, invalid
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
-from oarlock.sandbox.apiserver.store.store import Listing, Store, Stored
+from oarlock.sandbox.apiserver.store.events import Listing, Stored
+from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.text.selectors import Selector
 
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"  # noqa: S105 - a format's name, not a secret

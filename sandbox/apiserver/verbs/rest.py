@@ -28,7 +28,8 @@ from oarlock.sandbox.apiserver.http.paths import Target
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.kinds.strategies import after_defaults, for_create, for_update
 from oarlock.sandbox.apiserver.printing.tables import AS_IS, View, many, one
-from oarlock.sandbox.apiserver.store.store import Store, Stored
+from oarlock.sandbox.apiserver.store.events import Stored
+from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.text.selectors import Selector, selector_for
 from oarlock.sandbox.apiserver.validation.metadata import IMMUTABLE
 from oarlock.sandbox.apiserver.verbs.admission import Admission

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
-from oarlock.sandbox.apiserver.store.store import Event, Store
+from oarlock.sandbox.apiserver.store.events import Event
+from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs.deletion import NOW, DeleteOptions
 from oarlock.sandbox.apiserver.verbs.subresources import bound
 

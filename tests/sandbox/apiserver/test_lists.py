@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
-from oarlock.sandbox.apiserver.store.store import Listing
+from oarlock.sandbox.apiserver.store.events import Listing
 from oarlock.sandbox.apiserver.verbs.listing import SNAPSHOTS_MAX, Snapshots, list_page
 from tests.sandbox.api_harness import PODS, SETS, TABLE, Api, names, pod, quick, replicaset, running, with_params
 from tests.sandbox.embedded_world import add, store_with

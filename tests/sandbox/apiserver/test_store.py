@@ -8,7 +8,8 @@ import pytest
 
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
-from oarlock.sandbox.apiserver.store.store import Event, Store
+from oarlock.sandbox.apiserver.store.events import Event
+from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.text.times import rfc3339
 
 

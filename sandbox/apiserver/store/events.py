@@ -1,0 +1,55 @@
+"""What the store holds and what it tells: objects with their JSON, and changes with the line that watches send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from oarlock.sandbox.apiserver.kinds.kinds import Kind
+
+Obj = dict[str, Any]
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+_LINE_HEADS: Final[Mapping[str, bytes]] = {
+    name: b'{"type":"' + name.encode() + b'","object":' for name in ("ADDED", "MODIFIED", "DELETED")
+}
+
+
+class Stored:
+    """One object at one resourceVersion, with its JSON."""
+
+    __slots__ = ("obj", "raw", "rv")
+
+    def __init__(self, obj: Obj, raw: bytes, rv: int) -> None:
+        self.obj = obj
+        self.raw = raw
+        self.rv = rv
+
+
+class Event:
+    """One committed change. `obj` is the object after it (for DELETED: as it left), `old` the one before."""
+
+    __slots__ = ("kind", "line", "name", "namespace", "new", "previous", "rv", "type")
+
+    def __init__(
+        self, type_: EventType, kind: Kind, where: tuple[str, str], new: Stored, previous: Stored | None
+    ) -> None:
+        self.rv = new.rv
+        self.type: EventType = type_
+        self.kind = kind
+        self.namespace, self.name = where
+        self.new = new
+        self.previous = previous
+        self.line = _LINE_HEADS[type_] + new.raw + b"}\n"
+
+    @property
+    def obj(self) -> Obj:
+        return self.new.obj
+
+    @property
+    def old(self) -> Obj | None:
+        return self.previous.obj if self.previous is not None else None
+
+
+Listing = list[tuple[tuple[str, str], Stored]]
+"""((namespace, name), stored) in the order lists have."""
