@@ -1,1 +1,1 @@
-"""`oarlock run`: the main job shown, and what came of it, counted from a watch."""
+"""`oarlock run`: a demonstration, and its results, counted from a watch."""

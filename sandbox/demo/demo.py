@@ -39,7 +39,7 @@ BURST_SETS = 3
 BURST_LEAST = 100
 """The largest set grows by as much again, at least by this many pods; the others by as much again."""
 BURST_PENDING, ROLL_PENDING = 16, 1
-"""Writes in flight that a worker has when it is killed, at least."""
+"""A worker is killed only with at least so many writes in flight."""
 T = TypeVar("T")
 
 
@@ -142,7 +142,7 @@ class Demo:
             rolled.revisions = self._io.run(rollout.revision_numbers(self._client, seen.key, seen.uid))
 
     def count(self) -> None:
-        """Count from the history what there ever was too much of."""
+        """Count from the history the pods that were too many, and the nodes that were down."""
         events = self.history.events()
         self.summary.too_many, self.summary.duplicates = pods_too_many(events), duplicate_daemons(events)
         for rolled in self.summary.rolled:

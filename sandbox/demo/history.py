@@ -36,10 +36,10 @@ class History:
         self.changed = threading.Event()
         self.started = threading.Event()
         self.complete = True
-        """False once a part of the history could not be had: then nothing may be counted."""
+        """False once a part of the history was lost: then nothing may be counted."""
 
     async def run(self, client: Client) -> None:
-        """Until cancelled. ``started`` is set once nothing after it can be missed."""
+        """Record until cancelled. ``started`` is set once no later event can be missed."""
         positions = [await _position(client, resource) for resource in FOLLOWED]
         self.started.set()
         await asyncio.gather(
@@ -156,7 +156,7 @@ def _daemons_seen(rv: int, obj: DaemonSet, gone: bool) -> DaemonsSeen:
 
 
 async def _position(client: Client, resource: Watched[Any]) -> str:
-    """The resourceVersion of now."""
+    """The present resourceVersion."""
     async with aclosing(client.list_pages(cluster_resource(resource), limit=1)) as pages:
         async for page in pages:
             return page.rv

@@ -1,4 +1,4 @@
-"""The cluster as a watch showed it, for those who count: one value a revision."""
+"""The cluster as a watch showed it, for counting: one value for each revision."""
 
 from __future__ import annotations
 

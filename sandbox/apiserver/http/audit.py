@@ -114,5 +114,5 @@ class AuditLog:
 
 
 def _one_line(body: bytes) -> object:
-    """The body as it came, unless it would break the line."""
+    """The body as it was sent; one with a line break in it is written anew."""
     return orjson.loads(body) if b"\n" in body else orjson.Fragment(body)

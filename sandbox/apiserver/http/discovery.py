@@ -1,4 +1,4 @@
-"""What clients ask before anything else: groups, versions, resources, and whether there is a schema.
+"""The documents that clients ask for first: groups, versions, resources, and the schema.
 
 The schema documents are empty on purpose. An empty document makes every kubectl skip client-side
 validation; a missing one makes it refuse to apply.

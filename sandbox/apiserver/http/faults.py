@@ -38,7 +38,7 @@ class Action(StrEnum):
 
 @dataclass(slots=True)
 class Fault:
-    """One entry. Delays in milliseconds, drawn evenly between the two bounds; `until_s` on the clock given."""
+    """One fault. Delays in milliseconds, drawn evenly between the two bounds; `until_s` is of the caller's clock."""
 
     action: Action
     rate: float = 1.0
@@ -48,7 +48,7 @@ class Fault:
     names: tuple[str, ...] = ("*",)
     """The objects it befalls, each as "name" or "namespace/name"."""
     sticky: bool = False
-    """The rate is drawn once for each object: those that were met stay met."""
+    """The rate is drawn once for each object: an object that was refused stays refused."""
     count_max: int | None = None
     delay_ms: tuple[float, float] = (0.0, 0.0)
     retry_after_s: int = 1
@@ -68,7 +68,7 @@ class Fault:
         )
 
     def strikes(self, chance: random.Random, subject: str) -> bool:
-        """Draw, or say again what was drawn for this object. A request without a name is drawn for by itself."""
+        """Draw, or repeat what was drawn for this object. For a request without a name it is drawn anew each time."""
         if not (self.sticky and subject):
             return self.rate >= 1.0 or chance.random() < self.rate
         return self.drawn.setdefault(subject, chance.random() < self.rate)
@@ -93,7 +93,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Chosen:
-    """What befalls one request."""
+    """What faults do to one request."""
 
     before_s: float = 0.0
     after_s: float = 0.0
@@ -136,7 +136,7 @@ class Faults:
 
     @property
     def by_name(self) -> bool:
-        """Whether any of them has to be told the names of objects."""
+        """Whether any of them depends on the names of objects."""
         return any(fault.sticky or "*" not in fault.names for fault in self._faults)
 
     def choose(self, verb: str, resource: str, user_agent: str, subject: str = "") -> Chosen | None:

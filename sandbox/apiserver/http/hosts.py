@@ -1,4 +1,4 @@
-"""Whether a request means this server, by its Host header.
+"""Whether a request is meant for this server, by its Host header.
 
 A page of the web can let its own name lead to 127.0.0.1 once it is loaded (DNS rebinding): its scripts then reach a
 server on this machine as their own origin. The name in the header stays the page's, so a server that answers to its own

@@ -19,7 +19,7 @@ IsConfigTransportTLS), but it keeps the path of its server's URL in front of eve
 
 
 class Identity:
-    """`token`: demanded of every request. `certificates`: the common name of a client certificate is a user."""
+    """`token`: every request must bear it. `certificates`: the common name of a client certificate names the user."""
 
     def __init__(self, token: str | None = None, *, certificates: bool = False) -> None:
         self._token = token

@@ -1,4 +1,4 @@
-"""From a request's path to what it is about."""
+"""From a request's path to the resource that it names."""
 
 from __future__ import annotations
 

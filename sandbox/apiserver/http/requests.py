@@ -1,4 +1,4 @@
-"""The HTTP face: one handler from request to response, with authentication, audit and faults on the way."""
+"""The HTTP handler: from a request to its response, with authentication, audit and faults on the way."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ class Requests:
 
 
 def _refusal(chosen: Chosen, verb: str, target: Target) -> ApiError | None:
-    """What a fault answers in the place of the server, doing nothing."""
+    """The answer that a fault gives in the server's place; nothing is done."""
     if chosen.refuse_s is not None:
         return too_many_requests(chosen.refuse_s)
     if chosen.forbid:

@@ -1,4 +1,4 @@
-"""Watches: a position in a kind's log, carried forward and written out, until someone ends it.
+"""Watches: each follows a kind's log from a position and writes out the events, until the client or the server ends it.
 
 Everything that has happened since the last write goes out in one write, as the bytes encoded at commit;
 only watches with a selector or a Table form look at single events. What a selector no longer takes is
@@ -221,7 +221,7 @@ class Watch:
 
 
 def _at(stored: Stored, rv: int) -> Stored:
-    """What left a selection is told as it last was in it, at the resourceVersion of its leaving."""
+    """An object that left a selection is sent as it last was in it, at the resourceVersion at which it left."""
     obj: dict[str, Any] = {**stored.obj, "metadata": {**stored.obj["metadata"], "resourceVersion": str(rv)}}
     return Stored(obj, orjson.dumps(obj), rv)
 

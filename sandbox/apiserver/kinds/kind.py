@@ -1,4 +1,4 @@
-"""What the server has to know of one kind, its content aside."""
+"""What the server must know of one kind, except for the content of its objects."""
 
 from __future__ import annotations
 

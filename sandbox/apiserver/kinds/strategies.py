@@ -96,7 +96,7 @@ def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
 
 
 def after_defaults(kind: Kind, new: Obj, old: Obj) -> Obj:
-    """`new` with what can be told only once it is whole, which it is after defaulting."""
+    """`new` with the fields that depend on the defaulted object."""
     return template_generation.following(new, old) if kind.name == "DaemonSet" else new
 
 

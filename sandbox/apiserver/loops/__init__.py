@@ -1,1 +1,1 @@
-"""What goes on beside the requests: garbage collection, ends of namespaces, quotas, expiry."""
+"""The background work: garbage collection, deletion of namespaces, quotas, expiry of events."""

@@ -68,7 +68,7 @@ class Worklist(Background, Generic[K]):
             self.add(key)
 
     def work(self, count_max: int | None = None) -> int:
-        """Look at up to `count_max` keys now (all, and what they add, if None). How many were looked at."""
+        """Look at up to `count_max` keys now (None: all, and those that they add). Returns how many."""
         done = 0
         while self._keys and (count_max is None or done < count_max):
             key = next(iter(self._keys))
@@ -91,7 +91,7 @@ class Worklist(Background, Generic[K]):
 
 
 class StoreFollower:
-    """A part that is told of a store's events (`_seen`) and does what follows from them by worklists (`_work`)."""
+    """A part that follows a store's events (`_seen`) and does what they ask for by worklists (`_work`)."""
 
     _work: tuple[Worklist[Any], ...]
 

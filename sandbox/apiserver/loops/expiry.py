@@ -1,4 +1,4 @@
-"""Events do not stay: each is forgotten an hour after it was last written, as upstream's event TTL has it."""
+"""Events expire an hour after they were last written, as by upstream's event TTL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EventExpiry(Background):
         self._store = store
 
     def expire(self) -> int:
-        """Remove what is too old now. How many events that were."""
+        """Remove the events that are too old now. Returns how many."""
         oldest_s = self._store.clock() - TTL_S
         old = []
         for event in self._store.list("Event"):

@@ -34,7 +34,7 @@ class Owner(Enum):
 
 
 class GarbageCollector(StoreFollower):
-    """Collects in the background; `collect()` does all that is to do at once (for tests)."""
+    """Collects in the background; `collect()` does all pending work at once (for tests)."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -42,7 +42,7 @@ class GarbageCollector(StoreFollower):
         self._work = (self._keys,)
 
     def collect(self) -> int:
-        """Work until nothing is left to do. How many looks it took."""
+        """Work until nothing is left to do. Returns how many keys were looked at."""
         return self._keys.work()
 
     # -- events ----------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class GarbageCollector(StoreFollower):
         self._store.delete(*key, DeleteOptions(propagation=policy, uid=meta["uid"]))
 
     def _is_blocked(self, uid: str) -> bool:
-        """Whether a dependent insists on going before its owner."""
+        """Whether a dependent must be gone before its owner (blockOwnerDeletion)."""
         for dependent in self._store.each_dependent(uid):
             obj = self._store.get(*dependent)
             if obj is not None and any(

@@ -24,7 +24,7 @@ _BACKGROUND: Final = DeleteOptions(propagation="Background")
 
 
 class NamespaceCollector(StoreFollower):
-    """Empties terminating namespaces in the background; `collect()` does all there is to do at once."""
+    """Empties terminating namespaces in the background; `collect()` does all pending work at once."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

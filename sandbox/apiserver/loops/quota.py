@@ -45,7 +45,7 @@ class _Quota:
         self.used = dict.fromkeys(self.hard, 0)
 
     def take(self, kind: Kind, obj: Obj, by: int) -> bool:
-        """Count `obj` in or out; whether that changed anything."""
+        """Count `obj` in (1) or out (-1). Returns whether that changed a count."""
         resources = [r for r in resources_of(kind, obj, self.scopes) if r in self.hard]
         for resource in resources:
             self.used[resource] += by
@@ -53,7 +53,7 @@ class _Quota:
 
 
 def resources_of(kind: Kind, obj: Obj, scopes: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What a quota with these scopes counts one of for `obj`."""
+    """The resources of which a quota with these scopes counts one for `obj`."""
     if kind.name != "Pod":
         # Scopes select pods; such a quota counts nothing else.
         counted = f"count/{qualified(kind.plural, kind.group)}"

@@ -1,4 +1,4 @@
-"""Which objects name an owner: kept with every commit, so that the garbage collector never has to search."""
+"""An index from owners to their dependents: updated by every commit, so that the garbage collector never searches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OwnerIndex:
         self._dependents: dict[str, dict[Key, None]] = {}
 
     def dependents(self, owner_uid: str, count_max: int | None = None) -> list[Key]:
-        """Up to `count_max` (None: all) dependents, the one that has been one for longest first."""
+        """Up to `count_max` (None: all) dependents, the oldest dependency first."""
         return list(islice(self._dependents.get(owner_uid, ()), count_max))
 
     def count(self, owner_uid: str) -> int:

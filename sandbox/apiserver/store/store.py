@@ -212,7 +212,7 @@ class Store:
         return current, step.remove
 
     def remove(self, kind: str, namespace: str, name: str) -> Obj | None:
-        """Take the object out at once, whatever holds it. Returns it as it left; None if there is none."""
+        """Remove the object at once, despite finalizers and grace. Returns it as it left; None if there is none."""
         stored = self.stored(kind, namespace, name)
         if stored is None:
             return None

@@ -1,1 +1,1 @@
-"""What is done to objects: create, update, patch, delete, list, and what may refuse it."""
+"""The verbs: create, update, patch, delete, list; and admission, which may refuse them."""

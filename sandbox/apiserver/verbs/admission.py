@@ -1,4 +1,4 @@
-"""What may refuse a write that is well formed: the life of its namespace, then further checks by registration.
+"""Admission: a well-formed write may be refused for its namespace's sake, then by the checks that were registered.
 
 Namespace rules follow upstream's NamespaceLifecycle
 (staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go).

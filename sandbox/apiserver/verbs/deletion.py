@@ -192,7 +192,7 @@ def _plan_graceful(kind: Kind, obj: Obj, options: DeleteOptions, now_s: float) -
 
 
 def _grace_s(pod: Obj, options: DeleteOptions) -> int:
-    """Seconds a pod gets to end. None are needed where nothing can be running."""
+    """How many seconds a pod gets to end; 0 where none of its containers can be running."""
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return 0

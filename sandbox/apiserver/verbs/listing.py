@@ -45,7 +45,7 @@ class Page:
 
 
 class Snapshots:
-    """The states that lists under way show, page by page, so that a page costs what is on it and not what there is.
+    """The states of lists that are being paged through, so that a page costs only what is on it.
 
     Listings by kind, namespace and resourceVersion, the latest few. They may not be changed.
     """
@@ -59,7 +59,7 @@ class Snapshots:
         return self._kept.get(key)
 
     def keep(self, key: SnapshotKey, listing: Listing) -> None:
-        """Remember a state for later pages; what was begun longest ago makes room."""
+        """Remember a state for later pages; the oldest list makes room."""
         self._kept.pop(key, None)
         while len(self._kept) >= SNAPSHOTS_MAX:
             del self._kept[next(iter(self._kept))]

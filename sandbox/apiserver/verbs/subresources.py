@@ -1,4 +1,4 @@
-"""Parts of objects that have an address of their own: scale, binding, finalize. (Status is in `rest`.)"""
+"""The subresources scale, binding and finalize. (Status is in `rest`.)"""
 
 from __future__ import annotations
 
