@@ -129,13 +129,8 @@ class Pair:
 
     def ask(self, server: Server, *words: str | int) -> Any:
         """The answer to a command; None where there is none."""
-        client: Any = connect(self.url("admin", server), timeout_s=1.0)
-        try:
-            return client.execute_command(*words)
-        except (RedisError, OSError):
-            return None
-        finally:
-            client.close()
+        client = connect(self.url("admin", server), timeout_s=1.0)
+        return _answer(client, lambda client: client.execute_command(*words))
 
     def follow(self, server: Server, master: Server | None) -> None:
         """Make it a replica of another; None: its own master."""
@@ -174,13 +169,7 @@ class Pair:
 
     def _told(self, sentinel: Server, question: Callable[[Any], Any]) -> Any:
         """What a Sentinel answers; None where it does not."""
-        client: Any = redis.Redis(port=sentinel.port, decode_responses=True, protocol=2, socket_timeout=1.0)
-        try:
-            return question(client)
-        except (RedisError, OSError):
-            return None
-        finally:
-            client.close()
+        return _answer(redis.Redis(port=sentinel.port, decode_responses=True, protocol=2, socket_timeout=1.0), question)
 
     def _knows(self, sentinel: Server) -> bool:
         told = self._told(sentinel, lambda client: client.sentinel_master(NAME))
@@ -200,6 +189,15 @@ class Pair:
             if time.monotonic() > until_s:
                 raise PairFailed(f"waited {LIMIT_S:g} s for {what}; see {self._root}")
             await asyncio.sleep(0.05)
+
+
+def _answer(client: Any, question: Callable[[Any], Any]) -> Any:
+    try:
+        return question(client)
+    except (RedisError, OSError):
+        return None
+    finally:
+        client.close()
 
 
 def _users(folder: Path, passwords: dict[str, str]) -> Path:
