@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 
 from oarlock.chaos.faults.api_faults import PHASES, ApiFaults
 from oarlock.chaos.faults.episode_runner import EpisodeRunner
-from oarlock.chaos.faults.process_faults import Faults
+from oarlock.chaos.faults.process_faults import ProcessFaults
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.judge.evidence.evidence import Blow, Facts
 from oarlock.chaos.judge.verdict import Run
@@ -87,7 +87,7 @@ class Campaign:
         journal = Journal(rig.api_url, root / JOURNAL, live.take)
         process_ends = ProcessEnds(rig)
         redis_view = RedisView(rig.redis_url, Random(f"prey {options.seed}"))
-        faults = Faults(rig, redis_view, options.seed)
+        faults = ProcessFaults(rig, redis_view, options.seed)
         api_faults = self._api_faults(rig.api_url)
         load = Load(config.load(rig.state.kubeconfig), live, options.seed, episode.pace if episode else 1.0)
         episodes = EpisodeRunner(stage, redis_view, faults, api_faults, options.seed)
@@ -141,7 +141,7 @@ class Campaign:
         phases = ("usual",) if options.only else PHASES
         return ApiFaults(url, options.seed, options.settings.request_timeout_ms / 1000, phases)
 
-    def _run(self, faults: Faults, api_faults: ApiFaults, load: Load, settle_s: float) -> Run:
+    def _run(self, faults: ProcessFaults, api_faults: ApiFaults, load: Load, settle_s: float) -> Run:
         options = self._options
         kinds = Counter(blow.kind for blow in faults.blows)
         kinds.update(f"pause {blow.why}" for blow in faults.blows if blow.kind == "pause")
@@ -160,7 +160,7 @@ class Campaign:
             api_alone=options.api_alone,
         )
 
-    async def _beside(self, second: SecondFleet | None, faults: Faults) -> None:
+    async def _beside(self, second: SecondFleet | None, faults: ProcessFaults) -> None:
         """Have the second fleet run for a while. Raises CampaignFailed where it does not."""
         if second is None:
             return
@@ -193,7 +193,7 @@ class Campaign:
             await asyncio.sleep(0.05)
         return not live.unsettled()
 
-    async def _progress(self, begin_s: float, faults: Faults, live: Live, redis_view: RedisView) -> None:
+    async def _progress(self, begin_s: float, faults: ProcessFaults, live: Live, redis_view: RedisView) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(PROGRESS_S)
@@ -209,7 +209,7 @@ class Campaign:
         self._say(f"{time.monotonic() - self._began_s:6.1f} s  {text}")
 
 
-async def _mend(faults: Faults, api_faults: ApiFaults, load: Load) -> None:
+async def _mend(faults: ProcessFaults, api_faults: ApiFaults, load: Load) -> None:
     """End every fault, and let the load end what it has begun."""
     faults.thaw()
     await api_faults.clear()

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from oarlock.chaos.faults.api_faults import ApiFaults
 from oarlock.chaos.faults.episodes import EPISODES
-from oarlock.chaos.faults.process_faults import Faults
+from oarlock.chaos.faults.process_faults import ProcessFaults
 from oarlock.chaos.faults.redis_faults import RedisFaults
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.faults.schedule import Planned
@@ -22,7 +22,7 @@ from oarlock.chaos.stage import Stage
 class EpisodeRunner:
     """``run`` a plan of ``episodes``. ``struck``: sort -> how often; ``idle``: episodes that never struck."""
 
-    def __init__(self, stage: Stage, redis_view: RedisView, faults: Faults, api: ApiFaults, seed: int) -> None:
+    def __init__(self, stage: Stage, redis_view: RedisView, faults: ProcessFaults, api: ApiFaults, seed: int) -> None:
         self._rig, self._network, self._redis_view = stage.rig, stage.network, redis_view
         self._faults, self._api = faults, api
         self._chance = random.Random(f"strikes {seed}")
@@ -31,7 +31,7 @@ class EpisodeRunner:
         self.idle = 0
 
     async def run(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> None:
-        """As ``Faults.run``."""
+        """As ``ProcessFaults.run``."""
         loop = asyncio.get_running_loop()
         for planned in plan:
             await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))

@@ -23,7 +23,7 @@ HEAD_START_S = 0.3
 """Frozen workers go on so much earlier than their supervisor, which would end them at once."""
 
 
-class Faults:
+class ProcessFaults:
     """``run`` a schedule; ``blows`` is what was really done. ``missed``: faults for which no victim was found."""
 
     def __init__(self, rig: Rig, redis_view: RedisView, seed: int) -> None:

@@ -14,7 +14,7 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker.connection.client import connect
-from oarlock.chaos.faults.process_faults import Faults
+from oarlock.chaos.faults.process_faults import ProcessFaults
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.faults.schedule import Planned
 from oarlock.chaos.judge.evidence.evidence import Blow
@@ -34,7 +34,7 @@ BACK_LIMIT_S = 15.0
 class RedisFaults:
     """On the Redis, or the pair of them, of a stage."""
 
-    def __init__(self, stage: Stage, redis_view: RedisView, faults: Faults, chance: random.Random) -> None:
+    def __init__(self, stage: Stage, redis_view: RedisView, faults: ProcessFaults, chance: random.Random) -> None:
         self._stage, self._redis_view, self._faults, self._chance = stage, redis_view, faults, chance
 
     def _redis_pid(self) -> int:
