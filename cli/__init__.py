@@ -28,7 +28,7 @@ COMMANDS = {
     "explain": ("oarlock.cli.explain.explain:explain", "Why has nothing happened to default/web?"),
     "nodes": ("oarlock.cli.nodes.nodes:nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
     "requeue": ("oarlock.cli.look.requeue:requeue", "Queue a key again, now."),
-    "resume": ("oarlock.cli.look.resume:resume", "End a hold: let the fleet work again."),
+    "resume": ("oarlock.cli.look.resume:resume", "Let a paused fleet work again."),
     "epoch": ("oarlock.cli.look.epoch:epoch", "The epoch of the Redis data, its phase, the age of the cache."),
     "acl": ("oarlock.cli.run.acl:acl", "Write the ACL file of the fleet's Redis from its users' passwords."),
     "chaos": ("oarlock.cli.run.chaos:chaos", "A seeded campaign of faults with a verdict."),

@@ -1,4 +1,4 @@
-"""What is known of a DaemonSet, and of a node, as sentences. Pure."""
+"""What is known about a DaemonSet, or about a node, as sentences. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Daemons:
             f" {status.updated} up to date, {status.available} available."
         ]
         if obj.deleting_ms:
-            return [*said, "It is being deleted: only its end is awaited."]
+            return [*said, "It is being deleted: nothing more is done for it."]
         if missing:
             said.append(f"No pod is there for {listed(missing)}.")
         if astray:
@@ -118,7 +118,7 @@ class Daemons:
 
 @dataclass(frozen=True, slots=True)
 class NodeSubject:
-    """A node, and keys of DaemonSets: with a pod there, that are to have one, and whose pods may be there."""
+    """A node, and the keys of DaemonSets that have a pod there, that should have one, and whose pods may stay."""
 
     obj: Node
     rv: str

@@ -1,4 +1,4 @@
-"""The entries of a record as people and tools are shown them: what is stored, and its times counted from the look."""
+"""The entries of a key's expectations, as people and tools see them: the stored text, and times relative to now."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ class EntryView:
         return self.tries is not None
 
 
-def entries_of(record: ExpectationsView, wall_ms: int) -> list[EntryView]:
-    """Every entry, by name. ``wall_ms``: the clock that back-offs are counted on; all else is on Redis's."""
+def entries_of(expectations: ExpectationsView, wall_ms: int) -> list[EntryView]:
+    """Every entry, by name. ``wall_ms``: the clock of back-offs; all other times are of Redis's clock."""
     return [
-        _entry(name, text, record.now_ms, wall_ms)
-        for name, text in sorted(record.fields.items())
+        _entry(name, text, expectations.now_ms, wall_ms)
+        for name, text in sorted(expectations.fields.items())
         if name not in ("owner", "said")
     ]
 
 
-def said_of(record: ExpectationsView) -> str:
-    """The last answer that proved nothing, in the server's words but for the values of fields; "" if there is none."""
-    return discreet(record.fields.get("said", ""))
+def said_of(expectations: ExpectationsView) -> str:
+    """The last answer that proved nothing, in the server's words without the values of fields; "" if there is none."""
+    return discreet(expectations.fields.get("said", ""))
 
 
 def state_told(entry: EntryView) -> str:
-    """What of an entry is to be told beside its name."""
+    """The text of an entry, without its name."""
     if entry.is_open:
         return f"no answer: {_sends(entry)}" + (f", {entry.hint}" if entry.hint else "")
     match entry.verb:
@@ -82,7 +82,7 @@ def state_told(entry: EntryView) -> str:
 
 
 def write_told(entry: EntryView) -> str:
-    """A write without an answer: its pod, and what was done about it."""
+    """A write without an answer: its pod, and when it was sent."""
     return f"{entry.name} ({_sends(entry)})"
 
 
@@ -92,7 +92,7 @@ def time_told(entry: EntryView, over: str) -> str:
 
 
 def rest_told(entry: EntryView) -> str:
-    """How long the name of a failed pod is not used again."""
+    """How long the name of a failed pod is not used."""
     return "until that has gone" if entry.left_ms is None else time_told(entry, "over")
 
 

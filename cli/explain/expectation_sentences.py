@@ -1,4 +1,4 @@
-"""What a key expects, as sentences. Pure."""
+"""The expectations of a key, as sentences. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from oarlock.cli.explain.expectation_entries import EntryView, entries_of, rest_
 from oarlock.cli.tables import listed
 
 
-def record_sentences(record: ExpectationsView) -> list[str]:
-    """Writes without an answer, what was answered last, then the names that cannot be had for a while."""
-    entries = entries_of(record, wall_ms=0)  # of back-offs the owner's own sentences tell
+def sentences_of_expectations(expectations: ExpectationsView) -> list[str]:
+    """Writes without an answer, the last answer, then names that cannot be used for a while."""
+    entries = entries_of(expectations, wall_ms=0)  # the owner's own sentences tell of back-offs
     opened = sorted((each for each in entries if each.is_open), key=lambda each: -(each.age_ms or 0))
     unanswered = {each.what.partition(" ")[2] for each in opened if each.verb == "create"}
 
@@ -28,7 +28,7 @@ def record_sentences(record: ExpectationsView) -> list[str]:
         )
         for verb in ("create", "delete")
     ]
-    if answer := said_of(record):
+    if answer := said_of(expectations):
         said.append(f"The last answer that proved nothing: {answer.rstrip('.')}.")
     if opened:
         said.append("Everything else goes on meanwhile, counting each of these both as done and as not done.")

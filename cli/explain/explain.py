@@ -85,12 +85,12 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
     cached = inspector.object(resource, key)
     obj = decoded(WATCHED[resource], cached) if cached is not None else None
     subject = subject_of(inspector, about, cached.rv, obj) if cached is not None else None
-    record, told = about.expectations, asdict(about)
+    expected, told = about.expectations, asdict(about)
     told |= {"needs": told.pop("min_rv"), "record": told.pop("expectations")}  # as users' scripts know them
     return {
         **told,
-        "entries": [asdict(each) for each in entries_of(record, time.time_ns() // 1_000_000)] if record else [],
-        "said": said_of(record) if record else "",
+        "entries": [asdict(each) for each in entries_of(expected, time.time_ns() // 1_000_000)] if expected else [],
+        "said": said_of(expected) if expected else "",
         "sentences": explain_key(about, subject, fleet, WATCHED[resource].kind),
         "phase": fleet.phase,
         "epoch": view.seen.epoch,
@@ -100,7 +100,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
 
 
 def sentences_of(redis_url: str, key: str, queue: str) -> list[str]:
-    """The sentences alone; what hinders the look instead where there can be none."""
+    """The sentences alone; or the problem, if Redis cannot be read."""
     try:
         with looking(Where(redis_url)) as views:
             sentences: list[str] = look(views.of(key), queue, key)["sentences"]

@@ -1,4 +1,4 @@
-"""Why has nothing happened to a key? What is known of it, as sentences. Pure."""
+"""Why has nothing happened to a key? All that is known about it, as sentences. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from oarlock.broker.expectations import BACK_OFF
 from oarlock.broker.inspect import KeyView, ResourceView
-from oarlock.cli.explain.expectation_sentences import record_sentences
+from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
 from oarlock.cli.tables import span
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects.model import Pod, ReplicaSet
@@ -16,14 +16,14 @@ from oarlock.controllers.plan import NOTHING_UNANSWERED, Plan, Surroundings
 from oarlock.workers.process.log_line import printable
 
 STALE_MS = 75_000
-"""A watermark that nobody confirmed for so long says that no ingestor hears the API: one of a resource of which nothing
-happens is confirmed when a watch of it ends, which is before."""
+"""If nobody confirmed a watermark for so long, no ingestor hears the API: even without events, the end of each watch
+confirms the watermark, and watches end sooner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What concerns every key. ``workers``: registered to claim; ``ahead``: queued keys in front of this one;
-    ``held``: why no turn begins, in phase HELD.
+    """What concerns every key. ``workers``: how many are registered; ``ahead``: how many keys are queued before it;
+    ``paused``: why no turn begins, in phase HELD.
     """
 
     phase: str
@@ -32,25 +32,25 @@ class Fleet:
     suspended: bool = False
     ahead: int = 0
     resources: Sequence[ResourceView] = field(default_factory=tuple)
-    held: str = ""
+    paused: str = ""
 
 
 class Subject(Protocol):
-    """The cached object of a key, whatever its kind."""
+    """The cached object of a key, of any kind."""
 
     @property
     def differs(self) -> bool:
-        """Whether something is to be done about it."""
+        """Whether a turn would have something to do."""
         ...
 
     def sentences(self, kind: str) -> list[str]:
-        """What is known of it."""
+        """What is known about it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A ReplicaSet or ReplicationController, and how many of its pods the cache has, not terminating."""
+    """A ReplicaSet or ReplicationController. ``active``: how many of its pods in the cache are not terminating."""
 
     obj: ReplicaSet
     rv: str
@@ -69,7 +69,7 @@ class Owner:
             + f"; its status says {status.replicas} created, {status.ready} ready, {status.available} available."
         ]
         if obj.deleting_ms:
-            said.append("It is being deleted: only its end is awaited.")
+            said.append("It is being deleted: nothing more is done for it.")
         for condition in status.conditions:
             if condition.type == "ReplicaFailure" and condition.status == "True":
                 said.append(f"Its last writes failed: {condition.reason}: {condition.message.rstrip('.')}.")
@@ -116,7 +116,7 @@ class OtherOwner:
 
 
 def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "ReplicaSet") -> list[str]:
-    """Sentences, the most telling first. What others have said in them speaks to no terminal."""
+    """The sentences, the most important first. Control characters from objects and errors are escaped."""
     about = [f"No {kind} {key.key} is in the cache: it does not exist, or no ingestor has seen it yet."]
     if subject is not None:
         about = subject.sentences(kind)
@@ -130,7 +130,7 @@ def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "Re
 
 
 def _expects(key: KeyView) -> bool:
-    """Whether the record holds more than back-offs, which stay for as long as they may matter."""
+    """Whether it has expectations other than back-offs, which stay for as long as they may matter."""
     fields = key.expectations.fields if key.expectations is not None else ()
     return any(name.partition(" ")[0] not in ("owner", "said", BACK_OFF) for name in fields)
 
@@ -138,18 +138,16 @@ def _expects(key: KeyView) -> bool:
 def _fleet(fleet: Fleet) -> list[str]:
     said = []
     if not fleet.intact:
-        said.append(
-            "Redis lost or changed its data; an ingestor has yet to begin a new epoch, and until then nobody works."
-        )
+        said.append("Redis lost or changed its data. Nobody works until an ingestor has begun a new epoch.")
     elif fleet.phase == "HELD":
         said.append(
-            f"The fleet is paused, because upstream's controllers are at work on the same kinds: {fleet.held}."
+            f"The fleet is paused, because upstream's controllers are at work on the same kinds: {fleet.paused}."
             " Switch these off (docs/take-over.md), then `oarlock resume`."
         )
     elif fleet.phase != "OPEN":
         said.append(
-            f"The fleet is in phase {fleet.phase}: the Redis data were lost, and writes of before may still be under"
-            " way; turns begin once these are over and the cluster was listed."
+            f"The fleet is in phase {fleet.phase}: the Redis data were lost, and earlier writes may still arrive. Turns"
+            " begin once they can no longer arrive and the cluster was listed."
         )
     if not fleet.workers:
         said.append("No worker is registered: nobody claims keys; start some with `oarlock worker`.")
@@ -179,14 +177,14 @@ def _state(key: KeyView, fleet: Fleet) -> list[str]:
             said.append("Something changed meanwhile: it is queued again as soon as this turn ends.")
     elif key.state == "parked":
         said.append(
-            f"It is parked, because workers died over it; it is tried again, alone, in {span(key.parked_in_ms)}."
-            " `oarlock requeue` tries it now."
+            "It is parked, because workers died while working on it; it is tried again, alone, in"
+            f" {span(key.parked_in_ms)}. `oarlock requeue` tries it now."
         )
     elif key.state == "idle":
         said.append("It is idle: no event asks for a turn.")
     if key.delayed_in_ms is not None:
         due = "is due now" if key.delayed_in_ms <= 0 else f"comes in {span(key.delayed_in_ms)}"
-        said.append(f"A delayed look at it {due}.")
+        said.append(f"A delayed turn {due}.")
     return said
 
 
@@ -204,9 +202,11 @@ def _writes(key: KeyView, fleet: Fleet) -> list[str]:
                 f" the cache of {resource} is at revision {mark or 'none'}, needed is {rv}."
             )
     if key.expectations is not None:
-        said += record_sentences(key.expectations)
+        said += sentences_of_expectations(key.expectations)
     elif key.unsettled_age_ms is not None:
-        said.append("Writes were announced whose record is lost: the next acting turn decides on a live list.")
+        said.append(
+            "Writes were announced and their expectations lost: the next turn that acts decides on a live list."
+        )
     return said
 
 
@@ -221,7 +221,7 @@ def _troubles(key: KeyView) -> list[str]:
         said.append(f"It killed its last {key.crashes} workers.")
     if key.suspect:
         said.append(
-            "It is suspect: its lease ended, for its worker and the supervisor of that were gone. It is worked on alone"
-            " until a turn of it ends; should that happen again, it counts as the cause."
+            "It is suspect: its lease ended, because its worker and the worker's supervisor were gone. It is worked on"
+            " alone until one of its turns ends; if that happens again, it counts as the cause."
         )
     return said

@@ -1,4 +1,4 @@
-"""What the cache knows of the object of a key, gathered for its explanation."""
+"""Collects from the cache what the explanation of a key needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oarlock.controllers.scheduling.model import Node
 
 
 def subject_of(inspector: Inspector, about: KeyView, rv: str, obj: Any) -> Subject:
-    """The object of a key with all that its explanation needs; ``rv``: its revision. Reads the cache as a whole."""
+    """The object of a key with all that its explanation needs; ``rv``: its revision. Reads whole resources."""
     if isinstance(obj, DaemonSet):
         read = about.expectations.parsed if about.expectations is not None else None
         return Daemons(

@@ -1,4 +1,4 @@
-"""`oarlock epoch`: the life of the Redis data, and how far the cache is."""
+"""`oarlock epoch`: the epoch of the Redis data, its phase, and the age of the cache."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 import click
 
-from oarlock.cli.look.view import View, Where, held_line, looking, view_options
+from oarlock.cli.look.view import View, Where, looking, paused_line, view_options
 from oarlock.cli.tables import show, show_json, span
 
 
 @click.command(epilog="\b\nExample:\n  oarlock epoch -o json | jq -r .phase")
 @view_options
 def epoch(where: Where, output: str) -> None:
-    """The epoch (one life of the Redis data), its phase, and how far the cache of each resource is.
+    """Print the epoch (one life of the Redis data), its phase, and the revision of each resource's cache.
 
     \b
-    JSON: epoch, phase (OPEN | DRAIN | HELD), held (why it is), intact (false: the server lost or changed its
-    data), run, bootstrapped_on (minted_on: its old name), resources: [{resource, rv, age_ms, generation, objects}];
-    with --shards of more than one a list of these, each with its shard
+    JSON: epoch, phase (OPEN | DRAIN | HELD), paused (why the fleet is; held: its old name), intact (false: the
+    server lost or changed its data), run, bootstrapped_on (minted_on: its old name), resources: [{resource, rv,
+    age_ms, generation, objects}]; with --shards of more than one a list of these, each with its shard
     """
     with looking(where) as views:
         found = [(view, views.told(view, _facts(view))) for view in views]
@@ -30,8 +30,8 @@ def epoch(where: Where, output: str) -> None:
     for view, facts in found:
         lost = "; the server has lost or changed its data since: an ingestor will begin a new epoch"
         click.echo(f"{views.of_shard(view)}epoch {facts['epoch']}, {facts['phase']}{'' if facts['intact'] else lost}")
-        if facts["held"]:
-            click.echo(views.of_shard(view) + held_line(facts["held"]))
+        if facts["paused"]:
+            click.echo(views.of_shard(view) + paused_line(facts["paused"]))
     rows = [
         views.told(view, {**each, "age": span(each["age_ms"])}) for view, facts in found for each in facts["resources"]
     ]
@@ -40,11 +40,12 @@ def epoch(where: Where, output: str) -> None:
 
 
 def _facts(view: View) -> dict[str, Any]:
-    seen = view.seen
+    seen, reason = view.seen, view.inspector.pause_reason()
     return {
         "epoch": seen.epoch,
         "phase": seen.phase,
-        "held": view.inspector.pause_reason(),
+        "paused": reason,
+        "held": reason,
         "intact": seen.intact,
         "run": seen.run,
         "bootstrapped_on": seen.bootstrapped_on,

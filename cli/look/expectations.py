@@ -57,9 +57,7 @@ def expectations(
         key_of(resource_of(controller or all_queues()[0]), key, namespace)  # before anything is asked of anybody
     with looking(where) as views:
         queues = queues_of(views, controller)
-        told = [
-            views.told(view, each) for view in views for each in _records(view, views.shards, queues, key, namespace)
-        ]
+        told = [views.told(view, each) for view in views for each in _rows(view, views.shards, queues, key, namespace)]
     found = sorted(told, key=lambda each: (each["queue"], each["key"]))
     rows = [row for each in found for row in _lines(each)]
     columns = {"queue": "CONTROLLER", "key": "KEY", "what": "WHAT", "state": "STATE", "ttl": "TTL"}
@@ -67,7 +65,7 @@ def expectations(
     show(found if output == "json" else rows, columns, output, empty="nothing is expected: all writes have been seen")
 
 
-def _records(
+def _rows(
     view: View, shards: int, queues: Sequence[str], text: str | None, namespace: str | None
 ) -> Iterator[dict[str, Any]]:
     now_ms = time.time_ns() // 1_000_000
@@ -82,25 +80,25 @@ def _records(
             if about.expectations is not None or about.min_rv:
                 yield _row(about.expectations or ExpectationsView(queue, about.key, {}, -1), about.min_rv, now_ms)
             continue
-        for record in view.inspector.expectations(queue):
-            if not namespace or record.key.startswith(f"{namespace}/"):
-                yield _row(record, view.inspector.key(queue, record.key).min_rv, now_ms)
+        for found in view.inspector.expectations(queue):
+            if not namespace or found.key.startswith(f"{namespace}/"):
+                yield _row(found, view.inspector.key(queue, found.key).min_rv, now_ms)
 
 
-def _row(record: ExpectationsView, needs: str, now_ms: int) -> dict[str, Any]:
+def _row(found: ExpectationsView, needs: str, now_ms: int) -> dict[str, Any]:
     return {
-        "queue": record.queue,
-        "key": record.key,
-        "owner_uid": record.fields.get("owner", ""),
-        "ttl_ms": record.ttl_ms if record.ttl_ms >= 0 else None,
+        "queue": found.queue,
+        "key": found.key,
+        "owner_uid": found.fields.get("owner", ""),
+        "ttl_ms": found.ttl_ms if found.ttl_ms >= 0 else None,
         "needs": needs,
-        "said": said_of(record),
-        "entries": [asdict(each) for each in entries_of(record, now_ms)],
+        "said": said_of(found),
+        "entries": [asdict(each) for each in entries_of(found, now_ms)],
     }
 
 
 def _lines(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row as people read it: a line for each entry, and one for what was answered last."""
+    """The lines of a row in the table: one for each entry, and one for the last answer."""
     lines = [{"what": each["what"], "state": state_told(EntryView(**each))} for each in row["entries"]]
     if row["said"]:
         lines.append({"what": "said", "state": row["said"]})

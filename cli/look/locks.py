@@ -21,7 +21,7 @@ def locks(
     where: Where,
     output: str,
 ) -> None:
-    """Every lock: its holder (the name of the RQ worker), since when, and until when unless it is renewed.
+    """Print every lock: its holder (the name of the RQ worker), its age, and when it ends unless renewed.
 
     \b
     JSON: [{queue, key, holder, nonce, age_ms, remaining_ms}], with --shards of more than one also shard

@@ -1,4 +1,4 @@
-"""`oarlock queue`: how many keys of each controller are where, or which."""
+"""`oarlock queue`: how many keys of each controller are queued, in work, delayed and parked, or which."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def queue(
     where: Where,
     output: str,
 ) -> None:
-    """Keys queued, in work, delayed and parked, per controller, and how long the oldest has been waiting.
+    """Print how many keys of each controller are queued, in work, delayed and parked, and the age of the oldest.
 
     \b
     JSON: [{name, queued, in_work, delayed, parked, failing, oldest_age_ms}]
     with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms, crashes}];
-    crashes: workers it killed in a row, 0 where it is only suspect, else null;
+    crashes: workers it killed in a row, 0 if it is only suspect, else null;
     with --shards of more than one, each has shard too
     """
     with looking(where) as views:
-        for held in views.held():
-            click.echo(held, err=True)
+        for line in views.paused():
+            click.echo(line, err=True)
         queues = queues_of(views, controller)
         if list_keys or namespace:
             lines = [

@@ -1,4 +1,4 @@
-"""`oarlock requeue`: have a key looked at again, now."""
+"""`oarlock requeue`: queue a key again, now."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from oarlock.workers.process.shards import has_key
 )
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @controller_option("Whose queue. Default: of the kind that has an object of that name in the cache.")
-@click.option("--force", is_flag=True, help="Also for a key whose object is not in the cache.")
+@click.option("--force", is_flag=True, help="Also queue a key whose object is not in the cache.")
 @namespace_option
 @where_options
 def requeue(
@@ -29,10 +29,10 @@ def requeue(
     namespace: str | None,
     where: Where,
 ) -> None:
-    """Have each KEY (namespace/name, or rs/namespace/name; of a node its name) looked at again, now: queued if it was
-    idle or parked, once more if it is in work.
+    """Queue each KEY (namespace/name, or rs/namespace/name; of a node its name) again, now. A key in work is queued
+    once its turn ends.
 
-    Harmless at any time: a look at an object that is as it should be changes nothing.
+    Harmless at any time: a turn changes nothing if nothing differs.
     """
     asked = [without_kind(key, controller, namespace) for key in keys]
     for key, queue in asked:
@@ -61,6 +61,6 @@ def _is_missing(views: Views, queue: str, key: str) -> bool:
 
 
 def _task(views: Views, queue: str | None, text: str, namespace: str | None) -> tuple[str, str]:
-    """Queue and key that are meant. Raises InputProblem."""
+    """The queue and the key that ``text`` means. Raises InputProblem."""
     queue = queue or queue_of_key(views, text, namespace)
     return queue, key_of(resource_of(queue), text, namespace)

@@ -1,4 +1,4 @@
-"""`oarlock status`: what of an `oarlock up` is running."""
+"""`oarlock status`: which processes of an `oarlock up` are running."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable
-from oarlock.cli.look.view import held_line
+from oarlock.cli.look.view import paused_line
 from oarlock.cli.options.options import output_option, state_dir_option
 from oarlock.cli.options.which_up import named_or_found
 from oarlock.cli.tables import show, show_json, span
@@ -28,13 +28,13 @@ from oarlock.workers.process.shards import names
 @state_dir_option
 @output_option
 def status(state_dir: Path | None, output: str) -> None:
-    """What of an `oarlock up` is running. Exit 0 if it runs and is ready, 1 if it is not.
+    """Print which processes of an `oarlock up` are running. Exit 0 if it runs and is ready, 1 if not.
 
     \b
     JSON: state_dir, running, ready, state (starting | ready | stopping | down), pid, api_url, kubeconfig, redis_url,
-    metrics ({process: URL}), epoch, phase (OPEN | DRAIN | HELD | ""), held (why it is), started_ms,
-    processes: [{role, pid, name, rq_worker, started_ms, alive}]; of an `oarlock up --shards` also shards: [{shard,
-    epoch, phase, held, is_open}], and epoch, phase and held are those of shard 0
+    metrics ({process: URL}), epoch, phase (OPEN | DRAIN | HELD | ""), paused (why the fleet is; held: its old name),
+    started_ms, processes: [{role, pid, name, rq_worker, started_ms, alive}]; of an `oarlock up --shards` also shards:
+    [{shard, epoch, phase, paused, held, is_open}], and epoch, phase and paused are those of shard 0
     """
     state = named_or_found(state_dir)
     facts = describe(state)
@@ -67,8 +67,9 @@ def describe(state: StateDir) -> dict[str, Any]:
         "redis_url": url if running else "",
         "epoch": first.epoch,
         "phase": first.phase,
-        "held": first.held,
-        **({"shards": [asdict(look) for look in looks]} if count > 1 else {}),
+        "paused": first.paused,
+        "held": first.paused,
+        **({"shards": [{**asdict(look), "held": look.paused} for look in looks]} if count > 1 else {}),
         "started_ms": told.get("started_ms", 0),
         "processes": [{**asdict(each), "alive": is_alive(each)} for each in state.read_processes()],
     }
@@ -76,12 +77,12 @@ def describe(state: StateDir) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a shard shows; ``is_open``: of its own server, and turns begin."""
+    """The state of a shard. ``is_open``: turns begin, and the server is the epoch's own."""
 
     shard: str = "0"
     epoch: int = 0
     phase: str = ""
-    held: str = ""
+    paused: str = ""
     is_open: bool = False
 
 
@@ -89,12 +90,12 @@ def _look(url: str, shard: str) -> _Look:
     client = connect(url, timeout_s=2.0)
     try:
         seen = epoch.current(client, shard)
-        held = Inspector(client, seen.epoch, shard).pause_reason() if seen.phase == "HELD" else ""
+        paused = Inspector(client, seen.epoch, shard).pause_reason() if seen.phase == "HELD" else ""
     except BrokerUnreachable:
         return _Look(shard)  # it is being restarted: no phase then
     finally:
         client.close()
-    return _Look(shard, seen.epoch, seen.phase, held, seen.intact and seen.phase == "OPEN")
+    return _Look(shard, seen.epoch, seen.phase, paused, seen.intact and seen.phase == "OPEN")
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -108,8 +109,8 @@ def _print(facts: dict[str, Any]) -> None:
     for shard in shards:
         click.echo(f"shard {shard['shard']}: epoch {shard['epoch']} {shard['phase']}")
     for each in shards or [facts]:
-        if each["held"]:
-            click.echo((f"shard {each['shard']}: " if shards else "") + held_line(each["held"]))
+        if each["paused"]:
+            click.echo((f"shard {each['shard']}: " if shards else "") + paused_line(each["paused"]))
     click.echo(f"kubeconfig {facts['kubeconfig']}")
     rows = [{**each, "age": span(now_ms - each["started_ms"])} for each in facts["processes"]]
     show(rows, {"role": "ROLE", "name": "NAME", "pid": "PID", "age": "AGE", "alive": "ALIVE"}, "table")

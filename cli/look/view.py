@@ -1,4 +1,4 @@
-"""What the inspection commands share: a look into the current epoch of one Redis, and keys as people write them."""
+"""What the inspection commands share: a view of each shard's current epoch, and keys as people write them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ verbose_option = click.option(
     count=True,
     expose_value=False,
     callback=lambda ctx, parameter, count: logs.set_up(count) if count else None,
-    help="Log what is done on stderr; -vv: what libraries do, too.",
+    help="Log on stderr; -vv: also what libraries log.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A client, where it came from, and the epoch that it shows of a shard."""
+    """The current epoch of a shard, with the client that reads it. ``source``: where its URL came from."""
 
     client: redis.Redis
     source: Source
@@ -48,8 +48,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """A look at every shard that has an epoch; ``shards``: how many there are to be. Of one there is one look, and what
-    is told says nothing of shards.
+    """A view of every shard that has an epoch. ``shards``: how many there should be. With one shard the output does not
+    mention shards.
     """
 
     each: Sequence[View]
@@ -59,7 +59,7 @@ class Views:
         return iter(self.each)
 
     def of(self, key: str) -> View:
-        """The one whose key this is; of those that every shard has (of nodes) the first. Raises InputProblem."""
+        """The view of the key's shard. Nodes are in every shard: the first. Raises InputProblem."""
         for view in self.each:
             if has_key(key, view.shard, self.shards):
                 return view
@@ -67,26 +67,26 @@ class Views:
         raise InputProblem(f"{key} is of shard {shard}, which has no epoch; is an ingestor of it running?")
 
     def told(self, view: View, facts: dict[str, Any]) -> dict[str, Any]:
-        """``facts`` with the shard they are of."""
+        """``facts`` with their shard."""
         return {"shard": view.shard, **facts} if self.shards > 1 else facts
 
     def columns(self, columns: Mapping[str, str]) -> Mapping[str, str]:
-        """A table's columns, with that of the shard."""
+        """The columns of a table, with one for the shard."""
         return {"shard": "SHARD", **columns} if self.shards > 1 else columns
 
-    def held(self) -> list[str]:
-        """A line for each shard in which nobody works."""
+    def paused(self) -> list[str]:
+        """A line for each paused shard."""
         reasons = [(view, view.inspector.pause_reason()) for view in self.each]
-        return [self.of_shard(view) + held_line(reason) for view, reason in reasons if reason]
+        return [self.of_shard(view) + paused_line(reason) for view, reason in reasons if reason]
 
     def of_shard(self, view: View) -> str:
-        """What a line about one of several begins with."""
+        """The beginning of a line about this shard."""
         return f"shard {view.shard}: " if self.shards > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which Redis, or whose, and how many shards of it: as the options say."""
+    """The values of --redis, --state-dir and --shards."""
 
     redis_url: str | None = None
     state_dir: Path | None = None
@@ -129,10 +129,9 @@ def controller_option(
 
 @contextmanager
 def looking(where: Where) -> Iterator[Views]:
-    """Views for one command; what goes wrong on the way is said in one line. Without --shards there are as many as the
-    `oarlock up` has that was found, else one.
+    """Views for one command. Without --shards there are as many as the `oarlock up` that was found has, else one.
 
-    Raises InputProblem: no Redis, no epoch in it, a user without the rights.
+    Raises InputProblem with one line: no Redis, no epoch in it, or a user without the rights; also while they are used.
     """
     source = redis_source(where.redis_url, where.state_dir)
     count = where.shards or source.shards
@@ -169,7 +168,7 @@ def looking(where: Where) -> Iterator[Views]:
 
 
 def _views(source: Source, count: int, opened: ExitStack) -> list[View]:
-    """Of each shard that can be reached; the others are named. Raises what is wrong with the first where none can."""
+    """A view of each reachable shard; the others are named on stderr. If none is, raises the first problem."""
     found: list[View] = []
     problems: list[tuple[str, Exception]] = []
     for shard in names(count):
@@ -191,7 +190,7 @@ def _view(source: Source, shard: str, opened: ExitStack) -> View:
 
 
 def queues_of(views: Views, controller: str | None) -> list[str]:
-    """The queue asked for, or all that are known here or there."""
+    """The given queue, or all that the registry or a shard knows."""
     if controller:
         return [controller]
     return sorted({*all_queues(), *(queue for view in views for queue in view.inspector.queues())})
@@ -212,7 +211,7 @@ def key_of(resource: str, text: str, namespace: str | None) -> str:
 
 
 def queue_of_key(views: Views, text: str, namespace: str | None) -> str:
-    """The queue of the object that a person means by ``text``: the first that has it in the cache, else the first.
+    """The first queue that has an object ``text`` in the cache, else the first queue.
 
     Raises InputProblem.
     """
@@ -238,6 +237,7 @@ def full_key(text: str, namespace: str | None) -> str:
     return text
 
 
-def held_line(reason: str) -> str:
-    """For a person: that there is a hold, why, and how it ends."""
-    return f"HELD, nobody works: {reason}; switch upstream's controllers off (docs/take-over.md), then `oarlock resume`"
+def paused_line(reason: str) -> str:
+    """Says that the fleet is paused, why, and how to resume it."""
+    mend = "switch upstream's controllers off (docs/take-over.md), then `oarlock resume`"
+    return f"paused, nobody works: {reason}; {mend}"

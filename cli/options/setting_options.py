@@ -42,7 +42,7 @@ SETTINGS: Mapping[str, Told] = {
         "--kubeconfig",
         "--kubeconfig",
     ),
-    "redis_url": Told("Where queues, locks, records and cache live.", own_flag="--redis"),
+    "redis_url": Told("Where queues, locks, expectations and cache live.", own_flag="--redis"),
     "rq_redis_url": Told("URL of where RQ keeps its own keys; default: the same server.", named="--rq-redis"),
     "redis_tls_ca": Told("Certificates to trust with rediss://.", own_flag="--redis-tls-ca"),
     "redis_tls_cert": Told("Client certificate for Redis.", own_flag="--redis-tls-cert"),

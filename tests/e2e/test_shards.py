@@ -134,7 +134,7 @@ def test_people_see_all_shards(up: RunningUp) -> None:
     said = CliRunner().invoke(cli, ["requeue", "node-1", "--state-dir", str(up.state.root)])
     assert [line.split(":")[0] for line in said.stdout.splitlines()] == ["shard 0", "shard 1", "shard 2"]
     said = CliRunner().invoke(cli, ["resume", "--state-dir", str(up.state.root)])
-    assert said.stdout.splitlines() == [f"shard {shard}: there is no hold, phase OPEN" for shard in names(3)]
+    assert said.stdout.splitlines() == [f"shard {shard}: it was not paused, phase OPEN" for shard in names(3)]
     said = CliRunner().invoke(cli, ["epoch", "--state-dir", str(up.state.root)])
     assert "SHARD" in said.stdout
     assert sorted(each.name for each in up.processes("ingestor")) == [f"ingestor-1-s{shard}" for shard in names(3)]

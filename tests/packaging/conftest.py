@@ -1,4 +1,4 @@
-"""One wheel for all tests of this folder."""
+"""One copy of the sources, and one wheel, for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -10,5 +10,10 @@ from tests.packaging.installing import sources, wheel_of
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return wheel_of(sources(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist"))
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sources(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="session")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel_of(source, tmp_path_factory.mktemp("dist"))

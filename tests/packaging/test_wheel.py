@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.installing import ROOMS, ROOT, environment, run, sources, wheel_of
+from tests.packaging.installing import ROOMS, ROOT, environment, run, wheel_of
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -35,8 +35,7 @@ def test_the_wheel_holds_oarlock_and_nothing_else(wheel: Path) -> None:
     assert content(wheel).keys() == ours | scripts | {"oarlock/__init__.py", "oarlock/py.typed"}
 
 
-def test_the_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    source = sources(tmp_path / "source")
+def test_the_source_archive_builds_the_same_wheel(source: Path, wheel: Path, tmp_path: Path) -> None:
     build = "import sys; from setuptools.build_meta import build_sdist; print(build_sdist(sys.argv[1]))"
     name = run(sys.executable, "-c", build, tmp_path, cwd=source).splitlines()[-1]
     assert content(wheel_of(tmp_path / name, tmp_path / "dist")) == content(wheel)

@@ -100,7 +100,10 @@ OLD = {"labels": {HASH_LABEL: "h1"}}
         pytest.param({"revisions": REVISIONS[:1]}, "Its present template has no revision yet", False, id="no revision"),
         pytest.param(pods({"deleting_ms": 5}), "2 pods in the cache (revision 80), and 1 terminating", True, id="ends"),
         pytest.param(
-            {"obj": changed(AGENT, deleting_ms=5)}, "It is being deleted: only its end is awaited.", True, id="deleted"
+            {"obj": changed(AGENT, deleting_ms=5)},
+            "It is being deleted: nothing more is done for it.",
+            True,
+            id="deleted",
         ),
         pytest.param({"obj": changed(AGENT, generation=3)}, "its status says 3 of 3 scheduled", False, id="unobserved"),
         pytest.param(

@@ -8,7 +8,7 @@ import pytest
 
 from oarlock.broker.inspect import ExpectationsView, KeyView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
-from oarlock.cli.explain.expectation_sentences import record_sentences
+from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
 from oarlock.cli.explain.sentences import Fleet, Owner, explain
 from oarlock.cli.tables import listed
 from oarlock.controllers.objects.model import ReplicaSet, ReplicaSetStatus
@@ -134,7 +134,7 @@ def record(fields: dict[str, str]) -> ExpectationsView:
 def test_an_entry(what: str, state: str, told: str, sentences: list[str]) -> None:
     (entry,) = entries_of(record({what: state}), WALL_MS)
     assert (entry.what, entry.state, state_told(entry)) == (what, state, told)
-    assert record_sentences(record({what: state})) == sentences
+    assert sentences_of_expectations(record({what: state})) == sentences
 
 
 def test_the_times_of_an_entry_as_tools_read_them() -> None:
@@ -162,7 +162,7 @@ def test_the_oldest_write_comes_first_and_its_reserved_name_is_not_told_twice() 
         "reserved pods/c": UNTIL,
         "said": "create pods/b: no.",
     }
-    assert record_sentences(record(fields)) == [
+    assert sentences_of_expectations(record(fields)) == [
         "2 creates have no answer yet: b (sent 3 times in 2m05s, the last time 4.0s ago, may land for another 9.0s),"
         " a (sent 1.2s ago).",
         "The last answer that proved nothing: create pods/b: no.",
@@ -172,7 +172,9 @@ def test_the_oldest_write_comes_first_and_its_reserved_name_is_not_told_twice() 
 
 
 def test_of_many_only_some_are_named() -> None:
-    told = record_sentences(record({f"create pods/a{each}": f"{SENT_ONCE} node=n{each}" for each in range(7)}))[0]
+    told = sentences_of_expectations(
+        record({f"create pods/a{each}": f"{SENT_ONCE} node=n{each}" for each in range(7)})
+    )[0]
     assert told.startswith("7 creates have no answer yet: a0 for n0 (sent 1.2s ago), ")
     assert told.endswith("a4 for n4 (sent 1.2s ago) and 2 more.")
 

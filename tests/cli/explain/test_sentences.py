@@ -29,7 +29,7 @@ LOCK = LockView("replicaset", "ns/web", "w-1", "n", 1_500, 3_000)
         pytest.param({}, {"suspended": True}, {}, "RQ is suspended: workers wait until `rq resume`.", id="suspended"),
         pytest.param({}, {"phase": "DRAIN"}, {}, "The fleet is in phase DRAIN", id="drain"),
         pytest.param(
-            {}, {"phase": "HELD", "held": "k created pod x"}, {}, "at work on the same kinds: k created", id="held"
+            {}, {"phase": "HELD", "paused": "k created pod x"}, {}, "at work on the same kinds: k created", id="paused"
         ),
         pytest.param({}, {"intact": False}, {}, "Redis lost or changed its data", id="lost"),
         pytest.param(
@@ -45,7 +45,7 @@ LOCK = LockView("replicaset", "ns/web", "w-1", "n", 1_500, 3_000)
             {},
             {},
             "w-1 is working on it since 1.5s, for another 3.0s unless renewed.",
-            id="held",
+            id="paused",
         ),
         pytest.param(
             {"state": "running", "lock": replace(LOCK, remaining_ms=-2_000)},
@@ -56,10 +56,10 @@ LOCK = LockView("replicaset", "ns/web", "w-1", "n", 1_500, 3_000)
         ),
         pytest.param({"state": "running+", "lock": LOCK}, {}, {}, "Something changed meanwhile", id="dirty"),
         pytest.param({"state": "parked", "parked_in_ms": 4_000}, {}, {}, "tried again, alone, in 4.0s", id="parked"),
-        pytest.param({"delayed_in_ms": 90_000}, {}, {}, "A delayed look at it comes in 1m30s.", id="delayed"),
-        pytest.param({"delayed_in_ms": -5}, {}, {}, "A delayed look at it is due now.", id="due"),
+        pytest.param({"delayed_in_ms": 90_000}, {}, {}, "A delayed turn comes in 1m30s.", id="delayed"),
+        pytest.param({"delayed_in_ms": -5}, {}, {}, "A delayed turn is due now.", id="due"),
         pytest.param({"min_rv": "pods=100"}, {}, {}, "the cache of pods is at revision 90, needed is 100.", id="needs"),
-        pytest.param({"unsettled_age_ms": 5}, {}, {}, "whose record is lost", id="record lost"),
+        pytest.param({"unsettled_age_ms": 5}, {}, {}, "their expectations lost", id="expectations lost"),
         pytest.param({"failures": 6}, {}, {}, "Its last 6 turns failed", id="failures"),
         pytest.param({"crashes": 2}, {}, {}, "It killed its last 2 workers.", id="crashes"),
         pytest.param({"suspect": True}, {}, {}, "It is suspect: its lease ended", id="suspect"),
@@ -85,7 +85,7 @@ def test_what_others_have_said_speaks_to_no_terminal() -> None:
     failure = Condition("ReplicaFailure", "True", "FailedCreate", "no\x1b[2J\nmore\x9b")
     status = ReplicaSetStatus(0, 0, 0, 0, 0, 1, (failure,))
     owner = replace(OWNER, obj=ReplicaSet("ns", "web", "u", 1, 3, None, b"", {}, status=status))
-    said = explain(replace(KEY, key="ns/\x07"), owner, replace(FLEET, phase="HELD", held="\x1b]0;x\x07"))
+    said = explain(replace(KEY, key="ns/\x07"), owner, replace(FLEET, phase="HELD", paused="\x1b]0;x\x07"))
     assert "no\\u001b[2J\\u000amore\\u009b." in " ".join(said)
     assert "\\u001b]0;x\\u0007" in " ".join(said)
     assert all(each.isprintable() for each in said)

@@ -229,8 +229,8 @@ def test_explain_a_key_in_work(planted: EmbeddedRedis) -> None:
     [
         ("shop/idle", "All is as it should be: there is nothing to do."),
         ("shop/queued", "It is queued: it is the next one."),
-        ("shop/later", "A delayed look at it comes in 59m"),
-        ("shop/bad", "It is parked, because workers died over it"),
+        ("shop/later", "A delayed turn comes in 59m"),
+        ("shop/bad", "It is parked, because workers died while working on it"),
         ("shop/nothing", "No ReplicaSet shop/nothing is in the cache"),
     ],
 )
@@ -293,11 +293,11 @@ def test_a_hold_is_shown_and_ended(planted: EmbeddedRedis) -> None:
     RedisBroker(client, 3).pause("k created pod x/y")
     client.close()
     facts = json.loads(call("epoch", "--redis", url, "-o", "json").output)
-    assert (facts["phase"], facts["held"]) == ("HELD", "k created pod x/y")
+    assert (facts["phase"], facts["paused"], facts["held"]) == ("HELD", *["k created pod x/y"] * 2)
     for command in (["epoch"], ["queue"], ["explain", "shop/idle"]):
         assert "k created pod x/y" in call(*command, "--redis", url).output, command
-    assert call("resume", "--redis", url).output == "the hold is over, phase OPEN; it was: k created pod x/y\n"
-    assert call("resume", "--redis", url).output == "there is no hold, phase OPEN\n"
+    assert call("resume", "--redis", url).output == "resumed, phase OPEN; it was paused: k created pod x/y\n"
+    assert call("resume", "--redis", url).output == "it was not paused, phase OPEN\n"
 
 
 def test_requeue(planted: EmbeddedRedis) -> None:

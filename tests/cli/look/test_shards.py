@@ -100,10 +100,10 @@ def test_a_hold_of_one_shard_is_shown_as_its_own_and_ended_with_the_others(serve
     RedisBroker(client, 4, shard="1").pause("k created pod x/y")
     client.close()
     given = ("--redis", server.url("admin"), "--shards", "2")
-    assert "shard 1: HELD, nobody works: k created pod x/y" in call("queue", *given).stderr
+    assert "shard 1: paused, nobody works: k created pod x/y" in call("queue", *given).stderr
     assert call("resume", *given).stdout.splitlines() == [
-        "shard 0: there is no hold, phase OPEN",
-        "shard 1: the hold is over, phase OPEN; it was: k created pod x/y",
+        "shard 0: it was not paused, phase OPEN",
+        "shard 1: resumed, phase OPEN; it was paused: k created pod x/y",
     ]
 
 

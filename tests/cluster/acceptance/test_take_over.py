@@ -258,7 +258,7 @@ def test_paused_while_upstream_is_at_work(place: Place) -> None:
                     break
             told = _epoch(redis_url)
             assert told["phase"] == "HELD"
-            assert told["held"].startswith("kube-controller-manager created pod take-over/both-")
+            assert told["paused"].startswith("kube-controller-manager created pod take-over/both-")
             logs = [path.read_text() for path in place.folder.glob("fleet-*/ingestor-*.log")]
             assert any("fleet paused" in log and "--controllers=*,-replicaset," in log for log in logs)
             kubectl.run("scale", "rs/both", "--replicas=3")
