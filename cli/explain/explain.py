@@ -13,13 +13,12 @@ from oarlock.cli.explain.sentences import Fleet
 from oarlock.cli.explain.sentences import explain as explain_key
 from oarlock.cli.explain.subjects import subject_of
 from oarlock.cli.look.get import as_json, decoded
-from oarlock.cli.look.kind_prefix import without_kind
-from oarlock.cli.look.view import View, Where, controller_option, key_of, looking, queue_of_key, view_options
+from oarlock.cli.look.keys import AskedKey
+from oarlock.cli.look.view import View, Where, controller_option, looking, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
 from oarlock.cli.tables import show_json
-from oarlock.controllers.registry import WATCHED, all_queues, resource_of
-from oarlock.workers.process.shards import has_key
+from oarlock.controllers.registry import WATCHED, resource_of
 
 SUSPENDED = "rq:suspended"
 
@@ -48,14 +47,11 @@ def explain(
     `oarlock expectations`; object is null or as `oarlock get` prints it. With --shards of more than one also shard,
     and of a node a list of these: each shard looks at it for its own DaemonSets
     """
-    key, controller = without_kind(key, controller, namespace)
-    key_of(resource_of(controller or all_queues()[0]), key, namespace)  # before anything is asked of anybody
+    asked = AskedKey.parse(key, controller, namespace)
     with looking(where) as views:
-        queue = controller or queue_of_key(views, key, namespace)
-        name = key_of(resource_of(queue), key, namespace)
-        views.of(name)  # or it is said that its shard has no epoch
-        asked = [view for view in views if has_key(name, view.shard, views.shards)]
-        found = [(view, look(view, queue, name)) for view in asked]
+        queue, name = asked.task(views)
+        views.of(name)  # raises if its shard has no epoch
+        found = [(view, look(view, queue, name)) for view in views.having(name)]
     if output == "json":
         told = [views.told(view, facts) for view, facts in found]
         show_json(told if len(told) > 1 else told[0])

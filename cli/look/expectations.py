@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -11,21 +11,17 @@ import click
 
 from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
-from oarlock.cli.look.kind_prefix import without_kind
+from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.view import (
     View,
     Where,
     controller_option,
-    is_namespaced,
-    key_of,
     looking,
     queues_of,
     view_options,
 )
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.tables import show, span
-from oarlock.controllers.registry import all_queues, resource_of
-from oarlock.workers.process.shards import has_key
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock expectations\n  oarlock expectations shop/cart -o json")
@@ -52,12 +48,21 @@ def expectations(
     still land, a name is not used, or a failed pod is left alone: 0 when that is over, null where no time is set;
     with --shards of more than one also shard
     """
-    if key is not None:
-        key, controller = without_kind(key, controller, namespace)
-        key_of(resource_of(controller or all_queues()[0]), key, namespace)  # before anything is asked of anybody
+    asked = AskedKey.parse(key, controller, namespace) if key is not None else None
     with looking(where) as views:
-        queues = queues_of(views, controller)
-        told = [views.told(view, each) for view in views for each in _rows(view, views.shards, queues, key, namespace)]
+        if asked is not None:
+            queues = filter(asked.fits, queues_of(views, asked.queue))
+            tasks = [(queue, asked.of(queue)) for queue in queues]
+            views_of = [(view, queue, key) for queue, key in tasks for view in views.having(key)]
+            told = [views.told(view, row) for view, queue, key in views_of for row in _of_key(view, queue, key)]
+        else:
+            told = [
+                views.told(view, _row(each, view.inspector.key(queue, each.key).min_rv))
+                for queue in queues_of(views, controller)
+                for view in views
+                for each in view.inspector.expectations(queue)
+                if not namespace or each.key.startswith(f"{namespace}/")
+            ]
     found = sorted(told, key=lambda each: (each["queue"], each["key"]))
     rows = [row for each in found for row in _lines(each)]
     columns = {"queue": "CONTROLLER", "key": "KEY", "what": "WHAT", "state": "STATE", "ttl": "TTL"}
@@ -65,27 +70,14 @@ def expectations(
     show(found if output == "json" else rows, columns, output, empty="nothing is expected: all writes have been seen")
 
 
-def _rows(
-    view: View, shards: int, queues: Sequence[str], text: str | None, namespace: str | None
-) -> Iterator[dict[str, Any]]:
-    now_ms = time.time_ns() // 1_000_000
-    for queue in queues:
-        if text is not None:
-            if not is_namespaced(resource_of(queue)) and ("/" in text or namespace):
-                continue
-            key = key_of(resource_of(queue), text, namespace)
-            if not has_key(key, view.shard, shards):
-                continue
-            about = view.inspector.key(queue, key)
-            if about.expectations is not None or about.min_rv:
-                yield _row(about.expectations or ExpectationsView(queue, about.key, {}, -1), about.min_rv, now_ms)
-            continue
-        for found in view.inspector.expectations(queue):
-            if not namespace or found.key.startswith(f"{namespace}/"):
-                yield _row(found, view.inspector.key(queue, found.key).min_rv, now_ms)
+def _of_key(view: View, queue: str, key: str) -> Iterator[dict[str, Any]]:
+    """The row of a key, if anything is expected of it."""
+    about = view.inspector.key(queue, key)
+    if about.expectations is not None or about.min_rv:
+        yield _row(about.expectations or ExpectationsView(queue, about.key, {}, -1), about.min_rv)
 
 
-def _row(found: ExpectationsView, needs: str, now_ms: int) -> dict[str, Any]:
+def _row(found: ExpectationsView, needs: str) -> dict[str, Any]:
     return {
         "queue": found.queue,
         "key": found.key,
@@ -93,7 +85,7 @@ def _row(found: ExpectationsView, needs: str, now_ms: int) -> dict[str, Any]:
         "ttl_ms": found.ttl_ms if found.ttl_ms >= 0 else None,
         "needs": needs,
         "said": said_of(found),
-        "entries": [asdict(each) for each in entries_of(found, now_ms)],
+        "entries": [asdict(each) for each in entries_of(found, time.time_ns() // 1_000_000)],
     }
 
 

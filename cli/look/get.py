@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from oarlock.broker.values import Cached
-from oarlock.cli.look.view import View, Where, key_of, looking, view_options
+from oarlock.cli.look.keys import key_of
+from oarlock.cli.look.view import View, Where, looking, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.cli.tables import Row, show, show_json, span

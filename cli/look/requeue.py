@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.cli.look.kind_prefix import without_kind
-from oarlock.cli.look.view import Views, Where, controller_option, key_of, looking, queue_of_key, where_options
+from oarlock.cli.look.keys import AskedKey
+from oarlock.cli.look.view import Views, Where, controller_option, looking, where_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
-from oarlock.controllers.registry import all_queues, resource_of
-from oarlock.workers.process.shards import has_key
+from oarlock.controllers.registry import resource_of
 
 
 @click.command(
@@ -34,11 +33,9 @@ def requeue(
 
     Harmless at any time: a turn changes nothing if nothing differs.
     """
-    asked = [without_kind(key, controller, namespace) for key in keys]
-    for key, queue in asked:
-        key_of(resource_of(queue or all_queues()[0]), key, namespace)  # before anything is asked of anybody
+    asked = [AskedKey.parse(key, controller, namespace) for key in keys]
     with looking(where) as views:
-        wanted = [_task(views, queue, key, namespace) for key, queue in asked]
+        wanted = [each.task(views) for each in asked]
         if not force:
             missing = [task for task in wanted if _is_missing(views, *task)]
             for queue in dict.fromkeys(queue for queue, _ in missing):
@@ -47,9 +44,7 @@ def requeue(
                     f"{named}: not among the cached {resource}; see `oarlock get {resource}`, or --force"
                 )
         for queue, key in wanted:
-            for view in views:
-                if not has_key(key, view.shard, views.shards):
-                    continue
+            for view in views.having(key):
                 added = RedisBroker(view.client, view.seen.epoch, shard=view.shard).add(queue, [key], unpark=True)
                 state = view.inspector.key(queue, key).state
                 of = "" if "/" in key else views.of_shard(view)
@@ -58,9 +53,3 @@ def requeue(
 
 def _is_missing(views: Views, queue: str, key: str) -> bool:
     return views.of(key).inspector.object(resource_of(queue), key) is None
-
-
-def _task(views: Views, queue: str | None, text: str, namespace: str | None) -> tuple[str, str]:
-    """The queue and the key that ``text`` means. Raises InputProblem."""
-    queue = queue or queue_of_key(views, text, namespace)
-    return queue, key_of(resource_of(queue), text, namespace)

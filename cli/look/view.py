@@ -1,4 +1,4 @@
-"""What the inspection commands share: a view of each shard's current epoch, and keys as people write them."""
+"""What the inspection commands share: the options, and a view of each shard's current epoch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from oarlock.cli.options.options import output_option, state_dir_option
 from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
 from oarlock.cli.options.shard_options import shards_option
 from oarlock.cli.problems import InputProblem, say
-from oarlock.controllers.registry import WATCHED, all_queues, resource_of
+from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.shards import has_key, names, shard_of
 
 verbose_option = click.option(
@@ -60,11 +60,14 @@ class Views:
 
     def of(self, key: str) -> View:
         """The view of the key's shard. Nodes are in every shard: the first. Raises InputProblem."""
-        for view in self.each:
-            if has_key(key, view.shard, self.shards):
-                return view
+        if having := self.having(key):
+            return having[0]
         shard = shard_of(key.partition("/")[0], self.shards)
         raise InputProblem(f"{key} is of shard {shard}, which has no epoch; is an ingestor of it running?")
+
+    def having(self, key: str) -> list[View]:
+        """The views of all shards that the key belongs to: of one, or for a node of each."""
+        return [view for view in self.each if has_key(key, view.shard, self.shards)]
 
     def told(self, view: View, facts: dict[str, Any]) -> dict[str, Any]:
         """``facts`` with their shard."""
@@ -194,47 +197,6 @@ def queues_of(views: Views, controller: str | None) -> list[str]:
     if controller:
         return [controller]
     return sorted({*all_queues(), *(queue for view in views for queue in view.inspector.queues())})
-
-
-def is_namespaced(resource: str) -> bool:
-    """Whether the keys of a cached resource are ``namespace/name``; those of nodes are bare names."""
-    return WATCHED[resource].namespaced
-
-
-def key_of(resource: str, text: str, namespace: str | None) -> str:
-    """The key that a person means by ``text``. Raises InputProblem."""
-    if is_namespaced(resource):
-        return full_key(text, namespace)
-    if "/" in text or not text:
-        raise InputProblem(f"{text!r} is no name of a node: nodes have no namespace; write the bare name")
-    return text
-
-
-def queue_of_key(views: Views, text: str, namespace: str | None) -> str:
-    """The first queue that has an object ``text`` in the cache, else the first queue.
-
-    Raises InputProblem.
-    """
-    for queue in all_queues():
-        resource = resource_of(queue)
-        if not is_namespaced(resource) and ("/" in text or namespace):
-            continue
-        key = key_of(resource, text, namespace)
-        if views.of(key).inspector.object(resource, key) is not None:
-            return queue
-    return all_queues()[0]
-
-
-def full_key(text: str, namespace: str | None) -> str:
-    """``namespace/name``; a bare name is in --namespace, else in default. Raises InputProblem."""
-    parts = text.split("/")
-    if len(parts) == 1 and parts[0]:
-        return f"{namespace or 'default'}/{text}"
-    if len(parts) != 2 or not all(parts):
-        raise InputProblem(f"{text!r} is no key; write namespace/name, such as default/web")
-    if namespace and parts[0] != namespace:
-        raise InputProblem(f"{text!r} is not in --namespace {namespace}; leave one of them out")
-    return text
 
 
 def paused_line(reason: str) -> str:
