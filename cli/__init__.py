@@ -1,6 +1,6 @@
 """The command ``oarlock``. Each command is a module, loaded when the command is called.
 
-A new command is a module with a click command and a line in ``COMMANDS``.
+A new command NAME is a click command NAME in a module NAME of one of the folders here, and a line in ``COMMANDS``.
 """
 
 from __future__ import annotations
@@ -8,32 +8,26 @@ from __future__ import annotations
 from oarlock.cli.group import LazyGroup
 
 COMMANDS = {
-    "run": (
-        "oarlock.cli.run.run:run",
-        "Start everything, do the main job on examples/, show it surviving a kill, end.",
-    ),
-    "up": ("oarlock.cli.run.up:up", "Start everything and stay: Redis, API server, nodes, ingestors, workers."),
-    "status": ("oarlock.cli.look.status:status", "Which processes of an `oarlock up` are running."),
-    "down": ("oarlock.cli.run.down:down", "Stop an `oarlock up` and wait until all its processes are gone."),
-    "worker": ("oarlock.cli.run.worker:worker", "Run supervised workers against a Redis and a cluster."),
-    "ingest": ("oarlock.cli.run.ingest:ingest", "Run an ingestor: it watches the cluster and fills cache and queues."),
-    "config": ("oarlock.cli.run.config:config", "Every setting, its value, and where the value came from."),
-    "queue": ("oarlock.cli.look.queue:queue", "Keys queued, in work, delayed and parked, per controller."),
-    "locks": ("oarlock.cli.look.locks:locks", "Who works on which key, since when and until when."),
-    "expectations": (
-        "oarlock.cli.look.expectations:expectations",
-        "Writes announced and not yet seen in the cache, per key.",
-    ),
-    "get": ("oarlock.cli.look.get:get", "Objects of the fleet's cache."),
-    "explain": ("oarlock.cli.explain.explain:explain", "Why has nothing happened to default/web?"),
-    "nodes": ("oarlock.cli.nodes.nodes:nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
-    "requeue": ("oarlock.cli.look.requeue:requeue", "Queue a key again, now."),
-    "resume": ("oarlock.cli.look.resume:resume", "Let a paused fleet work again."),
-    "epoch": ("oarlock.cli.look.epoch:epoch", "The epoch of the Redis data, its phase, the age of the cache."),
-    "acl": ("oarlock.cli.run.acl:acl", "Write the ACL file of the fleet's Redis from its users' passwords."),
-    "chaos": ("oarlock.cli.run.chaos:chaos", "A seeded campaign of faults with a verdict."),
+    "run": ("run", "Start everything, do the main job on examples/, show it surviving a kill, end."),
+    "up": ("run", "Start everything and stay: Redis, API server, nodes, ingestors, workers."),
+    "status": ("look", "Which processes of an `oarlock up` are running."),
+    "down": ("run", "Stop an `oarlock up` and wait until all its processes are gone."),
+    "worker": ("run", "Run supervised workers against a Redis and a cluster."),
+    "ingest": ("run", "Run an ingestor: it watches the cluster and fills cache and queues."),
+    "config": ("run", "Every setting, its value, and where the value came from."),
+    "queue": ("look", "Keys queued, in work, delayed and parked, per controller."),
+    "locks": ("look", "Who works on which key, since when and until when."),
+    "expectations": ("look", "Writes announced and not yet seen in the cache, per key."),
+    "get": ("look", "Objects of the fleet's cache."),
+    "explain": ("explain", "Why has nothing happened to default/web?"),
+    "nodes": ("nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
+    "requeue": ("look", "Queue a key again, now."),
+    "resume": ("look", "Let a paused fleet work again."),
+    "epoch": ("look", "The epoch of the Redis data, its phase, the age of the cache."),
+    "acl": ("run", "Write the ACL file of the fleet's Redis from its users' passwords."),
+    "chaos": ("run", "A seeded campaign of faults with a verdict."),
 }
-"""name -> ("module:attribute", its line in the list of commands)"""
+"""name -> (the folder of its module, its line in the list of commands)"""
 
 HELP = """Kubernetes workload controllers run by a fleet: keys on Redis streams, turns by RQ workers.
 

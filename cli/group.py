@@ -13,7 +13,7 @@ from oarlock.cli.problems import say
 
 
 class LazyGroup(click.Group):
-    """``table``: name -> ("module:attribute", one line of help)."""
+    """``table``: name -> (folder, line of help); the command is ``name`` in the module ``oarlock.cli.folder.name``."""
 
     def __init__(self, name: str, table: Mapping[str, tuple[str, str]], text: str) -> None:
         super().__init__(name, help=text, context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,8 +25,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._table:
             return None
-        module, _, attribute = self._table[cmd_name][0].partition(":")
-        command = getattr(import_module(module), attribute)
+        command = getattr(import_module(f"oarlock.cli.{self._table[cmd_name][0]}.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
 

@@ -18,9 +18,8 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.cli import logs
-from oarlock.cli.options.options import output_option, state_dir_option
+from oarlock.cli.options.options import output_option, shards_option, state_dir_option
 from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
-from oarlock.cli.options.shard_options import shards_option
 from oarlock.cli.problems import InputProblem, say
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.shards import has_key, names, shard_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -151,9 +150,8 @@ def _change(
     *,
     selector: str,
     everyone: bool,
-    kubeconfig: str | None,
-    state_dir: Path | None,
     output: str,
+    **where: Any,
 ) -> None:
     """Write each chosen node once. Raises InputProblem if no node is chosen."""
     if not names and not selector and not everyone:
@@ -169,7 +167,7 @@ def _change(
         refuse(written)
         return written
 
-    tell(what, run(kubeconfig, state_dir, work), output)
+    tell(what, run(work, **where), output)
 
 
 def _patching(patch: Patch, *, status: bool = False) -> Callable[[Nodes], Write]:

@@ -38,7 +38,7 @@ def connection_options(command: F) -> F:
     return command
 
 
-def run(kubeconfig: str | None, state_dir: Path | None, work: Callable[[Nodes], Coroutine[Any, Any, T]]) -> T:
+def run(work: Callable[[Nodes], Coroutine[Any, Any, T]], *, kubeconfig: str | None, state_dir: Path | None) -> T:
     """Call ``work`` with the nodes of the chosen cluster. Raises InputProblem."""
     config = cluster_config(kubeconfig, state_dir)
 

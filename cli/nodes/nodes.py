@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -68,9 +67,8 @@ def list_(
     names: tuple[str, ...],
     selector: str,
     with_pods: bool,
-    kubeconfig: str | None,
-    state_dir: Path | None,
     output: str,
+    **where: Any,
 ) -> None:
     """Nodes with their state, taints and labels. NODE is a name or a pattern.
 
@@ -82,7 +80,7 @@ def list_(
         found = chosen(await api.all(selector), names)
         return found, await api.pods_by_node() if with_pods else {}
 
-    found, pods = run(kubeconfig, state_dir, look)
+    found, pods = run(look, **where)
     rows = [as_row(node, pods.get(node["metadata"]["name"], 0) if with_pods else None) for node in found]
     show_nodes(rows, output, with_pods=with_pods)
 
@@ -111,9 +109,8 @@ def add(
     taints: tuple[str, ...],
     room: int | None,
     wait: bool,
-    kubeconfig: str | None,
-    state_dir: Path | None,
     output: str,
+    **where: Any,
 ) -> None:
     """Add nodes: those named, or --count of them.
 
@@ -137,7 +134,7 @@ def add(
         refuse(written)
         return await _await_served(api, written) if wait else written
 
-    tell("added", run(kubeconfig, state_dir, work), output)
+    tell("added", run(work, **where), output)
 
 
 # -- inside ----------------------------------------------------------------------------------------------------------

@@ -11,10 +11,17 @@ import click
 
 from oarlock.broker.connection.client import BadRedisUrl
 from oarlock.cli import logs
-from oarlock.cli.options.options import check_kubeconfig, log_format_option, verbose_option
+from oarlock.cli.options.options import (
+    check_kubeconfig,
+    check_workers,
+    log_format_option,
+    shard_option,
+    shards_option,
+    verbose_option,
+    with_shards,
+)
 from oarlock.cli.options.redis_options import open_redis, redis_option, redis_source
 from oarlock.cli.options.setting_options import given, in_words_of_flags, setting_options, settings_in_force
-from oarlock.cli.options.shard_options import check_workers, shard_option, shards_option, with_shards
 from oarlock.cli.problems import InputProblem, say
 from oarlock.workers.metrics.serving import bind_address
 from oarlock.workers.process.kinds import enabled_queues, queues_by_worker

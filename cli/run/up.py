@@ -11,9 +11,8 @@ from typing import Any
 import click
 
 from oarlock.cli import logs
-from oarlock.cli.options.options import log_format_option, verbose_option
+from oarlock.cli.options.options import check_workers, log_format_option, shards_option, verbose_option
 from oarlock.cli.options.sandbox_options import checked_items, input_options, size_options, unpullable_option
-from oarlock.cli.options.shard_options import check_workers, shards_option
 from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.sandbox.up.start import NotStarted, Options, Up
 from oarlock.sandbox.up.state_dir import StateDir, StateDirUnusable
