@@ -36,23 +36,25 @@ ONLY_S = 60.0
     "--duration",
     "duration_s",
     type=click.FloatRange(10, 86_400),
-    help="Seconds of load and faults. Default: 120, or as many as the faults ask for: 0.8 each.",
+    help="Seconds of load and faults. Default: 120, or 0.8 for each of --faults.",
 )
-@click.option("--seed", type=int, default=7, show_default=True, help="Decides which fault comes when, and the load.")
+@click.option(
+    "--seed", type=int, default=7, show_default=True, help="Determines the schedule of the faults, and the load."
+)
 @click.option(
     "--faults",
     type=click.IntRange(0, 100_000),
-    help="How many. Default: 5 in 4 seconds. Of 300 about 240 kill workers, 30 ingestors, 15 supervisors; 10 are"
-    " pauses, 5 lose Redis.",
+    help="How many faults. Default: 5 in 4 seconds. Of 300, about 240 kill workers, 30 ingestors, 15 supervisors;"
+    " 10 are pauses, 5 lose Redis.",
 )
 @click.option(
     "--only",
     type=click.Choice(sorted(EPISODES)),
     metavar="FAULT",
-    help="Play this one sort of fault, instead of kills; --list tells of them. --faults is how often, and as often as"
-    " there is room for by default.",
+    help="Play only this kind of fault instead of kills; --list describes them. --faults is how often; by default"
+    " as often as fits.",
 )
-@click.option("--list", "listing", is_flag=True, help="List the faults for --only, and end.")
+@click.option("--list", "listing", is_flag=True, help="Describe the faults for --only, and end.")
 @click.option(
     "--nodes",
     type=click.IntRange(1, 5_000),
@@ -69,12 +71,12 @@ ONLY_S = 60.0
     type=click.IntRange(1, 16),
     default=1,
     show_default=True,
-    help="Divide the fleet. More than one are judged from the API alone, for what Redis tells is of one fleet.",
+    help="Divide the fleet. With more than one, only the API is judged: the evidence in Redis is of one fleet.",
 )
 @click.option(
     "--second-fleet",
     is_flag=True,
-    help="For a while have another fleet, with its own Redis and Lease, run the same controllers beside this one.",
+    help="For a while, a second fleet with its own Redis and Lease runs the same controllers.",
 )
 @click.option(
     "--state-dir",
@@ -186,7 +188,7 @@ def chaos(
 
 
 def _size(duration_s: float | None, faults: int | None, only: str | None, settings: Settings) -> tuple[float, int]:
-    """How long, and how many faults, where one of both or neither is given."""
+    """Duration and number of faults, if only one or none of them is given."""
     if only:
         timing = Timing(settings.drain_ms / 1000, settings.lease_ms / 1000)
         if duration_s is None:

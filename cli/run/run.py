@@ -36,7 +36,7 @@ NODES = 12
 )
 @size_options(NODES)
 @input_options
-@click.option("--no-chaos", is_flag=True, help="Do not scale, and do not kill workers.")
+@click.option("--no-chaos", is_flag=True, help="Do not scale and do not kill workers.")
 @click.option(
     "--timeout",
     "timeout_s",
@@ -88,7 +88,7 @@ def run(
         *["-v"] * verbose,
     ]
     if workers < 1:
-        raise InputProblem("--workers 0: nobody would do the work; give 1 or more")
+        raise InputProblem("--workers 0: the fleet needs a worker; give 1 or more")
     if workers < 2 and not no_chaos:
         raise InputProblem("--workers 1: a kill needs a second worker to take over; give 2 or more, or --no-chaos")
     tell = (lambda _: None) if quiet else click.echo

@@ -30,7 +30,7 @@ from oarlock.sandbox.up.tree import ApiServerEnded, Stopped
 @click.option(
     "--no-api-token",
     is_flag=True,
-    help="Let the API server serve whoever reaches it. Without it each request needs the kubeconfig's token.",
+    help="Let the API server serve everybody. Without this flag each request needs the kubeconfig's token.",
 )
 @shards_option
 @verbose_option
@@ -50,8 +50,8 @@ def up(
 ) -> None:
     """Start a private Redis, an API server with simulated nodes, ingestors and supervised workers; stay until ^C.
 
-    Processes that end are started again, all but the API server, which holds the cluster's state. Nothing is left
-    behind in the end; of a --state-dir the audit log and the logs are kept.
+    Processes that end are started again, except the API server, which keeps the cluster's state in memory. At the end
+    nothing is left behind; a --state-dir keeps the audit log and the logs.
     """
     items = checked_items(filenames, namespace, skip_unknown)
     if workers:
