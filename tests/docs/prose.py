@@ -34,7 +34,7 @@ def sentences(text: str) -> list[str]:
     """The sentences of the prose; what stands in code quotes is one word, and of a link its text counts."""
     found = []
     for block in blocks(text):
-        plain = _CODE.sub("x", _LINK.sub(r"\1", block))
+        plain = _CODE.sub("X", _LINK.sub(r"\1", block))
         found += [part for part in _SENTENCE_END.split(plain) if re.search(r"\w", part)]
     return found
 

@@ -61,7 +61,7 @@ def test_files_that_a_page_names_exist(path: Path, tree: frozenset[str]) -> None
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("# Head\n\nOne two. Three `a b c` four!\n\n| a. | b. |\n", ["One two.", "Three x four!"]),
+        ("# Head\n\nOne two. Three `a b c` four!\n\n| a. | b. |\n", ["One two.", "Three X four!"]),
         ("- an item\n  goes on. Ends.\n- another\n\n    code. Code.\n", ["an item goes on.", "Ends.", "another"]),
         ("```\nNo. No.\n```\n[a link](x.md) is read.", ["a link is read."]),
     ],
