@@ -11,8 +11,10 @@ import pytest
 from tests import ROOT
 from tests.docs.prose import files_named, mean_words, sentences
 
-PLAIN = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/protocol.md", "docs/design/changes.md")
 WORDS = 20
+WORDS_OF_REPORTS = 25
+"""Of pages that are mostly figures and the conditions under which they were measured."""
+REPORTS = ("docs/acceptance.md", "docs/benchmarks.md", "docs/conformance.md", "docs/rbac.md", "docs/redis.md")
 COLUMNS = 100
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -28,11 +30,12 @@ def tree() -> frozenset[str]:
     return frozenset(str(each) for path in files for each in (path, *path.parents))
 
 
-@pytest.mark.parametrize("name", PLAIN)
-def test_sentences_are_short(name: str) -> None:
-    text = (ROOT / name).read_text()
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sentences_are_short(path: Path) -> None:
+    text = path.read_text()
     longest = sorted(sentences(text), key=lambda each: -len(each.split()))[:3]
-    assert mean_words(text) < WORDS, longest
+    most = WORDS_OF_REPORTS if str(path.relative_to(ROOT)) in REPORTS else WORDS
+    assert mean_words(text) < most, longest
 
 
 def test_the_map_fits_a_screen_or_two() -> None:
