@@ -23,7 +23,7 @@ from tests.security.planting import BINARY, HUGE
 
 pytestmark = pytest.mark.real
 
-INLET = f"rq:queue:{QUEUE}"
+REQUESTS = f"rq:queue:{QUEUE}"
 FAILED = f"rq:failed:{QUEUE}"
 JOB = job_id(QUEUE, KEY)
 
@@ -61,7 +61,7 @@ def works_on(fleet: Fleet) -> None:
 
 
 WORKER = "rq:worker:<name>"
-KEYS = (INLET, FAILED, f"rq:wip:{QUEUE}", "rq:queues", "rq:workers", f"rq:workers:{QUEUE}", WORKER, f"rq:job:{JOB}")
+KEYS = (REQUESTS, FAILED, f"rq:wip:{QUEUE}", "rq:queues", "rq:workers", f"rq:workers:{QUEUE}", WORKER, f"rq:job:{JOB}")
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -73,21 +73,21 @@ def test_a_hostile_value(fleet: Fleet, name: str, kind: str) -> None:
     value: bytes | str = BINARY if kind == "binary" else "x" * HUGE
     if kind == "another type":
         admin.delete(name)
-        admin.rpush(name, "x") if name != INLET else admin.set(name, "x")
-    elif name in (INLET,):
+        admin.rpush(name, "x") if name != REQUESTS else admin.set(name, "x")
+    elif name in (REQUESTS,):
         admin.rpush(name, value)
     elif name in (FAILED, f"rq:wip:{QUEUE}"):
         admin.zadd(name, {value: float("inf")})
     elif name.startswith(("rq:worker:", "rq:job:")):
         admin.delete(name)
         admin.hset(name, mapping={"birth": value, "last_heartbeat": value, "data": value, "origin": value})
-        admin.rpush(INLET, JOB)
+        admin.rpush(REQUESTS, JOB)
         admin.zadd(FAILED, {JOB: float("inf")})
     else:
         admin.sadd(name, value)
     works_on(fleet)
     fleet.worker.run_maintenance_tasks()
-    admin.delete(name, INLET, FAILED)
+    admin.delete(name, REQUESTS, FAILED)
     works_on(fleet)
 
 
@@ -127,13 +127,13 @@ def test_a_hostile_job(fleet: Fleet, what: str, tmp_path: Path, caplog: pytest.L
     marker = tmp_path / "marker"
     caplog.set_level(logging.INFO, logger="oarlock.worker")
     fleet.admin.hset(f"rq:job:{JOB}", mapping=JOBS[what](marker))  # type: ignore[arg-type]
-    fleet.admin.rpush(INLET, JOB)
+    fleet.admin.rpush(REQUESTS, JOB)
     fleet.admin.zadd(FAILED, {JOB: float("inf")})
     works_on(fleet)
     said = "event=requeued" if what in WELCOME else "event=refused"
     assert any(said in record.getMessage() for record in caplog.records), caplog.text
     assert all(len(record.getMessage()) < 500 for record in caplog.records)
-    assert fleet.admin.llen(INLET) == 0
+    assert fleet.admin.llen(REQUESTS) == 0
     assert not marker.exists()
     fleet.admin.delete(f"rq:job:{JOB}", FAILED)
 
