@@ -5,6 +5,7 @@ What is served and docs/metrics.md are both made from this table, so neither can
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -45,17 +46,11 @@ def _fleet(name: str, kind: str, labels: str, meaning: str) -> Family:
     return Family(name, kind, (*labels.split(), "shard"), Scope.FLEET, BOTH, meaning)
 
 
-def _worker(name: str, kind: str, labels: str, meaning: str) -> Family:
-    return Family(name, kind, tuple(labels.split()), Scope.PROCESS, (WORKER,), meaning)
+def _process(*roles: str) -> Callable[[str, str, str, str], Family]:
+    return lambda name, kind, labels, meaning: Family(name, kind, tuple(labels.split()), Scope.PROCESS, roles, meaning)
 
 
-def _ingestor(name: str, kind: str, labels: str, meaning: str) -> Family:
-    return Family(name, kind, tuple(labels.split()), Scope.PROCESS, (INGESTOR,), meaning)
-
-
-def _both(name: str, kind: str, labels: str, meaning: str) -> Family:
-    return Family(name, kind, tuple(labels.split()), Scope.PROCESS, BOTH, meaning)
-
+_worker, _ingestor, _both = _process(WORKER), _process(INGESTOR), _process(*BOTH)
 
 UPSTREAM = (
     _fleet("workqueue_depth", "gauge", "name", "Keys queued."),

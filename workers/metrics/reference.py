@@ -1,4 +1,4 @@
-"""The tables of docs/metrics.md, made from the one that is served: ``python -m workers.metrics.reference``."""
+"""The tables of docs/metrics.md, made from the one that is served: ``python -m oarlock.workers.metrics.reference``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from oarlock.workers.counters.layout import AGE_RATIOS, CLAIM_WAIT_S, REQUEST_S,
 from oarlock.workers.metrics.families import BOTH, OURS, PROCESS, UPSTREAM, Family
 
 MARK = "<!-- from here on: python -m oarlock.workers.metrics.reference -->\n"
-_TITLES = (
-    ("As upstream", UPSTREAM),
-    ("Of every process", PROCESS),
-    ("Ours", OURS),
-)
+_TITLES = (("As upstream", UPSTREAM), ("Of every process", PROCESS), ("Ours", OURS))
 
 
 def text() -> str:
@@ -35,17 +31,8 @@ def _section(title: str, families: Sequence[Family]) -> str:
         f" | {'both' if each.roles == BOTH else each.roles[0]} | {each.meaning} |"
         for each in families
     ]
-    return "\n".join(
-        [
-            "",
-            f"## {title}",
-            "",
-            "| metric | type | labels | scope | served by | says |",
-            "|---|---|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    head = ("", f"## {title}", "", "| metric | type | labels | scope | served by | says |", "|---|---|---|---|---|---|")
+    return "\n".join((*head, *rows, ""))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import socket
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 
 from oarlock.workers.counters.table import Row, own_row
@@ -48,11 +47,10 @@ class IngestMetrics:
         if self._listening is None:
             return
         log.info(line("metrics", url=url(self._listening)))
-        serve: Callable[[], None] = lambda: asyncio.run(self._serve(self._listening, ingestor, io))  # noqa: E731
-        threading.Thread(target=serve, name="metrics", daemon=True).start()
+        serve = self._serve(self._listening, ingestor, io)
+        threading.Thread(target=asyncio.run, args=(serve,), name="metrics", daemon=True).start()
 
-    async def _serve(self, listening: socket.socket | None, ingestor: Ingestor, io: IoLoop) -> None:
-        assert listening is not None
+    async def _serve(self, listening: socket.socket, ingestor: Ingestor, io: IoLoop) -> None:
         mono_ms = self._clock.mono_ms
         view = IngestorView(
             ingestor, self.row, host_label(self._settings), mono_ms, lambda: max(0, mono_ms() - self._io_heard_ms)
