@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oarlock.cli.tables import listed, span
-from oarlock.controllers.daemonset.backoff import waiting_ms
+from oarlock.controllers.daemonset.backoff import BackOff, waiting_ms
 from oarlock.controllers.daemonset.limits import max_surge, max_unavailable
 from oarlock.controllers.daemonset.model import ROLLING_UPDATE, DaemonSet
-from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.controllers.daemonset.podmap import PodMap, is_updated, pod_map
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects.model import Pod

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from oarlock.broker.expectations import BACK_OFF, REST, OpenWrite
 from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.tables import span
-from oarlock.controllers.daemonset.plan import BackOff
+from oarlock.controllers.daemonset.backoff import BackOff
 from oarlock.workers.process.log_line import discreet
 
 _UNTIL = re.compile(r"(?:^| )until_ms=(\d{1,17})$")

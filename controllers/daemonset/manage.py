@@ -7,9 +7,9 @@ Upstream: `pkg/controller/daemon/daemon_controller.go` (manage, podsShouldBeOnNo
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from oarlock.controllers.daemonset.backoff import next_entry, waiting_ms
+from oarlock.controllers.daemonset.backoff import BackOff, next_entry, waiting_ms
 from oarlock.controllers.daemonset.limits import surges
-from oarlock.controllers.daemonset.plan import BackOff, DaemonSnapshot
+from oarlock.controllers.daemonset.plan import DaemonSnapshot
 from oarlock.controllers.daemonset.podmap import PodMap, sort_key
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects.availability import is_available

@@ -4,35 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from oarlock.controllers.daemonset.backoff import BackOff
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Surroundings, Unanswered
 from oarlock.controllers.scheduling.model import Node
-
-
-class BackOff(msgspec.Struct, frozen=True):
-    """How long a failed pod of a node is kept: `delay_ms` from `at_ms` on, for one generation of the owner that its
-    status had acknowledged. An entry of another generation counts as absent.
-    """
-
-    generation: int
-    delay_ms: int
-    at_ms: int
-
-    @property
-    def text(self) -> str:
-        """As it stands in the record, such as `generation=3 delay_ms=2000 at_ms=1700000000000`."""
-        return f"generation={self.generation} delay_ms={self.delay_ms} at_ms={self.at_ms}"
-
-    @classmethod
-    def parse(cls, text: str) -> "BackOff | None":
-        """Read `text`; None where it is not one."""
-        facts = dict(word.split("=", 1) for word in text.split() if "=" in word)
-        try:
-            return cls(int(facts["generation"]), int(facts["delay_ms"]), int(facts["at_ms"]))
-        except (KeyError, ValueError):
-            return None
 
 
 class DaemonSnapshot(msgspec.Struct, frozen=True):

@@ -6,10 +6,10 @@ from oarlock.controllers.daemonset.backoff import (
     DELAY_MAX_MS,
     FIRST_DELAY_MS,
     FORGOTTEN_AFTER_MS,
+    BackOff,
     next_entry,
     waiting_ms,
 )
-from oarlock.controllers.daemonset.plan import BackOff
 from tests.controllers.builders import NOW_MS, H
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from oarlock.controllers.daemonset.backoff import BackOff
 from oarlock.controllers.daemonset.decide import decide
-from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.controllers.pods.events import NORMAL, WARNING
 from tests.controllers.builders import NOW_MS, S
 from tests.controllers.daemonset.daemon_builders import (

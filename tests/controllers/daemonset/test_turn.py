@@ -2,8 +2,8 @@
 
 import pytest
 
+from oarlock.controllers.daemonset.backoff import BackOff
 from oarlock.controllers.daemonset.decide import decide
-from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.controllers.daemonset.status import status
 from oarlock.controllers.flavour import DAEMONSET
 from oarlock.controllers.objects.model import LabelSelector, label_selector

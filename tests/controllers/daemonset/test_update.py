@@ -2,8 +2,8 @@
 
 import pytest
 
+from oarlock.controllers.daemonset.backoff import BackOff
 from oarlock.controllers.daemonset.decide import decide
-from oarlock.controllers.daemonset.plan import BackOff
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.plan import Unanswered
 from tests.controllers.builders import NOW_MS, S, with_fields
