@@ -1,4 +1,4 @@
-"""A hold: no turn begins while there is one."""
+"""A pause: no turn begins while there is one."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def test_a_hold_of_a_young_epoch_outlives_its_drain(case: Case) -> None:
     assert case.state()["phase"] == "HELD"
     case.bootstrap()
     assert case.ingestor.open([]) == ""
-    assert case.state()["phase"] == "OPEN", "a hold is of its epoch"
+    assert case.state()["phase"] == "OPEN", "a pause is of its epoch"

@@ -13,7 +13,7 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.keys import PROTOCOL
 from oarlock.broker.protocol import Broker
 from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
-from oarlock.workers.epoch.fleet_lease import DRAIN, HELD, OPEN, FleetLease, LeaseStore, Swapped
+from oarlock.workers.epoch.fleet_lease import DRAIN, OPEN, PAUSED, FleetLease, LeaseStore, Swapped
 from oarlock.workers.epoch.lease_watch import Heard, LeaseWatch, News
 from oarlock.workers.epoch.next_step import Me, Move, Step, View, next_step
 from oarlock.workers.epoch.redis_side import RedisSide
@@ -60,7 +60,7 @@ class EpochCoordinator:
         self._watch = LeaseWatch(leases, settings.lease_ms, wake)
         self.broker: Broker | None = None
         self.phase = ""
-        self.held = False
+        self.paused = False
         """Whether the epoch is open but the fleet is stopped: no turn begins."""
         self.bootstrap: Bootstrap | None = None
         """The attempt of this process, while it holds the Lease for it."""
@@ -208,8 +208,8 @@ class EpochCoordinator:
         self._set_phase(seen.phase, now_ms)
 
     def _set_phase(self, phase: str, now_ms: int) -> None:
-        self.held = phase == HELD
-        self.phase = OPEN if self.held else phase
+        self.paused = phase == PAUSED
+        self.phase = OPEN if self.paused else phase
         self._look_due_ms = now_ms + (LOOK_EVERY_MS if self.phase == OPEN else LOOK_DRAINING_MS)
 
     def _look_again(self, now_ms: int) -> None:
@@ -224,7 +224,7 @@ class EpochCoordinator:
             log.warning(line("left", epoch=self.epoch or self._attempt[0], why=why))
             self._read_due_ms = 0
         self.bootstrap, self._attempt = None, (0, 0)
-        self.broker, self.phase, self.held = None, "", False
+        self.broker, self.phase, self.paused = None, "", False
         self._redis.distrust()
 
     # -- a new one -------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ LEASE_NAME = "oarlock"
 """The Lease of shard 0, which is the only one of an undivided fleet."""
 _PREFIX = "oarlock.io/"
 DRAIN, OPEN = "DRAIN", "OPEN"
-HELD = "HELD"
+PAUSED = "HELD"
 """A phase that only Redis shows: open, but the fleet is stopped."""
 
 Swapped = tuple[Swap, HeldLease | None, Answer]

@@ -147,7 +147,7 @@ class Ingestor:
         may_list = coordinator.may_list(now_ms)
         due_ms = min([due_ms, *[reflector.step(now_ms, may_list) for reflector in self._reflectors]])
         if self._guard is not None:
-            self._guard.step(broker, coordinator.held, now_ms)  # before the next round may open the epoch
+            self._guard.step(broker, coordinator.paused, now_ms)  # before the next round may open the epoch
         lists = sum(reflector.lists for reflector in self._reflectors)
         if lists != self._lists or now_ms >= self._publish_due_ms:
             self._lists = lists

@@ -21,15 +21,15 @@ class UpstreamGuard:
         self._why = ""
         self._say_due_ms: int | None = None
 
-    def step(self, broker: Broker, held: bool, now_ms: int) -> None:
-        """Act on new evidence. ``held``: the fleet is stopped already. Raises EpochOver and BrokerUnreachable."""
+    def step(self, broker: Broker, paused: bool, now_ms: int) -> None:
+        """Act on new evidence. ``paused``: the fleet is stopped already. Raises EpochOver and BrokerUnreachable."""
         latest = self._detector.latest
         if latest is not None:
             if not self._alongside:
                 broker.pause(str(latest))
             self._detector.latest = None  # only now, so that a call without an answer is repeated
             self._why = str(latest)
-        if (latest is None and not held) or (self._say_due_ms is not None and now_ms < self._say_due_ms):
+        if (latest is None and not paused) or (self._say_due_ms is not None and now_ms < self._say_due_ms):
             return
         self._say_due_ms = now_ms + SAY_EVERY_MS
         evidence = self._why or "another ingestor saw it; `oarlock epoch` names it"

@@ -139,7 +139,7 @@ def test_a_pod_that_upstream_makes_ends_all_turns_until_told_otherwise(
     process.ingestor.close()
     late = rig.start("late")
     rig.settle()
-    assert (late.coordinator.phase, late.coordinator.held, late.coordinator.epoch) == ("OPEN", True, 1)
+    assert (late.coordinator.phase, late.coordinator.paused, late.coordinator.epoch) == ("OPEN", True, 1)
     resume(rig)
     rig.run_for(2_000)
     assert phase(rig) == "OPEN"
