@@ -251,8 +251,8 @@ def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
         )
         for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms in reply[4:]
     ]
-    mirrors = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
-    return Batch(queue, claims, watermarks, mirrors, [each[7] for each in reply[4:]])
+    local_caches = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
+    return Batch(queue, claims, watermarks, local_caches, [each[7] for each in reply[4:]])
 
 
 def _delta(version: bytes, full: int, changed: list[bytes], gone: list[bytes]) -> Delta:

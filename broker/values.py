@@ -121,7 +121,7 @@ class ClaimLimits(NamedTuple):
     """How long a claim is good, and how much one call may bring.
 
     ``lease_ms``: the lease ends after it unless renewed. ``drain_ms``: D, how long a write that was sent before this
-    claim may still land. ``bytes_max`` bounds owners and children; what changed in mirrors comes on top. One key is
+    claim may still land. ``bytes_max`` bounds owners and children; changes of local caches come on top. One key is
     always taken.
     """
 
@@ -169,7 +169,7 @@ class Batch:
     queue: str
     claims: list[Claim]
     watermarks: dict[str, Watermark]
-    mirrors: dict[str, Delta] = field(default_factory=dict)
+    local_caches: dict[str, Delta] = field(default_factory=dict)
     waited_ms: Sequence[int] = field(default=(), compare=False)
     """How long each key was queued, by Redis's clock. Empty from the in-memory twin, which does not measure it."""
 
@@ -310,8 +310,8 @@ class LoadSpec(NamedTuple):
 
     ``children``: (resource, index, word), the objects under the entry "index=value", where the word says which value:
     "uid" of the owner, "name" of the key after its namespace, if it has one, or "wanted": those that the owner's own
-    entries name. Only those of "name" are read where there is no owner object. ``mirrors``: (resource, version known,
-    "" for none).
+    entries name. Only those of "name" are read where there is no owner object. ``local_caches``: (resource, version
+    known, "" for none).
 
     What is wanted: an owner's entry "?value" is no index entry but a place to look at; of several the one with the
     fewest objects is chosen. "?a|b" is two places together; "+value" is looked at on top. All that is under a value
@@ -321,13 +321,13 @@ class LoadSpec(NamedTuple):
     queue: str
     owners: str
     children: tuple[tuple[str, str, str], ...] = ()
-    mirrors: tuple[tuple[str, str], ...] = ()
+    local_caches: tuple[tuple[str, str], ...] = ()
 
     @property
     def text(self) -> str:
         words = [self.queue, self.owners, *("/".join(child) for child in self.children)]
-        if self.mirrors:
-            words += (f"{resource}/{version or '-'}/mirror" for resource, version in self.mirrors)
+        if self.local_caches:
+            words += (f"{resource}/{version or '-'}/mirror" for resource, version in self.local_caches)
         return " ".join(words)
 
     @property

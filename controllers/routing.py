@@ -18,7 +18,7 @@ from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.scheduling.model import Node
 
 WakeKey = tuple[str, str]  # queue, and key in it
-MIRROR_ENTRY = "mirror"
+LOCAL_CACHE_ENTRY = "mirror"  # its older name, which Redis keeps
 """Index entry of objects that every worker keeps a copy of: Redis keeps their changes in order."""
 
 
@@ -109,4 +109,4 @@ def route_owner(owner: Claimer, gone: bool, queue: str, base_of: Callable[[str],
 
 def route_node(node: Node, gone: bool, queue: str) -> Routes:
     """A node was added, or its labels or taints have changed, or it has gone."""
-    return Routes(() if gone else (MIRROR_ENTRY,), ((queue, node.name),))
+    return Routes(() if gone else (LOCAL_CACHE_ENTRY,), ((queue, node.name),))

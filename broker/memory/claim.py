@@ -35,8 +35,9 @@ def claim(
         return cache.generation(state, resource)
 
     owners = state.objects.get((spec.owners, generation_of(spec.owners)), {})
-    mirrors = {
-        resource: changes.since(state, resource, generation_of(resource), version) for resource, version in spec.mirrors
+    local_caches = {
+        resource: changes.since(state, resource, generation_of(resource), version)
+        for resource, version in spec.local_caches
     }
     for resource in spec.resources:
         generation_of(resource)
@@ -84,7 +85,7 @@ def claim(
         )
     if queued > len(found):
         state.wake(1, now)
-    return Batch(spec.queue, claims, watermarks, mirrors)
+    return Batch(spec.queue, claims, watermarks, local_caches)
 
 
 def _apart(state: EpochState, resource: str, owner: Stored | None) -> bytes:

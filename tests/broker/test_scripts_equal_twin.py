@@ -152,9 +152,9 @@ def plain(value: Any) -> Any:
                     )
                     for one in value.claims
                 ],
-                "mirrors": {
+                "local_caches": {
                     resource: (delta.version, delta.full, sorted(delta.changed), sorted(delta.gone))
-                    for resource, delta in value.mirrors.items()
+                    for resource, delta in value.local_caches.items()
                 },
             }
         case tuple() if value and isinstance(value[-1], list):
@@ -181,7 +181,7 @@ def repr_of(one: Claim) -> Any:
 
 
 @dataclass
-class Mirror:
+class LocalCache:
     """What a worker keeps of a resource: id -> (uid, blob), at a version."""
 
     version: str = ""
@@ -208,7 +208,7 @@ class Twins(RuleBasedStateMachine):
         self.nonces = 0
         self.generations = 0
         self.staged: dict[str, str] = {}
-        self.mirrors: dict[tuple[int, str], Mirror] = {}
+        self.local_caches: dict[tuple[int, str], LocalCache] = {}
 
     @initialize(raw=events)
     def begin(self, raw: list[tuple[Any, ...]]) -> None:
@@ -304,15 +304,15 @@ class Twins(RuleBasedStateMachine):
         reader=st.one_of(st.integers(0, 1), st.sampled_from(("", "-", "g1:", "g1:1", "g2:999", "g1:0x1", ":"))),
     )
     def claim(self, holder: str, order: list[str], keys_max: int, bytes_max: int, reader: int | str = 0) -> None:
-        """``reader``: one of two that keep mirrors, or the version that a stranger names."""
+        """``reader``: one of two that keep local_caches, or the version that a stranger names."""
         self.nonces += 1
         known = {
-            resource: self.mirrors.setdefault((reader, resource), Mirror()).version
+            resource: self.local_caches.setdefault((reader, resource), LocalCache()).version
             if isinstance(reader, int)
             else reader
             for resource in RESOURCES
         }
-        specs = [SPECS[queue]._replace(mirrors=tuple(known.items())) for queue in order]
+        specs = [SPECS[queue]._replace(local_caches=tuple(known.items())) for queue in order]
         batch = self.both(
             lambda broker: broker.claim(
                 holder,
@@ -323,8 +323,8 @@ class Twins(RuleBasedStateMachine):
         )
         if isinstance(batch, Batch):
             self.claims = (self.claims + batch.claims)[-8:]
-            for resource, delta in batch.mirrors.items() if isinstance(reader, int) else ():
-                mirror = self.mirrors[reader, resource]
+            for resource, delta in batch.local_caches.items() if isinstance(reader, int) else ():
+                mirror = self.local_caches[reader, resource]
                 mirror.follow(delta)
                 assert mirror.objects == self.mirrored(resource)
 
@@ -516,7 +516,7 @@ class Twins(RuleBasedStateMachine):
         self.redis.bootstrap()
         self.memory.epoch = self.redis.epoch - 1
         self.memory.bootstrap()
-        self.claims, self.staged, self.mirrors = [], {}, {}
+        self.claims, self.staged, self.local_caches = [], {}, {}
 
     # -- what must hold ----------------------------------------------------------------------------------------------
 

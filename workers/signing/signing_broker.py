@@ -74,15 +74,15 @@ class SigningBroker:
         if isinstance(batch, Idle):
             return batch
         spec = next(each for each in specs if each.queue == batch.queue)
-        mirrors, refusal = {}, ""
-        for resource, delta in batch.mirrors.items():
+        local_caches, refusal = {}, ""
+        for resource, delta in batch.local_caches.items():
             fault = self.check.fault_of_delta(resource, delta)
             if fault:
-                refusal = self._refuse(resource, f"mirror of {batch.queue}", fault)
+                refusal = self._refuse(resource, f"local cache of {batch.queue}", fault)
             else:
-                mirrors[resource] = delta
+                local_caches[resource] = delta
         claims = [claim._replace(refusal=refusal or self._refusal(spec, claim)) for claim in batch.claims]
-        return replace(batch, claims=claims, mirrors=mirrors)
+        return replace(batch, claims=claims, local_caches=local_caches)
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         """As the broker's; where it raises ObjectRefused, nothing was announced."""

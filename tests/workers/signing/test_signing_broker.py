@@ -234,7 +234,7 @@ def test_a_refused_mirror_refuses_every_turn_that_would_read_it_and_is_asked_for
     batch = engine.claim("w", 8)
     assert isinstance(batch, Batch)
     assert batch.claims[-1].refusal == ""
-    assert [delta.full for delta in batch.mirrors.values()] == [True]
+    assert [delta.full for delta in batch.local_caches.values()] == [True]
     assert through(engine, batch, batch.claims[-1]), "gone: it is not there"
 
 
@@ -246,7 +246,7 @@ def test_a_refused_mirror_object_under_another_id(world: World) -> None:
 
 
 def replace_mirrors() -> LoadSpec:
-    return load_spec(CONTROLLERS["daemonset"])._replace(mirrors=(("nodes", ""),))
+    return load_spec(CONTROLLERS["daemonset"])._replace(local_caches=(("nodes", ""),))
 
 
 def test_revisions_are_checked_too(world: World) -> None:

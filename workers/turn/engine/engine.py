@@ -104,7 +104,7 @@ class Engine:
         )
         self._deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
         if isinstance(batch, Batch):
-            for resource, delta in batch.mirrors.items():
+            for resource, delta in batch.local_caches.items():
                 self._local_caches[resource].apply(delta)
         return batch
 
@@ -114,7 +114,7 @@ class Engine:
         if controller is None or not controller.local_caches:
             return spec
         return spec._replace(
-            mirrors=tuple((name, self._local_caches[name].version) for name in controller.local_caches)
+            local_caches=tuple((name, self._local_caches[name].version) for name in controller.local_caches)
         )
 
     def start(self, batch: Batch, claim: Claim) -> RunningTurn:

@@ -40,7 +40,7 @@ def ingest(case: Case, *events: Event) -> None:
 
 def batch(case: Case, known: str) -> Batch:
     case.worker.add(QUEUE, ["ns/any"])
-    found = claim_reply(case, specs=(LoadSpec(QUEUE, "replicasets", mirrors=((NODES, known),)),))
+    found = claim_reply(case, specs=(LoadSpec(QUEUE, "replicasets", local_caches=((NODES, known),)),))
     assert isinstance(found, Batch)
     finish(case, found.claims[0])
     return found
@@ -48,7 +48,7 @@ def batch(case: Case, known: str) -> Batch:
 
 def since(case: Case, known: str) -> Delta:
     """Sorted, for a full one comes in no order."""
-    delta = batch(case, known).mirrors[NODES]
+    delta = batch(case, known).local_caches[NODES]
     return delta._replace(changed=sorted(delta.changed), gone=sorted(delta.gone))
 
 
@@ -190,11 +190,11 @@ def test_the_age_of_a_mirror(case: Case) -> None:
 
 def test_only_a_claim_that_brings_keys_brings_changes(case: Case) -> None:
     begun(case, "a")
-    specs = (LoadSpec("none", "replicasets", mirrors=((NODES, ""),)), LoadSpec(QUEUE, "replicasets"))
+    specs = (LoadSpec("none", "replicasets", local_caches=((NODES, ""),)), LoadSpec(QUEUE, "replicasets"))
     case.worker.add(QUEUE, ["ns/a"])
     found = claim_reply(case, specs=specs)
     assert isinstance(found, Batch)
-    assert (found.mirrors, set(found.watermarks)) == ({}, {"replicasets"})
+    assert (found.local_caches, set(found.watermarks)) == ({}, {"replicasets"})
 
 
 def test_several_mirrors(case: Case) -> None:
@@ -205,7 +205,7 @@ def test_several_mirrors(case: Case) -> None:
     spec = LoadSpec(QUEUE, "replicasets", (("pods", "owner", "uid"),), ((NODES, "g1:0"), ("classes", "")))
     found = claim_reply(case, specs=(spec,))
     assert isinstance(found, Batch)
-    assert found.mirrors == {
+    assert found.local_caches == {
         NODES: Delta("g1:0", False, [], []),
         "classes": Delta("c1:0", True, [("x", Cached("7", "u", b"x"))], []),
     }
