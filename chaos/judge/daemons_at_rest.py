@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from oarlock.chaos.judge.evidence.placing import Place
+from oarlock.chaos.judge.evidence.placing import Place, limit_of
 from oarlock.chaos.judge.evidence.sightings import DaemonSetSeen, PodSeen, RevisionSeen
 
 
@@ -77,16 +77,16 @@ def _wrong_pods(
     pods: Collection[PodSeen],
     paired: Collection[str],
 ) -> str:
+    # Where no node is to have a pod, a maxUnavailable in percent is 0, and old pods that may stay are not replaced.
+    # Upstream: pkg/controller/daemon/update.go, updatedDesiredNodeCounts.
+    limit = limit_of(daemons, sum(place.runs for place in places.values()))
+    rolls = daemons.strategy == "RollingUpdate" and (daemons.surges or limit > 0)
     for pod in pods:
         # Made for a node that took it no more when it was to be bound: it may stay, and will wait for ever.
         waits = not pod.node and not places[pod.target].runs
         if not (pod.active and (pod.ready or waits)):
             return f"pod {pod.name} on {pod.target} is not ready"
-        if (
-            daemons.strategy == "RollingUpdate"
-            and pod.target not in paired
-            and (pod.version != daemons.version or pod.revision != label)
-        ):
+        if rolls and pod.target not in paired and (pod.version != daemons.version or pod.revision != label):
             return f"pod {pod.name} is of version {pod.version}, not {daemons.version}"
     return ""
 

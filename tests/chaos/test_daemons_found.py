@@ -122,6 +122,21 @@ def test_a_pod_on_a_node_that_takes_no_new_ones_may_stay() -> None:
     assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == []
 
 
+@pytest.mark.parametrize(
+    ("limit", "found"),
+    [
+        pytest.param("25%", [], id="a share of no nodes is none"),
+        pytest.param("1", ["stuck_key"], id="one may go"),
+    ],
+)
+def test_old_pods_on_nodes_of_which_none_takes_new_ones(limit: str, found: list[str]) -> None:
+    story = DaemonStory(spec={"limit": limit}).covers()
+    for name in story.names:
+        story.node(name, taint="NoSchedule")
+    story.roll().turn()
+    assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == found
+
+
 def test_a_pod_that_was_made_just_before_its_node_took_no_more_may_wait() -> None:
     story = DaemonStory().covers("n1", "n2", "n3").claim().record(("create", "web-n4")).creates("web-n4")
     story.finish(("create", "web-n4")).node("n4", taint="NoSchedule").turn()
