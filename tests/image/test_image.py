@@ -63,7 +63,7 @@ def test_every_command_is_there(image: Image) -> None:
         environment=image.final.environment,
         mounts=[*image.mounts, "tmpfs:/tmp"],
     )
-    code = container.process.wait(120)
+    code = container.process.wait(240)
     said = container.said()
     container.kill()
     assert code == 0, said
