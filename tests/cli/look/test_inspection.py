@@ -12,6 +12,7 @@ import pytest
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
+from oarlock.broker.memory.state import OPEN_TTL_MS
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, ClaimLimits, Entry, Finish, Verdict
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
@@ -137,7 +138,7 @@ def test_expectations(planted: EmbeddedRedis) -> None:
     assert (row["key"], row["owner_uid"]) == ("default/web", "uid-web")
     assert [entry["what"] for entry in row["entries"]] == ["create pods/web-11111", "create pods/web-22222"]
     assert all(entry["state"].startswith("pending since_ms=") for entry in row["entries"])
-    assert 0 < row["ttl_ms"] <= 300_000
+    assert 300_000 < row["ttl_ms"] <= OPEN_TTL_MS  # an open write outlives the rest
     (same,) = ask(planted, "expectations", "web")
     assert [each["state"] for each in same["entries"]] == [each["state"] for each in row["entries"]]
     assert ask(planted, "expectations", "shop/idle") == []
