@@ -156,9 +156,9 @@ for i = 1, taken do
   new_leases[2 * i - 1], new_leases[2 * i] = lease, tasks[i]
 end
 redis.call('ZREM', waiters, holder)
--- XREADGROUP and XACK are there for people: XINFO shows how long each consumer has been idle, and how much the group has read. On
--- Redis 7.0 they take 6.6 us of the 77 us of a claim of one key, and 2.0 us of the 24 us a key of a claim of eight. XDEL alone, with a
--- consumer that register creates, would save that. But idle times would grow for ever, and nothing would seem to be read.
+-- XREADGROUP and XACK are there for people: XINFO shows how long each consumer has been idle, and how much the group has read. XDEL
+-- alone, with a consumer that register creates, would do for the queue: a claim of one key would take 65 us in place of 77, a key of a
+-- claim of eight 22 us in place of 24 (Redis 7.0, least of nine rounds). But idle times would grow for ever, and nothing would seem read.
 redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', taken, 'STREAMS', stream, '>')
 redis.call('XACK', stream, 'workers', unpack(ids, 1, taken))
 redis.call('XDEL', stream, unpack(ids, 1, taken))
