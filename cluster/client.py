@@ -16,7 +16,7 @@ from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer, proven
 from oarlock.cluster.forbidden import OnForbidden, log_missing
 from oarlock.cluster.http.frames import WatchEvent
-from oarlock.cluster.http.observer import RequestObserver, Unobserved
+from oarlock.cluster.http.session import RequestObserver, Unobserved
 from oarlock.cluster.http.throttle import Limiter, Unlimited
 from oarlock.cluster.http.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
 from oarlock.cluster.lease import LeaseCell

@@ -7,6 +7,7 @@ guard that.
 import socket
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Protocol
 
 import aiohttp
 from aiohttp.client_reqrep import ClientRequest, ClientResponse
@@ -57,6 +58,29 @@ class Flight:
     def too_late(self) -> bool:
         """Whether the deadline has passed."""
         return self.deadline_s is not None and self.clock() >= self.deadline_s
+
+
+class RequestObserver(Protocol):
+    """Is told of every request, on the client's event loop; must be quick and must not raise."""
+
+    def answered(self, method: str, code: int, took_s: float | None) -> None:
+        """A request ended. ``code``: the server's, or below 100 where none came.
+
+        ``took_s``: from its start to the last byte of the answer; None for a watch, which has no such end.
+        """
+
+    def limited(self, method: str, waited_s: float) -> None:
+        """A request got its token of the rate limit after waiting this long."""
+
+
+class Unobserved:
+    """Counts nothing."""
+
+    def answered(self, method: str, code: int, took_s: float | None) -> None:
+        return None
+
+    def limited(self, method: str, waited_s: float) -> None:
+        return None
 
 
 current_flight: ContextVar[Flight] = ContextVar("current_flight")

@@ -24,8 +24,7 @@ from oarlock.cluster.access.tls import tls_context
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permission
 from oarlock.cluster.http.messages import RequestWriter
-from oarlock.cluster.http.observer import RequestObserver, Unobserved
-from oarlock.cluster.http.session import Flight, TooLateError, current_flight, open_session
+from oarlock.cluster.http.session import Flight, RequestObserver, TooLateError, Unobserved, current_flight, open_session
 from oarlock.cluster.http.write_pool import WritePool
 
 REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to the server as `timeout`

@@ -175,6 +175,5 @@ class WritePool:
         made = transport.get_extra_info("socket")
         # Bytes the other side never acknowledges end the connection together with the request's own time (session.py).
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._user_timeout_ms)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._open.add(connection)
         return connection

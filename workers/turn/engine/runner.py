@@ -11,7 +11,7 @@ from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
-from oarlock.cluster.http.observer import RequestObserver
+from oarlock.cluster.http.session import RequestObserver
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlot
 from oarlock.workers.process.clock import Clock, SystemClock
