@@ -97,7 +97,7 @@ class Asking:
                     await client.delete(cluster_resource(WATCHED[resource]), NAMESPACE, "p", uid="u")
                 case "patch", _:
                     plural, _, part = resource.partition("/")
-                    await client.patch(WATCHED[plural], NAMESPACE, "p", b"{}", subresource=part)
+                    await client.patch(cluster_resource(WATCHED[plural]), NAMESPACE, "p", b"{}", subresource=part)
                 case _:
                     raise AssertionError(f"nothing asks for {verb} {resource}")
 
