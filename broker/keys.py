@@ -57,7 +57,7 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec(
         "<queue>:expect:<key>",
         "hash",
-        "300 s, 30 min with a back-off, 8 days with an open write, renewed",
+        "300 s, 30 min with a back-off, 8 days with a write that the cache has yet to show, renewed",
         "the expectations: writes announced, names that cannot be had for now, nodes backed off",
     ),
     KeySpec(

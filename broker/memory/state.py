@@ -235,7 +235,7 @@ class EpochState:
         expected = self.queue(queue).expected(key, now)
         if expected is not None:
             least_ms = BACK_OFF_TTL_MS if expected.backs_off else 0
-            if key in self.queue(queue).unsettled:
+            if key in self.queue(queue).unsettled or any(name.startswith("delete ") for name in expected.fields):
                 least_ms = OPEN_TTL_MS
             expected.ends_ms = now + max(EXPECTATIONS_TTL_MS + delay_ms, least_ms)
 

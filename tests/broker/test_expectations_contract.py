@@ -204,10 +204,21 @@ def test_a_long_pause_still_counts_with_back_offs(case: Case) -> None:
     assert abs(ttl_ms(case) - 3_000_000 - FIVE_MINUTES_MS) < 2_000
 
 
-def test_without_back_offs_a_record_lives_as_long_as_ever(case: Case) -> None:
+def test_an_answered_delete_is_kept_until_the_cache_shows_it(case: Case) -> None:
+    """No jump of the clock takes it along: on a cache that still shows its pod, another would go in its place."""
     one = begun(case)
     announce(case, one, Entry("delete", "pods/a", "u", "5"), Entry("backoff", "n1", hint=BACK_OFF))
     finish(case, one, Verdict.OK, 0, Change.set("delete pods/a", "answered uid=u rv=5"), Change.drop("backoff n1"))
+    assert "unsettled" not in case.state()
+    assert abs(ttl_ms(case) - EIGHT_DAYS_MS) < 2_000
+
+
+def test_without_back_offs_expectations_live_as_long_as_ever(case: Case) -> None:
+    one = begun(case)
+    announce(case, one, Entry("backoff", "n1", hint=BACK_OFF), Entry("backoff", "n2", hint=BACK_OFF))
+    finish(
+        case, one, Verdict.OK, 0, Change.set("blocked pods/a", "uid=u"), *(Change.drop(f"backoff n{n}") for n in (1, 2))
+    )
     assert abs(ttl_ms(case) - FIVE_MINUTES_MS) < 2_000
 
 
@@ -497,9 +508,8 @@ def test_a_blocked_name_is_kept(case: Case) -> None:
 )
 def test_a_record_outlives_the_pause_of_its_key(case: Case, delay_ms: int | None, verdict: Verdict, ttl: int) -> None:
     one = begun(case)
-    announce(case, one, Entry("delete", "pods/a", "u", "5"))
-    answered = Change.set("delete pods/a", "answered uid=u rv=5")
-    finish(case, one, verdict, delay_ms, answered)
+    announce(case, one, Entry("create", "pods/a"))
+    finish(case, one, verdict, delay_ms, Change.set("blocked pods/a", "uid=u"), Change.drop("create pods/a"))
     assert abs(ttl_ms(case) - ttl) < 2_000
 
 

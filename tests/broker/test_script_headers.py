@@ -130,7 +130,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "5298f92a2a6ff277e43ce09388229b533171d0a31fc09f8d8ceeffb25d41e4d2",
+    4: "62fcb65ba32bb1637880f1f7115e664e81b56874fc4180086ff383a016cb3997",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

@@ -33,7 +33,7 @@ local EXPECTATIONS_TTL_MS = 300000
 
 local BACK_OFF_TTL_MS = 1800000
 
--- Longer than any jump of a clock: one that went forward by an hour would otherwise take the open writes along.
+-- A jump of the clock by hours takes nothing along that the cache has yet to show: open writes, and deletes with an answer.
 local OPEN_TTL_MS = 691200000
 
 local function back_off(field) return string.sub(field, 1, 8) == 'backoff ' end
@@ -41,17 +41,17 @@ local function back_off(field) return string.sub(field, 1, 8) == 'backoff ' end
 -- Whether a field is stored as given and stands for no write.
 local function note(field) return back_off(field) or string.sub(field, 1, 5) == 'rest ' end
 
--- Expectations outlive the pause of their key by five minutes; an open write outlives it longer. With a back-off they live for twice the
--- longest one, as upstream's do.
+-- Expectations outlive the pause of their key by five minutes. With a back-off they live for twice the longest one, as upstream's do.
 local function keep_expectations(queue, key, delay_ms)
-  local expected, ttl = base .. queue .. ':expect:' .. key, EXPECTATIONS_TTL_MS + delay_ms
-  if redis.call('HEXISTS', base .. queue .. ':unsettled', key) == 1 then ttl = OPEN_TTL_MS
-  elseif ttl < BACK_OFF_TTL_MS then
+  local expected, least = base .. queue .. ':expect:' .. key, 0
+  if redis.call('HEXISTS', base .. queue .. ':unsettled', key) == 1 then least = OPEN_TTL_MS
+  else
     for _, field in ipairs(redis.call('HKEYS', expected)) do
-      if back_off(field) then ttl = BACK_OFF_TTL_MS break end
+      if string.sub(field, 1, 7) == 'delete ' then least = OPEN_TTL_MS break end
+      if back_off(field) then least = BACK_OFF_TTL_MS end
     end
   end
-  redis.call('PEXPIRE', expected, number(ttl))
+  redis.call('PEXPIRE', expected, number(math.max(EXPECTATIONS_TTL_MS + delay_ms, least)))
 end
 
 local PARKED_MAX_MS = 300000
