@@ -269,7 +269,7 @@ def test_paused_while_upstream_is_at_work(place: Place) -> None:
             assert names.count("both-") >= 3, "upstream alone was at work"
         kubectl.run("scale", "rs/both", "--replicas=8")
         done = oarlock("resume", "--redis", redis_url)
-        assert "it was: kube-controller-manager created pod" in done.stdout, done.stderr
+        assert "it was paused: kube-controller-manager created pod" in done.stdout, done.stderr
         place.settle()
         assert len(place.pods("both")) == 8
         assert _epoch(redis_url)["phase"] == "OPEN"
