@@ -8,10 +8,18 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.model.cases import LIVELY, MUTANTS, SAFE, WIDE
+from tests.model.cases import LIVELY, MUTANTS, SAFE, WIDE, Case
 from tests.model.clock import ClockRule, ends_too_early, ticks_until_over
+from tests.model.rollout import cases as rollout
 
-SETS = {"wide": WIDE, "small": (*SAFE, *LIVELY), "mutants": MUTANTS}
+SETS: dict[str, tuple[Case | rollout.Case, ...]] = {
+    "wide": WIDE,
+    "small": (*SAFE, *LIVELY),
+    "mutants": MUTANTS,
+    "rollout": (*rollout.SAFE, *rollout.LIVELY),
+    "rollout-wide": rollout.WIDE,
+    "rollout-mutants": rollout.MUTANTS,
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -32,8 +40,8 @@ def main(arguments: list[str]) -> int:
         cut = ", cut off" if result.cut else ""
         print(f"{case.name:62} {result.states:9,} states{cut} {result.seconds:6.1f} s  {verdict}", flush=True)
         if said.trace and not result.holds:
-            print(*(f"    {line}" for line in result.trace or [result.example]), sep="\n")
-        failed |= result.holds == (said.cases == "mutants")
+            print(*(f"    {line}" for line in result.trace or [repr(result.example)]), sep="\n")
+        failed |= result.holds == said.cases.endswith("mutants")
     states, early = ends_too_early(ClockRule())
     over = ticks_until_over(ClockRule())
     print(f"{'clock of D':62} {states:9,} states           {'; '.join(early) or 'holds'}, over after {over} ticks")

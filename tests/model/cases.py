@@ -4,12 +4,31 @@ Small cases for every test run; `WIDE` ones, which take minutes, for `python -m 
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
-from tests.model.explore import Result, full, lively, one_over, one_short, safe
+from tests.model.explore import Result, lively, safe
 from tests.model.rule import NODE, ROLLING, STRICT, SURGING, Kind, Rule
-from tests.model.state import ABSENT, ACTIVE, Faults, State, start
-from tests.model.world import World
+from tests.model.state import ABSENT, ACTIVE, OPEN, Faults, State, active, start
+from tests.model.world import World, steps
+
+
+def full(state: State) -> bool:
+    return _is_at_rest(state) and active(state.api) == state.want
+
+
+def one_short(state: State) -> bool:
+    """All but one; none where none is wanted."""
+    return _is_at_rest(state) and max(0, state.want - 1) <= active(state.api) <= state.want
+
+
+def one_over(state: State) -> bool:
+    return _is_at_rest(state) and state.want <= active(state.api) <= state.want + 1
+
+
+def _is_at_rest(state: State) -> bool:
+    outstanding = state.sending or state.late or state.events or state.phase != OPEN
+    return not outstanding and state.seen_want == state.want
 
 
 class Case(NamedTuple):
@@ -22,9 +41,14 @@ class Case(NamedTuple):
     rested: Callable[[State], bool] | None = None
 
     def search(self, limit: int = 10**6) -> Result:
+        possible = partial(steps, rule=self.rule, world=self.world)
         if self.rested is None:
-            return safe(self.starts, self.rule, self.world, limit)
-        return lively(self.starts, self.rule, self.world, self.rested, limit)
+            return safe(self.starts, possible, limit)
+        return lively(self.starts, possible, self.rested, self._proves, limit)
+
+    def _proves(self, state: State) -> bool:
+        """Not where a name has borne as many pods as the search allows."""
+        return max(pod.uid for pod in state.api) < self.world.uids
 
 
 def from_(names: int, pods: Iterable[int], wanted: Iterable[int], **faults: int) -> tuple[State, ...]:

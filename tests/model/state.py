@@ -97,6 +97,9 @@ class State(NamedTuple):
     pauses: tuple[tuple[int, bool], ...]
     faults: Faults
 
+    def __str__(self) -> str:
+        return f"{[pod.state for pod in self.api]}, wanted {self.want}"
+
 
 def start(pods: tuple[int, ...], want: int, faults: Faults) -> State:
     """At rest but for the count: each name's state in `pods`."""

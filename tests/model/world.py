@@ -6,6 +6,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from tests.model.explore import Step, Violation
 from tests.model.rule import Rule, turns
 from tests.model.state import (
     ABSENT,
@@ -43,19 +44,7 @@ class World(NamedTuple):
     fails: bool = False
 
 
-class Violation(Exception):
-    """An invariant does not hold."""
-
-
-class Step(NamedTuple):
-    """`fault`: what is not there to be counted on when rest is asked for."""
-
-    label: str
-    state: State
-    fault: bool = False
-
-
-def steps(state: State, rule: Rule, world: World) -> Iterator[Step]:
+def steps(state: State, rule: Rule, world: World) -> Iterator[Step[State]]:
     """All that may happen in a state. Raises Violation for a request that takes effect and must not."""
     for source in (_cache, _turn, _after_d, _time, _answers, _late, _others, _losses):
         for label, after, *fault in source(state, rule, world):
