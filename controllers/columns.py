@@ -58,3 +58,12 @@ DAEMONSET: Columns = {
     "MISSCHEDULED": attrgetter("status.misscheduled"),
     "NODE SELECTOR": lambda owner: ",".join(_labels(owner.placement.node_selector)),
 }
+DEPLOYMENT: Columns = {
+    "DESIRED": attrgetter("replicas"),
+    "CURRENT": attrgetter("status.replicas"),
+    "READY": attrgetter("status.ready"),
+    "UP-TO-DATE": attrgetter("status.updated"),
+    "AVAILABLE": attrgetter("status.available"),
+    "STRATEGY": attrgetter("strategy"),
+    "PAUSED": attrgetter("paused"),
+}

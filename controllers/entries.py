@@ -1,7 +1,7 @@
-"""The three classes of entry in the registry: a kind that is watched, a controller, a queue that fans out.
+"""The classes of entry in the registry: a kind that is watched, controllers of two shapes, a queue that fans out.
 
-The class of an entry decides which generator is its turn. A controller with a turn of another shape, such as one that
-creates ReplicaSets, would be a fourth class, and one more case where `workers.turn.engine.engine` begins a turn.
+The class of an entry decides which generator is its turn. A controller with a turn of another shape would be one more
+class, and one more case where `workers.turn.engine.engine` begins a turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +26,7 @@ Children = tuple[tuple[str, str, str], ...]
 
 OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
 OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "wanted"))
+OWN_REPLICASETS: Children = (("replicasets", "owner", "uid"), ("replicasets", "orphan", "wanted"))
 
 
 class Watched(msgspec.Struct, Generic[T], frozen=True):
@@ -100,27 +101,19 @@ def owner_kind(
 
 
 class Controller(msgspec.Struct, frozen=True, kw_only=True):
-    """A controller of owners of pods. Its turn is `workers.turn.turn`.
+    """What controllers of every shape have.
 
     `name`: its name in --controllers of kube-controller-manager. `owners`: the kind whose objects are its keys.
-    `concurrent_syncs`: the setting that limits how many of them one process syncs at once.
-    The functions have the signatures of the ReplicaSet's, with another type of owner and snapshot; those that need the
-    flavour have it bound. `look_again_ms`: None if the plan itself says when to look again.
-    `children`: read with each key, pods first. `local_caches`: resources that each worker keeps a copy of.
-    `history`: an owner keeps revisions of its template.
+    `concurrent_syncs`: the setting that limits how many of them one process syncs at once. `flavour`: what it calls
+    itself in owner references and events. `children`: read with each key, first what its owners make.
+    `local_caches`: resources that each worker keeps a copy of. `history`: an owner keeps revisions of its template.
     """
 
     name: str
     owners: Watched[Any]
     concurrent_syncs: str
     flavour: Flavour
-    snapshot: Callable[..., Any]
-    decide: Callable[[Any, int], Any]
-    status: Callable[..., Any]
-    status_patch: Callable[..., bytes]
-    pod_bodies: Callable[..., Any]
-    look_again_ms: Callable[..., int | None] | None = None
-    children: Children = OWN_PODS
+    children: Children
     local_caches: tuple[str, ...] = ()
     history: bool = False
 
@@ -133,6 +126,37 @@ class Controller(msgspec.Struct, frozen=True, kw_only=True):
     def resource(self) -> str:
         """The resource whose objects are its keys."""
         return self.owners.plural
+
+    @property
+    def dependents(self) -> str:
+        """The resource of what its owners make: pods, or ReplicaSets."""
+        return self.children[0][0]
+
+
+class PodController(Controller, frozen=True, kw_only=True):
+    """A controller of owners of pods. Its turn is `workers.turn.turn`.
+
+    The functions have the signatures of the ReplicaSet's, with another type of owner and snapshot; those that need the
+    flavour have it bound. `look_again_ms`: None if the plan itself says when to look again.
+    """
+
+    snapshot: Callable[..., Any]
+    decide: Callable[[Any, int], Any]
+    status: Callable[..., Any]
+    status_patch: Callable[..., bytes]
+    pod_bodies: Callable[..., Any]
+    look_again_ms: Callable[..., int | None] | None = None
+    children: Children = OWN_PODS
+
+
+class RolloutController(Controller, frozen=True, kw_only=True):
+    """A controller of owners of ReplicaSets. Its turn is `workers.turn.rollout`. The functions have the signatures of
+    the Deployment's.
+    """
+
+    decide: Callable[[Any, int], Any]
+    status: Callable[..., Any]
+    children: Children = OWN_REPLICASETS
 
 
 class FanOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,3 +56,11 @@ DAEMONSET = Flavour(
     has_terminating=False,
     burst=250,
 )
+
+DEPLOYMENT = Flavour(
+    api_version="apps/v1",
+    kind="Deployment",
+    component="deployment-controller",
+    colocates=False,
+    has_terminating=True,
+)

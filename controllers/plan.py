@@ -56,7 +56,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     `nodes`: all nodes of the cluster by name, in order of names. `nodes_old`: their view is too old to rely on.
     `revision`: hash label of the owner's current revision. `old_revisions`: its other revisions. `back_offs`: text by
-    node, from the owner's record.
+    node, from the owner's expectations.
     """
 
     nodes: Mapping[str, Node] = {}
@@ -81,12 +81,15 @@ class Plan(msgspec.Struct, frozen=True):
     is done, not even a status write.
 
     Of owners whose pods differ, such as DaemonSets: `nodes`: the node of each pod to create, by pod name. `revision`:
-    hash label of the pods to create. `back_offs`: node and text of each back-off; the record has it before the deletes
-    are sent. `forget`: nodes whose back-off is long over. `rests`: UIDs of victims whose names are not used again at
-    once. `events`: further events of the owner. `error`: why a part was not done; the turn is tried again, and the
-    status is written all the same. `again_ms`: look again after so long. `prune`: revisions to remove. `counts`: what
-    the status is made from. `observed`: whether the status may say that this generation was acted on: not while
-    expectations are pending.
+    hash label of the pods to create. `back_offs`: node and text of each back-off; the expectations have it before the
+    deletes are sent. `forget`: nodes whose back-off is long over. `rests`: UIDs of victims whose names are not used
+    again at once. `events`: further events of the owner. `error`: why a part was not done; the turn is tried again, and
+    the status is written all the same. `again_ms`: look again after so long. `prune`: revisions to remove. `counts`:
+    what the status is made from.
+
+    Of all owners: `observed`: whether the status may say that this generation was acted on: not while expectations are
+    pending, nor, of owners of equal pods, while writes without an answer may make more pods than wanted or take some
+    away.
     """
 
     adopt: tuple[Pod, ...] = ()

@@ -7,6 +7,8 @@ kind is found in the API, the rights of its workers, flags and settings, queues,
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from oarlock.controllers import columns
 from oarlock.controllers.daemonset import bodies as daemon_bodies
 from oarlock.controllers.daemonset import decide as daemon_decide
@@ -15,15 +17,27 @@ from oarlock.controllers.daemonset import plan as daemon_plan
 from oarlock.controllers.daemonset import status as daemon_status
 from oarlock.controllers.daemonset.node_changes import daemonsets_concerned
 from oarlock.controllers.daemonset.wire import daemonset_from_json
-from oarlock.controllers.entries import OWN_PODS, OWN_REVISIONS, Controller, FanOut, Watched, owner_kind
-from oarlock.controllers.flavour import DAEMONSET, REPLICASET, REPLICATIONCONTROLLER, Flavour
+from oarlock.controllers.deployment import decide as deployment_decide
+from oarlock.controllers.deployment import status as deployment_status
+from oarlock.controllers.deployment.wire import deployment_from_json
+from oarlock.controllers.entries import (
+    OWN_PODS,
+    OWN_REVISIONS,
+    Controller,
+    FanOut,
+    PodController,
+    RolloutController,
+    Watched,
+    owner_kind,
+)
+from oarlock.controllers.flavour import DAEMONSET, DEPLOYMENT, REPLICASET, REPLICATIONCONTROLLER, Flavour
 from oarlock.controllers.history.wire import revision_from_json
 from oarlock.controllers.objects import codec, wire
 from oarlock.controllers.objects.availability import look_again_ms
 from oarlock.controllers.pods.pod_template import pod_bodies
 from oarlock.controllers.replicaset import decide
 from oarlock.controllers.replicaset import status as replica_status
-from oarlock.controllers.routing import route_node, route_pod, route_revision
+from oarlock.controllers.routing import route_node, route_pod, route_replicaset, route_revision, route_rollout
 from oarlock.controllers.scheduling.wire import node_from_json
 
 Entry = Watched[Any] | Controller | FanOut
@@ -35,7 +49,8 @@ CONTROLLERS: dict[str, Controller] = {}
 FAN_OUTS: dict[str, FanOut] = {}
 QUEUE_OF_KIND: dict[str, str] = {}
 """Kind of owner -> queue of its controller."""
-_HISTORY_QUEUE_OF_KIND: dict[str, str] = {}
+_OWNERS_OF: dict[str, dict[str, str]] = {}
+"""Resource of dependents -> the same, of the kinds that own such."""
 
 
 def register(entry: Entry) -> None:
@@ -55,8 +70,8 @@ def register(entry: Entry) -> None:
             register(entry.owners)
             CONTROLLERS[queue] = entry
             QUEUE_OF_KIND[flavour.kind] = queue
-            if entry.history:
-                _HISTORY_QUEUE_OF_KIND[flavour.kind] = queue
+            for resource in _owned(entry):
+                _OWNERS_OF.setdefault(resource, {})[flavour.kind] = queue
         case FanOut(queue=queue):
             if queue in all_queues():
                 raise ValueError(f"the queue {queue} is registered already")
@@ -71,9 +86,20 @@ def unregister(entry: Entry) -> None:
         case Controller():
             unregister(entry.owners)
             del CONTROLLERS[entry.queue], QUEUE_OF_KIND[entry.flavour.kind]
-            _HISTORY_QUEUE_OF_KIND.pop(entry.flavour.kind, None)
+            for resource in _owned(entry):
+                del _OWNERS_OF[resource][entry.flavour.kind]
         case FanOut():
             del FAN_OUTS[entry.queue]
+
+
+def _owned(controller: Controller) -> set[str]:
+    """The resources that its owners control."""
+    return {resource for resource, index, _ in controller.children if index == "owner"}
+
+
+def owners_of(resource: str) -> dict[str, str]:
+    """Kind -> queue, of the kinds that own objects of this resource; it grows with `register`."""
+    return _OWNERS_OF.setdefault(resource, {})
 
 
 def all_queues() -> tuple[str, ...]:
@@ -100,7 +126,7 @@ PODS = Watched(
     short_name="po",
     from_json=wire.pod_from_json,
     decode=codec.decode_pod,
-    route=lambda pod, gone, owners: route_pod(pod, gone, QUEUE_OF_KIND, owners),
+    route=lambda pod, gone, owners: route_pod(pod, gone, owners_of("pods"), owners),
     columns=columns.POD,
     adoptable=True,
 )
@@ -124,19 +150,23 @@ CONTROLLERREVISIONS = Watched(
     short_name="",
     from_json=revision_from_json,
     decode=codec.decode_revision,
-    route=lambda revision, gone, owners: route_revision(revision, gone, _HISTORY_QUEUE_OF_KIND, owners),
+    route=lambda revision, gone, owners: route_revision(revision, gone, owners_of("controllerrevisions"), owners),
     columns=columns.REVISION,
     adoptable=True,
 )
 
-REPLICASETS = owner_kind(
-    REPLICASET,
-    plural="replicasets",
-    short_name="rs",
-    queue="replicaset",
-    from_json=wire.replicaset_from_json,
-    decode=codec.decode_replicaset,
-    columns=columns.REPLICAS,
+REPLICASETS = msgspec.structs.replace(
+    owner_kind(
+        REPLICASET,
+        plural="replicasets",
+        short_name="rs",
+        queue="replicaset",
+        from_json=wire.replicaset_from_json,
+        decode=codec.decode_replicaset,
+        columns=columns.REPLICAS,
+    ),
+    route=lambda owner, gone, owners: route_replicaset(owner, gone, "replicaset", owners_of("replicasets"), owners),
+    adoptable=True,
 )
 
 REPLICATIONCONTROLLERS = owner_kind(
@@ -160,10 +190,23 @@ DAEMONSETS = owner_kind(
     base_of=names.base_of,
 )
 
+DEPLOYMENTS = Watched(
+    api_version="apps/v1",
+    plural="deployments",
+    kind="Deployment",
+    short_name="deploy",
+    from_json=deployment_from_json,
+    decode=codec.decode_deployment,
+    route=lambda owner, gone, owners: route_rollout(owner, gone, "deployment"),
+    columns=columns.DEPLOYMENT,
+    owner_queue="deployment",
+    template_apart=True,
+)
 
-def _replicas(name: str, flavour: Flavour, owners: Watched[Any], concurrent_syncs: str) -> Controller:
+
+def _replicas(name: str, flavour: Flavour, owners: Watched[Any], concurrent_syncs: str) -> PodController:
     """The controller of a kind that keeps a number of equal pods."""
-    return Controller(
+    return PodController(
         name=name,
         owners=owners,
         concurrent_syncs=concurrent_syncs,
@@ -182,7 +225,7 @@ for _entry in (
     NODES,
     _replicas("replicaset-controller", REPLICASET, REPLICASETS, "concurrent_replicaset_syncs"),
     _replicas("replicationcontroller-controller", REPLICATIONCONTROLLER, REPLICATIONCONTROLLERS, "concurrent_rc_syncs"),
-    Controller(
+    PodController(
         name="daemonset-controller",
         owners=DAEMONSETS,
         concurrent_syncs="concurrent_daemonset_syncs",
@@ -191,12 +234,20 @@ for _entry in (
         decide=daemon_decide.decide,
         status=daemon_status.status,
         status_patch=daemon_status.status_patch,
-        pod_bodies=daemon_bodies.pod_bodies,
+        pod_bodies=daemon_bodies.DaemonPodBodies,
         children=(*OWN_PODS, *OWN_REVISIONS),
         local_caches=("nodes",),
         history=True,
     ),
     CONTROLLERREVISIONS,
+    RolloutController(
+        name="deployment-controller",
+        owners=DEPLOYMENTS,
+        concurrent_syncs="concurrent_deployment_syncs",
+        flavour=DEPLOYMENT,
+        decide=deployment_decide.decide,
+        status=deployment_status.status,
+    ),
     FanOut(
         queue=NODE_QUEUE,
         watched=NODES,

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from oarlock.controllers.objects.model import Pod, controller_of
+from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
 from oarlock.controllers.ownership.claim import Claimable, Claimer
-from oarlock.controllers.ownership.orphans import places_by_label, places_by_name, where_to_look
+from oarlock.controllers.ownership.orphans import labels_to_look_for, places_by_label, places_by_name, where_to_look
 from oarlock.controllers.ownership.owner_table import OwnerTable
+from oarlock.controllers.pods import slots
 from oarlock.controllers.scheduling.model import Node
 
 WakeKey = tuple[str, str]  # queue, and key in it
@@ -43,7 +44,13 @@ def node_entry(node_name: str) -> str:
 
 
 def route_pod(pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable) -> Routes:
-    """A pod was added or changed, or has gone. A pod that is pinned to a node counts as being there."""
+    """A pod was added or changed, or has gone. A pod that is pinned to a node counts as being there. One that has gone
+    wakes the owners two levels up that waited for it, too.
+    """
+    if gone:
+        routes = route_dependent(pod, gone, queue_of_kind, owners)
+        waiting = owners.waiting_for(pod)
+        return Routes(wake=(*routes.wake, *waiting)) if waiting else routes
     node = pod.target_node
     more: tuple[str, ...] = (node_entry(node),) if node else ()
     if controller_of(pod) is None:
@@ -58,7 +65,8 @@ def route_dependent(
     owners: OwnerTable,
     more_index: tuple[str, ...] = (),
 ) -> Routes:
-    """A pod or a revision was added or changed, or has gone. `queue_of_kind`: the queues of the kinds of owner to wake.
+    """A pod, a revision or a ReplicaSet was added or changed, or has gone. `queue_of_kind`: the queues of the kinds of
+    owner to wake.
 
     The object wakes its controller. An orphan wakes every owner that would adopt it, unless it is being deleted.
     """
@@ -105,6 +113,27 @@ def route_owner(owner: Claimer, gone: bool, queue: str, base_of: Callable[[str],
         return Routes(wake=wake)
     look = where_to_look(owner.namespace, owner.selector, base_of(owner.name))
     return Routes(look if ref is None else (owner_entry(ref.uid), *look), wake)
+
+
+def route_replicaset(
+    replicaset: ReplicaSet, gone: bool, queue: str, queue_of_kind: Mapping[str, str], owners: OwnerTable
+) -> Routes:
+    """A ReplicaSet was added or changed, or has gone. It is an owner of pods, and a dependent of a Deployment: it wakes
+    itself and its controller, or every Deployment that would adopt it. `queue_of_kind`: the queues of kinds that own
+    ReplicaSets.
+
+    Upstream: addReplicaSet, updateReplicaSet and deleteReplicaSet of
+    `pkg/controller/deployment/deployment_controller.go`.
+    """
+    own = route_owner(replicaset, gone, queue, slots.base_of)
+    above = route_dependent(replicaset, gone, queue_of_kind, owners)
+    return Routes(tuple(dict.fromkeys((*own.index, *above.index))), (*own.wake, *above.wake), above.warning)
+
+
+def route_rollout(owner: Claimer, gone: bool, queue: str) -> Routes:
+    """An owner of ReplicaSets was added or changed, or has gone. It wakes itself, even if only its status changed."""
+    wake = ((queue, owner.key),)
+    return Routes(wake=wake) if gone else Routes(labels_to_look_for(owner.namespace, owner.selector), wake)
 
 
 def route_node(node: Node, gone: bool, queue: str) -> Routes:

@@ -26,7 +26,7 @@ class BackOff(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As it stands in the record, such as `generation=3 delay_ms=2000 at_ms=1700000000000`."""
+        """As it stands in the expectations, such as `generation=3 delay_ms=2000 at_ms=1700000000000`."""
         return f"generation={self.generation} delay_ms={self.delay_ms} at_ms={self.at_ms}"
 
     @classmethod

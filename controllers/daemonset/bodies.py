@@ -12,7 +12,8 @@ from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.daemonset.podmap import GENERATION_LABEL
 from oarlock.controllers.flavour import DAEMONSET, Flavour
 from oarlock.controllers.history.model import HASH_LABEL
-from oarlock.controllers.pods.pod_template import PodBodies, TemplateError, controller_ref_of
+from oarlock.controllers.ownership.claim import controller_ref_of
+from oarlock.controllers.pods.pod_template import PodBodies, TemplateError
 from oarlock.controllers.pods.slots import name_prefix
 from oarlock.controllers.scheduling.tolerations import tolerations_json
 
@@ -41,7 +42,7 @@ class DaemonPodBodies:
 
     __slots__ = ("_bodies", "_nodes")
 
-    def __init__(self, owner: DaemonSet, revision: str, nodes: Mapping[str, str], flavour: Flavour) -> None:
+    def __init__(self, owner: DaemonSet, revision: str, nodes: Mapping[str, str], flavour: Flavour = DAEMONSET) -> None:
         """`revision`: the hash label. `nodes`: node by pod name. Raises TemplateError as other bodies do."""
         template = _pinned_template(owner, revision)
         ref = controller_ref_of(owner, flavour)
@@ -55,13 +56,6 @@ class DaemonPodBodies:
             raise TemplateError(f"unable to create pod {name}: for which node is not known")
         body = self._bodies.body(name)
         return body[: -len(_END)] + msgspec.json.encode(node) + _END[len(_NO_NODE) :]
-
-
-def pod_bodies(
-    owner: DaemonSet, revision: str, nodes: Mapping[str, str], flavour: Flavour = DAEMONSET
-) -> DaemonPodBodies:
-    """For the pods of a DaemonSet. Raises TemplateError."""
-    return DaemonPodBodies(owner, revision, nodes, flavour)
 
 
 def _pinned_template(owner: DaemonSet, revision: str) -> bytes:

@@ -21,7 +21,7 @@ CONFIRMED_AGAIN_MS = 10_000
 
 
 class Doomed(NamedTuple):
-    """A pod to delete, its event, and the back-off of its node, which is recorded before the delete is sent."""
+    """A pod to delete, its event, and the back-off of its node, which is announced before the delete is sent."""
 
     pod: Pod
     event: Event | None = None

@@ -6,9 +6,9 @@ there is never a second pod, nor a third if an update may surge. k counts up onl
 - a pod has it that is not this owner's pod for this node, and may stay for ever;
 - a pod of this owner has it that has finished, is being deleted, and is held by a finalizer.
 
-A name that was passed over becomes free once its pod has gone. There the guarantee needs the record: a *reserved* name,
-whose create was announced and may still land, is never passed over. It counts as one of the node's names, free or not.
-A refused or resting name does not move its node to another name: the node waits.
+A name that was passed over becomes free once its pod has gone. There the guarantee needs the expectations: a *reserved*
+name, whose create was announced and may still land, is never passed over. It counts as one of the node's names, free
+or not. A refused or resting name does not move its node to another name: the node waits.
 
 A name is `<owner>-`, cut to 55 characters, and eight characters of the slot alphabet.
 """

@@ -87,7 +87,7 @@ def daemonset_from_json(raw: bytes) -> tuple[str, DaemonSet]:
         template_generation=_template_generation(meta),
         deleting_ms=ms_of(meta.deletion_timestamp),
         owner_refs=owner_refs(meta),
-        status=_status(wire.status),
+        status=_status(wire.status or _Status()),
         created_ms=ms_of(meta.creation_timestamp),
     )
 
@@ -104,9 +104,7 @@ def _template_generation(meta: Meta) -> int | None:
     return parse_int64(text) if text else None
 
 
-def _status(wire: _Status | None) -> DaemonSetStatus:
-    if wire is None:
-        return DaemonSetStatus()
+def _status(wire: _Status) -> DaemonSetStatus:
     return DaemonSetStatus(
         desired=wire.desired_number_scheduled or 0,
         current=wire.current_number_scheduled or 0,

@@ -50,12 +50,17 @@ _LONG = {rb"\b": rb"\u0008", rb"\f": rb"\u000c"}
 _ESCAPED = re.compile(rb"\\.")
 
 
-def template_digest(template_json: bytes) -> str:
+def template_digest(template_json: bytes, but_label: str = "") -> str:
     """Hex SHA-256 that stands for the content of a pod template; null counts as the empty template.
 
+    The label `but_label` does not count: a ReplicaSet's template has its hash as a label, its Deployment's has not.
     Raises ValueError for what is not the JSON of an object.
     """
-    return _digest(_template(template_json))
+    template = _template(template_json)
+    match template:
+        case {"metadata": {"labels": dict(labels)}} if but_label:
+            labels.pop(but_label, None)
+    return _digest(template)
 
 
 def data_digest(data_json: bytes) -> str:

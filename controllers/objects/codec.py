@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.deployment.model import Deployment
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.scheduling.model import Node
 
 _T = TypeVar("_T")
-_Owner = TypeVar("_Owner", ReplicaSet, DaemonSet)
+_Owner = TypeVar("_Owner", ReplicaSet, DaemonSet, Deployment)
 _DIGEST_BYTES = 20
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -48,6 +49,7 @@ decode_pod = decoder(Pod, "pod")
 decode_node = decoder(Node, "node")
 decode_replicaset = decoder(ReplicaSet, "ReplicaSet")  # and the ReplicationController in that form
 decode_daemonset = decoder(DaemonSet, "DaemonSet")
+decode_deployment = decoder(Deployment, "Deployment")
 decode_revision = decoder(ControllerRevision, "ControllerRevision")
 
 

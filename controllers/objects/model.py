@@ -14,6 +14,7 @@ from oarlock.controllers.objects.selector import InvalidSelector, LabelSelector,
 
 __all__ = [
     "FINISHED_PHASES",
+    "HASH_LABEL",
     "Condition",
     "InvalidSelector",
     "LabelSelector",
@@ -27,6 +28,7 @@ __all__ = [
     "label_selector",
 ]
 
+HASH_LABEL = "pod-template-hash"  # of a Deployment's ReplicaSet, its selector and its pods: which template they have
 FINISHED_PHASES = ("Succeeded", "Failed")
 
 
@@ -55,6 +57,11 @@ class Namespaced(msgspec.Struct, frozen=True, array_like=True):
     def key(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def waits_for_pods(self) -> bool:
+        """Whether the end of a pod that it selects wakes it, though another object controls that pod."""
+        return False
 
 
 class Pod(Namespaced, frozen=True):
@@ -113,7 +120,8 @@ class ReplicaSet(Namespaced, frozen=True):
 
     `selector`: None if the object has none; it matches nothing. `template`: the JSON of spec.template, decoded only
     when pods are created. `template_labels`: the labels in it. `strict`: every existing pod keeps its slot, also one
-    that is ending.
+    that is ending. Empty for a ReplicationController: `labels`; `annotations`, all but the configuration applied last;
+    `template_digest`, which stands for the content of the template without its hash label (see history/digest.py).
     """
 
     generation: int
@@ -127,6 +135,9 @@ class ReplicaSet(Namespaced, frozen=True):
     status: ReplicaSetStatus = ReplicaSetStatus()
     strict: bool = False
     created_ms: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    template_digest: str = ""
 
 
 class Owned(Protocol):

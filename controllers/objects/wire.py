@@ -4,16 +4,21 @@ Each function takes the JSON of one whole object and returns its resourceVersion
 raises WireError when the bytes are not such an object. As in Go's decoding, null counts as absent.
 """
 
+from functools import lru_cache
+
 import msgspec
 
-from oarlock.controllers.objects.model import LabelSelector, Pod, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.history.digest import template_digest
+from oarlock.controllers.objects.model import HASH_LABEL, LabelSelector, Pod, ReplicaSet, ReplicaSetStatus
 from oarlock.controllers.objects.selector import label_selector
 from oarlock.controllers.objects.wire_parts import (
     STRICT_ANNOTATION,
+    AnnotatedMeta,
     Meta,
     Selector,
     WireCondition,
     WireError,
+    annotations_of,
     conditions_of,
     decoded,
     ms_of,
@@ -23,12 +28,20 @@ from oarlock.controllers.objects.wire_parts import (
 )
 from oarlock.controllers.scheduling.wire import pinned_node
 
-__all__ = ["STRICT_ANNOTATION", "WireError", "pod_from_json", "replicaset_from_json", "replicationcontroller_from_json"]
+__all__ = [
+    "STRICT_ANNOTATION",
+    "WireError",
+    "pod_from_json",
+    "replicaset_from_json",
+    "replicationcontroller_from_json",
+    "template_facts",
+]
 
 _REPLICAS_DEFAULT = 1  # what the API server fills in when spec.replicas is absent
 _NO_AFFINITY = msgspec.Raw(b"")
 _COST_MIN, _COST_MAX = -(2**31), 2**31 - 1
 _DIGITS_MAX = len(str(_COST_MAX))
+_TEMPLATES_KEPT = 2048  # of a few KB each
 
 
 class _Container(msgspec.Struct, rename="camel"):
@@ -86,7 +99,7 @@ class _ReplicaSetStatus(msgspec.Struct, rename="camel"):
 
 
 class _ReplicaSet(msgspec.Struct):
-    metadata: Meta
+    metadata: AnnotatedMeta
     spec: _ReplicaSetSpec
     status: _ReplicaSetStatus | None = None
 
@@ -143,7 +156,16 @@ def pod_from_json(raw: bytes) -> tuple[str, Pod]:
 def replicaset_from_json(raw: bytes) -> tuple[str, ReplicaSet]:
     """An apps/v1 ReplicaSet."""
     wire = decoded(_REPLICASET, raw, "ReplicaSet")
-    return wire.metadata.resource_version, _owner(wire, selector_of(wire.spec.selector), _status(wire.status))
+    annotations = annotations_of(wire.metadata)
+    template_labels, digest = template_facts(template_of(wire.spec.template))
+    owner = _owner(wire, selector_of(wire.spec.selector), template_labels)
+    return wire.metadata.resource_version, msgspec.structs.replace(
+        owner,
+        strict=annotations.get(STRICT_ANNOTATION) == "true",
+        labels=wire.metadata.labels or {},
+        annotations=annotations,
+        template_digest=digest,
+    )
 
 
 def replicationcontroller_from_json(raw: bytes) -> tuple[str, ReplicaSet]:
@@ -155,11 +177,15 @@ def replicationcontroller_from_json(raw: bytes) -> tuple[str, ReplicaSet]:
     selector = None if wire.spec.selector is None else label_selector(wire.spec.selector)
     if wire.status is not None:
         wire.status.terminating_replicas = None  # the kind has no such field
-    return wire.metadata.resource_version, _owner(wire, selector, _status(wire.status))
+    annotations = wire.metadata.annotations
+    owner = _owner(wire, selector, _template_labels(wire.spec.template))
+    return wire.metadata.resource_version, msgspec.structs.replace(
+        owner, strict=bool(annotations and annotations.strict == "true")
+    )
 
 
 def _owner(
-    wire: _ReplicaSet | _ReplicationController, selector: LabelSelector | None, status: ReplicaSetStatus
+    wire: _ReplicaSet | _ReplicationController, selector: LabelSelector | None, template_labels: dict[str, str]
 ) -> ReplicaSet:
     meta, spec = wire.metadata, wire.spec
     return ReplicaSet(
@@ -170,12 +196,11 @@ def _owner(
         replicas=_REPLICAS_DEFAULT if spec.replicas is None else spec.replicas,
         selector=selector,
         template=template_of(spec.template),
-        template_labels=_template_labels(spec.template),
+        template_labels=template_labels,
         min_ready_seconds=spec.min_ready_seconds or 0,
         deleting_ms=ms_of(meta.deletion_timestamp),
         owner_refs=owner_refs(meta),
-        status=status,
-        strict=bool(meta.annotations and meta.annotations.strict == "true"),
+        status=_status(wire.status or _ReplicaSetStatus()),
         created_ms=ms_of(meta.creation_timestamp),
     )
 
@@ -203,14 +228,25 @@ def _sidecar_restarts(spec: _PodSpec, status: _PodStatus) -> int:
     return max([c.restart_count for c in status.init_container_statuses or () if c.name in sidecars], default=0)
 
 
-def _template_labels(raw: msgspec.Raw) -> dict[str, str]:
+@lru_cache(maxsize=_TEMPLATES_KEPT)
+def template_facts(template: bytes) -> tuple[dict[str, str], str]:
+    """Of a pod template its labels, and the digest of all but its hash label. Raises WireError.
+
+    Remembered, because most events of an owner change its status alone.
+    """
+    labels = _template_labels(template)
+    try:
+        return labels, template_digest(template, HASH_LABEL)
+    except ValueError as error:
+        raise WireError(f"not a pod template: {error}") from error
+
+
+def _template_labels(raw: bytes | msgspec.Raw) -> dict[str, str]:
     template = decoded(_TEMPLATE, raw, "pod template")
     return (template and template.metadata and template.metadata.labels) or {}
 
 
-def _status(wire: _ReplicaSetStatus | None) -> ReplicaSetStatus:
-    if wire is None:
-        return ReplicaSetStatus()
+def _status(wire: _ReplicaSetStatus) -> ReplicaSetStatus:
     return ReplicaSetStatus(
         replicas=wire.replicas or 0,
         fully_labeled=wire.fully_labeled_replicas or 0,
@@ -220,3 +256,8 @@ def _status(wire: _ReplicaSetStatus | None) -> ReplicaSetStatus:
         observed_generation=wire.observed_generation or 0,
         conditions=conditions_of(wire.conditions),
     )
+
+
+def replicaset_template(raw: bytes) -> bytes:
+    """The JSON of the template of an apps/v1 ReplicaSet, as it came. Raises WireError."""
+    return template_of(decoded(_REPLICASET, raw, "ReplicaSet").spec.template)

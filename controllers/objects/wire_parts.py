@@ -14,6 +14,7 @@ from oarlock.controllers.objects.selector import Requirement, label_selector
 DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
 STRICT_ANNOTATION = "oarlock.io/strict"
 TEMPLATE_GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _T = TypeVar("_T")
@@ -43,20 +44,29 @@ class Annotations(msgspec.Struct):
     template_generation: str | None = msgspec.field(default=None, name=TEMPLATE_GENERATION_ANNOTATION)
 
 
-class Meta(msgspec.Struct, rename="camel"):
-    """The metadata of an object that lives in a namespace."""
-
+class _Meta(msgspec.Struct, rename="camel"):
     name: str
     namespace: str
     uid: str
     resource_version: str
     generation: int | None = None
     labels: dict[str, str] | None = None
-    annotations: Annotations | None = None
     owner_references: tuple[Owner, ...] | None = None
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
     finalizers: tuple[str, ...] | None = None
+
+
+class Meta(_Meta, rename="camel"):
+    """The metadata of an object that lives in a namespace."""
+
+    annotations: Annotations | None = None
+
+
+class AnnotatedMeta(_Meta, rename="camel"):
+    """The same with all annotations, where they are copied from object to object."""
+
+    annotations: dict[str, str] | None = None
 
 
 class WireCondition(msgspec.Struct, rename="camel"):
@@ -120,7 +130,14 @@ def parse_int64(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def owner_refs(meta: Meta) -> tuple[OwnerRef, ...]:
+def annotations_of(meta: AnnotatedMeta) -> dict[str, str]:
+    """All annotations but the configuration that kubectl applied last, which is as large as the object."""
+    annotations = meta.annotations or {}
+    annotations.pop(_LAST_APPLIED, None)
+    return annotations
+
+
+def owner_refs(meta: Meta | AnnotatedMeta) -> tuple[OwnerRef, ...]:
     """The owner references, in their order."""
     return tuple(
         OwnerRef(ref.api_version, ref.kind, ref.name, ref.uid, bool(ref.controller), bool(ref.block_owner_deletion))

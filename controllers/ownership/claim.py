@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.objects.model import LabelSelector, Owned
+from oarlock.controllers.objects.model import LabelSelector, Owned, OwnerRef
 from oarlock.controllers.objects.wire_parts import rfc3339
 
 
@@ -40,6 +40,8 @@ class Claimer(_Object, Protocol):
 
     @property
     def selector(self) -> LabelSelector | None: ...
+    @property
+    def waits_for_pods(self) -> bool: ...
 
 
 T = TypeVar("T", bound=Claimable)
@@ -128,16 +130,26 @@ def cannot_adopt(kind: str, obj: Claimable, cause: str) -> str:
     return f"can't adopt {kind} {obj.namespace}/{obj.name} ({obj.uid}): {cause}"
 
 
-def owner_reference(owner: Claimer, flavour: Flavour) -> dict[str, object]:
-    """The entry of ownerReferences that makes the owner the controller, and lets foreground deletion wait."""
+def controller_ref_of(owner: Claimer, flavour: Flavour) -> OwnerRef:
+    """The reference that makes the owner the controller, and lets foreground deletion wait."""
+    return OwnerRef(flavour.api_version, flavour.kind, owner.name, owner.uid, True, True)
+
+
+def reference_json(ref: OwnerRef) -> dict[str, object]:
+    """Its entry of ownerReferences."""
     return {
-        "apiVersion": flavour.api_version,
-        "kind": flavour.kind,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "name": ref.name,
+        "uid": ref.uid,
+        "controller": ref.controller,
+        "blockOwnerDeletion": ref.block_owner_deletion,
     }
+
+
+def owner_reference(owner: Claimer, flavour: Flavour) -> dict[str, object]:
+    """The entry of ownerReferences of an owner's objects."""
+    return reference_json(controller_ref_of(owner, flavour))
 
 
 def adopt_patch(owner: Claimer, flavour: Flavour, obj_uid: str, finalizers: Sequence[str] = ()) -> bytes:

@@ -47,10 +47,14 @@ def places_by_name(namespace: str, name: str) -> tuple[str, ...]:
 
 def where_to_look(namespace: str, selector: LabelSelector | None, name_base: str) -> tuple[str, ...]:
     """An owner's words about where to look. ``name_base``: the beginning of its pods' names."""
-    by_name = ALWAYS + _beginning(namespace, name_base)
+    return (*labels_to_look_for(namespace, selector), ALWAYS + _beginning(namespace, name_base))
+
+
+def labels_to_look_for(namespace: str, selector: LabelSelector | None) -> tuple[str, ...]:
+    """The words of an owner whose dependents cannot take the name of another's."""
     if selector is None:
-        return (by_name,)
-    return (*[ANY + EITHER.join(places) for places in _sufficient(namespace, selector)], by_name)
+        return ()
+    return tuple([ANY + EITHER.join(places) for places in _sufficient(namespace, selector)])
 
 
 def selected_entries(namespace: str, selector: LabelSelector) -> list[str]:

@@ -9,7 +9,7 @@ import msgspec
 
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import OwnerRef, ReplicaSet
-from oarlock.controllers.ownership.claim import Claimer
+from oarlock.controllers.ownership.claim import controller_ref_of, reference_json
 from oarlock.controllers.pods.slots import name_prefix
 
 _NONE: Mapping[str, str] = {}
@@ -50,25 +50,12 @@ class PodBodies:
         meta = decoded.metadata or _Meta()
         if not meta.labels:
             raise TemplateError("unable to create pods, no labels")
-        rest: dict[str, object] = {
-            "generateName": generate_name,
-            "namespace": namespace,
-            "labels": meta.labels,
-        }
+        rest: dict[str, object] = {"generateName": generate_name, "namespace": namespace, "labels": meta.labels}
         if meta.annotations:
             rest["annotations"] = meta.annotations
         if meta.finalizers:
             rest["finalizers"] = meta.finalizers
-        rest["ownerReferences"] = [
-            {
-                "apiVersion": ref.api_version,
-                "kind": ref.kind,
-                "name": ref.name,
-                "uid": ref.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ]
+        rest["ownerReferences"] = [reference_json(ref)]
         self._head = b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":'
         self._tail = b"," + msgspec.json.encode(rest)[1:] + b',"spec":' + bytes(decoded.spec) + b"}"
 
@@ -82,11 +69,6 @@ def pod_bodies(
 ) -> PodBodies:
     """For the pods of a ReplicaSet or its like, which are all equal. Raises TemplateError."""
     return PodBodies(owner.namespace, name_prefix(owner.name), owner.template, controller_ref_of(owner, flavour))
-
-
-def controller_ref_of(owner: Claimer, flavour: Flavour) -> OwnerRef:
-    """The reference each pod of the owner carries."""
-    return OwnerRef(flavour.api_version, flavour.kind, owner.name, owner.uid, True, True)
 
 
 def check_controller_ref(ref: OwnerRef | None) -> None:

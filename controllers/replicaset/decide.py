@@ -63,7 +63,22 @@ def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Pl
         terminating=terminating,
         wants_related=wants_related,
         age_ratios=ratios,
+        observed=_may_observe(snapshot, claimed),
     )
+
+
+def _may_observe(snapshot: Snapshot, claimed: list[Pod]) -> bool:
+    """Whether earlier writes can neither make more pods than the owner wants nor leave fewer.
+
+    Writes without an answer that fit are no obstacle: one that never gets an answer would otherwise keep the size from
+    ever being observed.
+    """
+    if not snapshot.satisfied:
+        return False
+    unanswered, replicas = snapshot.unanswered, snapshot.owner.replicas
+    going = sum(1 for pod in claimed if pod.uid in unanswered.deletes) if unanswered.deletes else 0
+    fits = not unanswered.creates or len(unanswered.creates.union(pod.name for pod in claimed)) <= replicas
+    return fits and (not going or len(claimed) - going >= replicas)
 
 
 def _terminating_count(owner: ReplicaSet, pods: tuple[Pod, ...]) -> int:
@@ -152,5 +167,13 @@ def _surplus(
         if snapshot.siblings is None or snapshot.related is None:
             return (), True, ()
         related = related_pods(siblings_of(owner, snapshot.siblings), chain(snapshot.pods, snapshot.related))
-    chosen = victims(claimed, count, related, now_ms)
+    chosen = victims(claimed, count, related, now_ms, _ready_seconds(owner))
     return (*again, *chosen), False, age_ratios(chosen, claimed, now_ms)
+
+
+def _ready_seconds(owner: ReplicaSet) -> int:
+    """From how long on a ready pod is spared beside others: a Deployment lowers a size by the pods that are not
+    available, and reckons that these go.
+    """
+    ref = controller_of(owner)
+    return owner.min_ready_seconds if ref is not None and ref.kind == "Deployment" else 0

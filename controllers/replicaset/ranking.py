@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from itertools import groupby
 
+from oarlock.controllers.objects.availability import is_available
 from oarlock.controllers.objects.model import Pod, is_active
 
 _NS_PER_MS = 1_000_000
@@ -18,10 +19,13 @@ _PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
 Key = tuple[bool, int, bool, int, int]
 
 
-def victims(candidates: Sequence[Pod], count: int, related: Iterable[Pod], now_ms: int) -> tuple[Pod, ...]:
+def victims(
+    candidates: Sequence[Pod], count: int, related: Iterable[Pod], now_ms: int, min_ready_seconds: int = 0
+) -> tuple[Pod, ...]:
     """The `count` pods to delete, in the order of deletion; if all are deleted, in the order given.
 
-    `related`: the pods of related owners; active ones crowd their nodes.
+    `related`: the pods of related owners; active ones crowd their nodes. `min_ready_seconds`: what is ready for less
+    goes with what is not ready; 0 as upstream, which does not ask how long a pod has been ready until rule 6.
     """
     if count >= len(candidates):
         return tuple(candidates)
@@ -29,7 +33,7 @@ def victims(candidates: Sequence[Pod], count: int, related: Iterable[Pod], now_m
     by_age = cmp_to_key(age_comparison(now_ms))
 
     def key(pod: Pod) -> Key:
-        return rank_key(pod, ranks)
+        return rank_key(pod, ranks, min_ready_seconds, now_ms)
 
     chosen: list[Pod] = []
     for _, alike in groupby(sorted(candidates, key=key), key=key):  # rules 1 to 5 sort without a comparison
@@ -44,14 +48,14 @@ def node_ranks(related: Iterable[Pod]) -> Mapping[str, int]:
     return Counter(pod.node_name for pod in related if is_active(pod))
 
 
-def rank_key(pod: Pod, ranks: Mapping[str, int]) -> Key:
+def rank_key(pod: Pod, ranks: Mapping[str, int], min_ready_seconds: int = 0, now_ms: int = 0) -> Key:
     """Rules 1 to 5: unassigned, phase, not ready, lower deletion cost, more crowded node; smaller goes
     first.
     """
     return (
         pod.node_name != "",
         _PHASE_ORDER.get(pod.phase, 0),
-        pod.ready,
+        is_available(pod, min_ready_seconds, now_ms),
         pod.deletion_cost,
         -ranks.get(pod.node_name, 0),
     )

@@ -6,8 +6,9 @@ Counts are those from before the turn's own creates and deletes; their effect sh
 
 import msgspec
 
+from oarlock.controllers.deployment.model import DeploymentStatus
 from oarlock.controllers.objects.availability import is_available
-from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus, controller_of
 from oarlock.controllers.objects.status import (
     Conditions,
     get_condition,
@@ -18,8 +19,11 @@ from oarlock.controllers.objects.status import (
 from oarlock.controllers.objects.wire_parts import rfc3339
 from oarlock.controllers.plan import Plan
 
+Terminating = ReplicaSetStatus | DeploymentStatus
+"""A status with a count of terminating pods."""
 REPLICA_FAILURE = "ReplicaFailure"
 FAILED_CREATE, FAILED_DELETE = "FailedCreate", "FailedDelete"
+_NO_STATUS = ReplicaSetStatus()
 
 
 def new_status(
@@ -27,6 +31,9 @@ def new_status(
 ) -> ReplicaSetStatus:
     """The status after a turn. `manage_error` is the text of what went wrong while creating or deleting, or
     empty. `attempted`: whether any create or delete of the turn had an answer.
+
+    Unlike upstream it observes a generation only where no write of an earlier one may matter any more. So whoever
+    scales a ReplicaSet, as a Deployment does, knows that its pods follow no former size.
     """
     fully_labeled = ready = available = 0
     template_labels = owner.template_labels.items()
@@ -47,7 +54,7 @@ def new_status(
         ready,
         available,
         plan.terminating if report_terminating else None,
-        owner.generation,
+        owner.generation if plan.observed else owner.status.observed_generation,
         conditions,
     )
 
@@ -62,6 +69,15 @@ def status(
         return None
     new = new_status(owner, plan, manage_error, now_ms, report_terminating, attempted)
     return None if new == owner.status else new
+
+
+def is_to_be_sized(owner: object) -> bool:
+    """Whether it is a ReplicaSet that a controller has made without pods, and gives its size next, as a Deployment's
+    turn does: its first status would only stand in the way of that write.
+    """
+    if not isinstance(owner, ReplicaSet) or owner.replicas or owner.generation > 1 or owner.status != _NO_STATUS:
+        return False
+    return controller_of(owner) is not None
 
 
 def _conditions(owner: ReplicaSet, plan: Plan, manage_error: str, now_ms: int, attempted: bool) -> Conditions:
@@ -134,7 +150,7 @@ class _Object(msgspec.Struct, gc=False):
 _OBJECT = msgspec.json.Decoder(_Object)
 
 
-def is_kept(old: ReplicaSetStatus, new: ReplicaSetStatus, body: bytes) -> bool | None:
+def is_kept(old: Terminating, new: Terminating, body: bytes) -> bool | None:
     """Whether the server kept the count in `new`, by its answer to the request that wrote it over `old`. None if the
     answer does not show it: the count was there before, or the answer has no status.
     """
@@ -147,6 +163,6 @@ def is_kept(old: ReplicaSetStatus, new: ReplicaSetStatus, body: bytes) -> bool |
     return None if found is None else found.terminating_replicas == new.terminating
 
 
-def says_nothing_else(old: ReplicaSetStatus, new: ReplicaSetStatus) -> bool:
+def says_nothing_else(old: Terminating, new: Terminating) -> bool:
     """Whether `new` differs from `old` only by a count of terminating pods, which `old` lacks."""
     return old.terminating is None and new == msgspec.structs.replace(old, terminating=new.terminating)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from oarlock.controllers.daemonset.bodies import pod_bodies
+from oarlock.controllers.daemonset.bodies import DaemonPodBodies
 from oarlock.controllers.daemonset.wire import daemonset_from_json
 from oarlock.controllers.flavour import DAEMONSET
 from oarlock.controllers.objects.model import controller_of
@@ -33,7 +33,7 @@ PINNED = {
 
 def bodies_of(template, nodes, **fields):
     raw = template if isinstance(template, bytes) else json.dumps(template).encode()
-    return pod_bodies(ds(template=raw, placement=placement_from_template(raw), **fields), NEW, nodes, DAEMONSET)
+    return DaemonPodBodies(ds(template=raw, placement=placement_from_template(raw), **fields), NEW, nodes, DAEMONSET)
 
 
 def body_of(spec, **fields):
@@ -180,7 +180,7 @@ def test_template_that_makes_no_pods(template, text):
     """As for other owners: one clear error before any request."""
     raw = template if isinstance(template, bytes) else json.dumps(template).encode()
     with pytest.raises(TemplateError, match=rf"^unable to create pods, {text}"):
-        pod_bodies(ds(template=raw), NEW, {}, DAEMONSET)
+        DaemonPodBodies(ds(template=raw), NEW, {}, DAEMONSET)
 
 
 def test_created_pod_is_recognised():
@@ -206,7 +206,7 @@ def test_real_manifests(path):
         manifest["metadata"] |= {"uid": "u", "resourceVersion": "1"}
         manifest["metadata"].setdefault("namespace", "default")
         _, owner = daemonset_from_json(json.dumps(manifest).encode())
-        body = json.loads(pod_bodies(owner, NEW, {"x": "n1"}).body("x"))
+        body = json.loads(DaemonPodBodies(owner, NEW, {"x": "n1"}).body("x"))
         theirs = manifest["spec"]["template"]["spec"]
         ours = body["spec"]
         for key in (theirs.keys() | ours.keys()) - {"tolerations", "affinity"}:

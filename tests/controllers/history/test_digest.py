@@ -56,6 +56,9 @@ def test_spellings_of_one_template(one: Any, other: Any) -> None:
         ),
         pytest.param(with_spec(x={"labelSelector": {}}), with_spec(x={"labelSelector": None}), id="all pods, or none"),
         pytest.param(with_spec(a=0), BASE, id="zero"),
+        pytest.param(
+            {"metadata": {"labels": {"": "a"}}}, {"metadata": {"labels": {"": "b"}}}, id="a label without a name"
+        ),
         pytest.param(with_spec(a=""), BASE, id="an empty text"),
         pytest.param(with_spec(a=False), BASE, id="false"),
         pytest.param(with_spec(a=False), with_spec(a=0), id="false and zero"),

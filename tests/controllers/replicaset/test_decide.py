@@ -380,6 +380,20 @@ class TestRelated:
         snapshot = Snapshot(self.owned(2), given, siblings=(self.owned(2),), related=())
         assert decide(snapshot, NOW_MS).delete == (("b", "uid-b"),)
 
+    @pytest.mark.parametrize(
+        ("kind", "goes"), [("Deployment", ["b", "c"]), ("Gadget", ["a", "b"])], ids=["a rollout", "another owner"]
+    )
+    def test_a_rollout_counts_on_the_pods_that_are_available(self, kind, goes):
+        """Of four ready pods two are not available yet, one of them beside an old one. Ranked by their nodes alone, the
+        old one would go with it, and one of the two would stay.
+        """
+        fresh = {"ready_since_ms": NOW_MS - S}
+        given = (pod("a", node_name="n1"), pod("b", node_name="n1", **fresh), pod("c", node_name="n2", **fresh))
+        given += (pod("d", node_name="n3"),)
+        owner = rs(2, owner_refs=(with_fields(self.DEPLOYMENT, kind=kind),), min_ready_seconds=10)
+        plan = decide(Snapshot(owner, given, siblings=(owner,), related=()), NOW_MS)
+        assert sorted(name for name, _ in plan.delete) == goes
+
     def test_failed_lookup_is_no_obstacle(self):
         """Without related pods the other rules decide."""
         given = (pod("a"), pod("b", created_ms=NOW_MS - S))

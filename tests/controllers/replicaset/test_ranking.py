@@ -74,6 +74,19 @@ def test_victims(count, given_pods, expected):
     assert list(victims(given_pods, count, (), NOW_MS)) == expected
 
 
+@pytest.mark.parametrize(
+    ("min_ready_seconds", "first"),
+    [pytest.param(0, "crowded", id="11.2.26 crowded first"), pytest.param(10, "fresh", id="not available first")],
+)
+def test_victims_among_pods_that_are_not_available_yet(min_ready_seconds, first):
+    """Ready for 3 s on a node of its own, against ready for long on a crowded one."""
+    fresh = pod("fresh", node_name="n2", ready_since_ms=NOW_MS - 3 * S, deletion_cost=7)
+    crowded = pod("crowded", node_name="n1", ready_since_ms=MONTH_AGO, deletion_cost=7)
+    related = [fresh, crowded, pod("neighbour", node_name="n1")]
+    (chosen,) = victims([crowded, fresh], 1, related, NOW_MS, min_ready_seconds)
+    assert chosen.name == first
+
+
 @pytest.mark.parametrize("count", [1, 2], ids=["one of two", "all of two"])
 def test_victims_on_the_crowded_node(count):
     """11.2.26: related pods on the node decide between two ready ones, but do not reorder all of them."""

@@ -7,10 +7,10 @@ import pytest
 from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.objects.availability import look_again_ms
 from oarlock.controllers.objects.model import Condition, ReplicaSetStatus
-from oarlock.controllers.plan import Plan, Snapshot
+from oarlock.controllers.plan import Plan, Snapshot, Unanswered
 from oarlock.controllers.replicaset.decide import decide
 from oarlock.controllers.replicaset.status import new_status, status, status_patch
-from tests.controllers.builders import NOW_MS, S, pod, pods, rs, with_fields
+from tests.controllers.builders import NOW_MS, S, pod, pods, rs, slot_names, with_fields
 from tests.controllers.ownership.test_claim import REPLICATIONCONTROLLER
 
 LABELS = {"app": "web", "v": "1"}
@@ -146,6 +146,68 @@ def test_status_follows_while_unsatisfied():
     owner = rs(2)
     plan = decide(Snapshot(owner, pods("R"), satisfied=False), NOW_MS)
     assert status(owner, plan, "", NOW_MS, True) == ReplicaSetStatus(1, 1, 1, 1, 0, 1)
+
+
+def deletes(letters: str, count: int) -> Unanswered:
+    return Unanswered(deletes=frozenset(pod.uid for pod in pods(letters)[:count]))
+
+
+@pytest.mark.parametrize(
+    ("letters", "fields", "observed"),
+    [
+        pytest.param("RR", {}, 3, id="all is known"),
+        pytest.param("R", {}, 3, id="one is to come: this turn creates it"),
+        pytest.param("RRR", {}, 3, id="one is to go"),
+        pytest.param("RR", {"satisfied": False}, 1, id="the cache has yet to show our writes"),
+        pytest.param(
+            "R", {"unanswered": Unanswered(creates=frozenset(slot_names(1)))}, 3, id="one may come, and is wanted"
+        ),
+        pytest.param(
+            "R",
+            {"unanswered": Unanswered(creates=frozenset(slot_names(1)), quiet=frozenset(slot_names(1)))},
+            3,
+            id="one may come, and is not asked for again now",
+        ),
+        pytest.param(
+            "RR", {"unanswered": Unanswered(creates=frozenset(slot_names(1)))}, 3, id="it has, and may once more"
+        ),
+        pytest.param("RR", {"unanswered": Unanswered(creates=frozenset(slot_names(2)))}, 1, id="one more may come"),
+        pytest.param(
+            "R", {"unanswered": Unanswered(creates=frozenset(slot_names(1, 2)))}, 1, id="two may come, one is wanted"
+        ),
+        pytest.param(
+            "RRR",
+            {"unanswered": Unanswered(creates=frozenset(slot_names(2)))},
+            1,
+            id="one is to go, and may come again",
+        ),
+        pytest.param("RRR", {"unanswered": deletes("RRR", 1)}, 3, id="one may go, which is one too many"),
+        pytest.param("RR", {"unanswered": deletes("RR", 1)}, 1, id="one may go that is wanted"),
+        pytest.param("RRR", {"unanswered": deletes("RRR", 2)}, 1, id="one too many may go"),
+        pytest.param("RR", {"unanswered": Unanswered(deletes=frozenset({"uid-x"}))}, 3, id="it has gone"),
+        pytest.param(
+            "RR", {"unanswered": Unanswered(passed=frozenset(slot_names(3)))}, 3, id="a name that was refused"
+        ),
+        pytest.param("RR", {"unanswered": Unanswered(resting=frozenset(slot_names(3)))}, 3, id="a name that rests"),
+    ],
+)
+def test_observed_generation(letters, fields, observed):
+    """A new generation is observed once no write of an earlier one may matter. Nothing is written twice, and what was
+    observed stays so.
+    """
+    owner = rs(2, generation=3)
+    plan = decide(Snapshot(owner, pods(letters), **fields), NOW_MS)
+    new = status(owner, plan, "", NOW_MS, True)
+    assert new is not None
+    assert new.observed_generation == observed
+    after = with_fields(owner, status=new)
+    again = decide(Snapshot(after, pods(letters), **fields), NOW_MS)
+    assert status(after, again, "", NOW_MS, True) is None, "written once, not in every turn until it is observed"
+    settled = status(after, decide(Snapshot(after, pods(letters)), NOW_MS), "", NOW_MS, True)
+    assert (settled or new).observed_generation == 3, "it catches up with the first turn that may say so"
+    current = with_fields(owner, status=with_fields(new, observed_generation=3))
+    kept = status(current, decide(Snapshot(current, pods(letters), **fields), NOW_MS), "", NOW_MS, True)
+    assert kept is None, "it is never taken back"
 
 
 def test_no_status_for_an_invalid_selector():

@@ -1,0 +1,1 @@
+"""How large each ReplicaSet of a Deployment is to be: the limits, what there may be already, and the three ways."""
