@@ -54,6 +54,40 @@ class ExpectedDelete:
         return f"delete {self.target}"
 
 
+SCALE = "scale"
+"""Verb of a change of an owner's size, which another controller acts on."""
+
+
+class SizeEntry(NamedTuple):
+    """A change of the spec of ``target``, "resource/name", which has the uid. ``rv``: what it was made from; empty once
+    it has its answer. ``open``: None once it has.
+
+    ``low``, ``high``: the smallest and largest size that the object had, has or may get until its status has observed
+    the last one. So the entry outlives its answer.
+    """
+
+    target: str
+    uid: str
+    rv: str
+    low: int
+    high: int
+    open: OpenWrite | None = None
+
+    @property
+    def field(self) -> str:
+        return f"{SCALE} {self.target}"
+
+    @property
+    def hint(self) -> str:
+        """The sizes, as an ``Entry`` announces them."""
+        return f"low={self.low} high={self.high}"
+
+    @property
+    def answered_text(self) -> str:
+        """What the entry says once it has its answer."""
+        return f"answered uid={self.uid} {self.hint}"
+
+
 BACK_OFF = "backoff"
 """Verb of a back-off of a node. Its text is stored as given; it is announced with the delete that causes it."""
 
@@ -77,6 +111,7 @@ class Expectations:
     owner_uid: str
     creates: dict[str, OpenWrite] = field(default_factory=dict)
     deletes: tuple[ExpectedDelete, ...] = ()
+    scales: tuple[SizeEntry, ...] = ()
     pending_others: tuple[tuple[str, str], ...] = ()
     reserved: dict[str, bool] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
@@ -89,7 +124,9 @@ class Expectations:
     @property
     def unanswered(self) -> int:
         """How many announced writes are without an answer."""
-        return len(self.creates) + len(self.pending_others) + sum(not each.answered for each in self.deletes)
+        deletes = sum(not each.answered for each in self.deletes)
+        scales = sum(each.open is not None for each in self.scales)
+        return len(self.creates) + len(self.pending_others) + deletes + scales
 
     @classmethod
     def parse(cls, fields: Sequence[bytes | str]) -> Expectations | None:
@@ -97,7 +134,7 @@ class Expectations:
         if not fields:
             return None
         texts = [each.decode() if isinstance(each, bytes) else each for each in fields]
-        read, deletes, others = cls(""), [], []
+        read, deletes, scales, others = cls(""), [], [], []
         facts: dict[str, str] = {}
         texts_by_verb = {REST: read.rests, BACK_OFF: read.back_offs}
         for name, value in zip(texts[::2], texts[1::2], strict=True):
@@ -109,6 +146,8 @@ class Expectations:
                 read.hints.update(_hints(target, value))
             elif verb == "delete":
                 deletes.append(_delete(target, value))
+            elif verb == SCALE:
+                scales.append(_scale(target, value))
             elif verb == "reserved":
                 read.reserved[target] = "over" in value.split()
                 read.hints.update(_hints(target, value))
@@ -124,6 +163,7 @@ class Expectations:
             read,
             owner_uid=facts.get("owner", ""),
             deletes=tuple(deletes),
+            scales=tuple(scales),
             pending_others=tuple(others),
             said=facts.get("said", ""),
         )
@@ -137,6 +177,13 @@ def _delete(target: str, value: str) -> ExpectedDelete:
     facts, answered = _facts(value), not value.startswith("pending")
     opened = NOT_OPEN if answered else OpenWrite.parse(value)
     return ExpectedDelete(target, facts.get("uid", ""), facts.get("rv", ""), answered, opened)
+
+
+def _scale(target: str, value: str) -> SizeEntry:
+    facts = _facts(value)
+    low, high = (_whole(facts.get(name, "")) for name in ("low", "high"))
+    opened = OpenWrite.parse(value) if value.startswith("pending") else None
+    return SizeEntry(target, facts.get("uid", ""), facts.get("rv", ""), low, high, opened)
 
 
 def _whole(text: str) -> int:

@@ -11,6 +11,7 @@ stand for a paused fleet. They change with the protocol only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partialmethod
 
 PROTOCOL = 4
 """Version of the scripts' meaning. It is part of their text, so another version is another epoch."""
@@ -137,32 +138,18 @@ class Keys:
         """A fixed key by its name in ``TABLE``, e.g. ``of("leases")``."""
         return self.base + name
 
-    def stream(self, queue: str) -> str:
-        return f"{self.base}{queue}:stream"
+    def _of_queue(self, name: str, queue: str) -> str:
+        return f"{self.base}{queue}:{name}"
 
-    def state(self, queue: str) -> str:
-        return f"{self.base}{queue}:state"
-
-    def delayed(self, queue: str) -> str:
-        return f"{self.base}{queue}:delayed"
-
-    def parked(self, queue: str) -> str:
-        return f"{self.base}{queue}:parked"
-
-    def locks(self, queue: str) -> str:
-        return f"{self.base}{queue}:locks"
-
-    def failures(self, queue: str) -> str:
-        return f"{self.base}{queue}:failures"
-
-    def crashes(self, queue: str) -> str:
-        return f"{self.base}{queue}:crashes"
-
-    def min_rv(self, queue: str) -> str:
-        return f"{self.base}{queue}:needs"
-
-    def unsettled(self, queue: str) -> str:
-        return f"{self.base}{queue}:unsettled"
+    stream = partialmethod(_of_queue, "stream")
+    state = partialmethod(_of_queue, "state")
+    delayed = partialmethod(_of_queue, "delayed")
+    parked = partialmethod(_of_queue, "parked")
+    locks = partialmethod(_of_queue, "locks")
+    failures = partialmethod(_of_queue, "failures")
+    crashes = partialmethod(_of_queue, "crashes")
+    min_rv = partialmethod(_of_queue, "needs")
+    unsettled = partialmethod(_of_queue, "unsettled")
 
     def expect(self, queue: str, key: str) -> str:
         return f"{self.base}{queue}:expect:{key}"

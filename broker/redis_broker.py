@@ -150,14 +150,7 @@ class RedisBroker(ScriptRunner):
         """A contiguous batch: complete after ``from_rv`` and up to ``to_rv``. Without events it moves the watermark."""
         flat = _apart(events)
         for event in events:
-            flat += (
-                "del" if event.blob is None else "set",
-                event.id,
-                event.rv,
-                event.uid_and_signature,
-                event.blob or b"",
-                event.words,
-            )
+            flat += ("del" if event.blob is None else "set", *_object(event))
         reply = self._run("ingest", resource, from_rv, to_rv, *flat)
         verdict = reply[0].decode()
         if verdict == "OK":
@@ -168,7 +161,7 @@ class RedisBroker(ScriptRunner):
         """Stage a part of a list. False: another ingestor is staging this resource."""
         flat = _apart(events)
         for event in events:
-            flat += (event.id, event.rv, event.uid_and_signature, event.blob or b"", event.words)
+            flat += _object(event)
         return bool(self._run("stage", resource, generation, lock_ms, *flat)[0] == b"OK")
 
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:
@@ -227,6 +220,11 @@ def _apart(events: Iterable[Event]) -> list[str | bytes]:
     for part in parts.items():
         flat += part
     return flat
+
+
+def _object(event: Event) -> tuple[str | bytes, ...]:
+    """As the scripts take it."""
+    return event.id, event.rv, event.uid_and_signature, event.blob or b"", event.words
 
 
 def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:

@@ -235,10 +235,11 @@ class Finish:
 
 
 class Entry(NamedTuple):
-    """A write to be announced: verb, "resource/name", and for a delete the uid and rv that it means.
+    """A write to be announced: verb, "resource/name", and for a delete or a scale the uid and rv that it means.
 
-    ``hint``: for a create, a word that is kept beside it and beside its reserved name ("node=n1"). With a verb of
-    ``expectations.NOTES``, the text to store; with ``BACK_OFF``, ``target`` is the name of a node.
+    ``hint``: for a create, a word that is kept beside it and beside its reserved name ("node=n1"); for a scale, the
+    sizes ("low=0 high=3"). With a verb of ``expectations.NOTES``, the text to store; with ``BACK_OFF``, ``target`` is
+    the name of a node.
     """
 
     verb: str
@@ -253,7 +254,9 @@ class Entry(NamedTuple):
 
     @property
     def detail(self) -> str:
-        return f"uid={self.uid} rv={self.rv}" if self.uid else self.hint
+        if not self.uid:
+            return self.hint
+        return f"uid={self.uid} rv={self.rv} {self.hint}".rstrip()
 
 
 class NameTaken(NamedTuple):

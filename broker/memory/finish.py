@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from oarlock.broker.memory.state import (
-    CLOCK_JUMP_MS,
-    EXPECTATIONS_TTL_MS,
-    EpochState,
-    ExpectHash,
-    is_open,
-    timed,
-)
+from oarlock.broker.memory.state import CLOCK_JUMP_MS, EXPECTATIONS_TTL_MS, EpochState, ExpectHash, is_open, timed
 from oarlock.broker.values import Finish, Verdict
-from oarlock.broker.versions import newer
+from oarlock.broker.versions import latest, newer
 
 
 def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
@@ -86,7 +79,7 @@ def _settle(state: EpochState, turn: Finish, now: int) -> bool:
             settled = True
         elif change.op == "need":
             min_rv = q.min_rv.setdefault(key, {})
-            min_rv[change.name] = max(min_rv.get(change.name, ""), change.value, key=lambda rv: (len(rv), rv))
+            min_rv[change.name] = latest(min_rv.get(change.name, ""), change.value)
     if any(change.op == "need" for change in turn.changes):
         for resource, rv in q.min_rv[key].items():
             if resource not in state.watermark or newer(rv, state.watermark[resource]):

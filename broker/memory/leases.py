@@ -5,15 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from oarlock.broker.memory.state import (
-    CAP_PAGE,
-    CLOCK_JUMP_MS,
-    PARKED_MAX_MS,
-    SILENT_MS,
-    WAITER_MS,
-    EpochState,
-    split,
-)
+from oarlock.broker.memory.state import CAP_PAGE, CLOCK_JUMP_MS, PARKED_MAX_MS, SILENT_MS, WAITER_MS, EpochState, split
 
 
 def release(state: EpochState, now: int, holder: str, blamed: str) -> list[str]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from oarlock.broker.memory import announce, cache, claim, finish, leases
-from oarlock.broker.memory.state import (
-    EpochState,
-)
+from oarlock.broker.memory.state import EpochState
 from oarlock.broker.values import (
     PAGE,
     Batch,

@@ -14,6 +14,7 @@ from oarlock.broker.values import Cached
 EXPECTATIONS_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000
 OPEN_TTL_MS = 691_200_000
+OUTLIVES_ANSWER = ("delete ", "scale ")
 PARKED_MAX_MS = 300_000
 CLOCK_JUMP_MS = 3_000
 SILENT_MS = 60_000
@@ -235,7 +236,7 @@ class EpochState:
         expected = self.queue(queue).expected(key, now)
         if expected is not None:
             least_ms = BACK_OFF_TTL_MS if expected.backs_off else 0
-            if key in self.queue(queue).unsettled or any(name.startswith("delete ") for name in expected.fields):
+            if key in self.queue(queue).unsettled or any(name.startswith(OUTLIVES_ANSWER) for name in expected.fields):
                 least_ms = OPEN_TTL_MS
             expected.ends_ms = now + max(EXPECTATIONS_TTL_MS + delay_ms, least_ms)
 

@@ -3,7 +3,7 @@
 -- DERIVED queue:locks leases generation cache:resource:generation queue:expect:key queue:unsettled
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] nonce  ARGV[4] lease ms  ARGV[5] owner uid
 -- ARGV[6..] none (the lease starts anew, nothing else), or triples:
---   verb ("create" | "delete" | any other)  "resource/name"  detail ("", "uid=.. rv=..", or "node=..")
+--   verb ("create" | "delete" | "scale" | any other)  "resource/name"  detail ("", "uid=.. rv=..", "uid=.. rv=.. low=.. high=..", or "node=..")
 --   or "backoff"  node, or "rest"  "resource/name", and what to store: announced with the delete that causes it, and never pending
 -- Returns: {"OK", lease ms} | {"BORNE", "resource/name", cached value, ...}: a cached object has the name of a new create; nothing is entered
 --          | {"LOST"} (the nonce is not the current one) | {"STALE"}

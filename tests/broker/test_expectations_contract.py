@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.expectations import ExpectedDelete, OpenWrite
+from oarlock.broker.expectations import ExpectedDelete, OpenWrite, SizeEntry
 from oarlock.broker.values import (
     Batch,
     Cached,
@@ -211,6 +211,45 @@ def test_an_answered_delete_is_kept_until_the_cache_shows_it(case: Case) -> None
     finish(case, one, Verdict.OK, 0, Change.set("delete pods/a", "answered uid=u rv=5"), Change.drop("backoff n1"))
     assert "unsettled" not in case.state()
     assert abs(ttl_ms(case) - EIGHT_DAYS_MS) < 2_000
+
+
+def scale(rv: str) -> Entry:
+    return Entry("scale", "replicasets/a", "u", rv, "low=0 high=3")
+
+
+def test_a_scale_names_a_version_and_sizes_and_outlives_its_answer(case: Case) -> None:
+    """Its ReplicaSet may follow an earlier size for as long as its status has not observed the last one."""
+    one = begun(case)
+    announce(case, one, scale("5"))
+    assert fields(case)["scale replicasets/a"] == pending(case, "uid=u rv=5 low=0 high=3")
+    assert case.state()["unsettled"] == {QUEUE: {KEY: case.now_ms()}}
+    again = claimed_again(case, one)
+    assert again.expectations is not None
+    now = case.now_ms()
+    assert again.expectations.scales == (SizeEntry("replicasets/a", "u", "5", 0, 3, OpenWrite(now, now, 1)),)
+    assert (again.expectations.unanswered, again.expectations.reserved) == (1, {})
+    finish(case, again, Verdict.OK, None)
+    assert case.worker.due() == (0, DRAIN_MS), "never idle while it is open"
+    case.advance(DRAIN_MS)
+    case.worker.due()
+    over = claim_one(case, "w2")
+    assert over.expectations is not None
+    [entry] = over.expectations.scales
+    assert entry.open == OpenWrite(now, now, 1, over=True)
+    finish(case, over, Verdict.OK, None, Change.set(entry.field, entry.answered_text))
+    assert fields(case) == {"owner": UID, "scale replicasets/a": "answered uid=u low=0 high=3"}
+    assert "unsettled" not in case.state()
+    assert abs(ttl_ms(case) - EIGHT_DAYS_MS) < 2_000
+
+
+def test_a_scale_is_announced_anew_over_an_answered_one(case: Case) -> None:
+    one = begun(case)
+    announce(case, one, scale("5"))
+    finish(case, one, Verdict.OK, 0, Change.set(scale("5").field, "answered uid=u low=0 high=3"))
+    later = claim_one(case)
+    for tries in (1, 2):
+        announce(case, later, scale("6"))
+        assert fields(case)[scale("6").field] == pending(case, "uid=u rv=6 low=0 high=3", tries=tries)
 
 
 def test_without_back_offs_expectations_live_as_long_as_ever(case: Case) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.expectations import BACK_OFF, Expectations, ExpectedDelete, OpenWrite
+from oarlock.broker.expectations import BACK_OFF, Expectations, ExpectedDelete, OpenWrite, SizeEntry
 from oarlock.broker.values import Cached, Entry, LoadSpec
 
 VALUES = [
@@ -53,6 +53,8 @@ def test_a_record_in_all_its_words() -> None:
         "create pods/b": "pending since_ms=5",
         "delete pods/c": "pending since_ms=5 sent_ms=5 tries=1 uid=u rv=7 over",
         "delete pods/d": "answered uid=v rv=8",
+        "scale sets/i": "pending since_ms=5 sent_ms=6 tries=2 uid=y rv=9 low=0 high=12 over",
+        "scale sets/j": "answered uid=z low=1 high=3",
         "reserved pods/a": "node=n1 until_ms=9",
         "reserved pods/f": "over",
         "blocked pods/e": "uid=w",
@@ -71,6 +73,10 @@ def test_a_record_in_all_its_words() -> None:
             ExpectedDelete("pods/c", "u", "7", False, OpenWrite(5, 5, 1, True)),
             ExpectedDelete("pods/d", "v", "8", True),
         ),
+        scales=(
+            SizeEntry("sets/i", "y", "9", 0, 12, OpenWrite(5, 6, 2, True)),
+            SizeEntry("sets/j", "z", "", 1, 3),
+        ),
         pending_others=(("status", "sets/web"),),
         reserved={"pods/a": False, "pods/f": True},
         blocked={"pods/e": "w"},
@@ -80,7 +86,10 @@ def test_a_record_in_all_its_words() -> None:
         back_offs={"n1": "generation=1 delay_ms=1000 at_ms=5", "n2": "pending"},
         said="create pods/a: no answer",
     )
-    assert record.unanswered == 4
+    assert record.unanswered == 5
+    pending, done = record.scales
+    assert pending.answered_text == "answered uid=y low=0 high=12"
+    assert done.answered_text == said[done.field]
     assert Expectations.parse([]) is None
     only = Expectations.parse(["owner", "u", "backoff n1", "pending"])
     assert only is not None

@@ -33,8 +33,10 @@ local EXPECTATIONS_TTL_MS = 300000
 
 local BACK_OFF_TTL_MS = 1800000
 
--- A jump of the clock by hours takes nothing along that the cache has yet to show: open writes, and deletes with an answer.
+-- A jump of the clock by hours takes nothing along that the cache has yet to show: open writes, and deletes and scales with an answer.
 local OPEN_TTL_MS = 691200000
+
+local function outlives_answer(field) return string.sub(field, 1, 7) == 'delete ' or string.sub(field, 1, 6) == 'scale ' end
 
 local function back_off(field) return string.sub(field, 1, 8) == 'backoff ' end
 
@@ -47,7 +49,7 @@ local function keep_expectations(queue, key, delay_ms)
   if redis.call('HEXISTS', base .. queue .. ':unsettled', key) == 1 then least = OPEN_TTL_MS
   else
     for _, field in ipairs(redis.call('HKEYS', expected)) do
-      if string.sub(field, 1, 7) == 'delete ' then least = OPEN_TTL_MS break end
+      if outlives_answer(field) then least = OPEN_TTL_MS break end
       if back_off(field) then least = BACK_OFF_TTL_MS end
     end
   end
