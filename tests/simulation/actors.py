@@ -22,11 +22,11 @@ from oarlock.controllers.objects.model import ReplicaSet
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods.events import Event as OwnerEvent
 from oarlock.controllers.registry import WATCHED
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
+from tests.manual_clock import ManualClock
 from tests.simulation.traffic import Flight
 from tests.simulation.world import NAMESPACE, World, as_json
 from tests.workers.turn.turns import arrived

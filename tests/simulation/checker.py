@@ -28,6 +28,7 @@ def count_open(claim: Claim, world: Traffic) -> None:
     if record is None:
         return
     opened = [*record.creates.values(), *(each.open for each in record.deletes if not each.answered)]
+    opened += [each.open for each in record.scales if each.open is not None]
     if any(each.over for each in opened) or any(record.reserved.values()):
         world.count("looks after D")
     if record.passed:
@@ -67,6 +68,8 @@ class Checker:
     bounds: dict[str, Bounds] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
     marks: dict[tuple[int, str], int] = field(default_factory=dict)
+    read: dict[str, int] = field(default_factory=dict)
+    """The newest version of each owner that a turn has read."""
 
     def owner_changed(self, uid: str, replicas: int) -> None:
         """An owner was made, or scaled."""
@@ -120,6 +123,8 @@ class Checker:
         for claim in batch.claims:
             count_open(claim, self.world)
             deletes = claim.expectations.deletes if claim.expectations is not None else ()
+            if claim.owner is not None:
+                self.read[claim.owner.uid] = int(claim.owner.rv)
             if claim.owner is not None and any(not each.answered for each in deletes):
                 active = sum(is_active(decode_pod(child.blob)) for child in claim.children)
                 if active <= decode_replicaset(claim.owner.blob).replicas:
@@ -151,13 +156,13 @@ class Checker:
     def at_rest(self) -> None:
         """After each step: an owner that is as it asks to be, without outstanding writes, starts anew.
 
-        Only once its last change was seen to be acted on: a turn may still go by an older wish until then.
+        Only once a turn has read its last change: until then one may go by an older wish.
         """
         for _, owner in self.world.owners.values():
             bound = self.bounds[owner.uid]
             if bound.most == owner.replicas and not bound.added:
                 continue
-            if owner.status.observed_generation != owner.generation:
+            if self.read.get(owner.uid, 0) < bound.wanted[-1][0]:
                 continue
             pods = len(self.world.existing(owner.uid)), len(self.world.active(owner.uid))
             if pods == (owner.replicas, owner.replicas) and not self.world.outstanding(owner.uid):

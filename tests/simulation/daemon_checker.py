@@ -14,10 +14,11 @@ from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.workers.turn.steps import Write
-from tests.simulation.checker import Violation, count_open, view_of
+from tests.simulation.checker import Violation
 from tests.simulation.daemon_docs import Doc, fits
 from tests.simulation.daemon_failures import Failures, Rests
-from tests.simulation.daemon_world import FINISHED, Change, DaemonWorld
+from tests.simulation.daemon_world import FINISHED, Change
+from tests.simulation.protocol_checker import ProtocolChecker
 
 
 @dataclass
@@ -42,13 +43,12 @@ class Watched:
 
 
 @dataclass
-class DaemonChecker:
+class DaemonChecker(ProtocolChecker):
     """D1, D2, the history, the status, rests, I4, I5, I6 and I8.
 
     ``rolls``: whether D2 and rests are claimed, which they are not for two fleets.
     """
 
-    world: DaemonWorld
     rolls: bool = True
     sets: dict[str, Watched] = field(default_factory=dict)
     ours: set[str] = field(default_factory=set)
@@ -59,8 +59,6 @@ class DaemonChecker:
     """Verb, target and UID of every write announced in this epoch."""
     pods_at: dict[str, int] = field(default_factory=dict)
     """Pod UID -> resourceVersion since which it bears the hash it bears and is its owner's."""
-    nonces: dict[str, str] = field(default_factory=dict)
-    marks: dict[tuple[int, str], int] = field(default_factory=dict)
     _bore: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -207,20 +205,10 @@ class DaemonChecker:
 
     # -- the steps of the protocol
 
-    def claimed(self, key: str, nonce: str) -> None:
-        self.nonces[key] = nonce
-
     def viewed(self, holder: str, batch: Batch) -> None:
         """A worker was handed keys, with what a turn over them reads."""
         self.failures.viewed(batch)
-        self.world.views[holder] = view_of(batch, self.world.clock_ms())
-        for claim in batch.claims:
-            count_open(claim, self.world)
-
-    def accepted(self, key: str, nonce: str, step: str) -> None:
-        """A fenced step was accepted: only the newest claim may."""
-        if self.nonces.get(key) != nonce:
-            raise Violation(f"I4: {step} of an earlier holder of {key} was accepted")
+        super().viewed(holder, batch)
 
     def announced(self, claim: Claim, entries: Sequence[Entry]) -> None:
         """Writes were entered in a record."""
@@ -241,26 +229,6 @@ class DaemonChecker:
         self.names.clear()
         self.failures.new_epoch()
         self.rests.new_epoch()
-
-    def watermark_is(self, epoch: int, resource: str, mark: int) -> None:
-        """It never goes back inside an epoch."""
-        last = self.marks.get((epoch, resource), 0)
-        if mark < last:
-            raise Violation(f"I6: the watermark of {resource} went from {last} back to {mark}")
-        self.marks[epoch, resource] = mark
-
-    def cache_is(self, resource: str, mark: int, cached: dict[str, str]) -> None:
-        """The cache at a watermark, against the journal up to there."""
-        then: dict[str, str] = {}
-        for change in self.world.journal:
-            if change.rv > mark:
-                break
-            if change.resource == resource:
-                then.pop(change.key, None)
-                if not change.gone:
-                    then[change.key] = str(change.rv)
-        if cached != then:
-            raise Violation(f"I6: the cache of {resource} at {mark} is {cached}, the API held {then}")
 
     def at_rest(self) -> None:
         """Nothing is to be looked at but with a commit."""

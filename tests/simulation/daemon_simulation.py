@@ -57,7 +57,7 @@ class DaemonWeights(Weights):
 class DaemonApi(SimApi):
     """Also fails at times, and has no more to give at times."""
 
-    def __init__(self, simulation: DaemonSimulation, sender: str) -> None:
+    def __init__(self, simulation: Any, sender: str) -> None:
         super().__init__(simulation.world, simulation.clock, simulation.settings, sender)
         self._simulation = simulation
 
@@ -270,6 +270,9 @@ class DaemonSimulation(Simulation):
         self.cluster.collect_revisions()
         if not self.busy() and not self.world.flights and (names := self.cluster.duplicated()):
             self.broker.add(daemon_rest.QUEUE, [f"{NAMESPACE}/{name}" for name in names])
+
+    def _unobserved(self) -> str:
+        return ""  # part of what is asked of them as they stall
 
     def _stalled(self) -> str:
         return daemon_rest.stalled(self.cluster, self.refusals)

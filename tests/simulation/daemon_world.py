@@ -138,9 +138,10 @@ class DaemonWorld(Traffic):
         doc["metadata"]["uid"] = self.uid(write.resource)
         if write.resource == "pods":
             doc["status"] = {"phase": "Pending"}
-        rv = self.put(write.resource, doc)
-        self.on_create(self.tables[write.resource][write.name].obj, write)
-        return accepted(201, doc["metadata"]["uid"], rv)
+        self.put(write.resource, doc)
+        made = self.tables[write.resource][write.name]
+        self.on_create(made.obj, write)
+        return Answer(201, made.raw)
 
     def _delete(self, write: Write, stored: Stored) -> Answer:
         obj = stored.obj
@@ -171,9 +172,13 @@ class DaemonWorld(Traffic):
             return refusal(422, "Invalid")
         meta["ownerReferences"] = list(refs.values())
         meta["labels"] = meta.get("labels", {}) | told.get("labels", {})
+        self._merge(doc, patch)
+        return accepted(200, meta["uid"], self.put(write.resource, doc))
+
+    def _merge(self, doc: Doc, patch: Doc) -> None:
+        """What a patch says beside the metadata of every object."""
         if "revision" in patch:
             doc["revision"] = patch["revision"]
-        return accepted(200, meta["uid"], self.put(write.resource, doc))
 
     def _status(self, write: Write, stored: Stored) -> Answer:
         patch, doc = orjson.loads(write.body), stored.doc
@@ -184,4 +189,6 @@ class DaemonWorld(Traffic):
         self.on_status(stored.obj, patch["status"])
         status = doc["status"] | patch["status"]
         doc["status"] = {name: value for name, value in status.items() if value is not None}
+        if "annotations" in told:
+            doc["metadata"]["annotations"] = doc["metadata"].get("annotations", {}) | told["annotations"]
         return accepted(200, stored.obj.uid, self.put(write.resource, doc))

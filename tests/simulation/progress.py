@@ -13,6 +13,8 @@ STAGES = {"as it is": 150_000, "scaled to 0": 20_000, "scaled up": 150_000, "sca
 
 More pods than names that are refused take until these are passed over: their last send, D and a look.
 """
+OBSERVED_MS = 150_000
+"""How soon a status must have observed it: not before it is certain that no create of more pods may still land."""
 
 
 def stalled(world: World, refusals: Refusals) -> str:
@@ -23,8 +25,6 @@ def stalled(world: World, refusals: Refusals) -> str:
     """
     for _, owner in world.owners.values():
         active, wanted = world.active(owner.uid), owner.replicas
-        if owner.status.observed_generation != owner.generation:
-            return f"{owner.name}: generation {owner.generation}, {owner.status.observed_generation} is observed"
         if owner.status.replicas != len(active):
             return f"{owner.name}: {len(active)} are active, its status says {owner.status.replicas}"
         stuck = {pod.name for pod in active} & refusals.undone(owner.name, "delete")
@@ -36,4 +36,12 @@ def stalled(world: World, refusals: Refusals) -> str:
         names = islice(slots_of(owner.name, owner.uid).free(borne), max(0, wanted - len(world.existing(owner.uid))))
         if owner.strict and (free := set(names) - refusals.undone(owner.name, "create")):
             return f"{owner.name}: {free} are missing though nobody refuses them"
+    return ""
+
+
+def unobserved(world: World) -> str:
+    """An owner whose status is of a former generation; empty where there is none."""
+    for _, owner in world.owners.values():
+        if owner.status.observed_generation != owner.generation:
+            return f"{owner.name}: generation {owner.generation}, {owner.status.observed_generation} is observed"
     return ""

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.steps import Write
+from tests.manual_clock import ManualClock
 from tests.simulation.actors import Ingestor, Worker
 from tests.simulation.checker import Checker, Violation
-from tests.simulation.progress import STAGES, stalled
+from tests.simulation.progress import OBSERVED_MS, STAGES, stalled, unobserved
 from tests.simulation.refusals import Place, Refusals
 from tests.simulation.traffic import Flight
 from tests.simulation.world import World, is_active
@@ -350,9 +350,13 @@ class Simulation:
         for name, within_ms in self.stages.items():
             self._ask(name)
             self._calm_until(lambda: not self._stalled(), f"no progress ({name}): {{stalled}}", within_ms)
+            self._calm_until(lambda: not self._unobserved(), f"no progress ({name}): not observed", OBSERVED_MS)
 
     def _stalled(self) -> str:
         return stalled(self.world, self.refusals)
+
+    def _unobserved(self) -> str:
+        return unobserved(self.world)
 
     def _ask(self, stage: str) -> None:
         """Something else is asked of the owners while the faults last."""

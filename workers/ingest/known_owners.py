@@ -26,6 +26,7 @@ from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.ownership.orphans import orphan_entry
 from oarlock.controllers.ownership.owner_table import OwnerTable
+from oarlock.controllers.registry import owners_of
 from oarlock.workers.signing.refusals import decoded
 
 NAMESPACES_AT_ONCE = 50
@@ -86,12 +87,15 @@ class KnownOwners:
         Raises ObjectRefused, besides what the broker raises; then the namespaces stay in doubt.
         """
         wakes: dict[str, set[str]] = {}
-        entries = [orphan_entry(namespace) for namespace in sorted(self.doubtful)]
         for resource in resources:
+            adopters = set(owners_of(resource.plural).values())
+            places = [each for each in sorted(self.doubtful) if any(self.table.has(queue, each) for queue in adopters)]
+            entries = [orphan_entry(namespace) for namespace in places]
             for at in range(0, len(entries), NAMESPACES_AT_ONCE):
                 for cached in every(broker, resource.plural, entries[at : at + NAMESPACES_AT_ONCE]):
                     for queue, key in resource.route(decoded(resource, cached), False, self.table).wake:
-                        wakes.setdefault(queue, set()).add(key)
+                        if queue in adopters:  # not its own, if it is an owner too
+                            wakes.setdefault(queue, set()).add(key)
         queued = sum(broker.add(queue, sorted(keys)) for queue, keys in sorted(wakes.items()))
         self.doubtful = set()
         return queued

@@ -46,7 +46,7 @@ class EventBatch:
 class Projector:
     """Prepares the events and lists of one resource, and keeps the owners known.
 
-    ``detector``: is shown each new pod; None for other resources.
+    ``detector``: is shown each new object; None for resources that no controller makes.
     """
 
     def __init__(self, resource: Watched[Any], owners: KnownOwners, detector: UpstreamDetector | None = None) -> None:
@@ -92,7 +92,7 @@ class Projector:
                 self._skip(raw, error)
                 continue
             if self._detector is not None:
-                self._detector.listed(raw, obj)
+                self._detector.listed(raw, self.resource.kind, obj)
             found.append(self._event(rv, obj, False, self._routes(obj, False)))
         return found
 
@@ -104,13 +104,15 @@ class Projector:
             return None
         gone = event.type == "DELETED"
         if self._detector is not None and event.type == "ADDED":
-            self._detector.added(event.object, obj)
+            self._detector.added(event.object, self.resource.kind, obj)
         queue = self.resource.owner_queue
         if queue and self._owners.note(queue, obj, gone):
             batch.owners.append((event.rv, obj.namespace))
         routes = self._routes(obj, gone)
-        if self.resource.adoptable and routes[1] and OWNED not in event.object:
-            batch.orphans.append((event.rv, routes[1]))
+        if self.resource.adoptable and OWNED not in event.object:
+            adopters = tuple([wake for wake in routes[1] if wake[0] != queue])  # its own key, if it is an owner too
+            if adopters:
+                batch.orphans.append((event.rv, adopters))
         return self._event(event.rv, obj, gone, routes)
 
     def _routes(self, obj: Any, gone: bool) -> tuple[tuple[str, ...], tuple[WakeKey, ...]]:

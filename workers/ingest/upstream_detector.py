@@ -1,22 +1,24 @@
-"""Detects upstream's controllers at work on our kinds, by the one trace that proves it: the pods they create.
+"""Detects upstream's controllers at work on our kinds, by the one trace that proves it: what they create.
 
-A pod is theirs if an owner of our kinds controls it, its name was generated (our pods have slot names), and its
-managedFields name upstream's manager. Such a pod is evidence only if it is new: created since the epoch was listed, or
-shortly before. An older one may be from before the take-over.
+An object is theirs if an owner of our kinds controls it, and its managedFields say that upstream's manager wrote what
+is written at creation: the containers of a pod, the selector of a ReplicaSet. It may touch ours later, as garbage
+collector or as the controller of another kind. Such an object is evidence only if it is new: created since the epoch
+was listed, or shortly before. An older one may be from before the take-over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
-from oarlock.controllers.objects.model import Pod, controller_of
+from oarlock.controllers.objects.model import OwnerRef, controller_of
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND
 
 RECENT_MS = 10_000
-"""A listed pod of this age or less counts as new. A person who takes over waits longer between the two managers."""
+"""A listed object of this age or less counts as new. A person who takes over waits longer between the two managers."""
 MANAGERS = ("kube-controller-manager", "hyperkube", "k3s")
 """The managers that upstream's controllers write: the name of their program, cut at the first slash."""
 
@@ -25,15 +27,15 @@ _SIGNS = tuple(f'"manager":"{name}"'.encode() for name in MANAGERS)  # as API se
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A pod that a manager of upstream's created for an owner of ours; ``at`` is the API server's time."""
+    """An object that a manager of upstream's created for an owner of ours; ``at`` is the API server's time."""
 
-    pod: str
+    made: str
     owner: str
     manager: str
     at: str
 
     def __str__(self) -> str:
-        return f"{self.manager} created pod {self.pod} of {self.owner} at {self.at}"
+        return f"{self.manager} created {self.made} of {self.owner} at {self.at}"
 
 
 def mend() -> str:
@@ -46,14 +48,37 @@ def mend() -> str:
     )
 
 
+class Dependent(Protocol):
+    """An object that a controller may have made."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def owner_refs(self) -> tuple[OwnerRef, ...]: ...
+    @property
+    def created_ms(self) -> int: ...
+
+
+class _Spec(msgspec.Struct):
+    containers: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="f:containers")
+    selector: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="f:selector")
+
+
+class _Fields(msgspec.Struct):
+    spec: _Spec | None = msgspec.field(default=None, name="f:spec")
+
+
 class _Entry(msgspec.Struct):
     manager: str = ""
-    operation: str = ""
-    time: str = ""
+    fields: _Fields | None = msgspec.field(default=None, name="fieldsV1")
+
+    @property
+    def created(self) -> bool:
+        spec = self.fields.spec if self.fields is not None else None
+        return spec is not None and (spec.containers is not None or spec.selector is not None)
 
 
 class _Meta(msgspec.Struct, rename="camel"):
-    generate_name: str | None = None
     creation_timestamp: str | None = None
     managed_fields: tuple[_Entry, ...] | None = None
 
@@ -66,7 +91,7 @@ _OBJECT = msgspec.json.Decoder(_Object)
 
 
 class UpstreamDetector:
-    """Looks at pods as they are read; for a new pod that costs a search in its bytes. ``wall_ms``: the wall clock.
+    """Looks at objects as they are read; for a new one that costs a search in its bytes. ``wall_ms``: the wall clock.
 
     ``kinds``: of the owners that this fleet manages; upstream may well manage others. ``latest``: the newest evidence.
     """
@@ -75,31 +100,30 @@ class UpstreamDetector:
         self._wall_ms, self._kinds = wall_ms, kinds
         self.latest: Evidence | None = None
 
-    def added(self, raw: bytes, pod: Pod) -> None:
-        """Look at a pod that a watch reports as new."""
-        if found := evidence(raw, pod, self._kinds):
+    def added(self, raw: bytes, kind: str, obj: Dependent) -> None:
+        """Look at an object of that kind that a watch reports as new."""
+        if found := evidence(raw, kind, obj, self._kinds):
             self.latest = found
 
-    def listed(self, raw: bytes, pod: Pod) -> None:
-        """Look at a pod of a list."""
-        if pod.created_ms and self._wall_ms() - pod.created_ms <= RECENT_MS:
-            self.added(raw, pod)
+    def listed(self, raw: bytes, kind: str, obj: Dependent) -> None:
+        """Look at an object of a list."""
+        if obj.created_ms and self._wall_ms() - obj.created_ms <= RECENT_MS:
+            self.added(raw, kind, obj)
 
 
-def evidence(raw: bytes, pod: Pod, kinds: Collection[str] = QUEUE_OF_KIND) -> Evidence | None:
-    """What the JSON of a pod proves; None if nothing."""
+def evidence(raw: bytes, kind: str, obj: Dependent, kinds: Collection[str] = QUEUE_OF_KIND) -> Evidence | None:
+    """What the JSON of an object proves; None if nothing. ``kind``: the object's."""
     if not any(sign in raw for sign in _SIGNS):
         return None
-    ref = controller_of(pod)
+    ref = controller_of(obj)
     if ref is None or ref.kind not in kinds:
         return None
     try:
         meta = _OBJECT.decode(raw).metadata
     except msgspec.MsgspecError:
-        return None  # nothing else reads these fields, so they must not stop the reading of pods
-    if not meta.generate_name:
+        return None  # nothing else reads these fields, so they must not stop the reading of objects
+    entries = meta.managed_fields or ()
+    maker = next((each.manager for each in entries if each.manager in MANAGERS and each.created), "")
+    if not maker:
         return None
-    manager = next((each.manager for each in meta.managed_fields or () if each.manager in MANAGERS), "")
-    if not manager:
-        return None  # the name stood elsewhere in the pod
-    return Evidence(pod.key, f"{ref.kind} {ref.name}", manager, meta.creation_timestamp or "")
+    return Evidence(f"{kind} {obj.key}", f"{ref.kind} {ref.name}", maker, meta.creation_timestamp or "")

@@ -127,12 +127,7 @@ UPSTREAM = (
 
 PROCESS = (
     _both("process_cpu_seconds_total", "counter", "", "CPU time used, including that of workers that have ended."),
-    _both(
-        "process_resident_memory_bytes",
-        "gauge",
-        "",
-        "Memory in use; shared pages count in parts (PSS).",
-    ),
+    _both("process_resident_memory_bytes", "gauge", "", "Memory in use; shared pages count in parts (PSS)."),
     _both("process_virtual_memory_bytes", "gauge", "", "Address space of all processes."),
     _both("process_open_fds", "gauge", "", "Open file descriptors of all processes."),
     _both("process_max_fds", "gauge", "", "How many one process may have open."),
@@ -172,7 +167,7 @@ OURS = (
         "oarlock_record_age_seconds",
         "gauge",
         "queue",
-        "Age of the oldest such record; where there are more than 128, the oldest of 128 picked at random.",
+        "For how long the first of these keys has had them; of more than 128 keys, the first of 128 picked at random.",
     ),
     _fleet("oarlock_workers_registered", "gauge", "", "Workers that may claim keys."),
     _fleet("oarlock_workers_idle", "gauge", "", "Workers that wait for a key."),

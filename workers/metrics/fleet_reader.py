@@ -19,8 +19,8 @@ from oarlock.broker.inspect import raw_answers
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.controllers.registry import WATCHED, all_queues
 
-RECORDS_SAMPLED = 128
-
+KEYS_SAMPLED = 128
+"""Of those with writes without an answer."""
 
 COUNTS: dict[str, tuple[str, Callable[[keys.Keys, str], str]]] = {
     "workqueue_depth": ("XLEN", keys.Keys.stream),
@@ -121,7 +121,7 @@ def _of_queue(k: keys.Keys, queue: str) -> list[tuple[Any, ...]]:
     return [
         ("XINFO", "STREAM", k.stream(queue)),
         ("XRANGE", k.stream(queue), "-", "+", "COUNT", 1),
-        ("HRANDFIELD", k.unsettled(queue), RECORDS_SAMPLED, "WITHVALUES"),
+        ("HRANDFIELD", k.unsettled(queue), KEYS_SAMPLED, "WITHVALUES"),
         *((command, key(k, queue)) for command, key in COUNTS.values()),
     ]
 

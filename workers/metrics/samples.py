@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from oarlock.workers.metrics.families import FAMILIES, Family
 
 
-class Samples:
-    """One scrape's worth. A family without samples is not served."""
+class Samples(Collector):
+    """One scrape's worth, for prometheus_client to write. A family without samples is not served."""
 
     def __init__(self) -> None:
         self._families: dict[str, Metric] = {}
@@ -34,7 +35,7 @@ class Samples:
             buckets.append((bound, so_far))
         made.add_metric(labels, buckets, total)
 
-    def families(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Metric]:
         """In the order of the table."""
         return [self._families[name] for name in FAMILIES if name in self._families]
 

@@ -10,7 +10,7 @@ class ExitCode(IntEnum):
 
     DONE = 0
     EPOCH_OVER = 75  # the data in Redis are of another life, or may be: wait for the next epoch
-    UNSURE = 76  # Redis did not answer a claim, a record or a finish: only a release says what is still locked
+    UNSURE = 76  # Redis did not answer a claim, an announcement or a finish: only a release says what is still locked
     RELEASED = 77  # somebody released this holder: it may not claim any more
     UNWATCHED = 78  # the watchdog of a worker without a supervisor is gone: nobody renews its leases
     FAILED = 70  # could not start, or a bug: the log has the traceback

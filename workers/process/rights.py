@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from oarlock.cluster.forbidden import Permission
-from oarlock.controllers.entries import Controller
+from oarlock.controllers.entries import Controller, RolloutController
 from oarlock.controllers.registry import CONTROLLERREVISIONS, CONTROLLERS, WATCHED
 from oarlock.workers.process.log_line import line
 
@@ -36,9 +36,11 @@ def _file(controller: Controller) -> str:
 
 
 def _of_worker(controller: Controller) -> Iterator[Right]:
-    group, owners = controller.owners.group, controller.resource
-    yield from ((verb, "", "pods") for verb in ("get", "list", "create", "patch", "delete"))
+    group, owners, made = controller.owners.group, controller.resource, WATCHED[controller.dependents]
+    yield from ((verb, made.group, made.plural) for verb in ("get", "list", "create", "patch", "delete"))
     yield from (("get", group, owners), ("patch", group, f"{owners}/status"), ("update", group, f"{owners}/finalizers"))
+    if isinstance(controller, RolloutController):
+        yield "patch", group, owners  # to end a rollback that an annotation asks for
     if controller.history:
         revisions = CONTROLLERREVISIONS
         yield from ((verb, revisions.group, revisions.plural) for verb in ("get", "create", "patch", "delete"))

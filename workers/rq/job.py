@@ -114,24 +114,11 @@ class KeyJob(Job):  # type: ignore[misc]
         )
         return job
 
-    @property
-    def func(self) -> NoReturn:
-        raise InvalidJobOperation(f"{self.id} names a key: only a turn of its queue can be run")
-
     def perform(self) -> NoReturn:
         raise InvalidJobOperation(f"{self.id} names a key: only a turn of its queue can be run")
 
-    @property
-    def success_callback(self) -> None:
-        return None
-
-    @property
-    def failure_callback(self) -> None:
-        return None
-
-    @property
-    def stopped_callback(self) -> None:
-        return None
+    func = property(perform)
+    success_callback = failure_callback = stopped_callback = property(lambda self: None)
 
     def send_webhooks(self, status: Any, *, exc_string: str | None = None) -> None:
         """None: its webhooks would be addresses that somebody wrote to Redis."""

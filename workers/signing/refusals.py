@@ -35,18 +35,15 @@ def decoded(resource: Watched[T], cached: Cached) -> T:
 
 
 class Refusals:
-    """The refusals of one process. ``counts``: by resource; ``on_refusal``: called with the resource, for metrics."""
+    """The refusals of one process. ``counts``: by resource."""
 
     def __init__(self, mono_ms: Callable[[], int]) -> None:
         self._mono_ms, self._say_at_ms, self._unsaid = mono_ms, 0, 0
         self.counts: Counter[str] = Counter()
-        self.on_refusal: Callable[[str], None] | None = None
 
     def note(self, resource: str, key: str, reason: str) -> None:
         """Count a refusal and log it, unless one was logged just now. ``key``: of the turn, or where it was found."""
         self.counts[resource] += 1
-        if self.on_refusal is not None:
-            self.on_refusal(resource)
         now_ms = self._mono_ms()
         if now_ms < self._say_at_ms:
             self._unsaid += 1

@@ -136,15 +136,11 @@ Wrapper = Callable[[RedisBroker], Broker]
 """Makes of a broker the one that a process uses."""
 
 
-def signing_wrapper(settings: Settings, clock: Clock, on_refusal: Callable[[str], None] | None = None) -> Wrapper:
-    """Wraps brokers with the keys that the settings name; without a key file it changes nothing. Raises BadKeyFile.
-
-    ``on_refusal``: is called with the resource of each object that is refused, for metrics.
-    """
+def signing_wrapper(settings: Settings, clock: Clock) -> Wrapper:
+    """Wraps brokers with the keys that the settings name; without a key file it changes nothing. Raises BadKeyFile."""
     if not settings.signing_key_file:
         return lambda broker: broker
     keyring, refusals = load_keyring(settings.signing_key_file), Refusals(clock.mono_ms)
-    refusals.on_refusal = on_refusal
 
     def signed(broker: RedisBroker) -> Broker:
         return SigningBroker(broker, Signer(keyring, f"{settings.fleet_id} {broker.keys.base}"), refusals)

@@ -25,7 +25,7 @@ from oarlock.cluster.access import config
 from oarlock.cluster.access.credentials import ConfigError
 from oarlock.cluster.client import Client
 from oarlock.controllers.entries import Watched
-from oarlock.controllers.registry import PODS, WATCHED
+from oarlock.controllers.registry import WATCHED
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.epoch.coordinator import EpochCoordinator, FleetRefused
 from oarlock.workers.epoch.fleet_lease import ApiLease, lease_name
@@ -124,7 +124,7 @@ class IngestProcess:
                 owners,
                 nonce=lambda: secrets.token_hex(8),
                 random=random.Random(),
-                detector=detector if resource is PODS else None,
+                detector=detector if resource.adoptable else None,
             )
             for resource in WATCHED.values()
         ]

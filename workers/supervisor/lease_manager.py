@@ -103,7 +103,7 @@ class LeaseManager:
             if self._timer.take():
                 self._due()
         except REFUSALS as error:
-            self._close_timer()
+            self.close()
             now_ms = self._clock.mono_ms()
             if now_ms - self._broke_ms < RETRY_MS:  # refused again at once: so would be the next
                 self._listen_at_ms = now_ms + RETRY_MS
@@ -122,8 +122,9 @@ class LeaseManager:
             return []
 
     def close(self) -> None:
-        """Hang up. What is not released is left to the end of its lease."""
-        self._close_timer()
+        """Hang up the timer, until it is due again. What is not released is left to the end of its lease."""
+        self._timer.close()
+        self.timer_socket, self._listen_at_ms = None, 0
 
     def _release_owed(self) -> list[str]:
         given_back: list[str] = []
@@ -145,10 +146,6 @@ class LeaseManager:
         self._due_at_ms = asked_ms + RETRY_MS
         _, next_in_ms = self._broker.due()
         self._due_at_ms = NEVER_MS if next_in_ms is None else asked_ms + next_in_ms
-
-    def _close_timer(self) -> None:
-        self._timer.close()
-        self.timer_socket, self._listen_at_ms = None, 0
 
     def _answered(self) -> None:
         if self._trouble:

@@ -14,7 +14,7 @@ from oarlock.broker.values import Change, Entry, NameTaken
 from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_create, of_delete, of_delete_conflict, taken_for_certain
-from oarlock.controllers.entries import Controller
+from oarlock.controllers.entries import PodController
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.objects.model import Pod, controller_of
@@ -27,7 +27,7 @@ from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, Ste
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 
-def create_pods(owner: Claimer, plan: Plan, controller: Controller, outcome: TurnOutcome) -> Steps[None]:
+def create_pods(owner: Claimer, plan: Plan, controller: PodController, outcome: TurnOutcome) -> Steps[None]:
     """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last.
 
     A create that was sent before is announced again, because the time in which it may land begins again. It goes last:
@@ -193,6 +193,7 @@ def deleted(
         if result in (Outcome.DONE, Outcome.GONE):
             outcome.delete_answered(write)
             if result is Outcome.DONE:
+                outcome.followed = True
                 outcome.events.append(events.deleted(write.name))
             continue
         outcome.sort(write, answer, result, again=write.uid in again)

@@ -101,9 +101,12 @@ class _Known:
         }
         fields += [f"{verb} {target}" for verb, targets in named.items() for target in targets if not _pod_name(target)]
         fields += [each.field for each in announced.deletes if not each.answered and not _pod_name(each.target)]
+        fields += [each.field for each in announced.scales]
         for field in fields:
             self._drop(field)
-            self._outcome.failed(f"the record of {owner.name} has an entry that none of ours announces: left out")
+            self._outcome.failed(
+                f"the expectations of {owner.name} have an entry that none of ours announces: left out"
+            )
 
     def compare_with_cache(self) -> None:
         """A create whose name is taken has its answer. So has a delete whose pod has gone, is terminating or has

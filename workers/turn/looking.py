@@ -41,9 +41,8 @@ def on_live_list(snapshot: Any, outcome: TurnOutcome) -> Steps[tuple[Any, Versio
     """The snapshot with the pods of a consistent list, and their resourceVersions."""
     owner = snapshot.owner
     listed: Listed = yield ListLive("pods", owner.namespace)
-    outcome.cache_must_pass(
-        "pods", listed.rv
-    )  # the cache may be behind the list: what the list showed must not be forgotten
+    # The cache may be behind the list: what the list showed must not be forgotten.
+    outcome.cache_must_pass("pods", listed.rv)
     pods: list[Pod] = []
     versions: dict[str, str] = {}
     for raw in listed.items:

@@ -9,10 +9,9 @@ from typing import Any
 from oarlock.broker.values import Claim
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change
-from oarlock.controllers.entries import Controller
-from oarlock.controllers.objects.model import ReplicaSetStatus
+from oarlock.controllers.entries import PodController
 from oarlock.controllers.plan import Plan
-from oarlock.controllers.replicaset.status import is_kept, says_nothing_else
+from oarlock.controllers.replicaset.status import Terminating, is_kept, is_to_be_sized, says_nothing_else
 from oarlock.workers.turn.steps import Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
@@ -23,10 +22,10 @@ OWNERS_MAX = 10_000
 class LateStatus:
     """Owners whose status this process has put off, by UID, and since when.
 
-    A turn that created pods is followed by another turn, because the creates produce events. So the status of the first
-    turn is out of date before it is written. Upstream writes it all the same. Under a limit of requests an owner has a
-    turn for every handful of pods, and such a status takes the place of a pod. A status is put off for a second at
-    most: users see it grow, and an owner whose pods go as fast as they come has one too.
+    A turn that created or deleted pods is followed by another turn, because each of them produces an event. So the
+    status of the first turn is out of date before it is written. Upstream writes it all the same. Under a limit of
+    requests an owner has a turn for every handful of pods, and such a status takes the place of a pod. A status is put
+    off for a second at most: users see it grow, and an owner whose pods go as fast as they come has one too.
     """
 
     def __init__(self) -> None:
@@ -57,11 +56,11 @@ class KeptCount:
     def __init__(self) -> None:
         self._dropped = False
 
-    def in_vain(self, old: ReplicaSetStatus, new: ReplicaSetStatus) -> bool:
+    def in_vain(self, old: Terminating, new: Terminating) -> bool:
         """Whether to write ``new`` over ``old`` would change nothing."""
         return self._dropped and says_nothing_else(old, new)
 
-    def answered(self, old: ReplicaSetStatus, new: ReplicaSetStatus, answer: Answer) -> None:
+    def answered(self, old: Terminating, new: Terminating, answer: Answer) -> None:
         """``new`` was written over ``old``."""
         kept = is_kept(old, new, answer.body)
         if kept is not None:
@@ -77,7 +76,9 @@ class StatusWriter:
     late: LateStatus = field(default_factory=LateStatus)
     kept: KeptCount = field(default_factory=KeptCount)
 
-    def write(self, owner: Any, plan: Plan, claim: Claim, controller: Controller, outcome: TurnOutcome) -> Steps[None]:
+    def write(
+        self, owner: Any, plan: Plan, claim: Claim, controller: PodController, outcome: TurnOutcome
+    ) -> Steps[None]:
         """Write the status if it says anything new. Raises TurnFailed where that fails for certain.
 
         A turn that did all it wanted, and is sure to be followed by another, leaves it to that one for a while.
@@ -88,9 +89,12 @@ class StatusWriter:
         new = controller.status(owner, plan, outcome.standing, now_ms, report, outcome.attempted)
         if new is not None and report and self.kept.in_vain(owner.status, new):
             new = None
-        late = new is not None and outcome.followed and not outcome.retry and self.late.put_off(owner.uid, now_ms)
+        is_followed = outcome.followed or is_to_be_sized(owner)
+        late = new is not None and is_followed and not outcome.retry and self.late.put_off(owner.uid, now_ms)
         if not late:
             self.late.forget(owner.uid)
+        elif not outcome.followed:
+            outcome.due_in(PUT_OFF_MS)  # if it is to have no pods, no write follows
         if new is not None and not late and f"{controller.resource}=" not in claim.min_rv:
             yield from self._send(owner, new, claim, controller, outcome)
         if controller.look_again_ms is not None:
@@ -98,7 +102,7 @@ class StatusWriter:
             if again_ms is not None:
                 outcome.due_in(again_ms)
 
-    def _send(self, owner: Any, new: Any, claim: Claim, controller: Controller, outcome: TurnOutcome) -> Steps[None]:
+    def _send(self, owner: Any, new: Any, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Steps[None]:
         """With the resourceVersion that the status was computed from, never with a fresh one."""
         assert claim.owner is not None
         body = controller.status_patch(owner, new, claim.owner.rv)

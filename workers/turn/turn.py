@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from oarlock.broker.expectations import BACK_OFF
 from oarlock.broker.values import Change, Claim, Verdict
-from oarlock.controllers.entries import Controller
+from oarlock.controllers.entries import PodController
 from oarlock.controllers.objects.codec import with_template
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan, Surroundings
@@ -47,7 +47,7 @@ class TurnContext(NamedTuple):
     status: StatusWriter
 
 
-def turn(claim: Claim, view: View, controller: Controller, ctx: TurnContext, outcome: TurnOutcome) -> Turn:
+def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, outcome: TurnOutcome) -> Turn:
     """Bring one owner a step closer to its spec.
 
     ``outcome`` collects what Redis is told at the end: which writes have an answer, what the cache must pass, when to
@@ -80,7 +80,7 @@ def _snapshot(
     view: View,
     history: revisions.Current,
     writes: OpenWrites,
-    controller: Controller,
+    controller: PodController,
     ctx: TurnContext,
     outcome: TurnOutcome,
 ) -> Steps[Any]:
@@ -100,7 +100,7 @@ def _snapshot(
 
 
 def _decide(
-    snapshot: Any, claim: Claim, view: View, controller: Controller, ctx: TurnContext, outcome: TurnOutcome
+    snapshot: Any, claim: Claim, view: View, controller: PodController, ctx: TurnContext, outcome: TurnOutcome
 ) -> Steps[tuple[Plan, Versions]]:
     """Decide; while the plan asks for more, fetch that and decide again. Returns the versions of the pods it is about.
 
@@ -137,7 +137,7 @@ def _act(
     versions: Versions,
     history: revisions.Current,
     writes: OpenWrites,
-    controller: Controller,
+    controller: PodController,
     outcome: TurnOutcome,
 ) -> Steps[None]:
     """Creates, then deletes, even if creates failed; then old revisions, but only if all went well."""

@@ -23,12 +23,12 @@ class TurnOutcome:
     """``finish`` makes it the one call that ends the turn.
 
     ``error``: why creating or deleting failed, for the status; the first error counts. ``retry``: again with back-off
-    though nothing failed. ``followed``: another turn is guaranteed soon: our creates will produce events, or the rest
-    is still to be done. ``again_ms``: look again after so long; the earliest counts; after a failure the back-off
-    counts instead. ``due_ms``: the same for what time alone will change; no failure puts it off. ``attempted``: a
-    create or delete was sent, so without an ``error`` all that were sent succeeded. ``age_ratios``: of the ranked pods
-    that are to go, for the metric. ``open``: announced writes without an answer, as fields of the expectations.
-    ``said``: the last answer to one of these, which proved nothing.
+    though nothing failed. ``followed``: another turn is guaranteed soon: our creates and deletes will produce events,
+    or the rest is still to be done. ``again_ms``: look again after so long; the earliest counts; after a failure the
+    back-off counts instead. ``due_ms``: the same for what time alone will change; no failure puts it off.
+    ``attempted``: a create or delete was sent, so without an ``error`` all that were sent succeeded. ``age_ratios``: of
+    the ranked pods that are to go, for the metric. ``open``: announced writes without an answer, as fields of the
+    expectations. ``said``: the last answer to one of these, which proved nothing.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -126,9 +126,13 @@ class TurnOutcome:
         self.attempted = self.attempted or result.was_sent
         self.heed_throttling(answer)
         if result is Outcome.UNKNOWN:
-            self.said = " ".join(f"{write.verb} {write.target}: {answer.message}".split())[:SAID_MAX]
+            self.proves_nothing(write, answer)
         elif not again:
             self.answered(write)
+
+    def proves_nothing(self, write: Write, answer: Answer) -> None:
+        """The write stays open; the answer is kept for people."""
+        self.said = " ".join(f"{write.verb} {write.target}: {answer.message}".split())[:SAID_MAX]
 
     def finish(self, verdict: Verdict | None = None) -> Finish:
         """The end of the turn, as the queue takes it."""

@@ -22,8 +22,8 @@ from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.reflector import Reflector
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.ingest.upstream_guard import UpstreamGuard
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
+from tests.manual_clock import ManualClock
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
 
 CLOCK_KEY = "oarlock:test-clock"
@@ -125,7 +125,7 @@ class Process:
                 self.owners,
                 nonce=lambda: f"g{rig.rng.getrandbits(48):x}",
                 random=rig.rng,
-                detector=self.detector if each == PODS else None,
+                detector=self.detector if WATCHED[each].adoptable else None,
             )
             for each in self.sources
         }

@@ -22,9 +22,9 @@ from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.reflector import Reflector
 from oarlock.workers.ingest.shard_lister_watcher import Ours, ShardListerWatcher
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.shards import names
+from tests.manual_clock import ManualClock
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, ScriptedLease, ScriptedSource
 from tests.workers.ingest.ingest_rig import TEST_CLOCK, Server
 

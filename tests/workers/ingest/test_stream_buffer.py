@@ -18,9 +18,9 @@ from oarlock.controllers.registry import PODS
 from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher
 from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.ingest.stream_buffer import StreamBuffer
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.wakeup import Wakeup
+from tests.manual_clock import ManualClock
 
 
 @pytest.fixture

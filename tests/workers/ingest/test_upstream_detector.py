@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,17 +12,22 @@ import orjson
 import pytest
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.controllers.registry import WATCHED
+from oarlock.controllers.registry import QUEUE_OF_KIND, WATCHED
 from oarlock.workers.ingest.upstream_detector import RECENT_MS, Evidence, evidence
+from oarlock.workers.process.kinds import controller_names
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import TEST_CLOCK, Rig
 
 MANAGER = "kube-controller-manager"
 
 
-def managed(manager: str = MANAGER, at: str = "2026-01-02T03:04:05Z") -> dict[str, Any]:
+MADE = {"f:metadata": {"f:generateName": {}, "f:ownerReferences": {".": {}}}, "f:spec": {"f:containers": {}}}
+"""What a manager owns of a pod that it has made, and of one that it has touched: garbage collector, node controller."""
+TOUCHED = {"f:metadata": {"f:ownerReferences": {".": {}}}, "f:status": {"f:conditions": {}}}
+
+
+def managed(manager: str = MANAGER, at: str = "2026-01-02T03:04:05Z", fields: Any = MADE) -> dict[str, Any]:
     """As a real server of 1.20 writes the entry, `fieldsV1` cut short."""
-    fields = {"f:metadata": {"f:generateName": {}, "f:ownerReferences": {".": {}}}, "f:spec": {"f:containers": {}}}
     entry = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields, "manager": manager}
     return {**entry, "operation": "Update", "time": at}
 
@@ -31,7 +37,7 @@ def upstream_pod(
     *,
     kind: str = "ReplicaSet",
     manager: str = MANAGER,
-    generated: bool = True,
+    fields: Any = MADE,
     at_ms: int = 0,
     **more: Any,
 ) -> dict[str, Any]:
@@ -40,21 +46,61 @@ def upstream_pod(
     pod = pod_json("x", name, f"uid-{name}", labels={"app": "a"}, owner="web", owner_uid="rs1")
     meta = pod["metadata"]
     meta["ownerReferences"][0]["kind"] = kind
-    meta |= {"creationTimestamp": at, "managedFields": [managed("kubelet", at), managed(manager, at)], **more}
-    if generated:
-        meta["generateName"] = "web-"
+    meta |= {"creationTimestamp": at, "generateName": "web-"}
+    meta |= {"managedFields": [managed("kubelet", at, TOUCHED), managed(manager, at, fields)], **more}
     return pod
 
 
 def seen(pod: dict[str, Any]) -> Evidence | None:
-    raw = orjson.dumps({**pod, "metadata": {**pod["metadata"], "resourceVersion": "9"}})
-    return evidence(raw, WATCHED[PODS].from_json(raw)[1])
+    return seen_of(PODS, pod)
+
+
+def seen_of(resource: str, obj: dict[str, Any], kinds: Collection[str] = QUEUE_OF_KIND) -> Evidence | None:
+    raw = orjson.dumps({**obj, "metadata": {**obj["metadata"], "resourceVersion": "9"}})
+    return evidence(raw, WATCHED[resource].kind, WATCHED[resource].from_json(raw)[1], kinds)
+
+
+# What a manager owns of a ReplicaSet: all that it created; what it scaled; what it said of its pods.
+CREATED = {"f:metadata": {"f:ownerReferences": {".": {}}}, "f:spec": {"f:replicas": {}, "f:selector": {}}}
+SCALED = {"f:spec": {"f:replicas": {}}}
+OBSERVED = {"f:status": {"f:observedGeneration": {}, "f:replicas": {}}}
+
+
+def deployed(fields: dict[str, Any], manager: str = MANAGER, owner: str = "Deployment") -> dict[str, Any]:
+    """A ReplicaSet of a Deployment (or another owner); the manager has written these fields of it."""
+    made = replicaset_json("x", "web-5d8b7c9f6b", "rs1", labels={"app": "a"})
+    ref = {"apiVersion": "apps/v1", "kind": owner, "name": "web", "uid": "d1", "controller": True}
+    meta = {"ownerReferences": [ref], "creationTimestamp": "1970-01-01T00:00:01Z"}
+    meta["managedFields"] = [
+        managed("oarlock-worker", fields=SCALED if fields is CREATED else CREATED),
+        managed(manager, fields=fields),
+    ]
+    return {**made, "metadata": {**made["metadata"], **meta}}
+
+
+def test_a_replicaset_that_upstream_made_for_a_deployment_is_evidence() -> None:
+    told = "kube-controller-manager created ReplicaSet x/web-5d8b7c9f6b of Deployment web at 1970-01-01T00:00:01Z"
+    assert str(seen_of(REPLICASETS, deployed(CREATED), {"Deployment"})) == told
+
+
+@pytest.mark.parametrize(
+    ("replicaset", "kinds"),
+    [
+        pytest.param(deployed(CREATED), {"ReplicaSet"}, id="a fleet without Deployments"),
+        pytest.param(deployed(SCALED), {"Deployment"}, id="ours, scaled"),
+        pytest.param(deployed(OBSERVED), {"Deployment"}, id="ours, upstream makes its pods"),
+        pytest.param(deployed(CREATED, manager="oarlock-worker"), {"Deployment"}, id="ours"),
+        pytest.param(deployed(CREATED, owner="Rollout"), {"Deployment"}, id="another controller's"),
+    ],
+)
+def test_which_replicasets_are_none(replicaset: dict[str, Any], kinds: set[str]) -> None:
+    assert seen_of(REPLICASETS, replicaset, kinds) is None
 
 
 def test_evidence_names_the_pod_its_owner_the_manager_and_the_time() -> None:
     found = seen(upstream_pod(at_ms=1_000))
-    assert found == Evidence("x/web-x7f2q", "ReplicaSet web", MANAGER, "1970-01-01T00:00:01Z")
-    told = "kube-controller-manager created pod x/web-x7f2q of ReplicaSet web at 1970-01-01T00:00:01Z"
+    assert found == Evidence("Pod x/web-x7f2q", "ReplicaSet web", MANAGER, "1970-01-01T00:00:01Z")
+    told = "kube-controller-manager created Pod x/web-x7f2q of ReplicaSet web at 1970-01-01T00:00:01Z"
     assert str(found) == told
 
 
@@ -68,14 +114,13 @@ def test_pods_of_each_of_our_kinds_are_evidence(kind: str) -> None:
     [
         upstream_pod(kind="StatefulSet"),
         upstream_pod(kind="Job"),
-        upstream_pod(
-            generated=False
-        ),  # ours, or a StatefulSet's, that its garbage collector or node controller patched
+        upstream_pod(fields=TOUCHED),
+        upstream_pod(fields={"f:spec": {"f:tolerations": {}}}),
         upstream_pod(manager="oarlock-worker"),
         upstream_pod(manager="kubectl-create"),
         upstream_pod(manager="other", annotations={"note": '"manager":"kube-controller-manager"'}),  # type: ignore[arg-type]
         pod_json("x", "orphan", "u", labels={}) | {"note": '{"manager":"kube-controller-manager"}'},
-        upstream_pod(kind="ReplicaSet", managedFields=[{"manager": MANAGER, "time": 7}]),  # no server writes this
+        upstream_pod(kind="ReplicaSet", managedFields=[{"manager": MANAGER, "fieldsV1": 7}]),  # no server writes this
     ],
 )
 def test_what_is_no_evidence(pod: dict[str, Any]) -> None:
@@ -115,7 +160,8 @@ def test_a_pod_of_a_moment_ago_keeps_an_epoch_from_opening(rig: Rig, caplog: pyt
         assert phase(rig) == "HELD"
         rig.run_for(100)
     (said,) = [text for each in caplog.records if "fleet paused" in (text := each.getMessage())]
-    for part in (MANAGER, "x/web-x7f2q", "--controllers=*,-replicaset,-replicationcontroller,-daemonset"):
+    off = ",".join(f"-{name}" for name in controller_names())
+    for part in (MANAGER, "x/web-x7f2q", f"--controllers=*,{off}"):
         assert part in said, said
 
 

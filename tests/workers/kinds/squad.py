@@ -11,10 +11,10 @@ from operator import attrgetter
 
 import msgspec
 
-from oarlock.controllers.entries import Controller, owner_kind
+from oarlock.controllers.entries import PodController, owner_kind
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects import codec
-from oarlock.controllers.objects.model import LabelSelector, OwnerRef, active_pods
+from oarlock.controllers.objects.model import LabelSelector, Namespaced, OwnerRef, active_pods
 from oarlock.controllers.objects.status import status_merge_patch
 from oarlock.controllers.objects.wire_parts import Meta, Selector, decoded, ms_of, owner_refs, selector_of
 from oarlock.controllers.ownership.claim import claim
@@ -32,12 +32,9 @@ class SquadStatus(msgspec.Struct, frozen=True, array_like=True):
     pods: int = 0
 
 
-class Squad(msgspec.Struct, frozen=True, array_like=True):
+class Squad(Namespaced, frozen=True):
     """What is kept of a Squad."""
 
-    namespace: str
-    name: str
-    uid: str
     size: int
     selector: LabelSelector | None
     template: bytes
@@ -45,10 +42,6 @@ class Squad(msgspec.Struct, frozen=True, array_like=True):
     deleting_ms: int = 0
     owner_refs: tuple[OwnerRef, ...] = ()
     created_ms: int = 0
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 class _Spec(msgspec.Struct):
@@ -113,7 +106,7 @@ def status_patch(owner: Squad, new: SquadStatus, resource_version: str) -> bytes
     return status_merge_patch(owner.uid, resource_version, {"pods": new.pods})
 
 
-SQUAD = Controller(
+SQUAD = PodController(
     name="squad-controller",
     owners=owner_kind(
         FLAVOUR,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics import parser as openmetrics
@@ -18,7 +17,6 @@ from oarlock.workers.counters.table import Row, Table, own_row
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.ingest.ingestor import ReflectorStatus, Status
 from oarlock.workers.ingest.reflector import ReflectorState
-from oarlock.workers.metrics import reference
 from oarlock.workers.metrics.families import FAMILIES, INGESTOR, SAID, WORKER, Family
 from oarlock.workers.metrics.fleet_reader import COUNTS, FleetFigures
 from oarlock.workers.metrics.latest import Look
@@ -27,9 +25,11 @@ from oarlock.workers.metrics.serving.endpoints import Endpoints
 from oarlock.workers.metrics.serving.http_server import Request, Response
 from oarlock.workers.metrics.serving.ingestor_view import IngestorView
 from oarlock.workers.metrics.serving.supervisor_view import SupervisorView
-from oarlock.workers.process.clock import ManualClock
+from tests import ROOT
+from tests.docs import metric_tables
+from tests.manual_clock import ManualClock
 
-DOCS = Path(reference.__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 HOST = "api.example:6443"
 
 
@@ -180,7 +180,7 @@ def test_series_of_upstream_have_its_names_and_at_least_its_labels() -> None:
         assert labels <= found[name], name
         assert found[name] - labels <= {"shard"}, name
     queues = {sample.labels["name"] for sample in samples(WORKER)["workqueue_depth"]}
-    assert queues == {"replicaset", "replicationmanager", "daemonset", "daemonset-node-updates"}
+    assert queues == {"replicaset", "replicationmanager", "daemonset", "deployment", "daemonset-node-updates"}
 
 
 @pytest.mark.parametrize(
@@ -241,13 +241,13 @@ def test_help_says_how_figures_of_several_processes_are_put_together() -> None:
 
 def test_the_page_has_the_table_that_is_served() -> None:
     page = (DOCS / "metrics.md").read_text()
-    assert page.partition(reference.MARK)[2] == reference.text(), (
-        "make it anew: python -m oarlock.workers.metrics.reference"
+    assert page.partition(metric_tables.MARK)[2] == metric_tables.tables(), (
+        "make it anew: python -m tests.docs.metric_tables"
     )
 
 
 def test_the_page_tells_the_checks_and_their_limits() -> None:
-    head = (DOCS / "metrics.md").read_text().partition(reference.MARK)[0]
+    head = (DOCS / "metrics.md").read_text().partition(metric_tables.MARK)[0]
     for endpoints in (worker_endpoints, ingestor_endpoints):
         made = endpoints(Look((figures(),), 0.0))
         for check in made._ready(Look(None, 0.0)):

@@ -17,7 +17,7 @@ from oarlock.workers.metrics.serving.endpoints import epoch_open, redis_answers
 from oarlock.workers.metrics.serving.health import Check, Endpoint
 from oarlock.workers.metrics.serving.ingestor_view import IngestorView
 from oarlock.workers.metrics.serving.supervisor_view import SupervisorView
-from oarlock.workers.process.clock import ManualClock
+from tests.manual_clock import ManualClock
 
 SILENT = Look(None, 1.0)
 

@@ -10,7 +10,9 @@ from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues
 from oarlock.workers.process.kinds import cluster_resource, enabled_queues, kinds_of, queues_by_worker
 from oarlock.workers.process.settings import BadSetting, Settings
 
-RS, RC, DS, NODES = "replicaset", "replicationmanager", "daemonset", "daemonset-node-updates"
+RS, RC, DS, DEPLOYMENT = "replicaset", "replicationmanager", "daemonset", "deployment"
+NODES = "daemonset-node-updates"
+ALL = {RS, RC, DS, DEPLOYMENT, NODES}
 
 
 @pytest.mark.parametrize(
@@ -20,12 +22,13 @@ RS, RC, DS, NODES = "replicaset", "replicationmanager", "daemonset", "daemonset-
         ("replicaset", (RS,)),
         ("replicaset-controller", (RS,)),
         ("replicationcontroller, replicaset", (RS, RC)),
-        ("*,-daemonset", (RS, RC)),
-        ("-daemonset-controller,*", (RS, RC)),
+        ("*,-daemonset", (RS, RC, DEPLOYMENT)),
+        ("-daemonset-controller,*", (RS, RC, DEPLOYMENT)),
         ("daemonset", (DS, NODES)),
         ("daemonset,-daemonset", (DS, NODES)),  # the first word that speaks of it decides
         ("-daemonset,daemonset,replicaset", (RS,)),
-        ("*,-replicaset,-replicationcontroller", (DS, NODES)),
+        ("*,-replicaset,-replicationcontroller", (DS, NODES, DEPLOYMENT)),
+        ("deployment,replicaset", (DEPLOYMENT, RS)),
     ],
 )
 def test_the_list_of_controllers(text: str, queues: tuple[str, ...]) -> None:
@@ -53,20 +56,20 @@ def test_every_controller_can_be_bounded() -> None:
 
 
 def test_the_kinds_of_queues() -> None:
-    assert kinds_of(enabled_queues("*,-daemonset")) == {"ReplicaSet", "ReplicationController"}
+    assert kinds_of(enabled_queues("*,-daemonset")) == {"ReplicaSet", "ReplicationController", "Deployment"}
 
 
 @pytest.mark.parametrize(
     ("bounds", "workers", "expected"),
     [
-        ({}, 2, [{RS, RC, DS, NODES}, {RS, RC, DS, NODES}]),
-        ({DS: 1}, 2, [{RS, RC, DS, NODES}, {RS, RC, NODES}]),
+        ({}, 2, [ALL, ALL]),
+        ({DS: 1}, 2, [ALL, ALL - {DS}]),
         (
-            {RS: 2, RC: 1, DS: 1},
-            4,
-            [{RS, NODES}, {RS, NODES}, {RC, NODES}, {DS, NODES}],
+            {RS: 2, RC: 1, DS: 1, DEPLOYMENT: 1},
+            5,
+            [{RS, NODES}, {RS, NODES}, {RC, NODES}, {DS, NODES}, {DEPLOYMENT, NODES}],
         ),
-        ({RS: 9}, 2, [{RS, RC, DS, NODES}, {RS, RC, DS, NODES}]),
+        ({RS: 9}, 2, [ALL, ALL]),
     ],
 )
 def test_of_a_bounded_queue_only_so_many_workers_take(

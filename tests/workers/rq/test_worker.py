@@ -26,12 +26,13 @@ from oarlock.broker.values import (
 )
 from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.epoch.identity import Identity
-from oarlock.workers.process.clock import Clock, ManualClock
+from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.turn.steps import TurnFailed
+from tests.manual_clock import ManualClock
 from tests.workers.fleet_puppet import QUEUE
 from tests.workers.fleet_rig import Rig
 

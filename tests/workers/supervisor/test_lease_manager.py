@@ -12,10 +12,10 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.process.child import NOT_STARTED_PAUSE_MS
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.supervisor import position, supervisor
 from oarlock.workers.supervisor.lease_manager import LeaseManager
+from tests.manual_clock import ManualClock
 
 
 class ScriptedBroker:

@@ -11,10 +11,10 @@ from oarlock.broker.values import Batch, Finish
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects.model import Pod
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Grant, TurnFailed, Write
+from tests.manual_clock import ManualClock
 from tests.simulation import daemon_docs
 from tests.simulation.daemon_docs import Doc
 from tests.simulation.daemon_world import DaemonWorld

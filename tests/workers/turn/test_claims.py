@@ -37,8 +37,7 @@ def test_a_surplus_of_orphans_is_adopted_then_deleted() -> None:
         reserve 1            -> all
         announce delete 1@7  -> recorded
         send delete 1@7      -> 200@21
-        send status 2, full 2, ready 1, available 1 @5 -> 200@30
-        ok: need pods 20; answered 1@7; need replicasets 30
+        ok: need pods 20; answered 1@7
         """,
     )
     plays(

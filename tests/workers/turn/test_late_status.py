@@ -1,11 +1,18 @@
-"""A turn that creates leaves the status to the turn that is sure to follow, for a second at most."""
+"""A turn that creates or deletes leaves the status to the turn that is sure to follow, for a second at most."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from oarlock.controllers.objects.model import OwnerRef, ReplicaSetStatus
 from oarlock.workers.turn.status import OWNERS_MAX, PUT_OFF_MS, LateStatus
 from oarlock.workers.turn.steps import Grant
+from tests.controllers.builders import NOW_MS, rs
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_rig import Rig, fail_with
+from tests.workers.turn.turn_script import claimed, plays
 
 FEW = 3
 
@@ -23,6 +30,35 @@ def test_an_owner_has_one_status_write_for_all_its_pods() -> None:
     uid = rig.owner(10)
     rig.rest()
     assert (len(rig.pods(uid)), statuses(rig), replicas(rig)) == (10, 1, 10)
+
+
+def test_an_owner_that_is_made_smaller_has_one_status_write_too() -> None:
+    rig = Rig()
+    uid = rig.owner(10)
+    rig.rest()
+    rig.world.change_owner("web", replicas=4)
+    rig.rest()
+    assert (len(rig.pods(uid)), statuses(rig), replicas(rig)) == (4, 2, 4)
+
+
+MADE = {"status": ReplicaSetStatus(), "owner_refs": (OwnerRef("apps/v1", "Deployment", "web", "dep", True, True),)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "says", "waits"),
+    [
+        pytest.param(MADE, "status 0", True, id="its size follows"),
+        pytest.param(MADE | {"owner_refs": ()}, "status 0", False, id="nobody made it"),
+        pytest.param(MADE | {"generation": 2}, "status 0, observed 2", False, id="it had a size"),
+    ],
+)
+def test_a_replicaset_made_without_pods_has_no_status_before_its_size(
+    fields: dict[str, Any], says: str, waits: bool
+) -> None:
+    late, claim = LateStatus(), claimed(rs(0, **fields))
+    told = f"send {says} @5 -> 200@20\nok: need replicasets 20"
+    plays(claim, f"ok in {PUT_OFF_MS} ms" if waits else told, late=late)
+    plays(claim, told, late=late, now_ms=NOW_MS + PUT_OFF_MS)
 
 
 def test_what_was_put_off_is_written_though_nothing_else_happens() -> None:

@@ -134,8 +134,7 @@ def test_deletes_on_an_old_view() -> None:
         reserve 1            -> all
         announce delete 0@40 -> recorded
         send delete 0@40     -> 200@51
-        send status 2, full 2, ready 1, available 1 @5 -> 200@52
-        ok: need pods 50; settled; answered 0@40; need replicasets 52
+        ok: need pods 50; settled; answered 0@40
         """,
         view_age_ms=OLD_MS,
     )
@@ -160,8 +159,7 @@ def test_deletes_on_a_view_just_young_enough() -> None:
         reserve 1           -> all
         announce delete 0@7 -> recorded
         send delete 0@7     -> 200@20
-        send status 2, full 2, ready 1, available 1 @5 -> 200@21
-        ok: answered 0@7; need replicasets 21
+        ok: answered 0@7
         """,
         view_age_ms=OLD_MS - 1,
     )
@@ -229,8 +227,7 @@ def test_an_only_child_has_no_pods_to_look_up() -> None:
         reserve 1                  -> all
         announce delete 0@7        -> recorded
         send delete 0@7            -> 200@20
-        send status 2, full 2, ready 1, available 1 @5 -> 200@21
-        ok: answered 0@7; need replicasets 21
+        ok: answered 0@7
         """,
         answers=[cached(owner)],
     )
@@ -247,8 +244,7 @@ def test_relatives_are_looked_up_once_and_the_list_is_ranked() -> None:
         reserve 1                  -> all
         announce delete 1@40       -> recorded
         send delete 1@40           -> 200@51
-        send status 2, full 2, ready 1, available 1 @5 -> 200@52
-        ok: need pods 50; settled; answered 1@40; need replicasets 52
+        ok: need pods 50; settled; answered 1@40
         """,
         answers=[cached(owner, SIBLING), cached(OF_SIBLING)],
         view_age_ms=OLD_MS,

@@ -11,11 +11,11 @@ from oarlock.broker.values import Batch, Claim, Event, Finish
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers.objects import codec
 from oarlock.controllers.routing import owner_entry
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import TurnFailed, Write
 from tests.controllers.builders import UID, pod, rs
+from tests.manual_clock import ManualClock
 from tests.workers.turn.quiet_api import QuietApi
 from tests.workers.turn.turns import arrived, through
 

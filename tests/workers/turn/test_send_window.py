@@ -10,12 +10,12 @@ from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.values import Batch, Claim, ClaimLost, Entry, Event
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers.objects import codec
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import TurnFailed, Write
 from tests.controllers.builders import rs
 from tests.controllers.pod_names import slot_name
+from tests.manual_clock import ManualClock
 from tests.workers.turn.quiet_api import QuietApi
 from tests.workers.turn.turns import arrived, through
 

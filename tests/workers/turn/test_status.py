@@ -6,7 +6,7 @@ import pytest
 
 from oarlock.controllers.objects.model import Condition, LabelSelector, ReplicaSetStatus
 from oarlock.workers.turn.status import PUT_OFF_MS, LateStatus
-from tests.controllers.builders import NOW_MS, S, pod, pods, rs, slot_names
+from tests.controllers.builders import NOW_MS, UID, S, pod, pods, rs, slot_names
 from tests.workers.turn.turn_script import claimed, plays
 
 ONE = "send status 1, full 1, ready 1, available 1 @5"
@@ -124,8 +124,10 @@ def test_replica_failure_stays_when_it_was_too_late_to_send() -> None:
 
 
 def test_replica_failure_goes_when_a_part_was_granted_and_went_well() -> None:
+    claim, late = claimed(rs(0, status=ReplicaSetStatus(2, 2, 2, 2, None, 1, (FAILURE,))), pods("RR")), LateStatus()
+    late.put_off(UID, NOW_MS - PUT_OFF_MS)
     plays(
-        claimed(rs(0, status=ReplicaSetStatus(2, 2, 2, 2, None, 1, (FAILURE,))), pods("RR")),
+        claim,
         """
         reserve 2           -> 1 wait 250
         announce delete 0@7 -> recorded
@@ -133,6 +135,7 @@ def test_replica_failure_goes_when_a_part_was_granted_and_went_well() -> None:
         send status 2, full 2, ready 2, available 2, no conditions @5 -> 200@30
         ok in 250 ms: answered 0@7; need replicasets 30
         """,
+        late=late,
     )
 
 

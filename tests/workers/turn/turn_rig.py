@@ -20,10 +20,10 @@ from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import Condition, Pod, ReplicaSet
 from oarlock.controllers.pods.events import Event
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
+from tests.manual_clock import ManualClock
 from tests.simulation.actors import Ingestor
 from tests.simulation.world import World, as_json
 from tests.workers.turn.turns import arrived, through

@@ -52,10 +52,7 @@ class IngestorView:
 
     def alive(self) -> dict[str, Check]:
         """Fail only where a new process would help."""
-        return {
-            "ingestor": ticking(self._tick_age_ms, TICK_LIMIT_MS),
-            "io": ticking(self._io_age_ms, IO_LIMIT_MS),
-        }
+        return {"ingestor": ticking(self._tick_age_ms, TICK_LIMIT_MS), "io": ticking(self._io_age_ms, IO_LIMIT_MS)}
 
     def ready(self, look: Look) -> dict[str, Check]:
         """Whether what happens in the cluster reaches the queues."""
@@ -89,9 +86,5 @@ class IngestorView:
             for metric in ("oarlock_reflector_watching", "oarlock_feed_watching"):  # the old name for one release
                 samples.put(metric, int(reflector.state == ReflectorState.WATCHING), name)
             samples.put("oarlock_lists_total", reflector.lists, name)
-            for result, count in (
-                ("applied", reflector.applied),
-                ("skipped", reflector.skipped),
-                ("unreadable", reflector.unreadable),
-            ):
-                samples.put("oarlock_watch_events_total", count, name, result)
+            for result in ("applied", "skipped", "unreadable"):
+                samples.put("oarlock_watch_events_total", getattr(reflector, result), name, result)

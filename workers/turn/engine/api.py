@@ -9,8 +9,9 @@ import asyncio
 import math
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer
@@ -45,49 +46,36 @@ class KubeApi:
         self,
         config: ClusterConfig,
         settings: Settings,
-        role: str = "worker",
         on_forbidden: OnForbidden = log_missing,
         observer: RequestObserver | None = None,
     ) -> None:
         self.io = IoLoop()
         self._writing, self._wrote_s = 0, -math.inf
         """Sends under way, and when the last one ended. The I/O thread's."""
-        self._on_forbidden, self._observer = on_forbidden, observer
         self._listing = asyncio.Lock()
-        qps = settings.kube_api_qps or None
-        self._limiter = limiter(qps, settings.kube_api_burst)
-        request_timeout_s = settings.request_timeout_ms / 1000
+        client = partial(Client, config, on_forbidden=on_forbidden, observer=observer)
         try:
-            opened = self.io.run(self._open(config, role, request_timeout_s, settings))
+            opened = self.io.run(self._open(client, settings))
         except BaseException:
             self.io.close()
             raise
         self._client, self._teller, self._events = opened
+        self._limiter = self._client.limiter
         self._host = socket.gethostname()
 
-    async def _open(
-        self, config: ClusterConfig, role: str, request_timeout_s: float, settings: Settings
-    ) -> tuple[Client, Client, EventRecorder]:
-        client = Client(
-            config,
-            role=role,
-            limiter=self._limiter,
-            request_timeout_s=request_timeout_s,
+    async def _open(self, client: Callable[..., Client], settings: Settings) -> tuple[Client, Client, EventRecorder]:
+        qps, burst = settings.kube_api_qps or None, settings.kube_api_burst
+        sender = client(
+            role="worker",
+            limiter=limiter(qps, burst),
+            request_timeout_s=settings.request_timeout_ms / 1000,
             writes_max=settings.writes_in_flight,
-            on_forbidden=self._on_forbidden,
-            observer=self._observer,
         )
         # Events go through a client of their own, and slowly while a turn writes, so that they never hold up a pod.
-        teller = Client(
-            config,
-            role=f"{role} events",
-            limiter=limiter(settings.kube_api_qps or None, settings.kube_api_burst),
-            on_forbidden=self._on_forbidden,
-            observer=self._observer,
-        )
+        teller = client(role="worker events", limiter=limiter(qps, burst))
         recorder = EventRecorder(teller, busy=self._busy)
         recorder.start()
-        return client, teller, recorder
+        return sender, teller, recorder
 
     def _busy(self) -> bool:
         return self._writing > 0 or time.monotonic() - self._wrote_s < BUSY_S

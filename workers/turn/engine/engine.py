@@ -26,8 +26,8 @@ from oarlock.broker.values import (
     Watermark,
 )
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
-from oarlock.controllers.entries import Controller, FanOut
-from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS, WATCHED, all_queues, entry_of
+from oarlock.controllers.entries import Controller, FanOut, PodController, RolloutController
+from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, entry_of
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.api import KubeApi
@@ -35,7 +35,8 @@ from oarlock.workers.turn.engine.local_cache import LocalCache
 from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.engine.write_window import WriteWindow
 from oarlock.workers.turn.fan_out import fan_out
-from oarlock.workers.turn.status import StatusWriter
+from oarlock.workers.turn.rollout import RolloutContext, rollout
+from oarlock.workers.turn.status import KeptCount, LateStatus, StatusWriter
 from oarlock.workers.turn.steps import Announce, ListLive, Look, Read, Reserve, Send, Step, Turn, TurnRefused, Wake
 from oarlock.workers.turn.turn import TurnContext, View, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
@@ -69,7 +70,10 @@ class Engine:
         controllers = [CONTROLLERS[queue] for queue in self.queues if queue in CONTROLLERS]
         mirrored = {name for controller in controllers for name in controller.local_caches}
         self._local_caches = {name: LocalCache(WATCHED[name]) for name in sorted(mirrored)}
-        self._contexts = {controller.queue: self._context(controller) for controller in controllers}
+        self._contexts = {each.queue: self._context(each) for each in controllers if isinstance(each, PodController)}
+        self._rollouts = {
+            each.queue: self._rollout(each) for each in controllers if isinstance(each, RolloutController)
+        }
         self._looks: dict[Look, list[Cached]] = {}
         """Answers that turns of the batch in hand may share."""
         self._deadline_ms = 0
@@ -80,6 +84,10 @@ class Engine:
         settings, wall_ms = self._settings, self._clock.wall_ms
         status = StatusWriter(controller.flavour.reports_terminating(settings.terminating_replicas), wall_ms)
         return TurnContext(settings.view_age_max_ms, wall_ms, status)
+
+    def _rollout(self, controller: RolloutController) -> RolloutContext:
+        reports = controller.flavour.reports_terminating(self._settings.terminating_replicas)
+        return RolloutContext(reports, LateStatus(), KeptCount())
 
     def register(self, holder: str, supervisor: str) -> None:
         """Register this worker. Its name must be new."""
@@ -122,14 +130,17 @@ class Engine:
         outcome = TurnOutcome(claim)
         if claim.refusal:
             raise TurnRefused(claim.refusal, outcome.finish(Verdict.RETRY))
-        if claim.queue in FAN_OUTS:
-            steps = fan_out(claim, FAN_OUTS[claim.queue], outcome)
-        else:
-            steps = self._turn(batch, claim, outcome)
+        match entry_of(claim.queue):
+            case FanOut() as via:
+                steps = fan_out(claim, via, outcome)
+            case RolloutController() as controller:
+                replicasets = batch.watermarks.get(controller.dependents, UNKNOWN)
+                steps = rollout(claim, replicasets.rv, controller, self._rollouts[claim.queue], outcome)
+            case PodController() as controller:
+                steps = self._turn(batch, claim, controller, outcome)
         return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), self._deadline_ms, self)
 
-    def _turn(self, batch: Batch, claim: Claim, outcome: TurnOutcome) -> Turn:
-        controller = CONTROLLERS[claim.queue]
+    def _turn(self, batch: Batch, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Turn:
         if any(not self._local_caches[name].version for name in controller.local_caches):
             raise outcome.failure(f"{' and '.join(controller.local_caches)} are not known yet")
         pods, nodes = batch.watermarks.get("pods", UNKNOWN), batch.watermarks.get("nodes", UNKNOWN)

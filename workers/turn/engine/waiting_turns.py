@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,15 @@ LOOK_UP_S = 0.1
 """As ``io_loop.LOOK_UP_S``: a signal that comes just before the thread blocks does not wake it."""
 
 
+@dataclass(slots=True, eq=False)
 class UnderWay:
     """A turn that has begun. ``failure``: why it is to go on no more, if somebody says so while it waits."""
 
-    __slots__ = ("begun_ms", "begun_ns", "claim", "failure", "turn")
-
-    def __init__(self, claim: Claim, begun_ms: int, begun_ns: int) -> None:
-        self.claim, self.begun_ms, self.begun_ns = claim, begun_ms, begun_ns
-        self.turn: RunningTurn | None = None
-        self.failure: Exception | None = None
+    claim: Claim
+    begun_ms: int
+    begun_ns: int
+    turn: RunningTurn | None = None
+    failure: Exception | None = None
 
 
 class WaitingTurns:

@@ -15,11 +15,11 @@ from oarlock.workers.counters.layout import Layout
 from oarlock.workers.counters.table import own_row
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlots
-from oarlock.workers.process.clock import ManualClock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.long_turns import LongTurns
 from oarlock.workers.turn.engine.runner import Ended, TurnRunner
 from oarlock.workers.turn.steps import TurnFailed
+from tests.manual_clock import ManualClock
 
 QUEUE = "replicaset"
 LAYOUT = Layout()
