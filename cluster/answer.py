@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 import orjson
 
-from oarlock.cluster.http.shallow import shallow
+from oarlock.cluster.http.shallow import decoded, shallow
 from oarlock.cluster.resources import Resource
 
 _T = TypeVar("_T")
@@ -102,12 +102,12 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     def object(self) -> dict[str, Any]:
         """The whole body as a dict. Raises ValueError if it is not a JSON object."""
         try:
-            decoded = orjson.loads(self.body)
+            found = orjson.loads(self.body)
         except orjson.JSONDecodeError:
-            decoded = orjson.loads(shallow(self.body))  # it may only have been too deep
-        if not isinstance(decoded, dict):
-            raise ValueError(f"expected a JSON object, got {type(decoded).__name__}")
-        return decoded
+            found = orjson.loads(shallow(self.body))  # it may only have been too deep
+        if not isinstance(found, dict):
+            raise ValueError(f"expected a JSON object, got {type(found).__name__}")
+        return found
 
     @property
     def status(self) -> Status | None:
@@ -139,9 +139,7 @@ PAST_DEADLINE = Answer(TOO_LATE, error="its deadline passed before it could be s
 def _decoded(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T | None:
     """None if the body is something else. Users may nest their objects as deep as they like."""
     try:
-        return decoder.decode(body)
-    except RecursionError:
-        return _decoded(decoder, shallow(body))
+        return decoded(decoder.decode, body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 

@@ -66,19 +66,16 @@ class LeaseCell:
             raise LeaseError(f"cannot read Lease {self.namespace}/{self.name}: {answer.message}", answer)
         return held(answer)
 
-    async def swap(
-        self, before: HeldLease | None, after: LeaseSpec, *, deadline_s: float | None = None
-    ) -> tuple[Swap, HeldLease | None, Answer]:
+    async def swap(self, before: HeldLease | None, after: LeaseSpec) -> tuple[Swap, HeldLease | None, Answer]:
         """Write `after` if the Lease is still `before` (None: if there is none).
 
         Returns (result, the new Lease if WON, the answer). Nothing is repeated.
         """
         body = lease_body(self.namespace, self.name, before, after)
         if before is None:
-            answer = await self._transport.write("POST", LEASES.collection(self.namespace), body, deadline_s=deadline_s)
+            answer = await self._transport.write("POST", LEASES.collection(self.namespace), body)
         else:
-            path = LEASES.item(self.namespace, self.name)
-            answer = await self._transport.write("PUT", path, body, deadline_s=deadline_s)
+            answer = await self._transport.write("PUT", LEASES.item(self.namespace, self.name), body)
         if answer.ok:
             try:
                 return Swap.WON, held(answer), answer

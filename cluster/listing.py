@@ -14,7 +14,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_
 from tenacity.wait import wait_random_exponential
 
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.http.shallow import shallow
+from oarlock.cluster.http.shallow import decoded
 from oarlock.cluster.http.throttle import Limiter
 from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.outcome import THROTTLED_MAX_S, delay_s
@@ -119,24 +119,17 @@ async def list_pages(
         if not answer.ok:
             raise ListError(resource, answer)
         try:
-            decoded = _decoded(answer.body)
+            found = decoded(_list.decode, answer.body)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise ListError(resource, Answer(answer.code, error=f"not a list: {error}")) from error
-        if decoded.kind != f"{resource.kind}List" or not decoded.metadata.resource_version:
+        if found.kind != f"{resource.kind}List" or not found.metadata.resource_version:
             # Whatever else it is, it is no proof that there is nothing.
             raise ListError(resource, Answer(answer.code, error=f"not a list, but: {answer.body[:80]!r}"))
-        items = tuple(bytes(raw) for raw in decoded.items or ())
-        first, token = not token, decoded.metadata.continue_
-        yield Page(decoded.metadata.resource_version, items, first=first, last=not token)
+        items = tuple(bytes(raw) for raw in found.items or ())
+        first, token = not token, found.metadata.continue_
+        yield Page(found.metadata.resource_version, items, first=first, last=not token)
         if not token:
             return
-
-
-def _decoded(body: bytes) -> _List:
-    try:
-        return _list.decode(body)
-    except RecursionError:
-        return _list.decode(shallow(body))
 
 
 async def list_all(pages: AsyncGenerator[Page, None]) -> tuple[str, list[bytes]]:

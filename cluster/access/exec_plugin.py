@@ -62,11 +62,7 @@ class ExecCredentials:
     """Runs the plugin when needed, never twice at once. Wall clock in seconds (expiry is a wall-clock time)."""
 
     def __init__(
-        self,
-        spec: ExecSpec,
-        base: Auth | None = None,
-        *,
-        wall_clock: Callable[[], float] = time.time,
+        self, spec: ExecSpec, base: Auth | None = None, *, wall_clock: Callable[[], float] = time.time
     ) -> None:
         self._spec, self._base = spec, base or Auth()
         self._wall_clock = wall_clock
@@ -132,14 +128,8 @@ def run_plugin(spec: ExecSpec, base: Auth) -> tuple[Auth, float | None]:
 
 
 def _exec_info(spec: ExecSpec) -> str:
-    body: dict[str, Any] = {
-        "apiVersion": spec.api_version,
-        "kind": "ExecCredential",
-        "spec": {"interactive": False},
-    }
-    if spec.cluster is not None:
-        body["spec"]["cluster"] = dict(spec.cluster)
-    return orjson.dumps(body).decode()
+    told = {"interactive": False} | ({"cluster": dict(spec.cluster)} if spec.cluster is not None else {})
+    return orjson.dumps({"apiVersion": spec.api_version, "kind": "ExecCredential", "spec": told}).decode()
 
 
 def _parse(printed: bytes, spec: ExecSpec, base: Auth, name: str) -> tuple[Auth, float | None]:

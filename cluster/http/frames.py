@@ -3,7 +3,7 @@
 import msgspec
 
 from oarlock.cluster.answer import Status
-from oarlock.cluster.http.shallow import shallow
+from oarlock.cluster.http.shallow import decoded
 
 LINE_BYTES_MAX = 64 << 20  # etcd refuses objects above 1.5 MB; a longer line is not a watch event
 
@@ -82,13 +82,10 @@ class Lines:
 
 def decode_event(line: bytes) -> WatchEvent | Status:
     """One line; an ERROR event comes back as the Status it carries. Raises BadFrameError."""
-    try:
-        return _decoded(line)
-    except RecursionError:
-        return _decoded(shallow(line))
+    return decoded(_event, line)
 
 
-def _decoded(line: bytes) -> WatchEvent | Status:
+def _event(line: bytes) -> WatchEvent | Status:
     try:
         for beginning, kind in _BEGINNINGS:
             if line.startswith(beginning) and line.endswith(b"}"):

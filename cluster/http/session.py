@@ -7,6 +7,7 @@ guard that.
 import socket
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol
 
 import aiohttp
@@ -21,6 +22,7 @@ class TooLateError(Exception):
     """The deadline passed before the first byte was handed over."""
 
 
+@dataclass(slots=True, eq=False)
 class Flight:
     """One request, how long it may be sent, and what became of it.
 
@@ -28,32 +30,15 @@ class Flight:
     dropped: whether the connection ended during the request, as one that was idle for long may.
     """
 
-    __slots__ = (
-        "body",
-        "clock",
-        "content_type",
-        "deadline_s",
-        "dropped",
-        "method",
-        "path",
-        "sent",
-        "timeout_s",
-    )
-
-    def __init__(
-        self,
-        method: str,
-        path: str,
-        *,
-        timeout_s: float,
-        clock: Callable[[], float],
-        body: bytes = b"",
-        content_type: str = "",
-        deadline_s: float | None = None,
-    ) -> None:
-        self.method, self.path, self.body, self.content_type = method, path, body, content_type
-        self.timeout_s, self.deadline_s, self.clock = timeout_s, deadline_s, clock
-        self.sent = self.dropped = False
+    method: str
+    path: str
+    timeout_s: float
+    clock: Callable[[], float]
+    body: bytes = b""
+    content_type: str = ""
+    deadline_s: float | None = None
+    sent: bool = False
+    dropped: bool = False
 
     def too_late(self) -> bool:
         """Whether the deadline has passed."""

@@ -6,7 +6,10 @@ such object must not stop us from reading all others of its watch or list.
 """
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
+_T = TypeVar("_T")
 DEPTH_MAX = 200
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
@@ -28,3 +31,11 @@ def shallow(raw: bytes, depth_max: int = DEPTH_MAX) -> bytes:
                     at = token.end()
     kept.append(raw[at:])
     return b"".join(kept)
+
+
+def decoded(decode: Callable[[bytes], _T], raw: bytes) -> _T:
+    """What ``decode`` makes of the JSON; of what can be read of it, if it is nested too deeply."""
+    try:
+        return decode(raw)
+    except RecursionError:
+        return decode(shallow(raw))

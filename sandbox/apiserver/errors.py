@@ -23,15 +23,10 @@ def quoted(text: str) -> str:
 
 def _shown(value: object) -> str:
     """A bad value as Go's field errors print it: strings quoted, other values as JSON."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, str):
         return quoted(value)
-    if isinstance(value, int | float):
-        return str(value)
-    return orjson.dumps(value).decode()
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else orjson.dumps(value).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +120,7 @@ def qualified(resource: str, group: str) -> str:
 
 
 def _details(resource: str, group: str, name: str) -> dict[str, Any]:
-    details: dict[str, Any] = {}
-    if name:
-        details["name"] = name
-    if group:
-        details["group"] = group
-    if resource:
-        details["kind"] = resource
-    return details
+    return {key: value for key, value in (("name", name), ("group", group), ("kind", resource)) if value}
 
 
 def not_found(resource: str, group: str, name: str) -> ApiError:

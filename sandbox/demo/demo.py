@@ -1,5 +1,6 @@
 """What `oarlock run` shows: apply, wait until all is ready, kill a worker in a burst, roll DaemonSets to another
-revision and back while another worker is killed, and count pods too many and nodes down.
+revision and back while another worker is killed, roll a Deployment and have a bad image of it stopped, and count pods
+too many, pods too few and nodes down.
 
 It is a client like any other: it knows the running cluster by its state directory only.
 """
@@ -22,12 +23,12 @@ from oarlock.cluster.access import config
 from oarlock.cluster.client import Client
 from oarlock.controllers.flavour import DAEMONSET
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, WATCHED, all_queues
-from oarlock.sandbox.demo import rollout
+from oarlock.sandbox.demo import deployments, rollout
 from oarlock.sandbox.demo.history import History
 from oarlock.sandbox.demo.progress import Goal, Progress, await_settled
-from oarlock.sandbox.demo.seen import ROLLING_UPDATE, DaemonsSeen, SetSeen
+from oarlock.sandbox.demo.seen import ROLLING_UPDATE, DaemonsSeen, DeploymentSeen, SetSeen
 from oarlock.sandbox.demo.summary import Rolled, Summary, told
-from oarlock.sandbox.demo.surplus import duplicate_daemons, most_nodes_down, pods_too_many
+from oarlock.sandbox.demo.surplus import duplicate_daemons, most_and_fewest, most_nodes_down, pods_too_many
 from oarlock.sandbox.demo.takeover import Takeover, kill_busy_worker
 from oarlock.sandbox.manifests.applying import NotApplied, apply
 from oarlock.sandbox.manifests.checks import Item
@@ -58,18 +59,22 @@ class Demo:
         self._state, self._deadline, self._check, self._quiet = state, deadline_s, check, quiet
         self._config = config.load(state.kubeconfig)
         self._io = IoLoop()
-        self._client = self._io.run(self._open())
+        self.client = self.run(self._open())
         self.history = History()
-        self._watching = asyncio.run_coroutine_threadsafe(self.history.run(self._client), self._io.loop)
+        self._watching = asyncio.run_coroutine_threadsafe(self.history.run(self.client), self._io.loop)
         self.summary = Summary()
         self.goals: dict[str, Goal] = {}
 
     async def _open(self) -> Client:
         return Client(self._config, role="run")
 
+    def run(self, request: Coroutine[Any, Any, T]) -> T:
+        """The result of what is done with the client."""
+        return self._io.run(request)
+
     def close(self) -> None:
         self._watching.cancel()
-        self._io.run(self._client.close())
+        self.run(self.client.close())
         self._io.close()
 
     def apply(self, items: Sequence[Item]) -> None:
@@ -80,11 +85,9 @@ class Demo:
         self.goals = {item.title: goal_of(item) for item in owners}
         self.summary.owners = dict(Counter(item.kind.name for item in owners))
         began = time.monotonic()
-        self._io.run(apply(self._config, items))
-        waiting = self._settle("applied; waiting until all pods are ready")
+        self.run(apply(self._config, items))
+        self.settle("applied; waiting until all pods are ready", "after applying")
         self.summary.ready_s, self.summary.pods = _since(began), self._pods()
-        if waiting:
-            raise DidNotConverge(waiting, "after applying")
 
     def kill_a_worker(self, say: Callable[[str], None]) -> None:
         """Scale up the largest sets, SIGKILL a worker that has writes in flight, wait for the end. As ``apply``."""
@@ -103,10 +106,8 @@ class Demo:
         task = f"{QUEUE_OF_KIND[growing[0].kind]}:{growing[0].key}"
         self.summary.takeover, _ = self._kill_while(self._scale(growing), task, BURST_PENDING)
         say(told(self.summary.takeover))
-        waiting = self._settle("waiting until all pods are ready again")
+        self.settle("waiting until all pods are ready again", "after the kill")
         self.summary.ready_again_s, self.summary.pods_after = _since(began), self._pods()
-        if waiting:
-            raise DidNotConverge(waiting, "after the kill")
 
     def roll(self, say: Callable[[str], None], *, kill: bool) -> None:
         """Roll DaemonSets to another revision, on demand killing a worker meanwhile, and back. As ``apply``."""
@@ -115,31 +116,42 @@ class Demo:
             return
         say(f"rolling {_listed(chosen)} to another revision, as kubectl rollout restart does")
         began = time.monotonic()
-        changes = self._change(chosen, lambda seen: rollout.restart(self._client, seen.key))
+        changes = self._change(chosen, lambda seen: rollout.restart(self.client, seen.key))
         if kill:
             self.summary.roll_killed = True
             task = f"{QUEUE_OF_KIND[chosen[0].kind]}:{chosen[0].key}"
             self.summary.roll_takeover, revisions = self._kill_while(changes, task, ROLL_PENDING)
             say(told(self.summary.roll_takeover))
         else:
-            revisions = self._io.run(changes)
+            revisions = self.run(changes)
         self.summary.rolled = [
             Rolled(seen.title, seen.uid, seen.wanted, seen.down_allowed, seen.surge_nodes, seen.min_ready_s, rv)
             for seen, rv in zip(chosen, revisions, strict=True)
         ]
-        waiting = self._settle("waiting until every pod is of the new revision")
+        self.settle("waiting until every pod is of the new revision", "rolled to another revision")
         self.summary.roll_s = _since(began)
-        if waiting:
-            raise DidNotConverge(waiting, "rolled to another revision")
         say(f"and back, as kubectl rollout undo does: {_listed(chosen)}")
         began = time.monotonic()
-        self._io.run(self._change(chosen, lambda seen: rollout.undo(self._client, seen.key, seen.uid)))
-        waiting = self._settle("waiting until every pod is of the old revision again")
+        self.run(self._change(chosen, lambda seen: rollout.undo(self.client, seen.key, seen.uid)))
+        self.settle("waiting until every pod is of the old revision again", "rolled back")
         self.summary.back_s = _since(began)
-        if waiting:
-            raise DidNotConverge(waiting, "rolled back")
         for seen, rolled in zip(chosen, self.summary.rolled, strict=True):
-            rolled.revisions = self._io.run(rollout.revision_numbers(self._client, seen.key, seen.uid))
+            rolled.revisions = self.run(rollout.revision_numbers(self.client, seen.key, seen.uid))
+
+    def roll_out(self, say: Callable[[str], None]) -> None:
+        """Roll the largest Deployment, have a bad image stopped by its deadline, and go back. As ``apply``."""
+        owners = self.history.owners()
+        found = [seen for title in self.goals if isinstance(seen := owners[title], DeploymentSeen)]
+        rolling = [seen for seen in found if seen.surge or seen.unavailable]
+        if rolling:
+            self.summary.rolled_out = deployments.roll(self, max(rolling, key=lambda seen: seen.wanted), say)
+
+    def settle(self, title: str, stage: str) -> None:
+        """Wait until all goals are reached. ``title``: what is shown meanwhile. Raises DidNotConverge."""
+        with self._progress(title) as progress:
+            waiting = await_settled(self.history, self.goals, self._deadline, progress.update, self._check)
+        if waiting:
+            raise DidNotConverge(waiting, stage)
 
     def count(self) -> None:
         """Count from the history the pods that were too many, and the nodes that were down."""
@@ -147,6 +159,8 @@ class Demo:
         self.summary.too_many, self.summary.duplicates = pods_too_many(events), duplicate_daemons(events)
         for rolled in self.summary.rolled:
             rolled.most_down = most_nodes_down(events, rolled.uid, rolled.from_rv, rolled.min_ready_s)
+        if (each := self.summary.rolled_out) is not None:
+            each.most, each.fewest = most_and_fewest(events, each.uid, each.from_rv, each.min_ready_s)
         self.summary.events, self.summary.counted = len(events), self.history.complete
 
     # -- inside
@@ -180,10 +194,6 @@ class Demo:
             done = beginning.result(30)
         return takeover, done
 
-    def _settle(self, title: str) -> list[str]:
-        with self._progress(title) as progress:
-            return await_settled(self.history, self.goals, self._deadline, progress.update, self._check)
-
     def _pods(self) -> int:
         return sum(self.history.active(seen.uid) for seen in self.history.owners().values())
 
@@ -198,7 +208,7 @@ class Demo:
             namespace, _, name = seen.key.partition("/")
             resource = cluster_resource(WATCHED[CONTROLLERS[QUEUE_OF_KIND[seen.kind]].resource])
             body = orjson.dumps({"spec": {"replicas": self.goals[seen.title].replicas}})
-            answer = await self._client.patch(resource, namespace, name, body, subresource="scale")
+            answer = await self.client.patch(resource, namespace, name, body, subresource="scale")
             if not answer.ok:
                 raise NotApplied(f"{seen.title} to be scaled: {answer.message}")
 

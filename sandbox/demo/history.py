@@ -14,10 +14,14 @@ from typing import Any
 from oarlock.cluster.client import Client
 from oarlock.cluster.watch import Expired
 from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.deployment.model import Deployment
+from oarlock.controllers.deployment.progress import PROGRESSING, TIMED_OUT
+from oarlock.controllers.deployment.sizing.limits import max_surge, max_unavailable
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.model import FINISHED_PHASES, Pod, ReplicaSet, controller_of
+from oarlock.controllers.objects.status import get_condition
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
-from oarlock.sandbox.demo.seen import DaemonsSeen, OwnerSeen, PodSeen, Seen, SetSeen
+from oarlock.sandbox.demo.seen import DaemonsSeen, DeploymentSeen, OwnerSeen, PodSeen, Seen, SetSeen
 from oarlock.sandbox.reflector import follow
 from oarlock.workers.process.kinds import cluster_resource
 
@@ -114,11 +118,13 @@ def pod_seen(rv: int, pod: Pod, gone: bool, at_ms: int) -> PodSeen:
     )
 
 
-def owner_seen(rv: int, obj: ReplicaSet | DaemonSet, kind: str, gone: bool) -> OwnerSeen:
+def owner_seen(rv: int, obj: ReplicaSet | DaemonSet | Deployment, kind: str, gone: bool) -> OwnerSeen:
     """What is counted of an owner."""
     if isinstance(obj, DaemonSet):
         return _daemons_seen(rv, obj, gone)
-    status = obj.status
+    if isinstance(obj, Deployment):
+        return _deployment_seen(rv, obj, gone)
+    status, owner = obj.status, controller_of(obj)
     return SetSeen(
         rv,
         obj.uid,
@@ -131,6 +137,28 @@ def owner_seen(rv: int, obj: ReplicaSet | DaemonSet, kind: str, gone: bool) -> O
         updated=status.replicas,
         available=status.available,
         kind=kind,
+        owner_uid=owner.uid if owner is not None else "",
+    )
+
+
+def _deployment_seen(rv: int, obj: Deployment, gone: bool) -> DeploymentSeen:
+    status = obj.status
+    progress = get_condition(status.conditions, PROGRESSING)
+    return DeploymentSeen(
+        rv,
+        obj.uid,
+        obj.key,
+        wanted=0 if gone else obj.replicas,
+        generation=obj.generation,
+        observed=status.observed_generation,
+        created=status.replicas,
+        ready=status.ready,
+        updated=status.updated,
+        available=status.available,
+        surge=max_surge(obj),
+        unavailable=max_unavailable(obj),
+        min_ready_s=obj.min_ready_seconds,
+        stuck=progress is not None and progress.reason == TIMED_OUT,
     )
 
 

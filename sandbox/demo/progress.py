@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from oarlock.sandbox.demo.history import History
-from oarlock.sandbox.demo.seen import DaemonsSeen, OwnerSeen
+from oarlock.sandbox.demo.seen import DaemonsSeen, DeploymentSeen, OwnerSeen
 
 LINE_EVERY_S = 1.0
 DRAW_EVERY_S = 0.1
@@ -23,16 +23,20 @@ DRAW_EVERY_S = 0.1
 class Goal(NamedTuple):
     """What an owner is to ask for before it counts as settled. ``replicas`` None: whatever it asks for.
 
-    ``generation``: at least this one; until the watch has shown it, nothing shown says anything.
+    ``generation``: at least this one; until the watch has shown it, nothing shown says anything. ``stuck``: what is
+    waited for is that its progress deadline passes.
     """
 
     replicas: int | None = None
     generation: int = 0
+    stuck: bool = False
 
     def reached(self, seen: OwnerSeen | None) -> bool:
         """Whether the owner asks for it and its status says that all is there."""
         if seen is None or seen.generation < self.generation or self.replicas not in (None, seen.wanted):
             return False
+        if self.stuck:
+            return isinstance(seen, DeploymentSeen) and seen.stuck and seen.observed >= self.generation
         return seen.settled
 
 
@@ -95,7 +99,7 @@ class Progress:
             mark = "[green]settled[/]" if seen.settled else ""
             done = min(seen.ready, seen.updated, seen.wanted)
             bar = ProgressBar(total=max(1, seen.wanted), completed=done, width=24)
-            updated = str(seen.updated) if isinstance(seen, DaemonsSeen) else "-"
+            updated = str(seen.updated) if isinstance(seen, DaemonsSeen | DeploymentSeen) else "-"
             counts = (str(seen.wanted), str(created), str(seen.ready), updated, str(seen.available))
             table.add_row(seen.kind, seen.key, *counts, mark if mark else bar)
         table.caption, table.caption_justify = f"{time.monotonic() - self._began:.1f} s", "left"
@@ -104,7 +108,8 @@ class Progress:
 
 def how_far(seen: OwnerSeen) -> str:
     """``shop/cart 9/12``; while pods are replaced ``shop/agent 3/12 replaced``."""
-    if isinstance(seen, DaemonsSeen) and seen.created == seen.wanted > seen.updated:
+    replaces = seen.created == seen.wanted if isinstance(seen, DaemonsSeen) else isinstance(seen, DeploymentSeen)
+    if replaces and seen.created > seen.updated < seen.wanted:
         return f"{seen.key} {seen.updated}/{seen.wanted} replaced"
     return f"{seen.key} {seen.available}/{seen.wanted}"
 

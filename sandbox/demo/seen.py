@@ -67,9 +67,26 @@ class _Owner:
 
 @dataclass(frozen=True, slots=True)
 class SetSeen(_Owner):
-    """A ReplicaSet or ReplicationController at a revision. It looks at no template: all its pods count as updated."""
+    """A ReplicaSet or ReplicationController at a revision. It looks at no template: all its pods count as updated.
+
+    ``owner_uid``: of the Deployment that controls it, or "".
+    """
 
     kind: str = "ReplicaSet"
+    owner_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentSeen(_Owner):
+    """A Deployment at a revision. ``surge``, ``unavailable``: pods that there may be beyond those that it asks for, and
+    that may be missing, while they are replaced. ``stuck``: its progress deadline has passed.
+    """
+
+    kind: str = "Deployment"
+    surge: int = 0
+    unavailable: int = 0
+    min_ready_s: int = 0
+    stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +122,7 @@ class DaemonsSeen(_Owner):
         return 1 if not limit and not self.surge_nodes and self.wanted else limit
 
 
-OwnerSeen: TypeAlias = SetSeen | DaemonsSeen
+OwnerSeen: TypeAlias = SetSeen | DeploymentSeen | DaemonsSeen
 Seen: TypeAlias = PodSeen | OwnerSeen
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oarlock.controllers.registry import CONTROLLERS
+from oarlock.sandbox.demo.deployments import RolledOut
 from oarlock.sandbox.demo.takeover import Takeover
 
 
@@ -54,6 +55,7 @@ class Summary:
     back_s: float | None = None
     roll_killed: bool = False
     roll_takeover: Takeover | None = None
+    rolled_out: RolledOut | None = None
     too_many: dict[str, int] = field(default_factory=dict)
     duplicates: dict[str, int] = field(default_factory=dict)
     events: int = 0
@@ -68,6 +70,7 @@ class Summary:
             "pods_per_s": round(self.pods / self.ready_s, 1) if self.ready_s else None,
             "chaos": self._chaos(),
             "rollout": self._rollout(),
+            "deployment": self.rolled_out.as_json() if self.rolled_out else None,
             "pods_too_many": sum(self.too_many.values()) if self.counted else None,
             "pods_too_many_by_set": self.too_many,
             "duplicate_daemon_pods": sum(self.duplicates.values()) if self.counted else None,

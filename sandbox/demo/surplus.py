@@ -1,10 +1,10 @@
-"""Counts from what a watch saw: pods too many, nodes with two daemon pods, nodes down while pods were replaced."""
+"""Counts from what a watch saw: pods too many, nodes with two daemon pods, what was down while pods were replaced."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from oarlock.sandbox.demo.seen import DaemonsSeen, PodSeen, Seen, SetSeen
+from oarlock.sandbox.demo.seen import DaemonsSeen, DeploymentSeen, PodSeen, Seen, SetSeen
 
 
 def pods_too_many(events: Iterable[Seen]) -> dict[str, int]:
@@ -23,7 +23,7 @@ def pods_too_many(events: Iterable[Seen]) -> dict[str, int]:
     others: set[str] = set()
 
     for seen in events:
-        if isinstance(seen, DaemonsSeen):
+        if isinstance(seen, DaemonsSeen | DeploymentSeen):
             others.add(seen.uid)
             continue
         if isinstance(seen, SetSeen):
@@ -97,6 +97,24 @@ def most_nodes_down(events: Sequence[Seen], daemons_uid: str, from_rv: int, min_
         up = {pod.node for pod in pods.values() if pod.available(min_ready_s, seen.at_ms)}
         most = max(most, len(nodes - up))
     return most
+
+
+def most_and_fewest(events: Sequence[Seen], deployment_uid: str, from_rv: int, min_ready_s: int = 0) -> tuple[int, int]:
+    """The most active pods a Deployment had after a revision, and the fewest of them that were available.
+
+    Of all its ReplicaSets together; whatever made or took them. ``events`` in the order of revisions.
+    """
+    sets = {seen.uid for seen in events if isinstance(seen, SetSeen) and seen.owner_uid == deployment_uid}
+    pods: dict[str, PodSeen] = {}
+    counts = []
+    for seen in events:
+        if not isinstance(seen, PodSeen) or seen.owner_uid not in sets:
+            continue
+        _keep(pods, seen)
+        if seen.rv > from_rv:
+            active = [pod for pod in pods.values() if pod.active]
+            counts.append((len(active), sum(pod.available(min_ready_s, seen.at_ms) for pod in active)))
+    return max((most for most, _ in counts), default=0), min((fewest for _, fewest in counts), default=0)
 
 
 def _keep(pods: dict[str, PodSeen], seen: PodSeen) -> None:

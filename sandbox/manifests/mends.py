@@ -16,6 +16,7 @@ _REPLICAS = ("replicas", "minReadySeconds", "selector", "template")
 SPEC_FIELDS: Mapping[str, Sequence[str]] = {
     "ReplicaSet": _REPLICAS,
     "ReplicationController": _REPLICAS,
+    "Deployment": (*_REPLICAS, "strategy", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"),
     "DaemonSet": ("selector", "template", "updateStrategy", "minReadySeconds", "revisionHistoryLimit"),
 }
 """Fields of spec of every kind with a controller: small enough to tell a slip of the pen from what we do not read."""

@@ -169,7 +169,7 @@ class Up:
             *("--pods-per-node", str(options.pods_per_node), "--terminate-ms", str(options.terminate_ms)),
             *("--ready-ms", str(options.ready_ms), "--ready-jitter-ms", str(options.ready_ms)),
             *("--unpullable", options.unpullable),
-            *(["--admin"] if options.faults else []),
+            *(["--admin", "--audit-full"] if options.faults else []),  # a judge reads the bodies of all writes
             *(["--new-token"] if options.api_token else []),
         ]
         child = ProgramChild(Program("api", "api", command), state.logs)

@@ -62,39 +62,14 @@ class StateDir:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.temporary = root.name.startswith(PREFIX) and root.parent == Path(tempfile.gettempdir())
-        self._lock_fd = -1
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self.root / "kubeconfig"
-
-    @property
-    def redis_url(self) -> Path:
-        return self.root / "redis-url"
-
-    @property
-    def audit_log(self) -> Path:
-        return self.root / "audit.log"
-
-    @property
-    def processes_json(self) -> Path:
-        return self.root / "processes.json"
-
-    @property
-    def up_json(self) -> Path:
-        return self.root / "up.json"
-
-    @property
-    def logs(self) -> Path:
-        return self.root / "logs"
-
-    @property
-    def redis(self) -> Path:
-        return self.root / "redis"
-
-    @property
-    def _lock(self) -> Path:
-        return self.root / "up.lock"
+        self.kubeconfig = root / "kubeconfig"
+        self.redis_url = root / "redis-url"
+        self.audit_log = root / "audit.log"
+        self.processes_json = root / "processes.json"
+        self.up_json = root / "up.json"
+        self.logs = root / "logs"
+        self.redis = root / "redis"
+        self._lock, self._lock_fd = root / "up.lock", -1
 
     @property
     def _link(self) -> Path:

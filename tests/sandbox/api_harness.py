@@ -28,6 +28,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PODS = "/api/v1/namespaces/default/pods"
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
 DAEMONSETS = "/apis/apps/v1/namespaces/default/daemonsets"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 
 
@@ -212,6 +213,14 @@ def replicaset(name: str = "web", replicas: int = 3, **spec: Any) -> Obj:
             **spec,
         },
     }
+
+
+def deployment(name: str = "web", **spec: Any) -> Obj:
+    """Asks for one replica where `spec` does not say."""
+    whole = replicaset(name, **spec)
+    if "replicas" not in spec:
+        del whole["spec"]["replicas"]
+    return {**whole, "kind": "Deployment"}
 
 
 def daemonset(name: str = "agent", **spec: Any) -> Obj:

@@ -24,8 +24,9 @@ Obj = dict[str, Any]
 _TEMPLATE_SPECS: Final = SpecMemo()
 # Raw JSON of others, whose nulls mean something to its readers.
 _VERBATIM: Final[Mapping[str, str]] = {"ControllerRevision": "data"}
+_ZEROS_LEFT_OUT: Final = ("minReadySeconds", "paused")
 # Their defaults depend on nothing but their spec.
-_OF_SPEC: Final = frozenset({"Pod", "ReplicaSet", "DaemonSet"})
+_OF_SPEC: Final = frozenset({"Pod", "ReplicaSet", "DaemonSet", "Deployment"})
 
 
 def apply(kind: str, obj: Obj, old: Obj | None = None) -> Obj:
@@ -76,12 +77,23 @@ def default_template(template: Obj) -> Obj:
     return _field(template, "spec", _TEMPLATE_SPECS.defaulted)
 
 
+def _templated(spec: Obj) -> Obj:
+    """The spec of an owner of pods: with a template, and without zeros that upstream's types leave out.
+
+    So a write of such a zero changes nothing, and does not count as another generation.
+    """
+    left_out = [field for field in _ZEROS_LEFT_OUT if field in spec and not spec[field]]
+    if left_out:
+        spec = {field: value for field, value in spec.items() if field not in left_out}
+    return _field(spec, "template", default_template)
+
+
 def _replicaset(obj: Obj) -> Obj:
     return _field(obj, "spec", _replicaset_spec)
 
 
 def _replicaset_spec(spec: Obj) -> Obj:
-    return _field(with_defaults(spec, {"replicas": 1}), "template", default_template)
+    return _templated(with_defaults(spec, {"replicas": 1}))
 
 
 def _replicationcontroller(obj: Obj) -> Obj:
@@ -90,7 +102,7 @@ def _replicationcontroller(obj: Obj) -> Obj:
     filled = with_defaults(spec, {"replicas": 1})
     template = spec.get("template")
     if template is not None:
-        filled = _field(filled, "template", default_template)
+        filled = _templated(filled)
         labels = (template.get("metadata") or {}).get("labels")
         if labels:
             if not filled.get("selector"):
@@ -105,7 +117,7 @@ def _daemonset(obj: Obj) -> Obj:
 
 
 def _daemonset_spec(spec: Obj) -> Obj:
-    spec = _field(with_defaults(spec, {"revisionHistoryLimit": 10}), "template", default_template)
+    spec = _templated(with_defaults(spec, {"revisionHistoryLimit": 10}))
     return _field(spec, "updateStrategy", _daemonset_strategy)
 
 
@@ -118,19 +130,22 @@ def _daemonset_strategy(strategy: Obj) -> Obj:
 
 
 def _deployment(obj: Obj) -> Obj:
-    def spec(old: Obj) -> Obj:
-        old = with_defaults(old, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
-        return _field(_field(old, "template", default_template), "strategy", _deployment_strategy)
+    return _field(obj, "spec", _deployment_spec)
 
-    return _field(obj, "spec", spec)
+
+def _deployment_spec(spec: Obj) -> Obj:
+    spec = with_defaults(spec, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
+    return _field(_templated(spec), "strategy", _deployment_strategy)
 
 
 def _deployment_strategy(strategy: Obj) -> Obj:
+    """Default to a quarter each way; an empty text is a limit, too, and a bad one."""
     strategy = with_defaults(strategy, {"type": "RollingUpdate"})
     if strategy["type"] != "RollingUpdate":
         return strategy
-    share = {"maxUnavailable": "25%", "maxSurge": "25%"}
-    return _field(strategy, "rollingUpdate", lambda old: with_defaults(old, share))
+    limits = strategy.get("rollingUpdate") or {}
+    absent = {field: "25%" for field in ("maxUnavailable", "maxSurge") if limits.get(field) is None}
+    return {**strategy, "rollingUpdate": {**limits, **absent}} if absent else strategy
 
 
 def _job(obj: Obj) -> Obj:

@@ -48,6 +48,13 @@ def each(obj: Obj, field: str, change: Callable[[Obj], Obj]) -> Obj:
     return {**obj, field: changed}
 
 
+def inside(obj: Obj, field: str, change: Callable[[Obj], Obj]) -> Obj:
+    """`obj` with `change` made to the object in `field`; itself if there is none or nothing changed."""
+    old = obj.get(field)
+    new = change(old) if old is not None else None
+    return obj if new is old else {**obj, field: new}
+
+
 def default_pod_spec(spec: Obj) -> Obj:
     """The spec of a pod or of a template with everything filled in that both share."""
     spec = with_defaults(spec, _SPEC)
@@ -71,11 +78,7 @@ def _container(container: Obj, host_network: bool) -> Obj:
     container = each(container, "ports", lambda port: _port(port, host_network))
     container = each(container, "env", _env)
     for field in _PROBES:
-        probe = container.get(field)
-        if probe is not None:
-            filled = _probe(probe)
-            if filled is not probe:
-                container = {**container, field: filled}
+        container = inside(container, field, _probe)
     return container
 
 
@@ -87,25 +90,14 @@ def _port(port: Obj, host_network: bool) -> Obj:
 
 
 def _env(variable: Obj) -> Obj:
-    source = variable.get("valueFrom") or {}
-    field = source.get("fieldRef")
-    if not field or field.get("apiVersion"):
-        return variable
-    return {**variable, "valueFrom": {**source, "fieldRef": {"apiVersion": "v1", **field}}}
+    return inside(variable, "valueFrom", _with_field_ref)
 
 
 def _probe(probe: Obj) -> Obj:
     if not all(probe.get(field) for field in _PROBE):  # 0 is no number of seconds or tries
         probe = {**probe, **_PROBE, **{field: value for field, value in probe.items() if value}}
-    http = probe.get("httpGet")
-    if http is not None:
-        filled = with_defaults(http, {"path": "/", "scheme": "HTTP"})
-        if filled is not http:
-            probe = {**probe, "httpGet": filled}
-    grpc = probe.get("grpc")
-    if grpc is not None and "service" not in grpc:
-        probe = {**probe, "grpc": {**grpc, "service": ""}}
-    return probe
+    probe = inside(probe, "httpGet", lambda http: with_defaults(http, {"path": "/", "scheme": "HTTP"}))
+    return inside(probe, "grpc", lambda grpc: grpc if "service" in grpc else {**grpc, "service": ""})
 
 
 def _volume(volume: Obj) -> Obj:
@@ -119,7 +111,7 @@ def _volume(volume: Obj) -> Obj:
     if source in ("secret", "configMap"):
         filled = with_defaults(value, {"defaultMode": _MODE})
     elif source == "downwardAPI":
-        filled = each(with_defaults(value, {"defaultMode": _MODE}), "items", _downward_item)
+        filled = each(with_defaults(value, {"defaultMode": _MODE}), "items", _with_field_ref)
     elif source == "projected":
         filled = each(with_defaults(value, {"defaultMode": _MODE}), "sources", _projected)
     elif source == "hostPath":
@@ -129,7 +121,8 @@ def _volume(volume: Obj) -> Obj:
     return volume if filled is value else {**volume, source: filled}
 
 
-def _downward_item(item: Obj) -> Obj:
+def _with_field_ref(item: Obj) -> Obj:
+    """A variable's source, or an item of a downward API volume: a reference to a field is of v1."""
     field = item.get("fieldRef")
     if not field or field.get("apiVersion"):
         return item
@@ -137,10 +130,6 @@ def _downward_item(item: Obj) -> Obj:
 
 
 def _projected(source: Obj) -> Obj:
-    if token := source.get("serviceAccountToken"):
-        filled = with_defaults(token, {"expirationSeconds": 3600})
-        return source if filled is token else {**source, "serviceAccountToken": filled}
-    if downward := source.get("downwardAPI"):
-        filled = each(downward, "items", _downward_item)
-        return source if filled is downward else {**source, "downwardAPI": filled}
-    return source
+    if source.get("serviceAccountToken"):
+        return inside(source, "serviceAccountToken", lambda token: with_defaults(token, {"expirationSeconds": 3600}))
+    return inside(source, "downwardAPI", lambda downward: each(downward, "items", _with_field_ref))

@@ -58,18 +58,16 @@ class AuditLog:
         target = call.target
         kind = target.kind
         full = self._full_for_all or kind.name == "Pod"
-        reference: dict[str, str] = {"resource": kind.plural}
-        for key, value in (
-            ("namespace", target.namespace),
-            ("name", target.name or about.get("name", "")),
-            ("uid", about.get("uid", "")),
-            ("apiGroup", kind.group),
-            ("apiVersion", kind.version),
-            ("resourceVersion", about.get("resourceVersion", "")),
-            ("subresource", target.subresource),
-        ):
-            if value:
-                reference[key] = value
+        reference: dict[str, str] = {
+            "resource": kind.plural,
+            "namespace": target.namespace,
+            "name": target.name or about.get("name", ""),
+            "uid": about.get("uid", ""),
+            "apiGroup": kind.group,
+            "apiVersion": kind.version,
+            "resourceVersion": about.get("resourceVersion", ""),
+            "subresource": target.subresource,
+        }
         event: dict[str, Any] = {
             "kind": "Event",
             "apiVersion": "audit.k8s.io/v1",
@@ -81,7 +79,7 @@ class AuditLog:
             "user": {"username": call.user},
             "sourceIPs": [call.source_ip],
             "userAgent": call.user_agent,
-            "objectRef": reference,
+            "objectRef": {key: value for key, value in reference.items() if value},
             "responseStatus": {"metadata": {}, "code": code},
         }
         if full:

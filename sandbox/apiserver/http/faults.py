@@ -93,16 +93,12 @@ class Fault:
 
 @dataclass(slots=True)
 class Chosen:
-    """What faults do to one request."""
+    """What faults do to one request: the actions, and how long those take that take long."""
 
+    actions: set[Action] = field(default_factory=set)
     before_s: float = 0.0
     after_s: float = 0.0
-    drop: bool = False
-    refuse_s: int | None = None
-    forbid: bool = False
-    fail_before: bool = False
-    fail_after: bool = False
-    fail_webhook: bool = False
+    retry_after_s: int = 0
     names: list[str] = field(default_factory=list)
 
 
@@ -157,23 +153,14 @@ class Faults:
         return chosen
 
     def _apply(self, fault: Fault, chosen: Chosen) -> None:
+        chosen.actions.add(fault.action)
         match fault.action:
             case Action.DELAY_BEFORE:
                 chosen.before_s += self._random.uniform(*fault.delay_ms) / 1000
             case Action.DELAY_AFTER:
                 chosen.after_s += self._random.uniform(*fault.delay_ms) / 1000
-            case Action.DROP_ANSWER:
-                chosen.drop = True
             case Action.REFUSE:
-                chosen.refuse_s = fault.retry_after_s
-            case Action.FORBID:
-                chosen.forbid = True
-            case Action.FAIL_BEFORE:
-                chosen.fail_before = True
-            case Action.FAIL_AFTER:
-                chosen.fail_after = True
-            case Action.FAIL_WEBHOOK:
-                chosen.fail_webhook = True
+                chosen.retry_after_s = fault.retry_after_s
 
     def watch_stalled(self, resource: str, user_agent: str, now_s: float) -> bool:
         """Whether watches of `resource` by this client have to be silent now."""

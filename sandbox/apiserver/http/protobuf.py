@@ -1,8 +1,8 @@
 """Kubernetes' protobuf bodies, as far as typed creates of newer kubectl send them.
 
-`kubectl create namespace|configmap|secret|serviceaccount|quota` posts protobuf since 1.32 and does not
+`kubectl create namespace|configmap|secret|serviceaccount|quota|deployment` posts protobuf since 1.32 and does not
 repeat the request as JSON when refused. The few messages behind those commands are decoded here by a table
-of field numbers (upstream: the generated.proto of core/v1 and apimachinery meta/v1); everything else is
+of field numbers (upstream: the generated.proto of core/v1, apps/v1 and apimachinery meta/v1); everything else is
 answered 415 with the way out.
 """
 
@@ -53,6 +53,10 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise ValueError(f"unknown wire type {wire}")
 
 
+class _Unread(Exception):
+    """A field that has no line in a table here, and may not be lost."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Field:
     name: str
@@ -76,11 +80,15 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def _message(schema: _Message) -> Callable[[bytes], Obj]:
+def _message(schema: _Message, *, in_part: bool = False) -> Callable[[bytes], Obj]:
+    """`in_part`: fields that the schema lacks are of use to somebody, and raise _Unread where they say something."""
+
     def read(data: bytes) -> Obj:
         obj: Obj = {}
         for number, value in _fields(data):
             field = schema.get(number)
+            if field is None and in_part and value:
+                raise _Unread
             if field is None or value == b"":
                 continue  # plain strings are written even when empty; JSON omits them
             if field.pairs:
@@ -136,6 +144,32 @@ _REFERENCE: Final = _message({3: _Field("name", _text), 1: _Field("kind", _text)
 _QUOTA_SPEC: Final = _message({1: _Field("hard", _quantity, pairs=True), 2: _Field("scopes", _text, many=True)})
 _NAMESPACE_SPEC: Final = _message({1: _Field("finalizers", _text, many=True)})
 
+_SELECTOR: Final = _message({1: _Field("matchLabels", _text, pairs=True)}, in_part=True)
+_PORT: Final = _message(
+    {1: _Field("name", _text), 3: _Field("containerPort", _signed), 4: _Field("protocol", _text)}, in_part=True
+)
+_CONTAINER: Final = _message(
+    {
+        1: _Field("name", _text),
+        2: _Field("image", _text),
+        3: _Field("command", _text, many=True),
+        4: _Field("args", _text, many=True),
+        6: _Field("ports", _PORT, many=True),
+    },
+    in_part=True,
+)
+_POD_SPEC: Final = _message({2: _Field("containers", _CONTAINER, many=True)}, in_part=True)
+_DEPLOYMENT_SPEC: Final = _message(
+    {
+        1: _Field("replicas", _signed),
+        2: _Field("selector", _SELECTOR),
+        3: _Field("template", _message({1: _METADATA, 2: _Field("spec", _POD_SPEC)})),
+        4: _Field("strategy", _message({1: _Field("type", _text)}, in_part=True)),
+    },
+    in_part=True,
+)
+_NOTHING: Final = _message({}, in_part=True)
+
 _KINDS: Final[Mapping[tuple[str, str], Callable[[bytes], Obj]]] = {
     ("v1", "Namespace"): _message({1: _METADATA, 2: _Field("spec", _NAMESPACE_SPEC)}),
     ("v1", "ConfigMap"): _message(
@@ -164,6 +198,9 @@ _KINDS: Final[Mapping[tuple[str, str], Callable[[bytes], Obj]]] = {
         }
     ),
     ("v1", "ResourceQuota"): _message({1: _METADATA, 2: _Field("spec", _QUOTA_SPEC)}),
+    ("apps/v1", "Deployment"): _message(
+        {1: _METADATA, 2: _Field("spec", _DEPLOYMENT_SPEC), 3: _Field("status", _NOTHING)}
+    ),
     ("v1", "DeleteOptions"): _message(
         {
             1: _Field("gracePeriodSeconds", _signed),
@@ -189,6 +226,8 @@ def decode(body: bytes) -> Obj:
         version, kind = (value.decode() if isinstance(value, bytes) else "" for value in (said.get(1), said.get(2)))
         read = _KINDS.get((version, kind))
         obj = read(raw) if read is not None else None
+    except _Unread:
+        obj = None
     except (ValueError, IndexError) as error:
         raise bad_request(f"couldn't read the body of the request as protobuf: {error}") from None
     if obj is None:

@@ -26,7 +26,7 @@ from oarlock.sandbox.apiserver.errors import (
 from oarlock.sandbox.apiserver.http import discovery, dispatch
 from oarlock.sandbox.apiserver.http.audit import ANSWER, COMMITTED, AuditLog, Call
 from oarlock.sandbox.apiserver.http.fault_endpoint import FaultDesk
-from oarlock.sandbox.apiserver.http.faults import WEBHOOK_DOWN, Chosen, Fault, Faults
+from oarlock.sandbox.apiserver.http.faults import WEBHOOK_DOWN, Action, Chosen, Fault, Faults
 from oarlock.sandbox.apiserver.http.hosts import Hosts
 from oarlock.sandbox.apiserver.http.identity import Identity, without_token
 from oarlock.sandbox.apiserver.http.negotiation import PROTOBUF, media_type_of, shape_of
@@ -220,8 +220,8 @@ class Requests:
             return _response(late)
         if chosen.before_s:
             await asyncio.sleep(chosen.before_s)
-        outcome = self._serve(call, params, view, fail_after=chosen.fail_after)
-        if chosen.drop:
+        outcome = self._serve(call, params, view, fail_after=Action.FAIL_AFTER in chosen.actions)
+        if Action.DROP_ANSWER in chosen.actions:
             if request.transport is not None:
                 request.transport.abort()
             return web.Response()
@@ -250,7 +250,7 @@ class Requests:
             await asyncio.sleep(chosen.before_s)
             if (refusal := _refusal(chosen, "watch", call.target)) is not None:
                 raise refusal
-            if chosen.fail_after:
+            if Action.FAIL_AFTER in chosen.actions:
                 raise internal_error("an injected fault")
 
         def stalled() -> bool:
@@ -276,13 +276,13 @@ class Requests:
 
 def _refusal(chosen: Chosen, verb: str, target: Target) -> ApiError | None:
     """The answer that a fault gives in the server's place; nothing is done."""
-    if chosen.refuse_s is not None:
-        return too_many_requests(chosen.refuse_s)
-    if chosen.forbid:
+    if Action.REFUSE in chosen.actions:
+        return too_many_requests(chosen.retry_after_s)
+    if Action.FORBID in chosen.actions:
         return not_permitted(verb, _resource(target), target.kind.group, target.name, target.namespace)
-    if chosen.fail_webhook:
+    if Action.FAIL_WEBHOOK in chosen.actions:
         return internal_error(WEBHOOK_DOWN)
-    return internal_error("an injected fault") if chosen.fail_before else None
+    return internal_error("an injected fault") if Action.FAIL_BEFORE in chosen.actions else None
 
 
 def _resource(target: Target) -> str:

@@ -67,25 +67,15 @@ def watch_request(
     asked, match = params.get("resourceVersion", ""), params.get("resourceVersionMatch", "")
     rv = parse_rv(asked)
     initial = params.get("sendInitialEvents")
-    errors = []
-    if initial is None:
-        if match:
-            errors.append(
-                FieldError.forbidden(
-                    "resourceVersionMatch",
-                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-                )
-            )
-    elif match != "NotOlderThan":
+    why = ""
+    if initial is None and match:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+    elif initial is not None and match != "NotOlderThan":
         # Upstream's wording does not depend on whether it is missing or another one.
-        errors.append(
-            FieldError.forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )
-        )
-    if errors:
-        raise invalid("ListOptions", "meta.k8s.io", "", errors)
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+    if why:
+        error = FieldError.forbidden("resourceVersionMatch", why)
+        raise invalid("ListOptions", "meta.k8s.io", "", [error])
     lasts_s = lasts_default_s
     if params.get("timeoutSeconds"):
         try:

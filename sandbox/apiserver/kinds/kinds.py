@@ -66,6 +66,9 @@ _SERVED: Final = (
         cascade=Cascade.ORPHAN,
         selectable=replica_fields,
     ),
+    Kind(
+        "Deployment", group="apps", short_names=("deploy",), categories=_ALL, subresources=_SCALE, has_generation=True
+    ),
     Kind("DaemonSet", group="apps", short_names=("ds",), categories=_ALL, subresources=_STATUS, has_generation=True),
     Kind("ControllerRevision", group="apps"),
     Kind("Event", short_names=("ev",), create_on_update=True, cascade=Cascade.UNSUPPORTED, selectable=event_fields),
@@ -78,9 +81,6 @@ _SERVED: Final = (
 )
 
 STORED_KINDS: Final = (
-    Kind(
-        "Deployment", group="apps", short_names=("deploy",), categories=_ALL, subresources=_SCALE, has_generation=True
-    ),
     # ORPHAN: upstream: pkg/registry/batch/job/strategy.go, as it always was for batch/v1.
     Kind("Job", group="batch", categories=_ALL, subresources=_STATUS, has_generation=True, cascade=Cascade.ORPHAN),
     Kind("Role", group=_RBAC),

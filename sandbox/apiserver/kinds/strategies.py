@@ -1,6 +1,6 @@
 """What the server itself writes into objects, whatever the client sent: per kind, on create and on update.
 
-Follows upstream's strategies (pkg/registry/core/*/strategy.go, pkg/registry/apps/replicaset/strategy.go):
+Follows upstream's strategies (pkg/registry/core/*/strategy.go, pkg/registry/apps/*/strategy.go):
 a new object's status is the server's, the main resource never writes status, status never writes spec.
 All functions return new dicts; what they are given stays as it is.
 """
@@ -11,7 +11,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.kinds import template_generation
+from oarlock.sandbox.apiserver.kinds import rollback_annotation, template_generation
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
 
@@ -44,6 +44,9 @@ _FIRST_STATUS: Final[Mapping[str, Obj]] = {
     },
 }
 
+# The part of metadata that a write of status leaves alone; the rest of it is written with a status.
+_NOT_WITH_STATUS: Final[Mapping[str, str]] = {"Pod": "ownerReferences", "Deployment": "labels"}
+
 
 def for_create(kind: Kind, obj: Obj) -> Obj:
     """`obj` as it may be stored the first time, before defaulting and validation."""
@@ -63,6 +66,8 @@ def for_create(kind: Kind, obj: Obj) -> Obj:
         obj["status"] = dict(_FIRST_STATUS.get(kind.name, {}))
     if kind.name == "DaemonSet":
         obj = template_generation.first(obj)
+    elif kind.name == "Deployment":
+        obj = rollback_annotation.without_empty(obj)
     return _with_string_data(obj) if kind.name == "Secret" else obj
 
 
@@ -78,12 +83,16 @@ def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
     meta["uid"] = old_meta["uid"]
     _keep(meta, old_meta, "generation")
     if subresource == "status":
-        if kind.name == "Pod":
-            _keep(meta, old_meta, "ownerReferences")
+        if kept := _NOT_WITH_STATUS.get(kind.name):
+            _keep(meta, old_meta, kept)
+        if kind.name == "Deployment":
+            meta = rollback_annotation.with_status(meta, old_meta)
         merged = {**old, "metadata": meta}
         _keep(merged, new, "status")
         return merged
     merged = {**new, "metadata": meta}
+    if kind.name == "Deployment":
+        merged = rollback_annotation.without_empty(merged)
     if kind.has_status:
         _keep(merged, old, "status")
     if kind.name == "Namespace":
@@ -95,9 +104,24 @@ def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
     return _with_string_data(merged) if kind.name == "Secret" else merged
 
 
-def after_defaults(kind: Kind, new: Obj, old: Obj) -> Obj:
+def after_defaults(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
     """`new` with the fields that depend on the defaulted object."""
-    return template_generation.following(new, old) if kind.name == "DaemonSet" else new
+    if kind.name == "DaemonSet":
+        return template_generation.following(new, old)
+    if kind.name == "Deployment" and not subresource:
+        return _with_annotations_counted(new, old)
+    return new
+
+
+def _with_annotations_counted(new: Obj, old: Obj) -> Obj:
+    """`new` with another generation if its annotations are others: they ask for rollbacks, in old clients.
+
+    Upstream: pkg/registry/apps/deployment/strategy.go. The store counts changes of the spec.
+    """
+    meta, old_meta = new["metadata"], old["metadata"]
+    if meta.get("annotations") == old_meta.get("annotations"):
+        return new
+    return {**new, "metadata": {**meta, "generation": old_meta["generation"] + 1}}
 
 
 def _keep(target: Obj, source: Obj, key: str) -> None:

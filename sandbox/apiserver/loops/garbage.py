@@ -52,7 +52,7 @@ class GarbageCollector(StoreFollower):
         refs = meta.get("ownerReferences")
         old_refs = event.old["metadata"].get("ownerReferences") if event.old is not None else None
         if event.type == "DELETED":
-            self._keys.add_all(self._store.dependents(meta["uid"]))
+            self._keys.add_all(self._store.owners.dependents(meta["uid"]))
             self._add_waiting_owners(refs or (), event.namespace)
             return
         key = (event.kind.name, event.namespace, event.name)
@@ -68,7 +68,7 @@ class GarbageCollector(StoreFollower):
             elif FOREGROUND in finalizers:
                 self._keys.add(key)
                 if event.old is not None and not _waits_for_dependents(event.old):
-                    self._keys.add_all(self._store.dependents(meta["uid"]))
+                    self._keys.add_all(self._store.owners.dependents(meta["uid"]))
 
     def _add_waiting_owners(self, refs: Iterable[Obj], namespace: str) -> None:
         """Owners that may have waited for the dependent that held these references."""
@@ -115,7 +115,7 @@ class GarbageCollector(StoreFollower):
         meta = obj["metadata"]
         finalizers = meta.get("finalizers") or ()
         policy = "Background"
-        if Owner.WAITING in states and (dependents := self._store.dependents(meta["uid"])):
+        if Owner.WAITING in states and (dependents := self._store.owners.dependents(meta["uid"])):
             if any(_is_waiting(self._store.get(*dependent)) for dependent in dependents):
                 # A circle of owners would wait for itself for ever.
                 unblocked = [{**ref, "blockOwnerDeletion": False} for ref in refs]
@@ -129,7 +129,7 @@ class GarbageCollector(StoreFollower):
 
     def _is_blocked(self, uid: str) -> bool:
         """Whether a dependent must be gone before its owner (blockOwnerDeletion)."""
-        for dependent in self._store.each_dependent(uid):
+        for dependent in self._store.owners.each(uid):
             obj = self._store.get(*dependent)
             if obj is not None and any(
                 ref["uid"] == uid and ref.get("blockOwnerDeletion")
@@ -140,12 +140,12 @@ class GarbageCollector(StoreFollower):
 
     def _orphan_dependents(self, key: Key, owner: Obj) -> None:
         uid = owner["metadata"]["uid"]
-        for dependent in self._store.dependents(uid, _ORPHANS_MAX):
+        for dependent in self._store.owners.dependents(uid, _ORPHANS_MAX):
             obj = self._store.get(*dependent)
             if obj is not None:
                 refs = obj["metadata"].get("ownerReferences") or ()
                 self._store.update(dependent[0], _with_owners(obj, [r for r in refs if r["uid"] != uid]))
-        if self._store.count_dependents(uid):
+        if self._store.owners.count(uid):
             self._keys.add(key)
         else:
             self._drop_finalizer(key[0], owner, ORPHAN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import delitem, setitem
 from typing import Any
 
 from oarlock.sandbox.apiserver.errors import ApiError, bad_request, does_not_apply
@@ -151,41 +152,26 @@ def _add(document: Any, path: list[str], value: Any) -> Any:
 
 
 def _replace(document: Any, path: list[str], value: Any) -> Any:
-    if not path:
-        return value
-
-    def change(parent: Any, part: str) -> None:
-        if isinstance(parent, dict):
-            if part in parent:
-                parent[part] = value
-                return
-        else:
-            position = _index(part, len(parent))
-            if position is not None:
-                parent[position] = value
-                return
-        raise does_not_apply(f"replace operation does not apply: doc is missing key: {_text(path)}: missing value")
-
-    return _at_parent(document, path, "replace", change)
+    return _at_member(document, path, "replace", lambda parent, key: setitem(parent, key, value)) if path else value
 
 
 def _remove(document: Any, path: list[str]) -> Any:
     if not path:
         raise does_not_apply("remove operation does not apply: the whole document cannot be removed")
+    return _at_member(document, path, "remove", delitem)
 
-    def change(parent: Any, part: str) -> None:
-        if isinstance(parent, dict):
-            if part in parent:
-                del parent[part]
-                return
-        else:
-            position = _index(part, len(parent))
-            if position is not None:
-                del parent[position]
-                return
-        raise does_not_apply(f"remove operation does not apply: doc is missing key: {_text(path)}: missing value")
 
-    return _at_parent(document, path, "remove", change)
+def _at_member(document: Any, path: list[str], op: str, change: Callable[[Any, Any], None]) -> Any:
+    """As `_at_parent`, where the last part must be there: `change(parent, key or position)`."""
+
+    def at(parent: Any, part: str) -> None:
+        is_object = isinstance(parent, dict)
+        key = (part if part in parent else None) if is_object else _index(part, len(parent))
+        if key is None:
+            raise does_not_apply(f"{op} operation does not apply: doc is missing key: {_text(path)}: missing value")
+        change(parent, key)
+
+    return _at_parent(document, path, op, at)
 
 
 def json_equal(left: Any, right: Any) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from oarlock.sandbox.apiserver.text.times import age
+
 Obj = dict[str, Any]
 Cell = str | int
 NONE: Final = "<none>"
@@ -22,10 +24,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """`row(object, now_s)` gives one cell for each of `columns`."""
+    """`cells(object, now_s)` gives one cell for each of `columns` but Name and Age, which all kinds have alike."""
 
     columns: tuple[Column, ...]
-    row: Callable[[Obj, float], list[Cell]]
+    cells: Callable[[Obj, float], list[Cell]]
+
+    def row(self, obj: Obj, now_s: float) -> list[Cell]:
+        """One cell for each of `columns`."""
+        cells = iter(self.cells(obj, now_s))
+        shared = {"Name": str(obj["metadata"]["name"]), "Age": age(obj, now_s)}
+        return [shared[column.name] if column.name in shared else next(cells) for column in self.columns]
 
 
 def columns(shown: str, wide: str = "", integers: str = "") -> tuple[Column, ...]:
@@ -42,8 +50,3 @@ def columns(shown: str, wide: str = "", integers: str = "") -> tuple[Column, ...
         for name in names.split("|")
         if name
     )
-
-
-def name_of(obj: Obj) -> str:
-    """The cell that names the object."""
-    return str(obj["metadata"]["name"])

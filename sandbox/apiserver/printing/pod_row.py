@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.text.times import age, since
+from oarlock.sandbox.apiserver.text.times import since
 
 Obj = dict[str, Any]
 Cell = str | int
@@ -96,7 +96,7 @@ def _gates(spec: Obj, status: Obj) -> str:
 
 
 def pod_row(obj: Obj, now_s: float) -> list[Cell]:
-    """Cells for Name, Ready, Status, Restarts, Age, IP, Node, Nominated Node, Readiness Gates."""
+    """Cells for Ready, Status, Restarts, IP, Node, Nominated Node, Readiness Gates."""
     meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     sidecars = {c.get("name", "") for c in spec.get("initContainers") or () if _is_sidecar(c)}
     ready = sum(
@@ -114,11 +114,9 @@ def pod_row(obj: Obj, now_s: float) -> list[Cell]:
         elif status.get("phase") not in ("Succeeded", "Failed"):
             word = "Terminating"
     return [
-        meta["name"],
         f"{ready}/{len(spec.get('containers') or ()) + len(sidecars)}",
         word,
         _restarts(status, sidecars, now_s),
-        age(obj, now_s),
         status.get("podIP") or _NONE,
         spec.get("nodeName") or _NONE,
         status.get("nominatedNodeName") or _NONE,

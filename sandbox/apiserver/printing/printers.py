@@ -9,22 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.printing.columns import NONE, UNKNOWN, Cell, Printer, columns, name_of
+from oarlock.sandbox.apiserver.printing.columns import NONE, UNKNOWN, Cell, Printer, columns
 from oarlock.sandbox.apiserver.printing.pod_row import pod_row
 from oarlock.sandbox.apiserver.printing.stored_printers import STORED_PRINTERS
 from oarlock.sandbox.apiserver.printing.workload_printers import WORKLOAD_PRINTERS
 from oarlock.sandbox.apiserver.text.selectors import labels_text
-from oarlock.sandbox.apiserver.text.times import age, since
+from oarlock.sandbox.apiserver.text.times import since
 
 Obj = dict[str, Any]
-
-
-def _name_and_age(obj: Obj, now_s: float) -> list[Cell]:
-    return [name_of(obj), age(obj, now_s)]
-
-
-def _namespace(obj: Obj, now_s: float) -> list[Cell]:
-    return [name_of(obj), (obj.get("status") or {}).get("phase", ""), age(obj, now_s)]
 
 
 def _node_status(obj: Obj) -> str:
@@ -50,10 +42,8 @@ def _node(obj: Obj, now_s: float) -> list[Cell]:
     info = status.get("nodeInfo") or {}
     addresses = {a.get("type"): a.get("address") for a in status.get("addresses") or ()}
     return [
-        name_of(obj),
         _node_status(obj),
         _node_roles(obj),
-        age(obj, now_s),
         info.get("kubeletVersion", ""),
         addresses.get("InternalIP") or NONE,
         addresses.get("ExternalIP") or NONE,
@@ -82,12 +72,7 @@ def _event(obj: Obj, now_s: float) -> list[Cell]:
         f"{component}, {host}" if host else component,
         since(first, now_s),
         count,
-        name_of(obj),
     ]
-
-
-def _lease(obj: Obj, now_s: float) -> list[Cell]:
-    return [name_of(obj), (obj.get("spec") or {}).get("holderIdentity") or "", age(obj, now_s)]
 
 
 def _resourcequota(obj: Obj, now_s: float) -> list[Cell]:
@@ -96,19 +81,7 @@ def _resourcequota(obj: Obj, now_s: float) -> list[Cell]:
     told: dict[bool, list[str]] = {False: [], True: []}
     for resource in sorted(hard):
         told[resource.startswith("limits.")].append(f"{resource}: {used.get(resource, '0')}/{hard[resource]}")
-    return [name_of(obj), ", ".join(told[False]), ", ".join(told[True]), age(obj, now_s)]
-
-
-def _serviceaccount(obj: Obj, now_s: float) -> list[Cell]:
-    return [name_of(obj), len(obj.get("secrets") or ()), age(obj, now_s)]
-
-
-def _configmap(obj: Obj, now_s: float) -> list[Cell]:
-    return [name_of(obj), len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age(obj, now_s)]
-
-
-def _secret(obj: Obj, now_s: float) -> list[Cell]:
-    return [name_of(obj), obj.get("type", ""), len(obj.get("data") or ()), age(obj, now_s)]
+    return [", ".join(told[False]), ", ".join(told[True])]
 
 
 def _port(port: Obj) -> str:
@@ -125,20 +98,18 @@ def _service(obj: Obj, now_s: float) -> list[Cell]:
         external = [spec.get("externalName", "")]
     pending = "<pending>" if spec.get("type") == "LoadBalancer" else NONE
     return [
-        name_of(obj),
         spec.get("type", ""),
         spec.get("clusterIP") or NONE,
         ",".join(external) or pending,
         ",".join(map(_port, spec.get("ports") or ())) or NONE,
-        age(obj, now_s),
         labels_text(spec.get("selector")) or NONE,
     ]
 
 
-NAME_AND_AGE: Final = Printer(columns("Name|Age"), _name_and_age)
+NAME_AND_AGE: Final = Printer(columns("Name|Age"), lambda obj, _: [])
 
 PRINTERS: Final[Mapping[str, Printer]] = {
-    "Namespace": Printer(columns("Name|Status|Age"), _namespace),
+    "Namespace": Printer(columns("Name|Status|Age"), lambda obj, _: [(obj.get("status") or {}).get("phase", "")]),
     "Node": Printer(
         columns(
             "Name|Status|Roles|Age|Version",
@@ -153,10 +124,17 @@ PRINTERS: Final[Mapping[str, Printer]] = {
         columns("Last Seen|Type|Reason|Object|Message", "Subobject|Source|First Seen|Count|Name", "Count"),
         _event,
     ),
-    "Lease": Printer(columns("Name|Holder|Age"), _lease),
+    "Lease": Printer(columns("Name|Holder|Age"), lambda obj, _: [(obj.get("spec") or {}).get("holderIdentity") or ""]),
     "ResourceQuota": Printer(columns("Name|Request|Limit|Age"), _resourcequota),
-    "ServiceAccount": Printer(columns("Name|Secrets|Age", integers="Secrets"), _serviceaccount),
-    "ConfigMap": Printer(columns("Name|Data|Age", integers="Data"), _configmap),
-    "Secret": Printer(columns("Name|Type|Data|Age", integers="Data"), _secret),
+    "ServiceAccount": Printer(
+        columns("Name|Secrets|Age", integers="Secrets"), lambda obj, _: [len(obj.get("secrets") or ())]
+    ),
+    "ConfigMap": Printer(
+        columns("Name|Data|Age", integers="Data"),
+        lambda obj, _: [len(obj.get("data") or ()) + len(obj.get("binaryData") or ())],
+    ),
+    "Secret": Printer(
+        columns("Name|Type|Data|Age", integers="Data"), lambda obj, _: [obj.get("type", ""), len(obj.get("data") or ())]
+    ),
     "Service": Printer(columns("Name|Type|Cluster-IP|External-IP|Port(s)|Age", "Selector"), _service),
 }

@@ -62,6 +62,7 @@ DEPLOYMENT = kind(
         "status": shape(
             {
                 "replicas updatedReplicas readyReplicas availableReplicas unavailableReplicas": Int32,
+                "terminatingReplicas collisionCount": Int32,
                 "observedGeneration": Int64,
                 "conditions": CONDITIONS,
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
@@ -15,15 +16,13 @@ _LINE_HEADS: Final[Mapping[str, bytes]] = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class Stored:
     """One object at one resourceVersion, with its JSON."""
 
-    __slots__ = ("obj", "raw", "rv")
-
-    def __init__(self, obj: Obj, raw: bytes, rv: int) -> None:
-        self.obj = obj
-        self.raw = raw
-        self.rv = rv
+    obj: Obj
+    raw: bytes
+    rv: int
 
 
 class Event:

@@ -35,7 +35,6 @@ from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
 Obj = dict[str, Any]
 Objs = list[Obj]
 Subscriber = Callable[[Event], None]
-Keys = list[Key]
 
 
 class Store:
@@ -54,7 +53,7 @@ class Store:
         self.rv = 1
         self._objects: dict[str, dict[str, dict[str, Stored]]] = {name: {} for name in kinds}
         self.logs: dict[str, Log] = {name: Log(history_events_max) for name in kinds}
-        self._owners = OwnerIndex()
+        self.owners = OwnerIndex()
         self._subscribers: tuple[Subscriber, ...] = ()
         self._undelivered: deque[Event] = deque()
         self._delivering = False
@@ -101,17 +100,6 @@ class Store:
             if self.kinds[kind].namespaced:
                 for name in list(spaces.get(namespace, ())):
                     yield kind, namespace, name
-
-    def dependents(self, owner_uid: str, count_max: int | None = None) -> Keys:
-        """Every object with an ownerReference to `owner_uid`, or the first `count_max` of them."""
-        return self._owners.dependents(owner_uid, count_max)
-
-    def each_dependent(self, owner_uid: str) -> Iterator[Key]:
-        """As `dependents`, one by one; nothing may be stored meanwhile."""
-        return self._owners.each(owner_uid)
-
-    def count_dependents(self, owner_uid: str) -> int:
-        return self._owners.count(owner_uid)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -238,7 +226,7 @@ class Store:
         stored = Stored(obj, orjson.dumps(obj), rv)
         namespace, name = where
         self._objects[kind.name].setdefault(namespace, {})[name] = stored
-        self._owners.change((kind.name, namespace, name), previous.obj if previous else None, obj)
+        self.owners.change((kind.name, namespace, name), previous.obj if previous else None, obj)
         self._publish(Event(type_, kind, where, stored, previous))
         return stored
 
@@ -250,7 +238,7 @@ class Store:
         self.rv = rv = self.rv + 1
         obj = {**last, "metadata": {**last["metadata"], "resourceVersion": str(rv)}}
         stored = Stored(obj, orjson.dumps(obj), rv)
-        self._owners.change((kind.name, namespace, name), previous.obj, None)
+        self.owners.change((kind.name, namespace, name), previous.obj, None)
         self._publish(Event("DELETED", kind, (namespace, name), stored, previous))
         return stored
 

@@ -7,6 +7,7 @@ staging/src/k8s.io/apimachinery/pkg/util/duration/duration.go.
 from __future__ import annotations
 
 import calendar
+import math
 import re
 import time
 from functools import lru_cache
@@ -14,6 +15,19 @@ from typing import Any, Final
 
 _DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 365 * 86_400
+_UNITS: Final = {"s": 1, "m": _MINUTE, "h": _HOUR, "d": _DAY, "y": _YEAR}
+_STEPS: Final = (
+    (2 * _MINUTE, "s"),
+    (10 * _MINUTE, "ms"),
+    (3 * _HOUR, "m"),
+    (8 * _HOUR, "hm"),
+    (2 * _DAY, "h"),
+    (8 * _DAY, "dh"),
+    (2 * _YEAR, "d"),
+    (8 * _YEAR, "yd"),
+    (math.inf, "y"),
+)
+"""Below so many seconds: the units that an age is told in."""
 
 
 @lru_cache(maxsize=64)
@@ -48,35 +62,17 @@ def duration_s(text: str) -> float | None:
     return hours * 3600 + minutes * 60 + seconds + millis / 1000 or None
 
 
-def _pair(total: int, big: int, big_unit: str, small: int, small_unit: str) -> str:
-    rest = total % big // small
-    return f"{total // big}{big_unit}" + (f"{rest}{small_unit}" if rest else "")
-
-
 def human_duration(seconds: float) -> str:
     """Two significant parts while small, one when large; <invalid> for what lies in the future."""
-    total = int(seconds)
     if seconds <= -2:
         return "<invalid>"
-    if total < 0:
-        return "0s"
-    if total < 2 * _MINUTE:
-        return f"{total}s"
-    if total < 10 * _MINUTE:
-        return _pair(total, _MINUTE, "m", 1, "s")
-    if total < 3 * _HOUR:
-        return f"{total // _MINUTE}m"
-    if total < 8 * _HOUR:
-        return _pair(total, _HOUR, "h", _MINUTE, "m")
-    if total < 2 * _DAY:
-        return f"{total // _HOUR}h"
-    if total < 8 * _DAY:
-        return _pair(total, _DAY, "d", _HOUR, "h")
-    if total < 2 * _YEAR:
-        return f"{total // _DAY}d"
-    if total < 8 * _YEAR:
-        return _pair(total, _YEAR, "y", _DAY, "d")
-    return f"{total // _YEAR}y"
+    left = max(0, int(seconds))
+    text = ""
+    for unit in next(units for below_s, units in _STEPS if left < below_s):
+        count, left = divmod(left, _UNITS[unit])
+        if count or not text:
+            text += f"{count}{unit}"
+    return text
 
 
 def since(timestamp: str | None, now_s: float) -> str:

@@ -10,7 +10,7 @@ A new kind is an entry in `_RULES`; kinds without one have their metadata checke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from oarlock.sandbox.apiserver.kinds.kinds import KINDS
 from oarlock.sandbox.apiserver.text import names
 from oarlock.sandbox.apiserver.validation import (
     daemon_sets,
+    deployments,
     other_kinds,
     replica_sets,
 )
@@ -31,8 +32,8 @@ __all__ = ["validate_create", "validate_scale", "validate_update"]
 Obj = dict[str, Any]
 
 
-def _nothing(obj: Obj) -> list[FieldError]:
-    return []
+def _nothing(obj: Obj) -> Iterable[FieldError]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,9 +44,9 @@ class Rules:
     """
 
     name: names.Checker = names.dns_subdomain
-    create: Callable[[Obj], list[FieldError]] = _nothing
-    update: Callable[[Obj, Obj], list[FieldError]] | None = None
-    status: Callable[[Obj], list[FieldError]] = _nothing
+    create: Callable[[Obj], Iterable[FieldError]] = _nothing
+    update: Callable[[Obj, Obj], Iterable[FieldError]] | None = None
+    status: Callable[[Obj], Iterable[FieldError]] = _nothing
 
 
 _RULES: Final[Mapping[str, Rules]] = {
@@ -65,6 +66,11 @@ _RULES: Final[Mapping[str, Rules]] = {
         update=daemon_sets.daemonset_update_errors,
         status=daemon_sets.daemonset_status_errors,
     ),
+    "Deployment": Rules(
+        create=deployments.deployment_errors,
+        update=deployments.deployment_update_errors,
+        status=deployments.deployment_status_errors,
+    ),
     "ControllerRevision": Rules(
         create=daemon_sets.controllerrevision_errors,
         update=daemon_sets.controllerrevision_update_errors,
@@ -81,7 +87,6 @@ _RULES: Final[Mapping[str, Rules]] = {
     "Event": Rules(create=other_kinds.event_errors),
     "ResourceQuota": Rules(create=other_kinds.quota_errors),
     "Service": Rules(name=names.dns_label_1035),
-    "Deployment": Rules(create=replica_sets.replicaset_errors, update=replica_sets.replicaset_update_errors),
     "Job": Rules(create=other_kinds.job_errors),
     "PodDisruptionBudget": Rules(create=other_kinds.budget_errors),
     "NetworkPolicy": Rules(create=other_kinds.networkpolicy_errors),
@@ -96,13 +101,13 @@ _PLAIN: Final = Rules()
 def validate_create(kind: str, obj: Obj) -> list[FieldError]:
     """What is wrong with a new, defaulted object; empty if it may be stored."""
     rules = _RULES.get(kind, _PLAIN)
-    return metadata_errors(obj["metadata"], KINDS[kind].namespaced, rules.name) + rules.create(obj)
+    return [*metadata_errors(obj["metadata"], KINDS[kind].namespaced, rules.name), *rules.create(obj)]
 
 
 def validate_update(kind: str, new: Obj, old: Obj) -> list[FieldError]:
     """What is wrong with replacing `old` by the defaulted `new`; empty if it may be stored."""
     rules = _RULES.get(kind, _PLAIN)
-    errors = metadata_update_errors(new["metadata"], old["metadata"])
+    errors = list(metadata_update_errors(new["metadata"], old["metadata"]))
     errors += rules.update(new, old) if rules.update is not None else rules.create(new)
     if new.get("status") is not old.get("status"):
         errors += rules.status(new)

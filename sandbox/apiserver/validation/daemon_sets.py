@@ -20,7 +20,13 @@ from oarlock.sandbox.apiserver.validation.replica_sets import (
     selector_immutable_errors,
     template_errors,
 )
-from oarlock.sandbox.apiserver.validation.values import int_or_percent_errors, int_or_percent_value, not_negative
+from oarlock.sandbox.apiserver.validation.values import (
+    int_or_percent_errors,
+    int_or_percent_value,
+    not_decremented,
+    not_negative,
+    share_of_all_errors,
+)
 
 Obj = dict[str, Any]
 
@@ -61,11 +67,8 @@ def daemonset_update_errors(new: Obj, old: Obj) -> list[FieldError]:
     errors: list[FieldError] = []
     if new.get("spec") is not old.get("spec"):
         errors = daemonset_errors(new) + selector_immutable_errors(new, old)
-    if new.get("status") is not old.get("status"):
-        count, old_count = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
-        if old_count is not None and (count is None or count < old_count):
-            errors.append(FieldError.invalid("status.collisionCount", count or 0, "cannot be decremented"))
-    return errors
+    count, old_count = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
+    return errors + not_decremented(count, old_count, "status.collisionCount")
 
 
 def daemonset_status_errors(owner: Obj) -> list[FieldError]:
@@ -88,8 +91,9 @@ def _strategy_errors(strategy: Obj, path: str) -> list[FieldError]:
 def _rolling_update_errors(rolling: Obj, path: str) -> list[FieldError]:
     """Exactly one of the two ways to replace pods, in good numbers."""
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    errors = int_or_percent_errors(unavailable, f"{path}.maxUnavailable")
-    errors += int_or_percent_errors(surge, f"{path}.maxSurge")
+    errors: list[FieldError] = []
+    for check in (int_or_percent_errors, share_of_all_errors):
+        errors += check(unavailable, f"{path}.maxUnavailable") + check(surge, f"{path}.maxSurge")
     has_unavailable, has_surge = int_or_percent_value(unavailable) != 0, int_or_percent_value(surge) != 0
     if has_unavailable and has_surge:
         errors.append(FieldError.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))

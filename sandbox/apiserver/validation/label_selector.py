@@ -6,7 +6,7 @@ and apis/meta/v1/helpers.go (LabelSelectorAsSelector).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
@@ -49,11 +49,10 @@ def requirement_errors(term: Mapping[str, Any], path: str, *, compares: bool = F
     return errors + [FieldError.invalid(f"{path}.key", key, problem) for problem in names.qualified_name(key)]
 
 
-def _term_errors(term: Mapping[str, Any], path: str) -> list[FieldError]:
-    errors = requirement_errors(term, path)
+def _term_errors(term: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+    yield from requirement_errors(term, path)
     for position, value in enumerate(term.get("values") or ()):
-        errors += [FieldError.invalid(f"{path}.values[{position}]", value, p) for p in names.label_value(value)]
-    return errors
+        yield from (FieldError.invalid(f"{path}.values[{position}]", value, p) for p in names.label_value(value))
 
 
 def selector_matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

@@ -5,7 +5,7 @@ Upstream: staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
@@ -21,139 +21,116 @@ _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
 _EVENT_OWNERS: Final = frozenset({("v1", "Event"), ("events.k8s.io/v1", "Event")})
 
 
-def metadata_errors(meta: Mapping[str, Any], namespaced: bool, check_name: names.Checker) -> list[FieldError]:
+def metadata_errors(meta: Mapping[str, Any], namespaced: bool, check_name: names.Checker) -> Iterator[FieldError]:
     """What is wrong with the metadata of a new object. `name` may be absent if there is a generateName."""
-    errors: list[FieldError] = []
     prefix = meta.get("generateName")
     if prefix:
         problems = names.generated_prefix(prefix, check_name)
-        errors += [FieldError.invalid("metadata.generateName", prefix, problem) for problem in problems]
+        yield from (FieldError.invalid("metadata.generateName", prefix, problem) for problem in problems)
     name = meta.get("name")
     if name:
-        errors += [FieldError.invalid("metadata.name", name, problem) for problem in check_name(name)]
+        yield from (FieldError.invalid("metadata.name", name, problem) for problem in check_name(name))
     elif not prefix:
-        errors.append(FieldError.required("metadata.name", "name or generateName is required"))
+        yield FieldError.required("metadata.name", "name or generateName is required")
     namespace = meta.get("namespace")
     if not namespaced:
         if namespace:
-            errors.append(FieldError.forbidden("metadata.namespace", "not allowed on this type"))
+            yield FieldError.forbidden("metadata.namespace", "not allowed on this type")
     elif not namespace:
-        errors.append(FieldError.required("metadata.namespace"))
+        yield FieldError.required("metadata.namespace")
     else:
         problems = names.dns_label(namespace)
-        errors += [FieldError.invalid("metadata.namespace", namespace, problem) for problem in problems]
-    return errors + _common_errors(meta)
+        yield from (FieldError.invalid("metadata.namespace", namespace, problem) for problem in problems)
+    yield from _common_errors(meta)
 
 
-def metadata_update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
+def metadata_update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[FieldError]:
     """What is wrong with replacing the metadata `old` by `new`."""
     if new is old:
-        return []
-    errors: list[FieldError] = []
+        return
     for field in ("name", "namespace", "uid", "creationTimestamp"):
         value = new.get(field)
         if value and value != old.get(field):
-            errors.append(FieldError.invalid(f"metadata.{field}", value, IMMUTABLE))
+            yield FieldError.invalid(f"metadata.{field}", value, IMMUTABLE)
     for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         value = new.get(field)
         if value is not None and value != old.get(field):
-            errors.append(
-                FieldError.invalid(f"metadata.{field}", value, f"{IMMUTABLE}; may only be changed via deletion")
-            )
+            yield FieldError.invalid(f"metadata.{field}", value, f"{IMMUTABLE}; may only be changed via deletion")
     if old.get("deletionTimestamp"):
         added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
         if added:
             listed = ", ".join(f'"{finalizer}"' for finalizer in added)
-            errors.append(
-                FieldError.forbidden(
-                    "metadata.finalizers",
-                    "no new finalizers can be added if the object is being deleted, "
-                    f"found new finalizers []string{{{listed}}}",
-                )
+            yield FieldError.forbidden(
+                "metadata.finalizers",
+                "no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{listed}}}",
             )
-    return errors + _common_errors(new, old)
+    yield from _common_errors(new, old)
 
 
-def _common_errors(meta: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[FieldError]:
+def _common_errors(meta: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterator[FieldError]:
     """Rules of every write. What is the very same as in `old` has been checked before."""
-    errors: list[FieldError] = []
     for field, check in _PARTS:
         value = meta.get(field)
         if value and (old is None or value is not old.get(field)):
-            errors += check(value, f"metadata.{field}")
-    return errors
+            yield from check(value, f"metadata.{field}")
 
 
-def label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
+def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
     """Bad label keys and values."""
-    errors: list[FieldError] = []
     for key, value in labels.items():
-        if problems := names.qualified_name(key):
-            errors += [FieldError.invalid(path, key, problem) for problem in problems]
-        if problems := names.label_value(value):
-            errors += [FieldError.invalid(path, value, problem) for problem in problems]
-    return errors
+        yield from (FieldError.invalid(path, key, problem) for problem in names.qualified_name(key))
+        yield from (FieldError.invalid(path, value, problem) for problem in names.label_value(value))
 
 
-def annotation_errors(annotations: Mapping[str, str], path: str) -> list[FieldError]:
+def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
     """Bad annotation keys, or too much of them; values are free."""
-    errors: list[FieldError] = []
     size = 0
     for key, value in annotations.items():
-        if problems := names.qualified_name(key.lower()):
-            errors += [FieldError.invalid(path, key, problem) for problem in problems]
+        yield from (FieldError.invalid(path, key, problem) for problem in names.qualified_name(key.lower()))
         size += len(key) + len(value)
     # Only texts near the limit are measured in bytes: no character has more than four.
     if size * 4 > ANNOTATIONS_BYTES_MAX:
         size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
         if size > ANNOTATIONS_BYTES_MAX:
-            errors.append(FieldError.too_long(path, ANNOTATIONS_BYTES_MAX))
-    return errors
+            yield FieldError.too_long(path, ANNOTATIONS_BYTES_MAX)
 
 
-def owner_errors(owners: list[Obj], path: str) -> list[FieldError]:
+def owner_errors(owners: list[Obj], path: str) -> Iterator[FieldError]:
     """Incomplete owner references, and more than one that controls."""
-    errors: list[FieldError] = []
     controller: Obj | None = None
     for owner in owners:
         version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
         if not version.rpartition("/")[2]:
-            errors.append(FieldError.invalid(f"{path}.apiVersion", version, "version must not be empty"))
+            yield FieldError.invalid(f"{path}.apiVersion", version, "version must not be empty")
         for field in ("kind", "name", "uid"):
             if not owner.get(field):
-                errors.append(FieldError.invalid(f"{path}.{field}", "", "must not be empty"))
+                yield FieldError.invalid(f"{path}.{field}", "", "must not be empty")
         if (version, kind) in _EVENT_OWNERS:
-            errors.append(FieldError.invalid(path, owner, f"{version}, Kind={kind} is disallowed from being an owner"))
+            yield FieldError.invalid(path, owner, f"{version}, Kind={kind} is disallowed from being an owner")
         if owner.get("controller"):
             if controller is not None:
                 first, second = (f"{o.get('kind')}/{o.get('name')}" for o in (controller, owner))
-                errors.append(
-                    FieldError.invalid(
-                        path,
-                        owners,
-                        "Only one reference can have Controller set to true. "
-                        f'Found "true" in references for {first} and {second}',
-                    )
+                yield FieldError.invalid(
+                    path,
+                    owners,
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {first} and {second}',
                 )
             controller = owner
-    return errors
 
 
-def finalizer_errors(finalizers: list[str], path: str) -> list[FieldError]:
+def finalizer_errors(finalizers: list[str], path: str) -> Iterator[FieldError]:
     """Names that are neither standard nor qualified, and two deletion policies at once."""
-    errors: list[FieldError] = []
     for finalizer in finalizers:
         problems = names.qualified_name(finalizer)
-        errors += [FieldError.invalid(path, finalizer, problem) for problem in problems]
+        yield from (FieldError.invalid(path, finalizer, problem) for problem in problems)
         if not problems and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            errors.append(
-                FieldError.invalid(
-                    path, finalizer, "name is neither a standard finalizer name nor is it fully qualified"
-                )
+            yield FieldError.invalid(
+                path, finalizer, "name is neither a standard finalizer name nor is it fully qualified"
             )
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
-        errors.append(FieldError.invalid(path, finalizers, f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"))
-    return errors
+        yield FieldError.invalid(path, finalizers, f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set")
 
 
 _PARTS: Final = (

@@ -7,6 +7,7 @@ templates are checked, so that whoever reads them finds them whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
@@ -30,7 +31,7 @@ _QUOTA_SCOPES: Final = (
 )
 
 
-def namespace_errors(namespace: Obj) -> list[FieldError]:
+def namespace_errors(namespace: Obj) -> Iterator[FieldError]:
     """Finalizers in its spec."""
     return finalizer_errors((namespace.get("spec") or {}).get("finalizers") or [], "spec.finalizers")
 
@@ -48,46 +49,41 @@ def namespace_status_errors(namespace: Obj) -> list[FieldError]:
     return []
 
 
-def node_errors(node: Obj) -> list[FieldError]:
+def node_errors(node: Obj) -> Iterator[FieldError]:
     """Taints, and capacities if it comes with any."""
-    taints = (node.get("spec") or {}).get("taints") or []
-    return taint_errors(taints, "spec.taints") + node_status_errors(node)
+    yield from taint_errors((node.get("spec") or {}).get("taints") or [], "spec.taints")
+    yield from node_status_errors(node)
 
 
-def node_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+def node_update_errors(new: Obj, old: Obj) -> Iterator[FieldError]:
     """Taints, and what is given to a node once."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     if spec is old_spec:
-        return []
-    errors = taint_errors(spec.get("taints") or [], "spec.taints")
+        return
+    yield from taint_errors(spec.get("taints") or [], "spec.taints")
     for field in ("podCIDRs", "podCIDR", "providerID"):
         if old_spec.get(field) and spec.get(field) != old_spec[field]:
             why = f'node updates may not change {field} except from "" to valid'
-            errors.append(FieldError.forbidden(f"spec.{field}", why))
-    return errors
+            yield FieldError.forbidden(f"spec.{field}", why)
 
 
-def node_status_errors(node: Obj) -> list[FieldError]:
+def node_status_errors(node: Obj) -> Iterator[FieldError]:
     """Capacities."""
     status = node.get("status") or {}
-    errors: list[FieldError] = []
     for field in ("capacity", "allocatable"):
-        errors += quantity_errors(status.get(field) or {}, f"status.{field}")
-    return errors
+        yield from quantity_errors(status.get(field) or {}, f"status.{field}")
 
 
-def lease_errors(lease: Obj) -> list[FieldError]:
+def lease_errors(lease: Obj) -> Iterator[FieldError]:
     """Durations and counters."""
     spec = lease.get("spec") or {}
-    errors: list[FieldError] = []
     duration_s, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration_s is not None and duration_s <= 0:
-        errors.append(FieldError.invalid("spec.leaseDurationSeconds", duration_s, "must be greater than 0"))
+        yield FieldError.invalid("spec.leaseDurationSeconds", duration_s, "must be greater than 0")
     if transitions is not None and transitions < 0:
-        errors.append(FieldError.invalid("spec.leaseTransitions", transitions, NOT_NEGATIVE))
+        yield FieldError.invalid("spec.leaseTransitions", transitions, NOT_NEGATIVE)
     if spec.get("holderIdentity") == "":
-        errors.append(FieldError.invalid("spec.holderIdentity", "", "must not be empty"))
-    return errors
+        yield FieldError.invalid("spec.holderIdentity", "", "must not be empty")
 
 
 def event_errors(event: Obj) -> list[FieldError]:
@@ -118,32 +114,30 @@ def quota_errors(quota: Obj) -> list[FieldError]:
 # -- kinds that are only stored
 
 
-def job_errors(job: Obj) -> list[FieldError]:
+def job_errors(job: Obj) -> Iterator[FieldError]:
     """Numbers, selector, and a template whose pods end."""
     spec = job.get("spec") or {}
-    errors = [
+    yield from (
         error
         for field in ("parallelism", "completions", "backoffLimit")
         for error in not_negative(spec.get(field), f"spec.{field}")
-    ]
-    errors += selector_errors(spec.get("selector") or {}, "spec.selector")
+    )
+    yield from selector_errors(spec.get("selector") or {}, "spec.selector")
     template = spec.get("template") or {}
-    errors += template_errors(template, "spec.template")
+    yield from template_errors(template, "spec.template")
     policy = (template.get("spec") or {}).get("restartPolicy")
     if policy == "Always":
         choices = ("OnFailure", "Never")
-        errors.append(FieldError.unsupported("spec.template.spec.restartPolicy", policy, choices))
-    return errors
+        yield FieldError.unsupported("spec.template.spec.restartPolicy", policy, choices)
 
 
-def budget_errors(budget: Obj) -> list[FieldError]:
+def budget_errors(budget: Obj) -> Iterator[FieldError]:
     """The selector, and one limit at most."""
     spec = budget.get("spec") or {}
-    errors: list[FieldError] = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         why = "minAvailable and maxUnavailable cannot be both set"
-        errors.append(FieldError.invalid("spec", spec, why))
-    return errors + selector_errors(spec.get("selector") or {}, "spec.selector")
+        yield FieldError.invalid("spec", spec, why)
+    yield from selector_errors(spec.get("selector") or {}, "spec.selector")
 
 
 def networkpolicy_errors(policy: Obj) -> list[FieldError]:

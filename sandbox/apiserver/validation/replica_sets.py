@@ -25,21 +25,23 @@ def replicaset_errors(owner: Obj) -> list[FieldError]:
     spec = owner.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas")
     errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    return errors + selected_template_errors(spec)
+
+
+def selected_template_errors(spec: Obj) -> list[FieldError]:
+    """The selector and the template of a ReplicaSet, or of a Deployment, which makes such."""
+    errors: list[FieldError] = []
     selector, template = spec.get("selector"), spec.get("template") or {}
     if selector is None:
         errors.append(FieldError.required("spec.selector"))
-    else:
-        bad = selector_errors(selector, "spec.selector")
-        errors += bad
-        if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            errors.append(FieldError.invalid("spec.selector", selector, "empty selector is invalid for deployment"))
-        elif bad:
-            errors.append(FieldError.invalid("spec.selector", selector, "invalid label selector"))
-            return errors
-        else:
-            labels = (template.get("metadata") or {}).get("labels") or {}
-            if not selector_matches(selector, labels):
-                errors.append(FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH))
+    elif bad := selector_errors(selector, "spec.selector"):
+        return [*bad, FieldError.invalid("spec.selector", selector, "invalid label selector")]
+    elif not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(FieldError.invalid("spec.selector", selector, "empty selector is invalid for deployment"))
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    # No selector at all selects nothing, an empty one everything.
+    if selector is None or not selector_matches(selector, labels):
+        errors.append(FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH))
     return errors + template_errors(template, "spec.template") + always_running_errors(template, "ReplicaSet")
 
 

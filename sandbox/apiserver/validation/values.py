@@ -21,6 +21,13 @@ def not_negative(value: int | None, path: str) -> list[FieldError]:
     return [FieldError.invalid(path, value, NOT_NEGATIVE)] if value is not None and value < 0 else []
 
 
+def not_decremented(value: int | None, old: int | None, path: str) -> list[FieldError]:
+    """A counter that was there may neither sink nor go."""
+    if old is None or (value is not None and value >= old):
+        return []
+    return [FieldError.invalid(path, value or 0, "cannot be decremented")]
+
+
 def within(value: int, low: int, high: int, path: str) -> list[FieldError]:
     """`low` and `high` are themselves allowed."""
     if low <= value <= high:
@@ -76,17 +83,21 @@ def quantity_errors(quantities: Mapping[str, Any], path: str) -> list[FieldError
 
 
 def int_or_percent_errors(value: int | str, path: str) -> list[FieldError]:
-    """A number from 0, or a percentage from 0% to 100%.
+    """A number from 0, or a percentage from 0%.
 
-    Upstream: pkg/apis/apps/validation/validation.go (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent,
-    getIntOrPercentValue).
+    Upstream: pkg/apis/apps/validation/validation.go (ValidatePositiveIntOrPercent), as are the next two
+    (IsNotMoreThan100Percent, getIntOrPercentValue).
     """
     if isinstance(value, int):
         return not_negative(value, path)
-    problems = names.percentage(value)
-    if not problems and int_or_percent_value(value) > _PERCENT_MAX:
-        problems = (f"must not be greater than {_PERCENT_MAX}%",)
-    return [FieldError.invalid(path, value, problem) for problem in problems]
+    return [FieldError.invalid(path, value, problem) for problem in names.percentage(value)]
+
+
+def share_of_all_errors(value: int | str, path: str) -> list[FieldError]:
+    """A percentage above 100%; a number is none."""
+    if isinstance(value, int) or names.percentage(value) or int_or_percent_value(value) <= _PERCENT_MAX:
+        return []
+    return [FieldError.invalid(path, value, f"must not be greater than {_PERCENT_MAX}%")]
 
 
 def int_or_percent_value(value: int | str) -> int:

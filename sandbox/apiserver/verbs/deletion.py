@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.errors import ApiError, FieldError, bad_request, conflict, invalid
+from oarlock.sandbox.apiserver.errors import FieldError, bad_request, conflict, invalid
 from oarlock.sandbox.apiserver.kinds.kinds import Cascade, Kind
 from oarlock.sandbox.apiserver.text.times import rfc3339, unix_seconds
 
@@ -64,13 +64,8 @@ def options_from(body: dict[str, Any]) -> DeleteOptions:
             raise bad_request(f"DeleteOptions.preconditions.{name}: expected a string")
     errors = []
     if propagation is not None and orphan is not None:
-        errors.append(
-            FieldError.invalid(
-                "propagationPolicy",
-                propagation,
-                "orphanDependents and deletionPropagation cannot be both set",
-            )
-        )
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(FieldError.invalid("propagationPolicy", propagation, why))
     if propagation is not None and propagation not in _POLICIES:
         errors.append(FieldError.unsupported("propagationPolicy", propagation, [*_POLICIES, "nil"]))
     dry_run = body.get("dryRun") or []
@@ -117,25 +112,14 @@ def may_leave(kind: Kind, obj: Obj) -> bool:
 
 def _check_preconditions(kind: Kind, obj: Obj, options: DeleteOptions) -> None:
     meta = obj["metadata"]
-    if options.uid is not None and options.uid != meta["uid"]:
-        raise _precondition(
-            kind,
-            meta["name"],
-            f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta['uid']}). "
-            "The object might have been deleted and then recreated",
-        )
-    if options.resource_version is not None and options.resource_version != meta["resourceVersion"]:
-        raise _precondition(
-            kind,
-            meta["name"],
-            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
-            f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified",
-        )
-
-
-def _precondition(kind: Kind, name: str, why: str) -> ApiError:
-    # Upstream names the kind here where other conflicts name the resource.
-    return conflict(kind.name, kind.group, name, why)
+    for what, asked, has, guess in (
+        ("UID", options.uid, meta["uid"], "deleted and then recreated"),
+        ("ResourceVersion", options.resource_version, meta["resourceVersion"], "modified"),
+    ):
+        if asked not in (None, has):
+            why = f"the {what} in the precondition ({asked}) does not match the {what} in record ({has})."
+            # Upstream names the kind here where other conflicts name the resource.
+            raise conflict(kind.name, kind.group, meta["name"], f"{why} The object might have been {guess}")
 
 
 def _finalizers_after(kind: Kind, meta: dict[str, Any], options: DeleteOptions) -> list[str]:

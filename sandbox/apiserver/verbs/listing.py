@@ -171,24 +171,15 @@ def _taken(listing: Listing, start: int, limit: int, selector: Selector | None) 
 def _first(store: Store, kind: Kind, namespace: str | None, params: Mapping[str, str]) -> tuple[int, Listing]:
     asked, match = params.get("resourceVersion", ""), params.get("resourceVersionMatch", "")
     rv = parse_rv(asked)
-    errors = []
+    field, error = "resourceVersionMatch", None
     if match and not asked:
-        errors.append(
-            FieldError.forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden unless resourceVersion is provided",
-            )
-        )
+        error = FieldError.forbidden(field, f"{field} is forbidden unless resourceVersion is provided")
     elif match and match not in ("Exact", "NotOlderThan"):
-        errors.append(FieldError.unsupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]))
+        error = FieldError.unsupported(field, match, ["Exact", "NotOlderThan", ""])
     elif match == "Exact" and not rv:
-        errors.append(
-            FieldError.forbidden(
-                "resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-            )
-        )
-    if errors:
-        raise invalid("ListOptions", "meta.k8s.io", "", errors)
+        error = FieldError.forbidden(field, f'{field} "exact" is forbidden for resourceVersion "0"')
+    if error is not None:
+        raise invalid("ListOptions", "meta.k8s.io", "", [error])
     if rv > store.rv:
         raise too_large_rv(rv, store.rv)
     if match == "Exact":

@@ -155,7 +155,7 @@ class Rest:
             error = FieldError.invalid("metadata.uid", meta["uid"], IMMUTABLE)
             raise invalid(kind.name, kind.group, target.name, [error])
         new = defaulting.apply(kind.name, for_update(kind, target.subresource, new, old), old)
-        new = after_defaults(kind, new, old)
+        new = after_defaults(kind, target.subresource, new, old)
         refuse_unless_valid(kind, target.name, validation.validate_update(kind.name, new, old))
         return self.store.update_stored(kind.name, new, expected_rv, dry_run=is_dry_run(params))
 

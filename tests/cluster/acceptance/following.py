@@ -27,7 +27,7 @@ class Following:
 
     def __init__(self, kubectl: Kubectl) -> None:
         self._kubectl = kubectl
-        pods = f"/api/v1/namespaces/{kubectl.namespace}/pods"
+        pods = f"{kubectl.root}/api/v1/namespaces/{kubectl.namespace}/pods"
         found = json.loads(kubectl.run("get", "--raw", pods))
         self.before: list[Obj] = found["items"]
         rv = found["metadata"]["resourceVersion"]

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.workers.process.kinds import controller_names
 from tests import ROOT
 from tests.cluster.acceptance.middleman import Middleman
 from tests.e2e.e2e_helpers import environment, oarlock
@@ -34,7 +35,7 @@ from tests.realserver.versions import MAX_SURGE_SINCE
 NODES, INGESTORS = 4, 2
 OTHERS = ("namespace", "garbagecollector", "resourcequota")
 """Of upstream's controllers: what the embedded server does by itself."""
-OURS = ("replicaset", "replicationcontroller", "daemonset")
+OURS = tuple(controller_names())
 """Of upstream's controllers: those whose work the fleet does."""
 
 UNHURRIED = {"OARLOCK_LEASE_MS": "5000", "OARLOCK_RENEW_EVERY_MS": "1000", "OARLOCK_REQUEST_TIMEOUT_MS": "4000"}

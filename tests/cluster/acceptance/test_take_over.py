@@ -147,6 +147,14 @@ def _age_ms(pod: Obj) -> float:
     return (datetime.now(UTC) - made).total_seconds() * 1000
 
 
+def _of_deployment(replicaset: Obj) -> bool:
+    return any(ref["kind"] == "Deployment" for ref in replicaset["metadata"].get("ownerReferences", ()))
+
+
+def _is_observed(owner: Obj) -> bool:
+    return bool(owner.get("status", {}).get("observedGeneration") == owner["metadata"]["generation"])
+
+
 def _at_rest(owner: Obj) -> bool:
     status, spec = owner["status"], owner["spec"]
     if status.get("observedGeneration") != owner["metadata"]["generation"]:
@@ -241,6 +249,73 @@ def test_over_and_back(place: Place) -> None:
         place.settle()
 
 
+def test_a_deployment_over_and_back(place: Place) -> None:
+    """Nobody rolls it because of the change; each side goes back to ReplicaSets that the other has made."""
+    kubectl = place.kubectl
+    made = replicas("Deployment", "shop")
+    made["spec"]["template"]["spec"] = RICH
+
+    def rolled_out() -> None:
+        kubectl.run("rollout", "status", "deployment/shop", f"--timeout={WAIT_S:g}s")
+
+    def looked_at(deadline_s: int) -> tuple[set[str], set[str]]:
+        """Once whoever works has looked at it anew: the UIDs of its ReplicaSets and pods."""
+        kubectl.run("patch", "deployment", "shop", "-p", json.dumps({"spec": {"progressDeadlineSeconds": deadline_s}}))
+        until(lambda: _is_observed(kubectl.json("get", "deployment", "shop")), WAIT_S, "it has been looked at")
+        rolled_out()
+        replicasets = kubectl.items("rs", "-l", "app=shop")
+        return {each["metadata"]["uid"] for each in replicasets}, {
+            each["metadata"]["uid"] for each in place.pods("shop")
+        }
+
+    with place.upstream(*OURS):
+        kubectl.apply(made)
+        rolled_out()
+        kubectl.run("set", "image", "deployment/shop", "c=nginx:2")
+        before = looked_at(601)
+        assert (len(before[0]), len(before[1])) == (2, REPLICAS)
+        place.wait_until_quiet()
+    with place.fleet() as redis_url:
+        assert looked_at(602) == before
+        kubectl.run("rollout", "undo", "deployment/shop")  # to one that upstream made
+        assert looked_at(603)[0] == before[0]
+        kubectl.run("set", "image", "deployment/shop", "c=nginx:3")
+        before = looked_at(604)
+        assert (len(before[0]), len(before[1])) == (3, REPLICAS)
+        assert _epoch(redis_url)["phase"] == "OPEN"
+    with place.upstream(*OURS):
+        assert looked_at(605) == before
+        kubectl.run("rollout", "undo", "deployment/shop", "--to-revision=2")
+        assert looked_at(606)[0] == before[0]
+        kubectl.run("rollout", "undo", "deployment/shop")  # to one that the fleet made
+        assert looked_at(607)[0] == before[0]
+        assert {pod["spec"]["containers"][0]["image"] for pod in place.pods("shop")} == {"nginx:3"}
+    kubectl.run("delete", "deployment", "shop")
+    until(lambda: not any(_of_deployment(each) for each in kubectl.items("rs")), WAIT_S, "its ReplicaSets have gone")
+
+
+def test_paused_by_a_replicaset_that_upstream_makes(place: Place) -> None:
+    """Deployments alone are still upstream's: the fleet, which has them too, sees the first ReplicaSet it makes."""
+    kubectl = place.kubectl
+    place.wait_until_quiet()
+
+    def looked_at(name: str) -> None:
+        kubectl.apply(replicas("Deployment", name))
+        until(lambda: _is_observed(kubectl.json("get", "deployment", name)), WAIT_S, f"{name} has been looked at")
+
+    with place.fleet() as redis_url, place.upstream("deployment"):
+        until(lambda: _epoch(redis_url)["phase"] == "OPEN", WAIT_S, "nothing tells of a manager with nothing to do")
+        for number in range(30):  # where the fleet is first, upstream has no ReplicaSet to create
+            looked_at(f"both{number}")
+            if _epoch(redis_url)["phase"] == "HELD":
+                break
+        paused = _epoch(redis_url)["paused"]
+        assert paused.startswith("kube-controller-manager created ReplicaSet take-over/both"), paused
+        assert " of Deployment both" in paused
+    kubectl.run("delete", "deployment", "--all")
+    until(lambda: not any(_of_deployment(each) for each in kubectl.items("rs")), WAIT_S, "its ReplicaSets have gone")
+
+
 def test_paused_while_upstream_is_at_work(place: Place) -> None:
     """Upstream was forgotten: the fleet sees it by a pod, stops, and goes on when it is told to."""
     kubectl = place.kubectl
@@ -258,7 +333,7 @@ def test_paused_while_upstream_is_at_work(place: Place) -> None:
                     break
             told = _epoch(redis_url)
             assert told["phase"] == "HELD"
-            assert told["paused"].startswith("kube-controller-manager created pod take-over/both-")
+            assert told["paused"].startswith("kube-controller-manager created Pod take-over/both-")
             logs = [path.read_text() for path in place.folder.glob("fleet-*/ingestor-*.log")]
             assert any("fleet paused" in log and "--controllers=*,-replicaset," in log for log in logs)
             kubectl.run("scale", "rs/both", "--replicas=3")
@@ -269,7 +344,7 @@ def test_paused_while_upstream_is_at_work(place: Place) -> None:
             assert names.count("both-") >= 3, "upstream alone was at work"
         kubectl.run("scale", "rs/both", "--replicas=8")
         done = oarlock("resume", "--redis", redis_url)
-        assert "it was paused: kube-controller-manager created pod" in done.stdout, done.stderr
+        assert "it was paused: kube-controller-manager created Pod" in done.stdout, done.stderr
         place.settle()
         assert len(place.pods("both")) == 8
         assert _epoch(redis_url)["phase"] == "OPEN"

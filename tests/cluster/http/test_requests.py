@@ -60,7 +60,7 @@ def test_a_path_that_would_mean_something_else_is_refused(resource, namespace, n
 
 def test_every_resource_has_its_own_path():
     all_of_them = [value for value in vars(resources).values() if isinstance(value, Resource)]
-    assert len({resource.collection() for resource in all_of_them}) == len(all_of_them) == 9
+    assert len({resource.collection() for resource in all_of_them}) == len(all_of_them) == 10
     assert {resource.api_version for resource in all_of_them} == {"v1", "apps/v1", "coordination.k8s.io/v1"}
 
 

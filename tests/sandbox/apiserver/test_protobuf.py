@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.sandbox.api_harness import Api
+from tests.sandbox.api_harness import DEPLOYMENTS, Api
 
 PROTOBUF = {"Content-Type": "application/vnd.kubernetes.protobuf"}
 
@@ -50,6 +50,34 @@ def test_a_secret_and_a_configmap(api: Api) -> None:
     body = envelope("v1", "ConfigMap", field(1, field(1, "c")) + field(2, {1: "k", 2: "v"}))
     code, answer = api.raw("POST", "/api/v1/namespaces/default/configmaps", body, PROTOBUF)
     assert (code, json.loads(answer)["data"]) == (201, {"k": "v"})
+
+
+def deployment(*more: bytes) -> bytes:
+    """As `kubectl create deployment` writes it: zeros, empty strings and an empty status among the rest."""
+    meta = field(1, "web") + field(8, b"")
+    container = field(1, "c") + field(2, "nginx") + field(6, field(2, 0) + field(3, 80)) + field(8, b"")
+    pod = field(2, container + b"".join(more)) + field(3, "") + field(11, 0)
+    labels = {1: "app", 2: "web"}
+    spec = field(1, 3) + field(2, field(1, labels)) + field(3, field(1, field(11, labels)) + field(2, pod))
+    spec += field(4, field(1, "")) + field(5, 0) + field(7, 0)
+    return envelope("apps/v1", "Deployment", field(1, meta) + field(2, spec) + field(3, field(1, 0) + field(2, 0)))
+
+
+def test_a_deployment(api: Api) -> None:
+    code, answer = api.raw("POST", DEPLOYMENTS, deployment(), PROTOBUF)
+    made = json.loads(answer)
+    assert code == 201, made
+    spec = made["spec"]
+    assert (spec["replicas"], spec["selector"]) == (3, {"matchLabels": {"app": "web"}})
+    (container,) = spec["template"]["spec"]["containers"]
+    assert (container["name"], container["image"]) == ("c", "nginx")
+    assert container["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+
+
+def test_what_would_be_lost_is_refused(api: Api) -> None:
+    """A container's working directory has no line in the table."""
+    code, answer = api.raw("POST", DEPLOYMENTS, deployment(field(5, "/srv")), PROTOBUF)
+    assert (code, "send JSON" in json.loads(answer)["message"]) == (415, True)
 
 
 def test_damaged_bodies_are_refused(api: Api) -> None:

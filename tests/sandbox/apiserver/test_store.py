@@ -95,11 +95,11 @@ def test_dependents_follow_owner_references() -> None:
     store = Store()
     store.create("Pod", pod("a", ownerReferences=[{"uid": "u1"}]))
     made = store.create("Pod", pod("b", ownerReferences=[{"uid": "u1"}, {"uid": "u2"}]))
-    assert store.dependents("u1") == [("Pod", "d", "a"), ("Pod", "d", "b")]
+    assert store.owners.dependents("u1") == [("Pod", "d", "a"), ("Pod", "d", "b")]
     store.update("Pod", {**made, "metadata": {**made["metadata"], "ownerReferences": [{"uid": "u2"}]}})
-    assert store.dependents("u1") == [("Pod", "d", "a")]
+    assert store.owners.dependents("u1") == [("Pod", "d", "a")]
     store.remove("Pod", "d", "b")
-    assert store.dependents("u2") == []
+    assert store.owners.dependents("u2") == []
 
 
 def test_lists_are_in_order_of_namespace_and_name() -> None:

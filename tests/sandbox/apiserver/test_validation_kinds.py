@@ -67,7 +67,7 @@ MISMATCH = 'spec.template.metadata.labels: Invalid value: {"app":"web"}: `select
             ["spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"],
             id="negative minReadySeconds",
         ),
-        pytest.param({"selector": None}, ["spec.selector: Required value"], id="no selector"),
+        pytest.param({"selector": None}, ["spec.selector: Required value", MISMATCH], id="no selector"),
         pytest.param(
             {"selector": {}},
             ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],

@@ -1,4 +1,4 @@
-"""Counting from what a watch saw: pods too many, nodes with two daemon pods, nodes down while pods are replaced."""
+"""Counting from what a watch saw: pods too many, nodes with two daemon pods, what is down while pods are replaced."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from oarlock.sandbox.demo.deployments import RolledOut
 from oarlock.sandbox.demo.progress import Goal, how_far
-from oarlock.sandbox.demo.seen import DaemonsSeen, PodSeen, Seen, SetSeen
-from oarlock.sandbox.demo.surplus import duplicate_daemons, most_nodes_down, pods_too_many
+from oarlock.sandbox.demo.seen import DaemonsSeen, DeploymentSeen, PodSeen, Seen, SetSeen
+from oarlock.sandbox.demo.surplus import duplicate_daemons, most_and_fewest, most_nodes_down, pods_too_many
 
 
 def history(text: str) -> list[Seen]:
@@ -167,3 +168,47 @@ def test_goals() -> None:
     assert not Goal(2).reached(None)
     assert Goal(None, 2).reached(DONE)
     assert not Goal(None, 3).reached(DONE), "the watch has not shown the change yet"
+
+
+def rolling(text: str) -> list[Seen]:
+    """Two ReplicaSets of a Deployment, o and n, and one x of nobody. ``+oa``: pod a of o is there; ``*oa``: and ready;
+    ``-oa``: it is terminating or gone.
+    """
+    events: list[Seen] = [SetSeen(1, name, f"ns/{name}", 2, owner_uid="u" if name != "x" else "") for name in "onx"]
+    for rv, (mark, owner, pod) in enumerate(text.split(), start=2):
+        there = mark != "-"
+        events.append(PodSeen(rv, pod, owner, there, "1", there, mark == "*", 10_000, rv * 1000))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "fewest"),
+    [
+        pytest.param("*oa *ob +nc *nc -oa", 3, 2, id="one more first"),
+        pytest.param("*oa *ob -oa +nc *nc -ob +nd *nd", 2, 1, id="one fewer first"),
+        pytest.param("*oa *ob +nc +nd -oa -ob *nc *nd", 4, 0, id="all at once"),
+        pytest.param("*oa *ob +xc +xd +nc *nc -oa", 3, 2, id="pods of others do not count"),
+    ],
+)
+def test_most_and_fewest_pods_of_a_deployment(text: str, most: int, fewest: int) -> None:
+    assert most_and_fewest(rolling(text), "u", 3) == (most, fewest)
+
+
+@pytest.mark.parametrize(("most", "fewest", "kept"), [(8, 5, True), (9, 5, False), (8, 4, False), (None, None, True)])
+def test_limits_of_a_deployment(most: int | None, fewest: int | None, kept: bool) -> None:
+    rolled = RolledOut("Deployment ns/web", "u", 6, surge=2, unavailable=1, min_ready_s=0, from_rv=1)
+    rolled.most, rolled.fewest = most, fewest
+    assert rolled.kept_limits is kept
+
+
+def test_a_deployment_is_settled_or_stuck_when_its_status_says_so() -> None:
+    counts = {"created": 3, "ready": 3, "updated": 3, "available": 3}
+    done = DeploymentSeen(1, "u", "ns/web", 3, 2, 2, **counts)
+    assert done.settled
+    assert not replace(done, created=4, updated=3).settled, "old pods are left"
+    assert how_far(replace(done, created=4, updated=1)) == "ns/web 1/3 replaced"
+    assert how_far(replace(done, created=1, updated=1, available=0)) == "ns/web 0/3", "a new one"
+    stuck = replace(done, updated=1, stuck=True)
+    assert Goal(None, 2, stuck=True).reached(stuck)
+    assert not Goal(None, 3, stuck=True).reached(replace(stuck, generation=3)), "of an earlier generation"
+    assert not Goal(None, 2, stuck=True).reached(done)

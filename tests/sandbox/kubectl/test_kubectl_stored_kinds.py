@@ -9,7 +9,6 @@ from tests.sandbox.kubectl.kubectl_harness import KUBECTL, Kubectl
 pytestmark = KUBECTL
 
 MADE: list[tuple[str, str, list[str]]] = [  # what kubectl itself writes, its short name, a row of the table
-    ("deployment x --image=nginx:1 --replicas=2", "deploy", ["x", "0/2", "0", "0"]),
     ("job x --image=nginx:1", "job", ["x", "Running", "0/1"]),
     ("role x --verb=get --resource=pods", "role", ["x"]),
     ("rolebinding x --role=r --user=u --serviceaccount=n:a", "rolebinding", ["x", "Role/r"]),
@@ -31,19 +30,6 @@ def test_life_of_an_object(kubectl: Kubectl, command: str, kind: str, row: list[
     assert kubectl.run("get", kind, "-l", "a=b", "-o", "name").rpartition("/")[2].strip() == name
     assert "deleted" in kubectl.run("delete", kind, name)
     assert "NotFound" in kubectl.run("get", kind, name, code=1)
-
-
-def test_a_deployment_is_scaled_and_changed_though_nothing_follows(kubectl: Kubectl) -> None:
-    written = kubectl.run("create", "deployment", "x", "--image=nginx:1", "--dry-run=client", "-o", "yaml")
-    kubectl.run("apply", "-f", "-", stdin=written)
-    kubectl.run("scale", "deploy", "x", "--replicas=7")
-    kubectl.run("set", "image", "deploy/x", "nginx=nginx:2")
-    kubectl.run("rollout", "pause", "deploy/x")
-    found = kubectl.json("get", "deploy", "x")
-    assert (found["spec"]["replicas"], found["spec"]["paused"], found["metadata"]["generation"]) == (7, True, 4)
-    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:2"
-    assert found["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": "25%", "maxUnavailable": "25%"}
-    assert "No resources found" in kubectl.run("get", "pods")
 
 
 def test_a_definition_is_stored_and_its_kind_is_not_served(kubectl: Kubectl) -> None:

@@ -30,66 +30,63 @@ _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _ENV_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 
-def containers_errors(spec: Obj, path: str) -> list[FieldError]:
+def containers_errors(spec: Obj, path: str) -> Iterator[FieldError]:
     """Both lists of containers of a defaulted pod spec."""
-    errors: list[FieldError] = []
     containers: list[Obj] = spec.get("containers") or []
     init_containers: list[Obj] = spec.get("initContainers") or []
     if not containers:
-        errors.append(FieldError.required(f"{path}.containers"))
+        yield FieldError.required(f"{path}.containers")
     volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
     for position, container in enumerate(containers):
         here = f"{path}.containers[{position}]"
-        errors += _container_errors(container, volumes, here)
+        yield from _container_errors(container, volumes, here)
         if container.get("restartPolicy"):
-            errors.append(FieldError.forbidden(f"{here}.restartPolicy", "may not be set for non-init containers"))
+            yield FieldError.forbidden(f"{here}.restartPolicy", "may not be set for non-init containers")
     for position, container in enumerate(init_containers):
         here = f"{path}.initContainers[{position}]"
-        errors += _container_errors(container, volumes, here)
+        yield from _container_errors(container, volumes, here)
         if policy := container.get("restartPolicy"):
-            errors += one_of(policy, ("Always",), f"{here}.restartPolicy")
+            yield from one_of(policy, ("Always",), f"{here}.restartPolicy")
     listed = [(f"{path}.containers[{i}].name", c.get("name")) for i, c in enumerate(containers)]
     listed += [(f"{path}.initContainers[{i}].name", c.get("name")) for i, c in enumerate(init_containers)]
-    errors += unique(listed)
-    errors += unique(_host_ports(containers, f"{path}.containers"))
+    yield from unique(listed)
+    yield from unique(_host_ports(containers, f"{path}.containers"))
     if spec.get("hostNetwork"):
-        errors += _host_network_errors(containers, f"{path}.containers")
-    return errors
+        yield from _host_network_errors(containers, f"{path}.containers")
 
 
-def _container_errors(container: Obj, volumes: set[str | None], path: str) -> list[FieldError]:
-    errors = named(container.get("name"), names.dns_label, f"{path}.name")
+def _container_errors(container: Obj, volumes: set[str | None], path: str) -> Iterator[FieldError]:
+    yield from named(container.get("name"), names.dns_label, f"{path}.name")
     image = container.get("image") or ""
     if not image:
-        errors.append(FieldError.required(f"{path}.image"))
+        yield FieldError.required(f"{path}.image")
     elif image.strip() != image:
-        errors.append(FieldError.invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
-    errors += one_of(container.get("imagePullPolicy"), _PULL_POLICIES, f"{path}.imagePullPolicy")
-    errors += one_of(container.get("terminationMessagePolicy"), _MESSAGE_POLICIES, f"{path}.terminationMessagePolicy")
+        yield FieldError.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
+    yield from one_of(container.get("imagePullPolicy"), _PULL_POLICIES, f"{path}.imagePullPolicy")
+    yield from one_of(container.get("terminationMessagePolicy"), _MESSAGE_POLICIES, f"{path}.terminationMessagePolicy")
     for position, port in enumerate(container.get("ports") or ()):
-        errors += _port_errors(port, f"{path}.ports[{position}]")
+        yield from _port_errors(port, f"{path}.ports[{position}]")
     ports = enumerate(container.get("ports") or ())
-    errors += unique((f"{path}.ports[{position}].name", port.get("name")) for position, port in ports)
+    yield from unique((f"{path}.ports[{position}].name", port.get("name")) for position, port in ports)
     for position, variable in enumerate(container.get("env") or ()):
-        errors += _env_errors(variable, f"{path}.env[{position}]")
+        yield from _env_errors(variable, f"{path}.env[{position}]")
     mounts: set[str] = set()
     for position, mount in enumerate(container.get("volumeMounts") or ()):
-        errors += _mount_errors(mount, volumes, mounts, f"{path}.volumeMounts[{position}]")
+        yield from _mount_errors(mount, volumes, mounts, f"{path}.volumeMounts[{position}]")
     if resources := container.get("resources"):
-        errors += _resources_errors(resources, f"{path}.resources")
-    return errors
+        yield from _resources_errors(resources, f"{path}.resources")
 
 
-def _port_errors(port: Obj, path: str) -> list[FieldError]:
-    errors = optionally_named(port.get("name"), names.port_name, f"{path}.name")
+def _port_errors(port: Obj, path: str) -> Iterator[FieldError]:
+    yield from optionally_named(port.get("name"), names.port_name, f"{path}.name")
     number = port.get("containerPort")
     if not number:
-        errors.append(FieldError.required(f"{path}.containerPort"))
+        yield FieldError.required(f"{path}.containerPort")
     else:
-        errors += within(number, 1, PORT_MAX, f"{path}.containerPort")
+        yield from within(number, 1, PORT_MAX, f"{path}.containerPort")
     if host_port := port.get("hostPort"):
-        errors += within(host_port, 1, PORT_MAX, f"{path}.hostPort")
-    return errors + one_of(port.get("protocol"), _PROTOCOLS, f"{path}.protocol")
+        yield from within(host_port, 1, PORT_MAX, f"{path}.hostPort")
+    yield from one_of(port.get("protocol"), _PROTOCOLS, f"{path}.protocol")
 
 
 def _host_ports(containers: list[Obj], path: str) -> Iterator[tuple[str, str]]:
@@ -113,44 +110,36 @@ def _host_network_errors(containers: list[Obj], path: str) -> list[FieldError]:
     ]
 
 
-def _env_errors(variable: Obj, path: str) -> list[FieldError]:
-    errors = named(variable.get("name"), names.env_name, f"{path}.name")
+def _env_errors(variable: Obj, path: str) -> Iterator[FieldError]:
+    yield from named(variable.get("name"), names.env_name, f"{path}.name")
     source = variable.get("valueFrom")
     if source is None:
-        return errors
+        return
     given = [field for field in _ENV_SOURCES if source.get(field) is not None]
     if not given:
-        errors.append(
-            FieldError.invalid(
-                f"{path}.valueFrom",
-                "",
-                "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
-                "or `fileKeyRef`",
-            )
+        yield FieldError.invalid(
+            f"{path}.valueFrom",
+            "",
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
         )
     elif variable.get("value"):
-        errors.append(FieldError.invalid(f"{path}.valueFrom", "", "may not be specified when `value` is not empty"))
+        yield FieldError.invalid(f"{path}.valueFrom", "", "may not be specified when `value` is not empty")
     elif len(given) > 1:
-        errors.append(
-            FieldError.invalid(f"{path}.valueFrom", "", "may not have more than one field specified at a time")
-        )
-    return errors
+        yield FieldError.invalid(f"{path}.valueFrom", "", "may not have more than one field specified at a time")
 
 
-def _mount_errors(mount: Obj, volumes: set[str | None], mounts: set[str], path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _mount_errors(mount: Obj, volumes: set[str | None], mounts: set[str], path: str) -> Iterator[FieldError]:
     name, mount_path = mount.get("name"), mount.get("mountPath")
     if not name:
-        errors.append(FieldError.required(f"{path}.name"))
+        yield FieldError.required(f"{path}.name")
     elif name not in volumes:
-        errors.append(FieldError.not_found(f"{path}.name", name))
+        yield FieldError.not_found(f"{path}.name", name)
     if not mount_path:
-        errors.append(FieldError.required(f"{path}.mountPath"))
+        yield FieldError.required(f"{path}.mountPath")
     elif mount_path in mounts:
-        errors.append(FieldError.invalid(f"{path}.mountPath", mount_path, "must be unique"))
+        yield FieldError.invalid(f"{path}.mountPath", mount_path, "must be unique")
     else:
         mounts.add(mount_path)
-    return errors
 
 
 def _resources_errors(resources: Obj, path: str) -> list[FieldError]:

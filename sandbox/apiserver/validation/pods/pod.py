@@ -6,7 +6,7 @@ ValidatePodSpecificAnnotations).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.errors import FieldError
@@ -26,11 +26,11 @@ _MUTABLE: Final = (
 )
 
 
-def pod_errors(pod: Obj) -> list[FieldError]:
+def pod_errors(pod: Obj) -> Iterator[FieldError]:
     """What is wrong with the spec and the meaningful annotations of a new pod."""
     spec = pod.get("spec")
-    errors = pod_spec_errors(spec, "spec") if spec else [FieldError.required("spec.containers")]
-    return errors + pod_annotation_errors(pod["metadata"].get("annotations"), "metadata.annotations")
+    yield from pod_spec_errors(spec, "spec") if spec else [FieldError.required("spec.containers")]
+    yield from pod_annotation_errors(pod["metadata"].get("annotations"), "metadata.annotations")
 
 
 def pod_annotation_errors(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
@@ -51,26 +51,26 @@ def _is_cost(text: str) -> bool:
     return digits.isascii() and digits.isdigit() and _INT32_MIN <= int(text) <= INT32_MAX
 
 
-def pod_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+def pod_update_errors(new: Obj, old: Obj) -> Iterator[FieldError]:
     """What is wrong with replacing `old` by `new`, status aside."""
-    errors: list[FieldError] = []
     annotations = new["metadata"].get("annotations")
     if annotations != old["metadata"].get("annotations"):
-        errors += pod_annotation_errors(annotations, "metadata.annotations")
+        yield from pod_annotation_errors(annotations, "metadata.annotations")
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     if spec is old_spec or spec == old_spec:
-        return errors
-    return errors + _spec_update_errors(spec, old_spec)
+        return
+    yield from _spec_update_errors(spec, old_spec)
 
 
-def _spec_update_errors(new: Obj, old: Obj) -> list[FieldError]:
+def _spec_update_errors(new: Obj, old: Obj) -> Iterator[FieldError]:
     for field in ("containers", "initContainers"):
         if len(new.get(field) or ()) != len(old.get(field) or ()):
-            return [FieldError.forbidden(f"spec.{field}", "pod updates may not add or remove containers")]
-    errors = pod_spec_errors(new, "spec")
-    errors += _deadline_errors(new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
-    errors += _toleration_errors(new.get("tolerations") or [], old.get("tolerations") or [])
-    errors += _gate_errors(new.get("schedulingGates") or [], old.get("schedulingGates") or [])
+            yield FieldError.forbidden(f"spec.{field}", "pod updates may not add or remove containers")
+            return
+    yield from pod_spec_errors(new, "spec")
+    yield from _deadline_errors(new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
+    yield from _toleration_errors(new.get("tolerations") or [], old.get("tolerations") or [])
+    yield from _gate_errors(new.get("schedulingGates") or [], old.get("schedulingGates") or [])
     frozen_new, frozen_old = _frozen(new), _frozen(old)
     if old.get("terminationGracePeriodSeconds", 0) < 0 and new.get("terminationGracePeriodSeconds") == 1:
         frozen_old["terminationGracePeriodSeconds"] = 1
@@ -78,8 +78,7 @@ def _spec_update_errors(new: Obj, old: Obj) -> list[FieldError]:
         fields = sorted(
             field for field in frozen_new.keys() | frozen_old.keys() if frozen_new.get(field) != frozen_old.get(field)
         )
-        errors.append(FieldError.forbidden("spec", f"{_MUTABLE}\n  changed: {', '.join(fields)}"))
-    return errors
+        yield FieldError.forbidden("spec", f"{_MUTABLE}\n  changed: {', '.join(fields)}")
 
 
 def _frozen(spec: Obj) -> Obj:

@@ -9,6 +9,7 @@ the place where the pod is to run, only that is looked at.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
@@ -45,10 +46,10 @@ def pod_spec_errors(spec: Obj, path: str) -> list[FieldError]:
         return []
     common, own = parted(spec)
     content = orjson.dumps(common) if own else b""
-    if content in _GOOD_COMMON and not _own_placement_errors(own, path):
+    if content in _GOOD_COMMON and not list(_own_placement_errors(own, path)):
         _GOOD.put(spec, True)
         return []
-    errors = uncached_errors(spec, path)
+    errors = list(uncached_errors(spec, path))
     if not errors:
         _GOOD.put(spec, True)
         if own:
@@ -58,42 +59,41 @@ def pod_spec_errors(spec: Obj, path: str) -> list[FieldError]:
     return errors
 
 
-def uncached_errors(spec: Obj, path: str) -> list[FieldError]:
+def uncached_errors(spec: Obj, path: str) -> Iterator[FieldError]:
     """As `pod_spec_errors`, looked at anew."""
-    errors = _volume_errors(spec.get("volumes") or [], f"{path}.volumes")
-    errors += containers_errors(spec, path)
-    errors += one_of(spec.get("restartPolicy"), _RESTART_POLICIES, f"{path}.restartPolicy")
-    errors += one_of(spec.get("dnsPolicy"), _DNS_POLICIES, f"{path}.dnsPolicy")
+    yield from _volume_errors(spec.get("volumes") or [], f"{path}.volumes")
+    yield from containers_errors(spec, path)
+    yield from one_of(spec.get("restartPolicy"), _RESTART_POLICIES, f"{path}.restartPolicy")
+    yield from one_of(spec.get("dnsPolicy"), _DNS_POLICIES, f"{path}.dnsPolicy")
     deadline_s = spec.get("activeDeadlineSeconds")
     if deadline_s is not None:
-        errors += within(deadline_s, 1, INT32_MAX, f"{path}.activeDeadlineSeconds")
+        yield from within(deadline_s, 1, INT32_MAX, f"{path}.activeDeadlineSeconds")
     for field, check in _NAMED_FIELDS:
-        errors += optionally_named(spec.get(field), check, f"{path}.{field}")
-    errors += placement_errors(spec, path)
+        yield from optionally_named(spec.get(field), check, f"{path}.{field}")
+    yield from placement_errors(spec, path)
     gates = [
         (f"{path}.schedulingGates[{position}]", gate.get("name"))
         for position, gate in enumerate(spec.get("schedulingGates") or ())
     ]
     for here, gate_name in gates:
-        errors += named(gate_name, names.qualified_name, here)
-    return errors + unique(gates)
+        yield from named(gate_name, names.qualified_name, here)
+    yield from unique(gates)
 
 
-def _own_placement_errors(own: Obj, path: str) -> list[FieldError]:
+def _own_placement_errors(own: Obj, path: str) -> Iterator[FieldError]:
     """What is wrong with the fields that `spec_memo.OWN_FIELDS` names, which the rest has no part in."""
-    errors = optionally_named(own.get("nodeName"), names.dns_subdomain, f"{path}.nodeName")
-    return errors + affinity_errors(own.get("affinity") or {}, f"{path}.affinity")
+    yield from optionally_named(own.get("nodeName"), names.dns_subdomain, f"{path}.nodeName")
+    yield from affinity_errors(own.get("affinity") or {}, f"{path}.affinity")
 
 
-def _volume_errors(volumes: list[Obj], path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _volume_errors(volumes: list[Obj], path: str) -> Iterator[FieldError]:
     for position, volume in enumerate(volumes):
         here = f"{path}[{position}]"
-        errors += named(volume.get("name"), names.dns_label, f"{here}.name")
+        yield from named(volume.get("name"), names.dns_label, f"{here}.name")
         sources = [field for field, value in volume.items() if field != "name" and value is not None]
         if not sources:
-            errors.append(FieldError.required(here, "must specify a volume type"))
+            yield FieldError.required(here, "must specify a volume type")
         for surplus in sources[1:]:
-            errors.append(FieldError.forbidden(f"{here}.{surplus}", "may not specify more than 1 volume type"))
+            yield FieldError.forbidden(f"{here}.{surplus}", "may not specify more than 1 volume type")
     names_given = ((f"{path}[{position}].name", volume.get("name")) for position, volume in enumerate(volumes))
-    return errors + unique(names_given)
+    yield from unique(names_given)
