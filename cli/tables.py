@@ -24,7 +24,9 @@ def console() -> Console:
 
 
 def show(rows: Sequence[Row], columns: Mapping[str, str], output: str, *, empty: str = "nothing") -> None:
-    """Print rows as a table or as JSON. ``columns``: key of a row -> heading; JSON has all keys."""
+    """Print rows as a table or as JSON. ``columns``: key of a row -> heading; JSON has all keys. In a table, a key that
+    ends in ``_ms`` is shown as ``span`` does.
+    """
     if output == "json":
         click.echo(json.dumps(list(rows), indent=2))
         return
@@ -34,9 +36,11 @@ def show(rows: Sequence[Row], columns: Mapping[str, str], output: str, *, empty:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for key, heading in columns.items():
         number = all(isinstance(row.get(key), int | float) or row.get(key) is None for row in rows)
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+        right = number and not key.endswith("_ms")
+        table.add_column(heading, justify="right" if right else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(cell(row.get(key))) for key in columns))
+        cells = (span(row.get(key)) if key.endswith("_ms") else cell(row.get(key)) for key in columns)
+        table.add_row(*map(Text, cells))
     print_table(table)
 
 

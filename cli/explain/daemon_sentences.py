@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from oarlock.cli.explain.sentences import Subject
 from oarlock.cli.tables import listed, span
 from oarlock.controllers.daemonset.backoff import BackOff, waiting_ms
 from oarlock.controllers.daemonset.limits import max_surge, max_unavailable
@@ -17,7 +18,7 @@ from oarlock.controllers.scheduling.model import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Daemons:
+class Daemons(Subject):
     """A DaemonSet as the cache has it, with its pods and revisions, and all nodes; ``back_offs``: text by node."""
 
     obj: DaemonSet
@@ -116,7 +117,7 @@ class Daemons:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSubject:
+class NodeSubject(Subject):
     """A node, and the keys of DaemonSets that have a pod there, that should have one, and whose pods may stay."""
 
     obj: Node

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from oarlock.broker.expectations import BACK_OFF, REST, OpenWrite
+from oarlock.broker.expectations import BACK_OFF, REST, SCALE, OpenWrite
 from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.tables import span
 from oarlock.controllers.daemonset.backoff import BackOff
+from oarlock.controllers.deployment.sizing.sizes import UNKNOWN
 from oarlock.workers.process.log_line import discreet
 
 _UNTIL = re.compile(r"(?:^| )until_ms=(\d{1,17})$")
 _NODE = re.compile(r"(?:^| )(node=\S+)")
+_SIZES = re.compile(r"(?:^| )(low=[0-9]{1,10} high=[0-9]{1,10})(?: |$)")
+_HINTS = {"create": _NODE, "reserved": _NODE, SCALE: _SIZES}
 
 
 @dataclass(frozen=True, slots=True)
 class EntryView:
     """One entry. ``what``: its field, "create pods/web-1"; ``state``: its text, as stored.
 
-    ``hint``: "node=n1" of a create or a reserved name. ``left_ms``: until a request for it can no longer land, or until
-    the name is no longer reserved, passed over or resting, or until a failed pod is replaced; 0 when that is over, None
-    where no time is set. Of a write without an answer: ``age_ms`` since it was announced first, ``sent_ago_ms`` since
-    last, ``tries``: how often; else None.
+    ``hint``: "node=n1" of a create or a reserved name, "low=2 high=4" of sizes. ``left_ms``: until a request for it can
+    no longer land, or until the name is no longer reserved, passed over or resting, or until a failed pod is replaced;
+    0 when that is over, None where no time is set. Of a write without an answer: ``age_ms`` since it was announced
+    first, ``sent_ago_ms`` since last, ``tries``: how often; else None.
     """
 
     what: str
@@ -39,9 +42,15 @@ class EntryView:
 
     @property
     def name(self) -> str:
-        """The pod's, with the node that it is for."""
-        target = self.what.partition(" ")[2].removeprefix("pods/")
-        return f"{target} for {self.hint.removeprefix('node=')}" if self.hint else target
+        """The pod's with the node that it is for, or the ReplicaSet's with the sizes that it may have."""
+        name = self.what.partition(" ")[2].rpartition("/")[2]
+        hints = dict(word.split("=", 1) for word in self.hint.split())
+        if "node" in hints:
+            return f"{name} for {hints['node']}"
+        if not hints:
+            return name
+        low, high = int(hints["low"]), int(hints["high"])
+        return f"{name} from {low} to {'nobody knows how many' if high >= UNKNOWN else high}"
 
     @property
     def is_open(self) -> bool:
@@ -107,14 +116,14 @@ def _sends(entry: EntryView) -> str:
 
 def _entry(name: str, text: str, now_ms: int, wall_ms: int) -> EntryView:
     verb = name.partition(" ")[0]
-    hint = found[1] if verb in ("create", "reserved") and (found := _NODE.search(text)) else ""
+    hint = found[1] if (pattern := _HINTS.get(verb)) and (found := pattern.search(text)) else ""
     if verb == BACK_OFF:
         back_off = BackOff.parse(text)
         left_ms = max(0, back_off.at_ms + back_off.delay_ms - wall_ms) if back_off is not None else None
         return EntryView(name, text, left_ms=left_ms)
     until = _UNTIL.search(text)
     left_ms = max(0, int(until[1]) - now_ms) if until else 0 if "over" in text.split() else None
-    if verb not in ("create", "delete") or not text.startswith("pending "):
+    if verb not in ("create", "delete", SCALE) or not text.startswith("pending "):
         return EntryView(name, text, hint, left_ms if verb in ("reserved", "passed", REST) else None)
     opened = OpenWrite.parse(text)
     return EntryView(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from oarlock.broker.expectations import SCALE
 from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, rest_told, said_of, time_told, write_told
 from oarlock.cli.tables import listed
@@ -22,11 +23,15 @@ def sentences_of_expectations(expectations: ExpectationsView) -> list[str]:
     said = [
         _told(
             [each for each in opened if each.verb == verb],
-            f"{verb} has no answer yet",
-            f"{verb}s have no answer yet",
+            f"{one} has no answer yet",
+            f"{many} have no answer yet",
             write_told,
         )
-        for verb in ("create", "delete")
+        for verb, one, many in (
+            ("create", "create", "creates"),
+            ("delete", "delete", "deletes"),
+            (SCALE, "change of a size", "changes of sizes"),
+        )
     ]
     if answer := said_of(expectations):
         said.append(f"The last answer that proved nothing: {answer.rstrip('.')}.")
@@ -37,6 +42,12 @@ def sentences_of_expectations(expectations: ExpectationsView) -> list[str]:
             of("delete"),
             "delete is done and not yet seen in the cache",
             "deletes are done and not yet seen in the cache",
+            lambda each: each.name,
+        ),
+        _told(
+            of(SCALE),
+            "change of a size is done and not yet observed",
+            "changes of sizes are done and not yet observed",
             lambda each: each.name,
         ),
         _told(

@@ -25,6 +25,7 @@ SUSPENDED = "rq:suspended"
 
 @click.command(
     epilog="\b\nExamples:\n  oarlock explain shop/cart\n  oarlock explain rs/shop/cart -o json\n"
+    "  oarlock explain deployment/shop/web\n"
     "  oarlock explain kube-system/agent -c daemonset\n  oarlock explain node-3"
 )
 @click.argument("key")
@@ -44,8 +45,10 @@ def explain(
     \b
     JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
     unsettled_age_ms, record, suspect, entries, said, phase, epoch, workers, object}; entries and said are as in
-    `oarlock expectations`; object is null or as `oarlock get` prints it. With --shards of more than one also shard,
-    and of a node a list of these: each shard looks at it for its own DaemonSets
+    `oarlock expectations`; object is null or as `oarlock get` prints it. Of a Deployment also rollout: {new, old,
+    complete, waiting_for, error}, of each ReplicaSet {name, revision, replicas, created, available, observed,
+    size_write}. With --shards of more than one also shard, and of a node a list of these: each shard looks at it for
+    its own DaemonSets
     """
     asked = AskedKey.parse(key, controller, namespace)
     with looking(where) as views:
@@ -92,6 +95,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         "epoch": view.seen.epoch,
         "workers": fleet.workers,
         "object": as_json(cached, obj) if cached is not None else None,
+        **(subject.facts if subject is not None else {}),
     }
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from oarlock.broker.expectations import BACK_OFF
 from oarlock.broker.inspect import KeyView, ResourceView
 from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
 from oarlock.cli.tables import span
-from oarlock.controllers.entries import Controller
-from oarlock.controllers.objects.model import Pod, ReplicaSet
+from oarlock.controllers.entries import Controller, PodController
+from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Plan, Surroundings
 from oarlock.workers.process.log_line import printable
 
@@ -35,21 +36,33 @@ class Fleet:
     paused: str = ""
 
 
-class Subject(Protocol):
+class Subject(ABC):
     """The cached object of a key, of any kind."""
 
+    __slots__ = ()
+
     @property
+    @abstractmethod
     def differs(self) -> bool:
         """Whether a turn would have something to do."""
-        ...
 
+    @abstractmethod
     def sentences(self, kind: str) -> list[str]:
         """What is known about it."""
-        ...
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is not yet as it should be, and only an event will let a turn go on."""
+        return False
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What `-o json` tells beside its object."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Subject):
     """A ReplicaSet or ReplicationController. ``active``: how many of its pods in the cache are not terminating."""
 
     obj: ReplicaSet
@@ -70,6 +83,8 @@ class Owner:
         ]
         if obj.deleting_ms:
             said.append("It is being deleted: nothing more is done for it.")
+        if (ref := controller_of(obj)) is not None:
+            said.append(f"{ref.kind} {obj.namespace}/{ref.name} controls it and decides its size.")
         for condition in status.conditions:
             if condition.type == "ReplicaFailure" and condition.status == "True":
                 said.append(f"Its last writes failed: {condition.reason}: {condition.message.rstrip('.')}.")
@@ -77,7 +92,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherOwner:
+class OtherOwner(Subject):
     """An owner of a kind that has no sentences of its own: its columns, its pods, and what its controller decides."""
 
     obj: Any
@@ -88,7 +103,8 @@ class OtherOwner:
 
     @property
     def differs(self) -> bool:
-        return self._plan().writes
+        plan = self._plan()
+        return plan is not None and plan.writes
 
     def sentences(self, kind: str) -> list[str]:
         leaving = sum(1 for pod in self.pods if pod.deleting_ms)
@@ -99,15 +115,19 @@ class OtherOwner:
             + "."
         ]
         plan = self._plan()
+        if plan is None:
+            return said
         if plan.invalid:
             said.append(f"Nothing can be done about it: {plan.invalid}.")
         elif plan.writes:
             said.append(f"A turn would create {len(plan.create)} pods and delete {len(plan.delete)}.")
         return said
 
-    def _plan(self) -> Plan:
-        """What a turn would decide if no write of ours were without an answer."""
+    def _plan(self) -> Plan | None:
+        """What a turn would decide if no write of ours were without an answer; None of an owner without pods."""
         around, controller = Surroundings(), self.controller
+        if not isinstance(controller, PodController):
+            return None
         snapshot = controller.snapshot(
             self.obj, self.pods, around, satisfied=True, unanswered=NOTHING_UNANSWERED, blocked=frozenset()
         )
@@ -122,9 +142,11 @@ def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "Re
         about = subject.sentences(kind)
     said = [*_fleet(fleet), *about, *_state(key, fleet), *_writes(key, fleet), *_troubles(key)]
     at_rest = key.state == "idle" and key.delayed_in_ms is None and not _expects(key) and not key.min_rv
-    if subject is not None and at_rest and not subject.differs:
+    if subject is None or not at_rest or (subject.waits and not subject.differs):
+        pass
+    elif not subject.differs:
         said.append("All is as it should be: there is nothing to do.")
-    elif subject is not None and at_rest and fleet.workers and fleet.phase == "OPEN":
+    elif fleet.workers and fleet.phase == "OPEN":
         said.append("Nothing is planned although something differs: `oarlock requeue` asks for another look.")
     return [printable(each) for each in said]
 

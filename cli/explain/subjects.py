@@ -8,8 +8,12 @@ from typing import Any
 
 from oarlock.broker.inspect import Inspector, KeyView
 from oarlock.cli.explain.daemon_sentences import Daemons, NodeSubject
+from oarlock.cli.explain.rollout_sentences import RolloutSubject, plan_of
 from oarlock.cli.explain.sentences import OtherOwner, Owner, Subject
 from oarlock.controllers.daemonset.model import DaemonSet
+from oarlock.controllers.deployment.model import Deployment
+from oarlock.controllers.deployment.plan import SizeWrite, Snapshot
+from oarlock.controllers.deployment.sizing.sizes import is_observed
 from oarlock.controllers.objects.model import FINISHED_PHASES, Owned, ReplicaSet, controller_of
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.controllers.scheduling.eligibility import eligibility_of
@@ -31,12 +35,30 @@ def subject_of(inspector: Inspector, about: KeyView, rv: str, obj: Any) -> Subje
         )
     if isinstance(obj, Node):
         return _of_node(inspector, rv, obj)
+    if isinstance(obj, Deployment):
+        return _of_deployment(inspector, about, rv, obj)
     pods = _owned(_all(inspector, "pods", obj.namespace), obj.uid)
     if not isinstance(obj, ReplicaSet):
         return OtherOwner(obj, rv, CONTROLLERS[about.queue], tuple(pods), time.time_ns() // 1_000_000)
     leaving = sum(1 for pod in pods if pod.deleting_ms)
     finished = sum(1 for pod in pods if not pod.deleting_ms and pod.phase in FINISHED_PHASES)
     return Owner(obj, rv, len(pods) - leaving - finished, leaving)
+
+
+def _of_deployment(inspector: Inspector, about: KeyView, rv: str, deployment: Deployment) -> RolloutSubject:
+    replicasets = _all(inspector, "replicasets", deployment.namespace)
+    ours = tuple([each for each in replicasets if _controller_uid(each) in (deployment.uid, "")])
+    read = about.expectations.parsed if about.expectations is not None else None
+    scales = read.scales if read is not None and read.owner_uid == deployment.uid else ()
+    size_writes = {each.uid: SizeWrite(each.low, each.high, open=each.open is not None) for each in scales}
+    for each in ours:
+        if is_observed(each) and (write := size_writes.get(each.uid)) is not None and not write.open:
+            del size_writes[each.uid]
+    uids = {each.uid for each in ours}
+    pods = [pod for pod in _all(inspector, "pods", deployment.namespace) if _controller_uid(pod) in uids]
+    now_ms = time.time_ns() // 1_000_000
+    plan = plan_of(Snapshot(deployment, ours, size_writes), pods, now_ms)
+    return RolloutSubject(deployment, rv, plan, now_ms, size_writes)
 
 
 def _of_node(inspector: Inspector, rv: str, node: Node) -> NodeSubject:

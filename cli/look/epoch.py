@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from oarlock.cli.look.view import View, Where, looking, paused_line, view_options
-from oarlock.cli.tables import show, show_json, span
+from oarlock.cli.tables import show, show_json
 
 
 @click.command(epilog="\b\nExample:\n  oarlock epoch -o json | jq -r .phase")
@@ -32,10 +32,8 @@ def epoch(where: Where, output: str) -> None:
         click.echo(f"{views.of_shard(view)}epoch {facts['epoch']}, {facts['phase']}{'' if facts['intact'] else lost}")
         if facts["paused"]:
             click.echo(views.of_shard(view) + paused_line(facts["paused"]))
-    rows = [
-        views.told(view, {**each, "age": span(each["age_ms"])}) for view, facts in found for each in facts["resources"]
-    ]
-    columns = {"resource": "RESOURCE", "objects": "OBJECTS", "rv": "AT REVISION", "age": "CONFIRMED"}
+    rows = [views.told(view, each) for view, facts in found for each in facts["resources"]]
+    columns = {"resource": "RESOURCE", "objects": "OBJECTS", "rv": "AT REVISION", "age_ms": "CONFIRMED"}
     show(rows, views.columns(columns), "table")
 
 

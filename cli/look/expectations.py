@@ -12,16 +12,9 @@ import click
 from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
 from oarlock.cli.look.keys import AskedKey
-from oarlock.cli.look.view import (
-    View,
-    Where,
-    controller_option,
-    looking,
-    queues_of,
-    view_options,
-)
+from oarlock.cli.look.view import View, Where, controller_option, looking, queues_of, view_options
 from oarlock.cli.options.options import namespace_option
-from oarlock.cli.tables import show, span
+from oarlock.cli.tables import show
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock expectations\n  oarlock expectations shop/cart -o json")
@@ -29,13 +22,7 @@ from oarlock.cli.tables import show, span
 @controller_option()
 @namespace_option
 @view_options
-def expectations(
-    key: str | None,
-    controller: str | None,
-    namespace: str | None,
-    where: Where,
-    output: str,
-) -> None:
+def expectations(key: str | None, controller: str | None, namespace: str | None, where: Where, output: str) -> None:
     """Per KEY (namespace/name, or rs/namespace/name; default: all): writes announced whose answer is not known, deletes
     not yet seen, names that are reserved, passed over, resting or blocked, nodes whose failed pods are left alone for a
     while ("backoff"), the last answer that proved nothing ("said"), and which revision the cache has to pass ("needs").
@@ -65,9 +52,9 @@ def expectations(
             ]
     found = sorted(told, key=lambda each: (each["queue"], each["key"]))
     rows = [row for each in found for row in _lines(each)]
-    columns = {"queue": "CONTROLLER", "key": "KEY", "what": "WHAT", "state": "STATE", "ttl": "TTL"}
-    columns = dict(views.columns(columns))
-    show(found if output == "json" else rows, columns, output, empty="nothing is expected: all writes have been seen")
+    columns = {"queue": "CONTROLLER", "key": "KEY", "what": "WHAT", "state": "STATE", "ttl_ms": "TTL"}
+    told = found if output == "json" else rows
+    show(told, views.columns(columns), output, empty="nothing is expected: all writes have been seen")
 
 
 def _of_key(view: View, queue: str, key: str) -> Iterator[dict[str, Any]]:
@@ -96,4 +83,4 @@ def _lines(row: dict[str, Any]) -> list[dict[str, Any]]:
         lines.append({"what": "said", "state": row["said"]})
     if not lines:
         lines.append({"what": "(only read its own writes)", "state": row["needs"]})
-    return [{**row, **line, "ttl": span(row["ttl_ms"])} for line in lines]
+    return [{**row, **line} for line in lines]

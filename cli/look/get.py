@@ -28,13 +28,7 @@ from oarlock.controllers.registry import WATCHED
 @click.argument("name", required=False)
 @namespace_option
 @view_options
-def get(
-    kind: str,
-    name: str | None,
-    namespace: str | None,
-    where: Where,
-    output: str,
-) -> None:
+def get(kind: str, name: str | None, namespace: str | None, where: Where, output: str) -> None:
     """Objects of KIND from the cache, all or the one named NS/NAME (a node: NAME). KIND is a word that kubectl takes
     too, such as pods, replicaset or ds, of a kind that the fleet watches.
 

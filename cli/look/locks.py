@@ -8,19 +8,14 @@ import click
 
 from oarlock.cli.look.view import Where, controller_option, looking, view_options
 from oarlock.cli.options.options import namespace_option
-from oarlock.cli.tables import show, span
+from oarlock.cli.tables import show
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock locks\n  oarlock locks -o json | jq -r '.[].holder' | sort | uniq -c")
 @controller_option()
 @namespace_option
 @view_options
-def locks(
-    controller: str | None,
-    namespace: str | None,
-    where: Where,
-    output: str,
-) -> None:
+def locks(controller: str | None, namespace: str | None, where: Where, output: str) -> None:
     """Print every lock: its holder (the name of the RQ worker), its age, and when it ends unless renewed.
 
     \b
@@ -34,6 +29,5 @@ def locks(
             if (not controller or each.queue == controller) and (not namespace or each.key.startswith(f"{namespace}/"))
         ]
     found.sort(key=lambda each: each["remaining_ms"])
-    rows = [{**each, "age": span(each["age_ms"]), "left": span(each["remaining_ms"])} for each in found]
-    columns = {"queue": "CONTROLLER", "key": "KEY", "holder": "HOLDER", "age": "HELD FOR", "left": "ENDS IN"}
-    show(found if output == "json" else rows, views.columns(columns), output, empty="no key is locked")
+    columns = {"queue": "CONTROLLER", "key": "KEY", "holder": "HOLDER", "age_ms": "HELD FOR", "remaining_ms": "ENDS IN"}
+    show(found, views.columns(columns), output, empty="no key is locked")

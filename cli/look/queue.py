@@ -8,7 +8,7 @@ import click
 
 from oarlock.cli.look.view import Where, controller_option, looking, queues_of, view_options
 from oarlock.cli.options.options import namespace_option
-from oarlock.cli.tables import show, span
+from oarlock.cli.tables import show
 
 
 @click.command(
@@ -18,13 +18,7 @@ from oarlock.cli.tables import show, span
 @click.option("--keys", "list_keys", is_flag=True, help="List the keys that are not idle.")
 @namespace_option
 @view_options
-def queue(
-    controller: str | None,
-    list_keys: bool,
-    namespace: str | None,
-    where: Where,
-    output: str,
-) -> None:
+def queue(controller: str | None, list_keys: bool, namespace: str | None, where: Where, output: str) -> None:
     """Print how many keys of each controller are queued, in work, delayed and parked, and the age of the oldest.
 
     \b
@@ -43,22 +37,19 @@ def queue(
                 for name in queues
                 for view in views
                 for each in view.inspector.keys_of(name)
+                if not namespace or each.key.startswith(f"{namespace}/")
             ]
-            if namespace:
-                lines = [each for each in lines if each["key"].startswith(f"{namespace}/")]
-            rows = [
-                {
-                    **each,
-                    "due": span(each["due_in_ms"]),
-                    "crashes": "suspect" if each["crashes"] == 0 else each["crashes"],
-                }
-                for each in lines
-            ]
-            columns = {"queue": "CONTROLLER", "key": "KEY", "state": "STATE", "due": "DUE IN", "crashes": "CRASHES"}
+            rows = [{**each, "crashes": "suspect" if each["crashes"] == 0 else each["crashes"]} for each in lines]
+            columns = {
+                "queue": "CONTROLLER",
+                "key": "KEY",
+                "state": "STATE",
+                "due_in_ms": "DUE IN",
+                "crashes": "CRASHES",
+            }
             show(lines if output == "json" else rows, views.columns(columns), output, empty="all keys are idle")
             return
         lines = [views.told(view, asdict(view.inspector.queue(name))) for name in queues for view in views]
-    rows = [{**each, "oldest": span(each["oldest_age_ms"])} for each in lines]
     columns = {
         "name": "CONTROLLER",
         "queued": "QUEUED",
@@ -66,6 +57,6 @@ def queue(
         "delayed": "DELAYED",
         "parked": "PARKED",
         "failing": "FAILING",
-        "oldest": "OLDEST",
+        "oldest_age_ms": "OLDEST",
     }
-    show(lines if output == "json" else rows, views.columns(columns), output)
+    show(lines, views.columns(columns), output)

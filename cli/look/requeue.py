@@ -21,13 +21,7 @@ from oarlock.controllers.registry import resource_of
 @click.option("--force", is_flag=True, help="Also queue a key whose object is not in the cache.")
 @namespace_option
 @where_options
-def requeue(
-    keys: tuple[str, ...],
-    controller: str | None,
-    force: bool,
-    namespace: str | None,
-    where: Where,
-) -> None:
+def requeue(keys: tuple[str, ...], controller: str | None, force: bool, namespace: str | None, where: Where) -> None:
     """Queue each KEY (namespace/name, or rs/namespace/name; of a node its name) again, now. A key in work is queued
     once its turn ends.
 

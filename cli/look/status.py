@@ -16,7 +16,7 @@ from oarlock.broker.values import BrokerUnreachable
 from oarlock.cli.look.view import paused_line
 from oarlock.cli.options.options import output_option, state_dir_option
 from oarlock.cli.options.which_up import named_or_found
-from oarlock.cli.tables import show, show_json, span
+from oarlock.cli.tables import show, show_json
 from oarlock.sandbox.up.state_dir import StateDir, is_alive
 from oarlock.workers.process.shards import names
 
@@ -112,5 +112,5 @@ def _print(facts: dict[str, Any]) -> None:
         if each["paused"]:
             click.echo((f"shard {each['shard']}: " if shards else "") + paused_line(each["paused"]))
     click.echo(f"kubeconfig {facts['kubeconfig']}")
-    rows = [{**each, "age": span(now_ms - each["started_ms"])} for each in facts["processes"]]
-    show(rows, {"role": "ROLE", "name": "NAME", "pid": "PID", "age": "AGE", "alive": "ALIVE"}, "table")
+    rows = [{**each, "age_ms": now_ms - each["started_ms"]} for each in facts["processes"]]
+    show(rows, {"role": "ROLE", "name": "NAME", "pid": "PID", "age_ms": "AGE", "alive": "ALIVE"}, "table")

@@ -18,7 +18,7 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.cli import logs
-from oarlock.cli.options.options import output_option, shards_option, state_dir_option
+from oarlock.cli.options.options import Option, output_option, shards_option, state_dir_option, together
 from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
 from oarlock.cli.problems import InputProblem, say
 from oarlock.controllers.registry import all_queues
@@ -95,19 +95,18 @@ class Where:
     shards: int | None = None
 
 
-def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def where_options(command: Callable[..., Any]) -> Any:
     """--redis, --state-dir and --shards, which the command is given as ``where``."""
 
     @wraps(command)
     def with_where(redis_url: str | None, state_dir: Path | None, shards: int | None, **given: Any) -> Any:
         return command(where=Where(redis_url, state_dir, shards), **given)
 
-    return redis_option(state_dir_option(shards_option(with_where)))
+    return together(redis_option, state_dir_option, shards_option)(with_where)
 
 
-def view_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Those, -o and -v."""
-    return where_options(output_option(verbose_option(command)))
+view_options = together(where_options, output_option, verbose_option)
+"""Those, -o and -v."""
 
 
 class QueueName(click.ParamType[str]):
@@ -122,9 +121,7 @@ class QueueName(click.ParamType[str]):
         return click.Choice(all_queues()).get_metavar(param, ctx)
 
 
-def controller_option(
-    text: str = "Only this controller. Default: all there are.",
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def controller_option(text: str = "Only this controller. Default: all there are.") -> Option:
     """--controller: one queue. ``text``: its help."""
     return click.option("--controller", "-c", type=QueueName(), help=text)
 

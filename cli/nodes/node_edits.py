@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
@@ -18,11 +18,11 @@ from oarlock.cli.nodes.node_text import (
     split_words,
     with_taints,
 )
+from oarlock.cli.options.options import together
 from oarlock.cli.problems import InputProblem
 from oarlock.cluster.timestamps import seconds_text
 from oarlock.sandbox.nodes.lifecycle import readiness
 
-F = TypeVar("F", bound=Callable[..., Any])
 Obj = dict[str, Any]
 Patch = Callable[[Obj], Obj | None]
 Write = Callable[[Obj], Awaitable[Written]]
@@ -34,10 +34,10 @@ _READY: Final = {
 }
 
 
-def choice_options(command: F) -> F:
-    """Which nodes (-l, --all), where, and how to print."""
-    everyone = click.option("--all", "everyone", is_flag=True, help="All nodes.")
-    return selector_option(everyone(connection_options(command)))
+choice_options = together(
+    selector_option, click.option("--all", "everyone", is_flag=True, help="All nodes."), connection_options
+)
+"""Which nodes (-l, --all), where, and how to print."""
 
 
 @click.command(

@@ -12,10 +12,9 @@ import uvloop
 
 from oarlock.cli.nodes.node_api import Nodes, Written, cluster_config
 from oarlock.cli.nodes.node_text import as_cells, as_row, told
-from oarlock.cli.options.options import output_option, state_dir_option
+from oarlock.cli.options.options import output_option, state_dir_option, together
 from oarlock.cli.tables import show
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 Obj = dict[str, Any]
 
@@ -25,17 +24,16 @@ selector_option = click.option(
 names_argument = click.argument("names", nargs=-1, metavar="[NODE...]")
 
 
-def connection_options(command: F) -> F:
-    """--kubeconfig, --state-dir, -o."""
-    kubeconfig = click.option(
+connection_options = together(
+    click.option(
         "--kubeconfig",
         metavar="FILE",
         envvar="OARLOCK_KUBECONFIG",
         help="Another cluster than that of the `oarlock up` that runs.",
-    )
-    for option in (output_option, state_dir_option, kubeconfig):
-        command = option(command)
-    return command
+    ),
+    state_dir_option,
+    output_option,
+)
 
 
 def run(work: Callable[[Nodes], Coroutine[Any, Any, T]], *, kubeconfig: str | None, state_dir: Path | None) -> T:
@@ -56,10 +54,9 @@ def tell(what: str, written: Sequence[Written], output: str) -> None:
         rows = [{"name": done.name} if done.node is None else as_row(done.node) for done in written]
         show_nodes([{**row, "changed": done.changed} for row, done in zip(rows, written, strict=True)], output)
         return
-    for line in told(what, [done.name for done in written if done.changed]):
-        click.echo(line)
-    for line in told("as it was", [done.name for done in written if not done.changed]):
-        click.echo(line)
+    for now, changed in ((what, True), ("as it was", False)):
+        for line in told(now, [done.name for done in written if done.changed is changed]):
+            click.echo(line)
 
 
 def show_nodes(rows: Sequence[Obj], output: str, *, with_pods: bool = False) -> None:

@@ -63,13 +63,7 @@ nodes.add_command(nodes_run)
 @selector_option
 @click.option("--pods", "with_pods", is_flag=True, help="Count the pods of each.")
 @connection_options
-def list_(
-    names: tuple[str, ...],
-    selector: str,
-    with_pods: bool,
-    output: str,
-    **where: Any,
-) -> None:
+def list_(names: tuple[str, ...], selector: str, with_pods: bool, output: str, **where: Any) -> None:
     """Nodes with their state, taints and labels. NODE is a name or a pattern.
 
     \b

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,21 @@ from oarlock.cli.problems import InputProblem
 from oarlock.cluster.access import config
 from oarlock.cluster.access.credentials import ConfigError
 from oarlock.workers.process.shards import SHARDS_MAX
+
+Option = Callable[[Any], Any]
+"""Adds an option to a command, or several."""
+
+
+def together(*options: Option) -> Option:
+    """One decorator that adds all of these; `--help` shows them in this order."""
+
+    def with_options(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options
+
 
 state_dir_option = click.option(
     "--state-dir",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -17,6 +16,7 @@ from oarlock.cli.options.options import (
     log_format_option,
     shard_option,
     shards_option,
+    together,
     verbose_option,
     with_shards,
 )
@@ -26,12 +26,10 @@ from oarlock.cli.problems import InputProblem, say
 from oarlock.workers.metrics.serving import bind_address
 from oarlock.workers.process.kinds import enabled_queues, queues_by_worker
 from oarlock.workers.process.settings import BadSetting, Settings
-from oarlock.workers.process.shards import names, share
+from oarlock.workers.process.shards import share
 from oarlock.workers.signing.signature import BadKeyFile, load_keyring
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_OPTIONS = (
+process_options = together(
     setting_options,
     redis_option,
     click.option(
@@ -61,6 +59,7 @@ _OPTIONS = (
     verbose_option,
     log_format_option,
 )
+"""The options whose values ``prepare`` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +69,6 @@ class Prepared:
     settings: Settings
     queues: tuple[str, ...]
     listening: list[socket.socket]
-
-
-def process_options(command: F) -> F:
-    """The options whose values ``prepare`` takes."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def prepare(
@@ -132,11 +124,9 @@ def _served_queues(settings: Settings, workers: int) -> tuple[str, ...]:
     """
     try:
         queues = enabled_queues(settings.controllers)
-        if workers and settings.shards > 1 and not settings.shard:
-            for shard in names(settings.shards):
-                queues_by_worker(settings, queues, share(workers, int(shard), settings.shards))
-        elif workers:
-            queues_by_worker(settings, queues, workers)
+        parts = 1 if settings.serves_one else settings.shards
+        for part in range(parts if workers else 0):
+            queues_by_worker(settings, queues, share(workers, part, parts))
     except BadSetting as error:
         raise InputProblem(in_words_of_flags(str(error), given(click.get_current_context()))) from None
     return queues

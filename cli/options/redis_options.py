@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 import redis
@@ -17,31 +15,14 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from oarlock.broker.connection import fitness
 from oarlock.broker.connection.client import BadRedisUrl, connect
 from oarlock.broker.connection.redis_url import parse, without_password
+from oarlock.cli.options.options import together
 from oarlock.cli.options.setting_options import given, settings_in_force
 from oarlock.cli.options.which_up import found_up
 from oarlock.cli.problems import InputProblem
 from oarlock.sandbox.up.state_dir import StateDir, StateDirUnusable
 from oarlock.workers.process.settings import Settings
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 DEFAULT_REDIS_URL = Settings().redis_url
-
-_redis_url_option = click.option(
-    "--redis",
-    "redis_url",
-    metavar="URL",
-    envvar="OARLOCK_REDIS_URL",
-    help="redis://user:password@host:6379/0, rediss:// with TLS, unix:///path,"
-    " redis+sentinel://user:password@host:26379,host:26379/mymaster/0, redis+cluster://user:password@host:6379/."
-    " Default: that of the running `oarlock up`.",
-)
-
-
-def redis_option(command: F) -> F:
-    """--redis, and the files for TLS."""
-    return _redis_url_option(tls_options(command))
-
 
 _TLS_HELP = {
     "ca": "PEM file of the authorities to trust with rediss://. Default: the system's.",
@@ -55,10 +36,9 @@ def _keep(context: click.Context, parameter: click.Parameter, value: str | None)
         given(context)[str(parameter.name)] = value
 
 
-def tls_options(command: F) -> F:
-    """--redis-tls-ca, --redis-tls-cert and --redis-tls-key, which become settings."""
-    for word, text in reversed(_TLS_HELP.items()):
-        option = click.option(
+tls_options = together(
+    *(
+        click.option(
             f"--redis-tls-{word}",
             f"redis_tls_{word}",
             metavar="FILE",
@@ -67,8 +47,24 @@ def tls_options(command: F) -> F:
             callback=_keep,
             help=text,
         )
-        command = option(command)
-    return command
+        for word, text in _TLS_HELP.items()
+    )
+)
+"""--redis-tls-ca, --redis-tls-cert and --redis-tls-key, which become settings."""
+
+redis_option = together(
+    click.option(
+        "--redis",
+        "redis_url",
+        metavar="URL",
+        envvar="OARLOCK_REDIS_URL",
+        help="redis://user:password@host:6379/0, rediss:// with TLS, unix:///path,"
+        " redis+sentinel://user:password@host:26379,host:26379/mymaster/0, redis+cluster://user:password@host:6379/."
+        " Default: that of the running `oarlock up`.",
+    ),
+    tls_options,
+)
+"""--redis, and the files for TLS."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from oarlock.cli.options.options import Option, together
 from oarlock.cli.problems import InputProblem, say
 from oarlock.sandbox.manifests.checks import Item, check
 from oarlock.sandbox.manifests.documents import read_all
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE, compiled
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _PORT = click.IntRange(0, 65_535)
 
 
-def size_options(nodes: int = 5) -> Callable[[F], F]:
+def size_options(nodes: int = 5) -> Option:
     """The size of the cluster and of the fleet; ``nodes`` is the default of --nodes."""
-    return _all(
+    return together(
         click.option(
             "--nodes",
             type=click.IntRange(1, 5_000),
@@ -42,29 +40,19 @@ def size_options(nodes: int = 5) -> Callable[[F], F]:
     )
 
 
-def input_options(command: F) -> F:
-    """The objects to apply: the arguments of ``checked_items``."""
-    return _all(
-        click.option(
-            "--filename",
-            "-f",
-            "filenames",
-            multiple=True,
-            metavar="FILE|DIR|-",
-            help="Objects to apply, YAML or JSON, several documents a file; can be repeated.",
-        ),
-        click.option("--namespace", "-n", default="default", show_default=True, help="For objects that name none."),
-        click.option("--skip-unknown", is_flag=True, help="Leave out kinds that are not served, with a warning."),
-    )(command)
-
-
-def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
-    def with_options(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return with_options
+input_options = together(
+    click.option(
+        "--filename",
+        "-f",
+        "filenames",
+        multiple=True,
+        metavar="FILE|DIR|-",
+        help="Objects to apply, YAML or JSON, several documents a file; can be repeated.",
+    ),
+    click.option("--namespace", "-n", default="default", show_default=True, help="For objects that name none."),
+    click.option("--skip-unknown", is_flag=True, help="Leave out kinds that are not served, with a warning."),
+)
+"""The objects to apply: the arguments of ``checked_items``."""
 
 
 def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) -> list[Item]:

@@ -5,17 +5,17 @@ A value comes from its flag, else from its environment variable, else it is the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from oarlock.cli.options.options import Option, together
 from oarlock.cli.problems import InputProblem
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process.settings import BadSetting, Settings, setting_names
 
-F = TypeVar("F", bound=Callable[..., Any])
 _META = "oarlock.settings"
 
 
@@ -96,23 +96,17 @@ def flag(name: str) -> str:
     return about.own_flag or about.named or "--" + name.replace("_", "-")
 
 
-def setting_options(function: F) -> F:
+def setting_options(function: Any) -> Any:
     """Adds the flags of all settings, except those that another option declares."""
-    return _with_options(function, [name for name in setting_names() if not told(name).own_flag])
+    return together(*(_option(name) for name in setting_names() if not told(name).own_flag))(function)
 
 
-def every_setting_option(function: F) -> F:
+def every_setting_option(function: Any) -> Any:
     """Adds the flags of all settings."""
-    return _with_options(function, setting_names())
+    return together(*map(_option, setting_names()))(function)
 
 
-def _with_options(function: F, names: Sequence[str]) -> F:
-    for name in reversed(names):
-        function = _option(name)(function)
-    return function
-
-
-def _option(name: str) -> Callable[[F], F]:
+def _option(name: str) -> Option:
     default = Settings().value(name)
 
     def keep(context: click.Context, _: click.Parameter, value: Any) -> None:

@@ -104,10 +104,10 @@ def chaos(
     **given: Any,
 ) -> int:
     """Start an `oarlock up` and a second supervisor; without a pause scale and disturb ReplicaSets and
-    ReplicationControllers, roll DaemonSets, and relabel, taint, remove and add nodes; and meanwhile kill workers (where
-    it can be, with writes in flight), ingestors and supervisors, freeze hosts for longer than the lease, lose Redis,
-    and have the API server delay, drop, refuse and fail requests. Then judge from evidence alone: the audit log, a
-    watch of its own, and MONITOR of the Redis.
+    ReplicationControllers, roll DaemonSets, roll, undo, scale, pause and resume Deployments, and relabel, taint, remove
+    and add nodes; and meanwhile kill workers (where it can be, with writes in flight), ingestors and supervisors,
+    freeze hosts for longer than the lease, lose Redis, and have the API server delay, drop, refuse and fail requests.
+    Then judge from evidence alone: the audit log, a watch of its own, and MONITOR of the Redis.
 
     Exit 0 only if nothing was violated *and* there was enough opportunity for it; 1 if not. The last line is one JSON
     object; the seed decides the schedule. With --only one sort of fault is played instead of the kills, such as a host
@@ -126,13 +126,22 @@ def chaos(
                             but for the names that were refused
       duplicate_daemon_pods a create made a second pod of a DaemonSet on a node (a third while it surges)
       nodes_down_by_us      a delete left more nodes of a DaemonSet down through our deletes than maxUnavailable
-      duplicate_names, unannounced_writes, unguarded_deletes, statuses_backwards, early_opens, watermarks_backwards
+      over_surges           a create made more active pods of a Deployment, over all its ReplicaSets, than the loosest
+                            replicas and maxSurge allowed since it was last at rest, but for those others added
+      unavailable_by_us     a delete of an available pod left fewer than replicas less maxUnavailable, likewise, less
+                            those lost to others; not judged once replicas were lowered since the last rest
+      recreate_overlaps     Recreate, and a create beside a pod of another template that had not come to its end
+      twin_replicasets      two ReplicaSets of a Deployment with one template
+      duplicate_names, unannounced_writes, unguarded_deletes, unguarded_scales, statuses_backwards, early_opens,
+      watermarks_backwards
       crashes               a supervisor, ingestor or Redis that ended without being killed
       evidence_gaps         what the recorders missed
       opportunities         kills_with_write_in_flight, already_exists, late_commits (after the sender's death),
                             stale_nonce_refusals, leases_ended, reissued_writes, live_lists, epochs, creates,
                             deletes, rests, rollouts, rolling_deletes, most_nodes_down, daemon_already_exists,
-                            node_moves, progress_checks, progress_checks_refused (of owners with a refused name), ...
+                            node_moves, deployment_rollouts, templates_come_back (to their ReplicaSet), size_writes,
+                            creates_while_rolling, deletes_of_available, recreations, progress_checks,
+                            progress_checks_refused (of owners with a refused name), ...
       by_kind               queue -> {creates, deletes, already_exists, claims, rests, changes_followed}
       too_few               opportunity -> {had, needed}
       too_many              what had to be let pass, and more of it than can be -> {had, allowed}; fails the run

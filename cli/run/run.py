@@ -63,11 +63,12 @@ def run(
 ) -> None:
     """Start everything, apply examples/ (or -f), wait until every pod is ready. Then scale, kill a worker with SIGKILL
     in the middle of its writes, and show who took its keys over, and how fast. Then roll DaemonSets (one that may take
-    nodes down, one that surges) to another revision while another worker is killed, and back. In the end count from
-    the API's own watch what there was too much of.
+    nodes down, one that surges) to another revision while another worker is killed, and back. Then roll a Deployment
+    to another template, give it an image that no node can pull until its progress deadline stops it, and go back. In
+    the end count from the API's own watch what there was too much of, and too little.
 
     Exit 0 if all became ready, no pod was ever one too many, no node ever had two pods of a DaemonSet (three while it
-    surges), and never more nodes were down than maxUnavailable; 1 if not.
+    surges), never more nodes were down than maxUnavailable, and the Deployment kept to its limits; 1 if not.
 
     \b
     JSON: replicasets, replicationcontrollers, daemonsets, pods, ready_s, pods_per_s, pods_too_many,
@@ -75,7 +76,9 @@ def run(
     chaos: null or {scaled: {title: [from, to]}, ready_again_s, pods, and of the kill: killed_worker, killed_pid,
     writes_in_flight, keys_held, takeover_ms: {"queue:key": ms}, takeover_max_ms, taken_over},
     rollout: null or {daemonsets: {title: {nodes, max_unavailable, max_surge, most_nodes_down, revisions: {name:
-    number}}}, roll_s, back_s, kill: null or as above}; a title is like "ReplicaSet shop/cart"
+    number}}}, roll_s, back_s, kill: null or as above}; a title is like "ReplicaSet shop/cart",
+    deployment: null or {title, pods, max_surge, max_unavailable, most_pods, fewest_available, rolled_s, deadline_s,
+    stopped_s, available_when_stopped, back_s}
     """
     items = checked_items(filenames or (str(_examples()),), namespace, skip_unknown)
     if not any(item.kind.name in QUEUE_OF_KIND for item in items):
@@ -131,6 +134,7 @@ def _show(up: Underneath, items: Sequence[Item], deadline: float, no_chaos: bool
         if not no_chaos:
             demo.kill_a_worker(say)
         demo.roll(say, kill=not no_chaos)
+        demo.roll_out(say)
         demo.count()
     except NotApplied as error:
         raise NotDone(f"the API server refused {error}") from None

@@ -8,6 +8,7 @@ from rich.table import Table
 from oarlock.cli.problems import NotDone
 from oarlock.cli.tables import print_table
 from oarlock.controllers.registry import CONTROLLERS
+from oarlock.sandbox.demo.deployments import DEADLINE_S
 from oarlock.sandbox.demo.summary import Summary
 from oarlock.sandbox.demo.takeover import Takeover
 
@@ -26,6 +27,12 @@ def judge(summary: Summary) -> None:
                 f"{each.title}: {each.most_down} nodes were down at once while its pods were replaced, and"
                 f" {each.down_allowed} may be; this must not happen, please report it"
             )
+    if (out := summary.rolled_out) is not None and not out.kept_limits:
+        raise NotDone(
+            f"{out.title}: it had {out.most} pods at most and {out.fewest} available ones at least while its {out.pods}"
+            f" were replaced, {out.surge} more and {out.unavailable} fewer are allowed; this must not happen, please"
+            " report it"
+        )
     kills = [(bool(summary.scaled), summary.takeover), (summary.roll_killed, summary.roll_takeover)]
     if any(asked and takeover is None for asked, takeover in kills):
         raise NotDone("no worker was caught with writes in flight, so nothing was shown; run it again")
@@ -54,6 +61,17 @@ def report(summary: Summary, start_s: float) -> None:
         _add_kill(table, summary.roll_takeover)
     if summary.rolled:
         table.add_row("rolled in", f"{summary.roll_s} s, back in {summary.back_s} s")
+    if (out := summary.rolled_out) is not None:
+        table.add_row(
+            "rolled",
+            f"{out.title} of {out.pods} pods in {out.rolled_s} s; at most {out.most} at once, allowed"
+            f" {out.pods + out.surge}; at least {out.fewest} available, allowed {out.pods - out.unavailable}",
+        )
+        table.add_row(
+            "stopped",
+            f"by its deadline of {DEADLINE_S} s, a bad image after {out.stuck_s} s with {out.available_stuck} of"
+            f" {out.pods} pods available; undone in {out.back_s} s",
+        )
     told = str(sum(summary.too_many.values())) if summary.counted else "not counted"
     table.add_row("pods too many", f"{told} (from {summary.events} events of the API's own watch)")
     if "DaemonSet" in summary.owners:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -55,6 +56,12 @@ class Kubectl:
     def command(self, *arguments: str) -> list[str]:
         where = ["-n", self.namespace] if self.namespace else []
         return ["kubectl", *where, *arguments]
+
+    @property
+    def root(self) -> str:
+        """What stands before every path of the server, which `--raw` leaves out: "" for most."""
+        (cluster,) = yaml.safe_load(self.kubeconfig.read_text())["clusters"]
+        return str(urlsplit(cluster["cluster"]["server"]).path)
 
     @property
     def environment(self) -> dict[str, str]:

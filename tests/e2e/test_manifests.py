@@ -39,16 +39,30 @@ REPLICAS = [
     ("replicasets", "frontend", 3),
     ("replicasets", "redis-slave", 2),
 ]
+DEPLOYMENTS = {
+    "default/frontend": 1,
+    "ingress-nginx/ingress-nginx-controller": 1,
+    "kube-system/calico-kube-controllers": 1,
+    "kube-system/calico-typha": 1,
+    "kube-system/kube-state-metrics": 1,
+    "longhorn-system/longhorn-driver-deployer": 1,
+    "longhorn-system/longhorn-ui": 2,
+    "metallb-system/controller": 1,
+    "monitoring/prometheus-operator": 1,
+    "webapp/frontend": 1,
+}
+"""By namespace and name, for two have the same name; the replicas that each asks for, by itself or by default."""
 SETTLE_S = 60.0
 
 
 class Cluster(NamedTuple):
-    """Everything as it was when all was as asked for, or when the time was up."""
+    """Everything as it was when all was as asked for, or when the time was up. ``sets``: those of Deployments."""
 
     up: RunningUp
     kubectl: Kubectl
     told: list[str]
     owners: dict[str, Obj]
+    sets: list[Obj]
     pods: list[Obj]
 
     def pods_of(self, owner: Obj) -> list[Obj]:
@@ -119,22 +133,36 @@ def status_of(owner: Obj, fields: dict[str, int]) -> dict[str, int]:
     return {name: status.get(name, 0) for name in fields}
 
 
-def counts(wanted: int) -> dict[str, int]:
-    """What the status of a ReplicaSet or a ReplicationController says in the end."""
-    return dict.fromkeys(("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas"), wanted)
+def counts(wanted: int, second: str = "fullyLabeledReplicas") -> dict[str, int]:
+    """What the status of a ReplicaSet or a ReplicationController says in the end; or with another field."""
+    return dict.fromkeys(("replicas", second, "readyReplicas", "availableReplicas"), wanted)
 
 
-def look(kubectl: Kubectl) -> tuple[dict[str, Obj], list[Obj]]:
-    """Owners by "kind name", and pods."""
-    found = kubectl.items("daemonsets,replicationcontrollers,replicasets,pods", "-A")
-    owners = {f"{each['kind']} {each['metadata']['name']}": each for each in found if each["kind"] != "Pod"}
-    return owners, [each for each in found if each["kind"] == "Pod"]
+def rolled_out(wanted: int) -> dict[str, int]:
+    """The same of a Deployment."""
+    return counts(wanted, "updatedReplicas")
+
+
+def title_of(obj: Obj) -> str:
+    """ "kind name"; of a Deployment with its namespace."""
+    meta = obj["metadata"]
+    where = f"{meta.get('namespace', 'default')}/" if obj["kind"] == "Deployment" else ""
+    return f"{obj['kind']} {where}{meta['name']}"
+
+
+def look(kubectl: Kubectl) -> tuple[dict[str, Obj], list[Obj], list[Obj]]:
+    """Owners of the files by their titles, the ReplicaSets of Deployments, and pods."""
+    found = kubectl.items("deployments,daemonsets,replicationcontrollers,replicasets,pods", "-A")
+    pods = [each for each in found if each["kind"] == "Pod"]
+    sets = [each for each in found if each["kind"] == "ReplicaSet" and controlled_by(each)]
+    return {title_of(each): each for each in found if each not in pods and each not in sets}, sets, pods
 
 
 def is_settled(owners: dict[str, Obj], pods: list[Obj]) -> bool:
     kinds = {"replicationcontrollers": "ReplicationController", "replicasets": "ReplicaSet"}
     wanted: dict[str, Any] = {f"DaemonSet {name}": status_expected(nodes) for name, (nodes, _) in DAEMONSETS.items()}
     wanted |= {f"{kinds[kind]} {name}": counts(count) for kind, name, count in REPLICAS}
+    wanted |= {f"Deployment {key}": rolled_out(count) for key, count in DEPLOYMENTS.items()}
     leaving = any(pod["metadata"].get("deletionTimestamp") for pod in pods)
     return not leaving and all(
         title in owners and status_of(owners[title], fields) == fields for title, fields in wanted.items()
@@ -156,11 +184,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         until(lambda: kubectl.items("controllerrevisions"), 15, "its revision, before the other file takes its place")
         told = kubectl.run("apply", "-f", str(MANIFESTS)).splitlines()
         deadline = time.monotonic() + SETTLE_S
-        owners, pods = look(kubectl)
+        owners, sets, pods = look(kubectl)
         while not is_settled(owners, pods) and time.monotonic() < deadline:
             time.sleep(0.5)
-            owners, pods = look(kubectl)
-        yield Cluster(up, kubectl, told, owners, pods)
+            owners, sets, pods = look(kubectl)
+        yield Cluster(up, kubectl, told, owners, sets, pods)
     finally:
         up.stop()
 
@@ -200,12 +228,29 @@ def test_a_set_has_the_pods_it_asks_for(cluster: Cluster, kind: str, name: str, 
     assert not others & {pod["spec"]["nodeName"] for pod in pods}, "no pod of theirs tolerates anything"
 
 
+@pytest.mark.parametrize(("key", "count"), DEPLOYMENTS.items(), ids=DEPLOYMENTS)
+def test_a_deployment_is_rolled_out(cluster: Cluster, key: str, count: int) -> None:
+    owner = cluster.owners[f"Deployment {key}"]
+    assert owner["spec"]["replicas"] == count
+    assert status_of(owner, rolled_out(count)) == rolled_out(count)
+    (newest,) = [each for each in cluster.sets if controlled_by(each) == owner["metadata"]["uid"]]
+    assert len(cluster.pods_of(newest)) == count
+    conditions = {each["type"]: each["status"] for each in owner["status"]["conditions"]}
+    assert conditions == {"Available": "True", "Progressing": "True"}
+    namespace, name = key.split("/")
+    told = cluster.kubectl.run("rollout", "status", f"deployment/{name}", "-n", namespace, "--timeout=20s")
+    assert "successfully rolled out" in told
+
+
 def test_none_is_left_out(cluster: Cluster) -> None:
     """Every owner of pods in the files has its line above, and there are no others."""
     kinds = {"replicationcontrollers": "ReplicationController", "replicasets": "ReplicaSet"}
     listed = {f"DaemonSet {name}" for name in DAEMONSETS} | {f"{kinds[kind]} {name}" for kind, name, _ in REPLICAS}
-    brought = {f"{each['kind']} {each['metadata']['name']}" for each in documents()}
-    assert listed == {title for title in brought if title.partition(" ")[0] in {"DaemonSet", *kinds.values()}}
+    listed |= {f"Deployment {key}" for key in DEPLOYMENTS}
+    brought = {title_of(each) for each in documents()}
+    assert listed == {
+        title for title in brought if title.partition(" ")[0] in {"DaemonSet", "Deployment", *kinds.values()}
+    }
     assert cluster.owners.keys() == listed
 
 

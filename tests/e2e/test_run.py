@@ -37,14 +37,14 @@ def test_with_a_kill(tmp_path: Path) -> None:
     done = oarlock("run", "-o", "json", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
-    counts = [facts[kind] for kind in ("replicasets", "replicationcontrollers", "daemonsets", "pods")]
-    assert counts == [7, 1, 2, 251 + 2 * 12]
+    kinds = ("replicasets", "replicationcontrollers", "daemonsets", "deployments", "pods")
+    assert [facts[kind] for kind in kinds] == [7, 1, 2, 1, 257 + 2 * 12]
     assert (facts["pods_too_many"], facts["duplicate_daemon_pods"]) == (0, 0)
     assert facts["ready_s"] > 0
-    assert facts["events_counted"] > 3 * 275
+    assert facts["events_counted"] > 3 * 281
     chaos = facts["chaos"]
     assert chaos["scaled"]["ReplicaSet batch/crunch"] == [200, 400]
-    assert chaos["pods"] == 275 + sum(after - before for before, after in chaos["scaled"].values())
+    assert chaos["pods"] == 281 + sum(after - before for before, after in chaos["scaled"].values())
     assert chaos["writes_in_flight"] >= 16
     assert "replicaset:batch/crunch" in chaos["keys_held"]
     check_takeover(chaos)
@@ -61,6 +61,13 @@ def test_with_a_kill(tmp_path: Path) -> None:
     assert "daemonset:platform/node-agent" in rollout["kill"]["keys_held"]
     check_takeover(rollout["kill"])
 
+    deployment = facts["deployment"]
+    assert (deployment["title"], deployment["pods"]) == ("Deployment shop/search", 6)
+    assert 6 < deployment["most_pods"] <= 6 + deployment["max_surge"]
+    assert deployment["fewest_available"] >= 6 - deployment["max_unavailable"]
+    assert deployment["available_when_stopped"] == 5
+    assert deployment["stopped_s"] >= deployment["deadline_s"]
+
 
 def check_takeover(kill: dict[str, Any]) -> None:
     assert kill["taken_over"]
@@ -75,11 +82,15 @@ def test_without_a_kill_for_people(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for words in (
         "all are up",
-        "37/37 pods ready; all settled",
-        "37 pods of 4 ReplicaSets, 1 ReplicationController, 2 DaemonSets",
+        "43/43 pods ready; all settled",
+        "43 pods of 4 ReplicaSets, 1 ReplicationController, 2 DaemonSets, 1 Deployment",
         "rolling platform/node-agent (3 nodes, 1 down at a time), platform/log-shipper (3 nodes, 2 with a second pod",
         "DaemonSet platform/node-agent on 3 nodes, and back; at most 1 of them down at once, allowed 1",
         "DaemonSet platform/log-shipper on 3 nodes, and back; at most 0 of them down at once, allowed 0",
+        "rolling shop/search (6 pods, 2 more and 1 fewer at a time) to another template, as kubectl rollout restart",
+        "it has timed out progressing; 5 of 6 pods are available",
+        "allowed 8; at least 5 available, allowed 5",
+        "by its deadline of 3 s, a bad image",
         "pods too many  0",
         "two on a node  0",
     ):

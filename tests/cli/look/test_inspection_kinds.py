@@ -11,12 +11,14 @@ import pytest
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.expectations import BACK_OFF
+from oarlock.broker.expectations import BACK_OFF, SCALE
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, ClaimLimits, Entry
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
+from oarlock.controllers.deployment import annotations
+from oarlock.controllers.deployment.model import Deployment, DeploymentStatus
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
-from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet
+from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, label_selector
 from oarlock.controllers.registry import CONTROLLERS, NODE_QUEUE, WATCHED
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
@@ -40,12 +42,36 @@ WEB = ReplicaSet("default", "web", "uid-rs", 1, 0, None, b"{}", {})
 MAILER = ReplicaSet("ns", "mailer", "uid-rc", 1, 6, None, b"{}", {})
 REVISION = ControllerRevision("ns", "agent-abc", "uid-rev", {HASH_LABEL: "abc"}, (REF,), 4, "digest")
 POD = Pod("ns", "agent-p", "uid-pod", {HASH_LABEL: "abc"}, (REF,), "", "Pending", pinned_node="n2")
+SHOP = Deployment(
+    *("ns", "shop", "uid-shop", 2, 3, label_selector({"app": "shop"}), b'{"spec":{}}', "new", {"app": "shop"}),
+    max_surge=1,
+    status=DeploymentStatus(4, 2, 3, 3, 1, None, 2),
+    created_ms=1,
+)
+
+
+def replicaset(name: str, digest: str, replicas: int, available: int, observed: int, created_ms: int) -> ReplicaSet:
+    """One of the Deployment's, in generation 2."""
+    ref = OwnerRef("apps/v1", "Deployment", "shop", "uid-shop", True)
+    return ReplicaSet(
+        *("ns", name, f"uid-{name}", 2, replicas, label_selector({"app": "shop"}), b"{}", {"app": "shop"}),
+        owner_refs=(ref,),
+        status=ReplicaSetStatus(replicas, replicas, available, available, None, observed),
+        created_ms=created_ms,
+        labels={"app": "shop"},
+        annotations={**annotations.sizes(SHOP), annotations.REVISION: str(created_ms)},
+        template_digest=digest,
+    )
+
+
+OLD, NEW = replicaset("shop-old", "old", 2, 2, 1, 1), replicaset("shop-new", "new", 2, 1, 2, 2)
 PLANTED = {
+    "deployments": (SHOP,),
     "daemonsets": (AGENT,),
     "nodes": NODES,
     "controllerrevisions": (REVISION,),
     "pods": (POD,),
-    "replicasets": (WEB,),
+    "replicasets": (WEB, OLD, NEW),
     "replicationcontrollers": (MAILER,),
 }
 
@@ -71,6 +97,13 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
         entries = [Entry("create", "pods/agent-x", hint="node=n2"), Entry(BACK_OFF, "n1", hint=back_off)]
         broker.announce(batch.claims[0], "uid-ds", entries, lease_ms=600_000)
         broker.add(NODE_QUEUE, ["n1"])
+        broker.register("w-b", "s", ["deployment"])
+        broker.add("deployment", ["ns/shop"])
+        spec = load_spec(CONTROLLERS["deployment"])
+        batch = broker.claim("w-b", "other", [spec], ClaimLimits(lease_ms=600_000, drain_ms=1000, keys_max=1))
+        assert isinstance(batch, Batch)
+        entry = Entry(SCALE, "replicasets/shop-old", "uid-shop-old", "10", "low=1 high=2")
+        broker.announce(batch.claims[0], "uid-shop", [entry], lease_ms=600_000)
         yield server
         client.close()
 
@@ -137,6 +170,25 @@ def test_explain_finds_the_queue_by_itself(planted: EmbeddedRedis) -> None:
     assert "1 create has no answer yet: agent-x for n2 (sent " in told
     assert "Should its pod on n1 fail again, that waits for another 14m" in told
     assert ask(planted, "explain", "mailer", "-n", "ns")["queue"] == "replicationmanager"
+
+
+def test_get_deployments(planted: EmbeddedRedis) -> None:
+    head, line = table(planted, "get", "deploy")
+    assert head[2:9] == ["DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "STRATEGY", "PAUSED"]
+    assert line[:9] == ["ns", "shop", "3", "4", "3", "2", "3", "RollingUpdate", "no"]
+
+
+def test_explain_a_rollout(planted: EmbeddedRedis) -> None:
+    facts = ask(planted, "explain", "deployment/ns/shop")
+    told = " ".join(facts["sentences"])
+    assert "Its present template is ReplicaSet shop-new (revision 2), size 2: 2 created, 1 available." in told
+    assert "Pods of older templates: shop-old (revision 1), size 2: 2 created, 2 available." in told
+    assert "It waits: ReplicaSet shop-old is to observe its size." in told
+    assert "1 change of a size has no answer yet: shop-old from 1 to 2 (sent " in told
+    assert facts["rollout"]["old"][0]["size_write"] == {"low": 1, "high": 2, "open": True}
+    assert facts["object"]["max_surge"] == 1
+    below = " ".join(ask(planted, "explain", "rs/ns/shop-old")["sentences"])
+    assert "Deployment ns/shop controls it and decides its size." in below
 
 
 def test_explain_a_node(planted: EmbeddedRedis) -> None:
