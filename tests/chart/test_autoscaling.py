@@ -15,6 +15,7 @@ from oarlock.workers.metrics.families import FAMILIES, Scope
 from oarlock.workers.metrics.fleet_reader import FleetFigures, QueueFigures
 from oarlock.workers.metrics.latest import Look, put_look
 from oarlock.workers.metrics.samples import Samples
+from oarlock.workers.process.kinds import enabled_queues
 from tests.chart.engine import CHART, NEEDED, ci_values, merged, render
 
 KEDA = {"worker": {"processes": 2, "autoscaling": {"mode": "keda"}}}
@@ -29,7 +30,7 @@ class _Of(Collector):
         self._samples = samples
 
     def collect(self) -> Any:
-        return self._samples.families()
+        return self._samples.collect()
 
 
 METRICS = {
@@ -103,7 +104,7 @@ def test_a_trigger_for_each_queue_that_is_on_and_each_shard() -> None:
         return {(match[1], match[2]) for match in named if match}
 
     assert queues() == {(queue, "0") for queue in all_queues()}
-    assert queues({"controllers": {"daemonset": False}}) == {("replicaset", "0"), ("replicationmanager", "0")}
+    assert queues({"controllers": {"daemonset": False}}) == {(each, "0") for each in enabled_queues("*,-daemonset")}
     assert queues({"shards": 2}) == {(queue, shard) for queue in all_queues() for shard in "01"}
     urls = {(each["metadata"]["valueLocation"][-3], each["metadata"]["url"]) for each in triggers({"shards": 2})}
     assert urls == {

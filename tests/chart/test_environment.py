@@ -17,7 +17,7 @@ import pytest
 from oarlock.broker.connection.redis_url import Kind, parse
 from oarlock.cli import cli
 from oarlock.workers.metrics.serving.bind_address import listen
-from oarlock.workers.process.kinds import enabled_queues
+from oarlock.workers.process.kinds import controller_names, enabled_queues
 from oarlock.workers.process.settings import Settings, setting_names
 from tests.chart.engine import CHART, CI_VALUES, NEEDED, Rendered, ci_values, merged, render
 
@@ -57,7 +57,7 @@ def test_the_settings_are_taken(path: Path, role: str) -> None:
     settings = Settings.from_env(env)
     assert settings.shards == values.get("shards", 1)
     off = {name for name, on in values.get("controllers", {}).items() if not on}
-    named = {"replicaset": "replicaset", "replicationmanager": "replicationcontroller", "daemonset": "daemonset"}
+    named = {queue: name for name, queue in controller_names().items()}
     assert {named[queue] for queue in enabled_queues(settings.controllers) if queue in named} == {*named.values()} - off
     assert env["OARLOCK_LOG_FORMAT"] in ("json", "text")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from oarlock.controllers.registry import CONTROLLERS
 from tests.chart.engine import NEEDED, merged, render
 from tests.realserver import test_fleet_with_roles as story
 from tests.realserver.accounts import NAMESPACE, apply, kubectl
@@ -76,7 +77,7 @@ def _before_the_fleet(rendered: None) -> None:
 def test_it_was_what_helm_renders(fleet: story.Fleet) -> None:  # noqa: F811  # the fixture of the story
     """The roles bear the chart's labels, and the processes have its environment: they log JSON."""
     roles = fleet.get("clusterrole", "-l", "app.kubernetes.io/managed-by=Helm")["items"]
-    assert len(roles) == 4
+    assert len(roles) == len(CONTROLLERS) + 1, "one a controller, and the ingestors'"
     for name in ROLES:
         log = (fleet.folder / f"{name}.log").read_text()
         assert all(line.startswith("{") for line in log.splitlines() if "oarlock" in line), log  # OARLOCK_LOG_FORMAT

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from oarlock.workers.process.kinds import controller_names
 from tests.chart.engine import NEEDED, Refused, merged, render
 
-NONE_ON = dict.fromkeys(("replicaset", "replicationcontroller", "daemonset"), False)
+NONE_ON = dict.fromkeys(controller_names(), False)
 SENTINEL = {"mode": "sentinel", "hosts": ["a:26379"]}
 CASES: list[tuple[Mapping[str, Any], str]] = [
     # a Secret that is missing

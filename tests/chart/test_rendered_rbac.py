@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from oarlock.workers.process.kinds import controller_names
 from tests.chart.engine import CHART, NEEDED, Obj, Rendered, merged, render
 
 KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-WORKERS = ("daemonset", "replicaset", "replicationcontroller")
+WORKERS = tuple(controller_names())
 
 
 def bare(each: Obj) -> Obj:

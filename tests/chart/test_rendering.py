@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from oarlock.workers.process.kinds import controller_names
 from tests.chart.engine import CHART, CI_VALUES, NEEDED, NEWEST, OLDEST, ci_values, helm_python, lint, merged, render
 
 BY_NAME = pytest.mark.parametrize("path", CI_VALUES, ids=lambda path: path.name.removesuffix("-values.yaml"))
@@ -126,11 +127,12 @@ def test_images() -> None:
 
 def test_notes_switch_off_what_is_on_and_lead_back() -> None:
     notes = render().notes
-    assert "--controllers=*,-daemonset,-replicaset,-replicationcontroller " in notes
+    names = sorted(controller_names())
+    assert f"--controllers=*,{','.join('-' + name for name in names)} " in notes
     assert "TO GO BACK" in notes
     assert "scale statefulset oarlock-worker --replicas=0" in notes
     assert "WARNING" not in notes
-    some = render(merged(NEEDED, {"controllers": {"daemonset": False, "replicationcontroller": False}})).notes
+    some = render(merged(NEEDED, {"controllers": {name: name == "replicaset" for name in names}})).notes
     assert "--controllers=*,-replicaset " in some
     asleep = render(merged(NEEDED, {"worker": {"autoscaling": {"mode": "keda", "minReplicas": 0}}})).notes
     assert "paused-replicas" in asleep

@@ -75,7 +75,7 @@ def test_an_entry_that_nobody_announces_is_dropped_and_does_not_keep_the_key_bus
         """
         send status 1, full 1, ready 1, available 1, ({why}) @5 -> 200@30
         fails ({why}), retry: drop exec; drop exec a; need replicasets 30
-        """.replace("{why}", "the record of web has an entry that none of ours announces: left out"),
+        """.replace("{why}", "the expectations of web have an entry that none of ours announces: left out"),
     )
 
 

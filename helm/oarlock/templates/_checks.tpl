@@ -2,7 +2,7 @@
 {{- define "oarlock.check" -}}
 {{- $redis := .Values.redis -}}
 {{- if not (include "oarlock.controllers" . | fromJsonArray) -}}
-{{- fail "controllers: all are switched off; leave at least one of replicaset, replicationcontroller, daemonset on" -}}
+{{- fail (printf "controllers: all are switched off; leave at least one of %s on" (keys .Values.controllers | sortAlpha | join ", ")) -}}
 {{- end -}}
 {{- if not $redis.existingSecret -}}
 {{- $keys := ternary (values $redis.urlKeys) (list $redis.passwordKeys.ingestor $redis.passwordKeys.worker) (eq $redis.mode "url") -}}

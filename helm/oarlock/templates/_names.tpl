@@ -44,11 +44,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- $on | toJson -}}
 {{- end -}}
 
-{{- /* The queues of those controllers, as JSON. */ -}}
+{{- /* The queues of those controllers, as JSON: a queue of the same name, but for some. */ -}}
 {{- define "oarlock.queues" -}}
-{{- $of := dict "replicaset" (list "replicaset") "replicationcontroller" (list "replicationmanager") "daemonset" (list "daemonset" "daemonset-node-updates") -}}
+{{- $of := dict "replicationcontroller" (list "replicationmanager") "daemonset" (list "daemonset" "daemonset-node-updates") -}}
 {{- $queues := list -}}
-{{- range include "oarlock.controllers" . | fromJsonArray }}{{ $queues = concat $queues (index $of .) }}{{ end -}}
+{{- range include "oarlock.controllers" . | fromJsonArray }}{{ $queues = concat $queues (default (list .) (get $of .)) }}{{ end -}}
 {{- $queues | toJson -}}
 {{- end -}}
 
