@@ -94,14 +94,16 @@ class Campaign:
         carried_out = episodes if episode else faults
         second = SecondFleet(root, rig.state.kubeconfig, options.settings) if options.second_fleet else None
         await _quiet(redis_view)
-        async with contextlib.aclosing(load), _in_background(monitor.run()), _stopped_in_the_end(second):
+        async with contextlib.aclosing(load), _in_background(monitor.run()), contextlib.AsyncExitStack() as ended:
+            if second is not None:
+                ended.push_async_callback(second.stop)
             await asyncio.wait_for(monitor.attached.wait(), 10)
             await journal.listen()
             async with _in_background(journal.run()), _in_background(process_ends.run()):
                 await load.begin()
                 if not await self._settled(rig, live, journal, FIRST_LIMIT_S, quiet_s=0.0):
                     raise CampaignFailed(f"before any fault: {'; '.join(live.unsettled())}")
-                owners = len(live.owners) + len(live.daemon_sets)
+                owners = len(live.owners) + len(live.daemon_sets) + len(live.deployments)
                 self._tell(f"{owners} owners, {len(live.pods)} pods at rest; {len(self.plan)} faults to come")
                 begin_s = asyncio.get_running_loop().time()
                 async with (
@@ -114,21 +116,20 @@ class Campaign:
                     await carried_out.run(self.plan, begin_s, begin_s + options.duration_s * OVERTIME)
                     left_s = begin_s + options.duration_s - asyncio.get_running_loop().time()
                     await asyncio.sleep(max(0.0, left_s))
-                    await _stop(second)
+                    await ended.aclose()
                 await _mend(faults, api_faults, load)
                 faults_ended_s = time.time()
                 self._tell(f"the faults are over: {len(faults.blows)} done, {len(faults.missed)} without a victim")
                 settled = await self._settled(rig, live, journal, SETTLE_LIMIT_S, quiet_s=QUIET_S)
                 settle_s = (journal.last_s if settled else time.time()) - faults_ended_s
-                told = f"all at rest after {max(0.0, settle_s):.1f} s" if settled else "; ".join(live.unsettled())
-                self._tell(told)
+                at_rest = f"all at rest after {max(0.0, settle_s):.1f} s"
+                self._tell(at_rest if settled else "; ".join(live.unsettled()))
                 ended_s = time.time()
                 await _see_the_end(redis_view, monitor)
             monitor.flush()
         redis_view.close()
         run = self._run(faults, api_faults, load, max(0.0, settle_s))
-        facts = Facts(options.settings.drain_ms / 1000, faults_ended_s, ended_s, SETTLE_LIMIT_S)
-        facts = facts._replace(api_alone=options.api_alone)
+        facts = Facts(options.timing.drain_s, faults_ended_s, ended_s, SETTLE_LIMIT_S, api_alone=options.api_alone)
         if episode:
             run = replace(run, only=options.only, struck=dict(episodes.struck), idle=episodes.idle)
             facts = facts._replace(progress_s=PROGRESS_LIMIT_S + options.timing.lease_s)
@@ -238,19 +239,6 @@ async def _quiet(redis_view: RedisView) -> None:
         if loop.time() - from_s > FIRST_LIMIT_S:
             raise CampaignFailed("the first keys of the nodes are still worked on")
         await asyncio.sleep(0.02)
-
-
-async def _stop(second: SecondFleet | None) -> None:
-    if second is not None:
-        await second.stop()
-
-
-@contextlib.asynccontextmanager
-async def _stopped_in_the_end(second: SecondFleet | None) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        await _stop(second)
 
 
 @contextlib.asynccontextmanager

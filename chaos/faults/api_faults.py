@@ -13,30 +13,22 @@ import aiohttp
 WORKERS, INGESTORS = "(worker)", "(ingestor)"
 PHASES = ("usual", "slow", "lossy", "broken", "throttled", "stalled", "refusing")
 
+RATES = {"before": 0.12, "after": 0.05, "overtime": 0.004, "drop": 0.03, "429": 0.01, "500": 0.005, "500 after": 0.01}
+"""The share of requests that each fault befalls, in a usual phase."""
+OTHER_RATES = {
+    "calm": {"overtime": 0.0, "drop": 0.0, "429": 0.0, "500": 0.0, "500 after": 0.0},
+    "slow": {"before": 0.35, "after": 0.15, "overtime": 0.01},
+    "lossy": {"drop": 0.12, "500 after": 0.04},
+    "broken": {"500": 0.10, "500 after": 0.08},
+    "throttled": {"429": 0.12},
+}
+"""Phase -> what is otherwise in it."""
+
 
 def faults_of(phase: str, request_timeout_s: float) -> list[dict[str, Any]]:
     """What the server is told for a phase, in the form its endpoint takes."""
     limit_ms = request_timeout_s * 1000
-    rates = {
-        "before": 0.12,
-        "after": 0.05,
-        "overtime": 0.004,
-        "drop": 0.03,
-        "429": 0.01,
-        "500": 0.005,
-        "500 after": 0.01,
-    }
-    match phase:
-        case "calm":
-            rates |= dict.fromkeys(("overtime", "drop", "429", "500", "500 after"), 0.0)
-        case "slow":
-            rates |= {"before": 0.35, "after": 0.15, "overtime": 0.01}
-        case "lossy":
-            rates |= {"drop": 0.12, "500 after": 0.04}
-        case "broken":
-            rates |= {"500": 0.10, "500 after": 0.08}
-        case "throttled":
-            rates |= {"429": 0.12}
+    rates = RATES | OTHER_RATES.get(phase, {})
     pods: dict[str, Any] = {"userAgent": WORKERS, "verbs": ["create", "delete", "patch"]}
     found = [
         {"action": "delayBeforeCommit", "rate": rates["before"], "delayMs": [30, 0.6 * limit_ms], **pods},

@@ -33,12 +33,7 @@ class EpisodeRunner:
     async def run(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> None:
         """As ``ProcessFaults.run``."""
         loop = asyncio.get_running_loop()
-        for planned in plan:
-            await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))
-            if loop.time() > end_s:
-                self._faults.missed.append(planned.kind)
-                continue
-            self._rig.check()
+        async for planned in self._faults.due(plan, begin_s, end_s):
             while self._redis_view.phase() != "OPEN" and loop.time() < end_s:
                 await asyncio.sleep(0.05)
             at_s = time.time()

@@ -35,6 +35,12 @@ class Wire:
         self._process.stdin.write(f"{mode}\n".encode())
         return int((await self._line())["struck"])
 
+    def leading_to(self, url: str) -> str:
+        """The URL of the same server by way of this proxy."""
+        parts = urlsplit(url)
+        user, at, _ = parts.netloc.rpartition("@")
+        return parts._replace(netloc=f"{user}{at}127.0.0.1:{self.port}").geturl()
+
     async def _line(self) -> dict[str, int]:
         assert self._process is not None
         assert self._process.stdout is not None
@@ -54,7 +60,7 @@ class Wire:
 
 
 class Network:
-    """Both wires of host 2. ``redis_url`` and ``kubeconfig`` are what that host is given."""
+    """Both wires of host 2. That host is given ``kubeconfig`` and the Redis URL by way of its wire."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self._root = root
@@ -68,12 +74,6 @@ class Network:
         here = urlsplit(api_url).netloc
         self.kubeconfig.touch(0o600)
         self.kubeconfig.write_text(kubeconfig.read_text().replace(here, f"127.0.0.1:{self.wires[API].port}"))
-
-    def redis_url(self, url: str) -> str:
-        """The same server by way of the proxy."""
-        parts = urlsplit(url)
-        user, at, _ = parts.netloc.rpartition("@")
-        return parts._replace(netloc=f"{user}{at}127.0.0.1:{self.wires[REDIS].port}").geturl()
 
     async def stop(self) -> None:
         for wire in self.wires.values():

@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.faults.schedule import Planned
@@ -36,13 +36,7 @@ class ProcessFaults:
 
     async def run(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> None:
         """Times are of the event loop's clock. What is late comes at once, and after ``end_s`` not at all."""
-        loop = asyncio.get_running_loop()
-        for planned in plan:
-            await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))
-            if loop.time() > end_s:
-                self.missed.append(planned.kind)
-                continue
-            self._rig.check()
+        async for planned in self.due(plan, begin_s, end_s):
             match planned.kind:
                 case "worker":
                     await self._kill_worker(planned)
@@ -53,6 +47,17 @@ class ProcessFaults:
                 case role:
                     self._kill(role)
         await asyncio.gather(*self._pauses)
+
+    async def due(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> AsyncIterator[Planned]:
+        """Each fault of a plan when it is due; those that ``end_s`` comes before are missed. Raises RigFailed."""
+        loop = asyncio.get_running_loop()
+        for planned in plan:
+            await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))
+            if loop.time() > end_s:
+                self.missed.append(planned.kind)
+                continue
+            self._rig.check()
+            yield planned
 
     def thaw(self) -> None:
         """Let every frozen process go on."""
@@ -72,14 +77,10 @@ class ProcessFaults:
         began_s = loop.time()
         while True:
             living = self._free("worker")
-            by_name = {each.name: each for each in living}
             if planned.detail == "busy" and loop.time() - began_s < HUNT_S:
-                name = self._redis_view.busy(by_name) if by_name else None
-                victim = by_name[name] if name is not None else None
-                why = "writes in flight"
+                victim, why = self._busy(living), "writes in flight"
             else:
-                victim = self._chance.choice(living) if living else None
-                why = "any"
+                victim, why = self._any(living), "any"
             if victim is not None and self.kill_one(victim, (victim.name,), why):
                 return
             if loop.time() - began_s > VICTIM_LIMIT_S:
@@ -88,11 +89,10 @@ class ProcessFaults:
             await asyncio.sleep(HUNT_STEP_S if planned.detail == "busy" else 0.02)
 
     def _kill(self, role: str) -> None:
-        living = self._free(role)
-        if not living:
+        victim = self._any(self._free(role))
+        if victim is None:
             self.missed.append(role)
             return
-        victim = self._chance.choice(living)
         workers = [each.name for each in self._rig.targets("worker") if each.fleet == victim.fleet]
         self.kill_one(victim, tuple(workers) if role == "supervisor" else (), "")
 
@@ -123,7 +123,9 @@ class ProcessFaults:
     async def pause(self, planned: Planned) -> None:
         """A worker stands still, or a whole host: its supervisor with all workers, while the other fleet goes on."""
         if planned.detail == "worker":
-            targets = self._standing_still(self._free("worker"))
+            living = self._free("worker")
+            victim = self._busy(living) or self._any(living)
+            targets = [victim] if victim is not None else []
         else:
             supervisors = self._free("supervisor")
             targets = []
@@ -151,20 +153,12 @@ class ProcessFaults:
         finally:
             self._let_go(targets)
 
-    def _standing_still(self, living: Sequence[Target]) -> list[Target]:
-        by_name = {each.name: each for each in living}
-        name = self._redis_view.busy(by_name) if by_name else None
-        if name is not None:
-            return [by_name[name]]
-        return [self._chance.choice(living)] if living else []
-
     async def _busy_fleet(self) -> int:
         """The fleet of a worker with writes in flight, or any."""
         for _ in range(int(HUNT_S / HUNT_STEP_S)):
-            by_name = {each.name: each for each in self._free("worker")}
-            name = self._redis_view.busy(by_name) if by_name else None
-            if name is not None:
-                return by_name[name].fleet
+            worker = self._busy(self._free("worker"))
+            if worker is not None:
+                return worker.fleet
             await asyncio.sleep(HUNT_STEP_S)
         return self._chance.choice((0, 1))
 
@@ -181,6 +175,15 @@ class ProcessFaults:
                 self.signal(each.pid, signal.SIGCONT)
 
     # -- with
+
+    def _any(self, living: Sequence[Target]) -> Target | None:
+        return self._chance.choice(living) if living else None
+
+    def _busy(self, living: Sequence[Target]) -> Target | None:
+        """One with writes in flight."""
+        by_name = {each.name: each for each in living}
+        name = self._redis_view.busy(by_name) if by_name else None
+        return by_name[name] if name is not None else None
 
     def _free(self, role: str) -> list[Target]:
         """The processes of a role that are not frozen, and not on a frozen host."""

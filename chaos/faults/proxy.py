@@ -46,8 +46,7 @@ class Proxy:
 
     async def listen(self) -> None:
         """Begin, or begin again on the same port."""
-        for gate in self._open.values():
-            gate.set()
+        self._hold()
         await self._serve()
 
     async def turn(self, mode: str) -> int:
@@ -58,11 +57,7 @@ class Proxy:
             self._beside = None
         struck, self.struck, self.mode = self.struck, 0, mode
         held = {"cut": (UP, DOWN), "no-answers": (DOWN,), "no-requests": (UP,)}.get(mode, ())
-        for way, gate in self._open.items():
-            if way in held:
-                gate.clear()
-            else:
-                gate.set()
+        self._hold(*held)
         if mode == "refuse":
             await self._close()
         else:
@@ -78,6 +73,14 @@ class Proxy:
         self._target = host, int(port)
         self._abort()
         return struck
+
+    def _hold(self, *ways: str) -> None:
+        """Keep back what goes these ways, and let everything else pass."""
+        for way, gate in self._open.items():
+            if way in ways:
+                gate.clear()
+            else:
+                gate.set()
 
     async def _serve(self) -> None:
         if self._server is None:
@@ -108,11 +111,9 @@ class Proxy:
 
     async def _flaps(self) -> None:
         while True:
-            for gate in self._open.values():
-                gate.clear()
+            self._hold(UP, DOWN)
             await asyncio.sleep(self._chance.uniform(*FLAP_S))
-            for gate in self._open.values():
-                gate.set()
+            self._hold()
             await asyncio.sleep(self._chance.uniform(*FLAP_S))
 
     # -- one connection

@@ -7,7 +7,7 @@ import contextlib
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import redis
@@ -42,9 +42,8 @@ class RedisFaults:
         return servers[0].pid if servers else 0
 
     async def slow(self, planned: Planned) -> int:
-        loop, stops = asyncio.get_running_loop(), 0
-        until_s = loop.time() + planned.lasts_s
-        while loop.time() < until_s and (pid := self._redis_pid()):
+        stops, lasting = 0, _for(planned.lasts_s)
+        while lasting() and (pid := self._redis_pid()):
             try:
                 stops += self._faults.signal(pid, signal.SIGSTOP)
                 await asyncio.sleep(self._chance.uniform(*SLOW_STOPS_S))
@@ -58,12 +57,11 @@ class RedisFaults:
 
         ``struck``: looks that were answered BUSY or not at all.
         """
-        loop = asyncio.get_running_loop()
-        until_s = loop.time() + planned.lasts_s
+        lasting = _for(planned.lasts_s)
         block = asyncio.create_task(asyncio.to_thread(self._asked, 60.0, "EVAL", "while true do end", 0))
         struck = 0
         try:
-            while loop.time() < until_s:
+            while lasting():
                 await asyncio.sleep(0.2)
                 struck += not await asyncio.to_thread(self._asked, 0.5, "PING")
         finally:
@@ -93,13 +91,12 @@ class RedisFaults:
 
         ``struck``: commands that the server refused for want of memory.
         """
-        loop = asyncio.get_running_loop()
-        until_s = loop.time() + planned.lasts_s
+        lasting = _for(planned.lasts_s)
         with self._client(2.0) as client:
             before = _refused_for_memory(client)
             limit = _used(client) // (1 + int(planned.detail) % 2)
             try:
-                while loop.time() < until_s:
+                while lasting():
                     limit = min(limit, _used(client))
                     client.config_set("maxmemory", limit)
                     await asyncio.sleep(FULL_LOOK_S)
@@ -117,10 +114,8 @@ class RedisFaults:
         target = choices[(int(planned.detail) + self._chance.randrange(2)) % len(choices)]
         known.expect(target)
         file.set(target)
-        seen = False
-        loop = asyncio.get_running_loop()
-        until_s = loop.time() + CLOCK_FOLLOWS_S
-        while not seen and loop.time() < until_s:
+        seen, in_time = False, _for(CLOCK_FOLLOWS_S)
+        while not seen and in_time():
             await asyncio.sleep(0.1)
             seen = abs(await asyncio.to_thread(self._clock_of_redis) - time.time() - target) < 2.0
         await asyncio.sleep(planned.lasts_s)
@@ -138,9 +133,8 @@ class RedisFaults:
         """``struck``: bytes of the log that were lost."""
         pid, seen = self._redis_pid(), []
         (log,) = self._stage.rig.state.redis.glob("appendonlydir/*.incr.aof")
-        loop = asyncio.get_running_loop()
-        until_s = loop.time() + TAIL_S * self._chance.uniform(1.0, 3.0)
-        while loop.time() < until_s:
+        lasting = _for(TAIL_S * self._chance.uniform(1.0, 3.0))
+        while lasting():
             seen.append(log.stat().st_size)
             await asyncio.sleep(TAIL_LOOK_S)
         (self._stage.programs / CUT_FILE).write_text(f"{seen[0]} {log}\n")
@@ -149,8 +143,8 @@ class RedisFaults:
             return 0
         size = log.stat().st_size
         self._faults.blows.append(Blow(at_s, "redis", pid))
-        until_s = loop.time() + BACK_LIMIT_S
-        while not self._redis_view.phase() and loop.time() < until_s:
+        in_time = _for(BACK_LIMIT_S)
+        while not self._redis_view.phase() and in_time():
             await asyncio.sleep(0.05)
         return size - seen[0]
 
@@ -163,10 +157,8 @@ class RedisFaults:
         host = int(planned.detail) % 2
         pair.follow(new, None)
         await rig.lay(host, new)
-        struck = 0
-        loop = asyncio.get_running_loop()
-        until_s = loop.time() + planned.lasts_s
-        while loop.time() < until_s:
+        struck, lasting = 0, _for(planned.lasts_s)
+        while lasting():
             struck += bool(await asyncio.to_thread(pair.ask, old, "PING"))
             await asyncio.sleep(0.2)
         pair.master = new
@@ -200,6 +192,12 @@ class RedisFaults:
     def _two_hosts(self) -> TwoHosts:
         assert isinstance(self._stage.rig, TwoHosts)
         return self._stage.rig
+
+
+def _for(seconds: float) -> Callable[[], bool]:
+    """Whether so much time is not over yet, from now on."""
+    until_s = time.monotonic() + seconds
+    return lambda: time.monotonic() < until_s
 
 
 def _used(client: redis.Redis) -> int:

@@ -1,8 +1,8 @@
 """The checker: evidence in, findings out. It imports nothing of the product, and reads none of its logs.
 
-Six passes, each linear: the trace of Redis (``fences``), the audit log against it (``writes``), the watch history in
-revision order (``owners``, and ``daemons`` for DaemonSets), changes against claims (``keys``), and whether every owner
-gets on while faults last (``progress``).
+Seven passes, each linear: the trace of Redis (``fences``), the audit log against it (``writes``), the watch history in
+revision order (``owners``, ``daemons`` for DaemonSets and ``rollouts`` for Deployments), changes against claims
+(``keys``), and whether every owner gets on while faults last (``progress``).
 """
 
 from __future__ import annotations
@@ -13,31 +13,39 @@ from dataclasses import dataclass, field
 
 from oarlock.chaos.judge.daemons import DaemonSets
 from oarlock.chaos.judge.evidence.evidence import Blow, End, Facts, Request, Step, Violation
-from oarlock.chaos.judge.evidence.sightings import DAEMONS, NODE_QUEUE, QUEUE_OF_KIND, Seen
+from oarlock.chaos.judge.evidence.sightings import DAEMONS, DEPLOYMENTS, NODE_QUEUE, QUEUE_OF_KIND, Seen
 from oarlock.chaos.judge.fences import Fences
 from oarlock.chaos.judge.keys import Keys
 from oarlock.chaos.judge.owners import Owners
 from oarlock.chaos.judge.progress import Progress
 from oarlock.chaos.judge.recovery import Recovery
+from oarlock.chaos.judge.rollouts import Rollouts
 from oarlock.chaos.judge.writes import Writes
 
-KINDS = (
-    "over_creation",
-    "over_deletion",
-    "overlap",
-    "lost_key",
-    "stuck_key",
-    "stalled_owner",
-    "duplicate_name",
-    "duplicate_daemon",
-    "node_down",
-    "unannounced_write",
-    "unguarded_delete",
-    "status_backwards",
-    "early_open",
-    "watermark_backwards",
-    "crash",
-)
+MEANINGS = {
+    "over_creation": "a create of ours made more active pods than were wanted since the last rest",
+    "over_deletion": "a delete of ours left fewer active pods than were wanted",
+    "overlap": "two holders of a key, or a step of an earlier holder or epoch was accepted",
+    "lost_key": "a change that no claim had read, or an unlock that did not give the key back",
+    "stuck_key": "not as it should be 30 s after the faults stopped",
+    "stalled_owner": "left alone while faults lasted, and not as it asked to be but for names that were refused",
+    "duplicate_name": "two pods of one name",
+    "duplicate_daemon": "a create made a second pod of a DaemonSet on a node, or a third while it surges",
+    "node_down": "a delete of ours left more nodes of a DaemonSet down through us than maxUnavailable",
+    "over_surge": "a create of ours made more active pods of a Deployment than replicas and maxSurge allow",
+    "unavailable": "a delete of ours left fewer available pods of a Deployment than maxUnavailable allows",
+    "recreate_overlap": "a create of ours beside a pod of another template, though the strategy is Recreate",
+    "twin_replicaset": "two ReplicaSets of a Deployment with one template",
+    "unannounced_write": "a create, delete or change of a size that no record named",
+    "unguarded_delete": "a delete without uid or resourceVersion",
+    "unguarded_scale": "a change of a ReplicaSet's size without uid or resourceVersion",
+    "status_backwards": "a status that went back, or bore no resourceVersion",
+    "early_open": "turns began before the drain was over",
+    "watermark_backwards": "the cache went back within an epoch",
+    "crash": "a supervisor, ingestor or Redis that ended without being killed",
+}
+"""Kind of violation -> what it is."""
+KINDS = tuple(MEANINGS)
 
 STARTS_S = 3.0
 """How long a process takes to start on a busy machine. Only after that does it wait for a Redis that is away."""
@@ -88,6 +96,7 @@ def check(evidence: Evidence) -> Findings:
     owners = Owners(writes.by_rv, facts, writes.second_creates).read(history)
     owners.finish().compare(evidence.requests, evidence.from_rv)
     daemons = DaemonSets(writes.by_rv, fences.views, facts).read(history).finish()
+    rollouts = Rollouts(writes.by_rv, writes.sizes, facts).read(history).finish()
     keys = Keys(fences.views, fences.open_spans)
     if not facts.api_alone:
         keys.read(history, facts, evidence.from_rv)
@@ -110,6 +119,7 @@ def check(evidence: Evidence) -> Findings:
         writes.violations,
         owners.violations,
         daemons.violations,
+        rollouts.violations,
         keys.violations,
         progress.violations,
         standing,
@@ -132,7 +142,7 @@ def check(evidence: Evidence) -> Findings:
             "unproved_writes": writes.unproved,
             "live_lists": fences.live_lists,
             "epochs": len(fences.epochs),
-            "rests": owners.rests + daemons.rests,
+            "rests": owners.rests + daemons.rests + rollouts.rests,
             "parked": recovery.parked,
             "changes_followed": len(keys.waits_s),
             "progress_checks": progress.checks,
@@ -143,10 +153,16 @@ def check(evidence: Evidence) -> Findings:
             "pods_beside_another": daemons.pairs,
             "daemon_already_exists": writes.of_queue[DAEMONS, "create 409"],
             "node_moves": daemons.moves,
+            "deployment_rollouts": rollouts.changes,
+            "templates_come_back": rollouts.come_back,
+            "size_writes": len(writes.sizes),
+            "creates_while_rolling": rollouts.creates_rolling,
+            "deletes_of_available": rollouts.deletes_available,
+            "recreations": rollouts.recreations,
             "second_fleet_creates": writes.second["create 201"],
             "second_fleet_already_exists": writes.second["create 409"],
         },
-        by_kind=_by_kind(fences, writes, owners, daemons, keys),
+        by_kind=_by_kind(fences, writes, owners, daemons, rollouts, keys),
         answers=writes.answers,
         worker_ms=recovery.worker_ms,
         supervisor_ms=recovery.supervisor_ms,
@@ -163,7 +179,7 @@ def _found_no_redis(end: End, blows: Sequence[Blow]) -> bool:
 
 
 def _by_kind(
-    fences: Fences, writes: Writes, owners: Owners, daemons: DaemonSets, keys: Keys
+    fences: Fences, writes: Writes, owners: Owners, daemons: DaemonSets, rollouts: Rollouts, keys: Keys
 ) -> dict[str, dict[str, int]]:
     claims = Counter(hold.task.partition(":")[0] for hold in fences.holds)
     found = {
@@ -178,4 +194,9 @@ def _by_kind(
         for queue in (*QUEUE_OF_KIND.values(), NODE_QUEUE)
     }
     found[DAEMONS] |= {"creates": daemons.creates, "deletes": daemons.deletes, "rests": daemons.rests}
+    found[DEPLOYMENTS] |= {
+        "creates": writes.of_queue[DEPLOYMENTS, "create 201"],
+        "deletes": writes.replicaset_deletes,
+        "rests": rollouts.rests,
+    }
     return found

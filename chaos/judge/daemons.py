@@ -37,7 +37,7 @@ from oarlock.chaos.judge.daemon_state import Daemons, Read, Rule
 from oarlock.chaos.judge.daemons_at_rest import Converged
 from oarlock.chaos.judge.evidence.evidence import Facts, Violation
 from oarlock.chaos.judge.evidence.placing import NOWHERE, limit_of, place
-from oarlock.chaos.judge.evidence.sightings import DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen, Seen
+from oarlock.chaos.judge.evidence.sightings import DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen, Seen, note
 from oarlock.chaos.judge.fences import View
 from oarlock.chaos.judge.owners import delete_at
 from oarlock.chaos.judge.writes import Commit
@@ -97,10 +97,7 @@ class DaemonSets:
     # -- nodes and sets
 
     def _node(self, seen: NodeSeen) -> None:
-        if seen.gone:
-            self._nodes.pop(seen.name, None)
-        else:
-            self._nodes[seen.name] = seen
+        note(self._nodes, seen.name, seen)
         for daemons in self._sets.values():
             self._settle_place(daemons, seen.name, "nodes", seen.rv)
             self._note_rule(daemons, "nodes", seen)
@@ -140,9 +137,7 @@ class DaemonSets:
     # -- pods
 
     def _pod(self, seen: PodSeen) -> None:
-        before = self._pods.pop(seen.uid, None)
-        if not seen.gone:
-            self._pods[seen.uid] = seen
+        before = note(self._pods, seen.uid, seen)
         for uid in dict.fromkeys((before.owner if before else "", seen.owner)):
             daemons = self._sets.get(uid)
             if daemons is not None:
@@ -168,7 +163,7 @@ class DaemonSets:
         self.deletes += commit is not None
         lost = known is not None and known.available(seen.at_s, min_ready_s)
         if lost and not (now is not None and now.available(seen.at_s, min_ready_s)):
-            if commit is not None and not self._two_fleets(commit, seen):
+            if commit is not None and not self.facts.two_fleets(commit.received_s, seen.at_s):
                 assert known is not None
                 self._deleted(daemons, known, seen, commit)
             else:
@@ -187,9 +182,6 @@ class DaemonSets:
                 others = ", ".join(sorted(pod.name for pod in here if pod.uid != seen.uid))
                 text = f"create of {seen.name} made {len(here)} pods on {seen.target}: beside it there is {others}"
                 self._break("duplicate_daemon", daemons, seen.rv, seen.at_s, text)
-
-    def _two_fleets(self, commit: Commit, seen: PodSeen) -> bool:
-        return self.facts.two_fleets(commit.received_s) or self.facts.two_fleets(seen.at_s)
 
     def _deleted(self, daemons: Daemons, pod: PodSeen, seen: PodSeen, commit: Commit) -> None:
         """A delete of ours that took an available pod."""

@@ -72,7 +72,7 @@ class _Owner:
     rests: int = 0
 
 
-class _Outstanding:
+class Outstanding:
     """For one owner: is any write that takes effect after a revision announced before a time?"""
 
     def __init__(self, commits: Sequence[Commit]) -> None:
@@ -107,7 +107,7 @@ class Owners:
         self._pods: dict[str, PodSeen] = {}
         self._names: dict[tuple[str, str], str] = {}
         self._daemon_sets: set[str] = set()
-        self._outstanding: dict[str, _Outstanding] = {}
+        self._outstanding: dict[str, Outstanding] = {}
         self._added_rvs: set[int] = set()
 
     def read(self, history: Sequence[Seen]) -> Owners:
@@ -116,7 +116,7 @@ class Owners:
         commits = defaultdict(list)
         for commit in self.by_rv.values():
             commits[commit.owner or owner_of.get(commit.uid, "")].append(commit)
-        self._outstanding = {uid: _Outstanding(of_owner) for uid, of_owner in commits.items()}
+        self._outstanding = {uid: Outstanding(of_owner) for uid, of_owner in commits.items()}
         for seen in history:
             if isinstance(seen, PodSeen):
                 self._pod(seen)
@@ -216,7 +216,7 @@ class Owners:
         if commit is not None and commit.verb == "create":
             self.creates += 1
             self._counted(seen, "creates")
-            excused = self._two_fleets(commit, seen) and not owner.seen.strict
+            excused = self.facts.two_fleets(commit.received_s, seen.at_s) and not owner.seen.strict
         else:
             # Of a strict owner any number of fleets makes no more.
             excused = not (before is None and seen.rv in self.second_creates and owner.seen.strict)
@@ -231,16 +231,13 @@ class Owners:
         if commit is not None:
             self.deletes += 1
             self._counted(seen, "deletes")
-        if commit is None or self._two_fleets(commit, seen):
+        if commit is None or self.facts.two_fleets(commit.received_s, seen.at_s):
             owner.losses.append(_At(seen.at_s, seen.rv))
         else:
             self._check_delete(owner, seen, commit)
 
     def _counted(self, seen: PodSeen | OwnerSeen, what: str) -> None:
         self.of_queue[seen.task.partition(":")[0], what] += 1
-
-    def _two_fleets(self, commit: Commit, seen: PodSeen) -> bool:
-        return self.facts.two_fleets(commit.received_s) or self.facts.two_fleets(seen.at_s)
 
     def _check_create(self, owner: _Owner, seen: PodSeen) -> None:
         others = len(owner.added)

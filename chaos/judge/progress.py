@@ -3,12 +3,17 @@
 An owner is left alone from its last *disturbance* on: a change of what it asks for, a pod that others took or gave, an
 end of a time in which the whole fleet may stand still. So long after it (``Facts.progress_s``)
 
-- its status tells of the generation it was asked for,
+- its status tells of the generation it was asked for (D later where pods are counted: a size is observed once no write
+  without an answer can still land beside it),
 - it has at most as many active pods too many as deletes of its pods are refused by name,
 
 and D later, for a create that stays unanswered is waited for so long,
 
-- it has at most as many too few (a DaemonSet: nodes without one) as creates of its pods are refused by name.
+- it has at most as many too few (a DaemonSet: nodes without one) as creates of its pods are refused by name. A strict
+  owner has to delete a finished pod before it makes another, so of it refused deletes count here as well.
+
+Of a Deployment only the first is judged: its pods are those of its ReplicaSets, and where one of these may lack a pod
+the rollout may rightly wait.
 
 Refused by name are the writes that did not take effect, and are answered 500 whenever they are sent (``BY_NAME``).
 """
@@ -23,7 +28,15 @@ from dataclasses import dataclass, field
 
 from oarlock.chaos.judge.evidence.evidence import Blow, Facts, Request, Violation
 from oarlock.chaos.judge.evidence.placing import place
-from oarlock.chaos.judge.evidence.sightings import DaemonSetSeen, NodeSeen, OwnerSeen, PodSeen, Seen
+from oarlock.chaos.judge.evidence.sightings import (
+    DaemonSetSeen,
+    DeploymentSeen,
+    NodeSeen,
+    OwnerSeen,
+    PodSeen,
+    Seen,
+    note,
+)
 from oarlock.chaos.judge.owners import delete_at
 from oarlock.chaos.judge.writes import Commit
 
@@ -35,7 +48,7 @@ BY_NAME = "by name"
 class _Owner:
     """``since_s``: when it was last disturbed; ``told_s``: for which disturbance it was found wanting."""
 
-    seen: OwnerSeen | DaemonSetSeen
+    seen: OwnerSeen | DaemonSetSeen | DeploymentSeen
     since_s: float
     active: dict[str, PodSeen] = field(default_factory=dict)
     checked_s: float = -math.inf
@@ -91,7 +104,7 @@ class Progress:
 
     def _take(self, seen: Seen) -> None:
         match seen:
-            case OwnerSeen() | DaemonSetSeen():
+            case OwnerSeen() | DaemonSetSeen() | DeploymentSeen():
                 self._take_owner(seen)
             case PodSeen():
                 self._take_pod(seen)
@@ -101,12 +114,9 @@ class Progress:
                     for each in self._owners.values():
                         if isinstance(each.seen, DaemonSetSeen):
                             self._disturb(each, seen.at_s)
-                if seen.gone:
-                    self._nodes.pop(seen.name, None)
-                else:
-                    self._nodes[seen.name] = seen
+                note(self._nodes, seen.name, seen)
 
-    def _take_owner(self, seen: OwnerSeen | DaemonSetSeen) -> None:
+    def _take_owner(self, seen: OwnerSeen | DaemonSetSeen | DeploymentSeen) -> None:
         owner = self._owners.get(seen.uid)
         if owner is None:
             owner = self._owners[seen.uid] = _Owner(seen, seen.at_s)
@@ -119,9 +129,7 @@ class Progress:
             del self._owners[seen.uid]
 
     def _take_pod(self, seen: PodSeen) -> None:
-        before = self._pods.pop(seen.uid, None)
-        if not seen.gone:
-            self._pods[seen.uid] = seen
+        before = note(self._pods, seen.uid, seen)
         for uid in dict.fromkeys(each.owner for each in (before, seen) if each is not None and each.owner):
             owner = self._owners.get(uid)
             if owner is None:
@@ -159,12 +167,16 @@ class Progress:
             owner.checked_s = owner.since_s
             self.checks += 1
             self.checks_refused += bool(creates or deletes)
-        if seen.observed != seen.generation:
-            self._break(owner, at_s, f"its status is of generation {seen.observed}, not {seen.generation}")
         late = self._left_alone(owner.since_s, at_s, limit_s + self.facts.drain_s)
+        if seen.observed != seen.generation and (late or not isinstance(seen, OwnerSeen)):
+            self._break(owner, at_s, f"its status is of generation {seen.observed}, not {seen.generation}")
+        if isinstance(seen, DeploymentSeen):
+            return
         if isinstance(seen, DaemonSetSeen):
             self._judge_nodes(owner, seen, at_s, creates) if late else None
             return
+        if seen.strict:
+            creates = sorted({*creates, *deletes})
         active = len(owner.active)
         if active > seen.replicas + len(deletes):
             text = f"{active} active pods, {seen.replicas} wanted, and deletes of {_told(deletes)} are refused"

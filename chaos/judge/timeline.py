@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 
 from oarlock.chaos.judge.checker import Evidence
@@ -11,6 +11,7 @@ from oarlock.chaos.judge.evidence.evidence import Attached, EpochBegun, Lost, Op
 from oarlock.chaos.judge.evidence.sightings import (
     DAEMONS,
     DaemonSetSeen,
+    DeploymentSeen,
     NamespaceSeen,
     NodeSeen,
     OwnerSeen,
@@ -31,10 +32,12 @@ def clock(at_s: float) -> str:
 def timeline(evidence: Evidence, violation: Violation, lines_max: int = LINES_MAX) -> list[str]:
     """The lines around a violation; the last ``lines_max`` of them."""
     from_s, to_s = violation.at_s - BEFORE_S, violation.at_s + AFTER_S
-    task = violation.task
+    tasks = {violation.task} - {""}
+    # What befell a Deployment befell its ReplicaSets and their pods.
+    tasks |= {each.task for each in evidence.history if isinstance(each, OwnerSeen) and each.owner_task in tasks}
     lines = [
         (at_s, text)
-        for part in (_trace(evidence, task), _requests(evidence, task), _history(evidence, task), _blows(evidence))
+        for part in (_trace(evidence, tasks), _requests(evidence, tasks), _history(evidence, tasks), _blows(evidence))
         for at_s, text in part
         if from_s <= at_s <= to_s
     ]
@@ -42,28 +45,34 @@ def timeline(evidence: Evidence, violation: Violation, lines_max: int = LINES_MA
     return [f"{clock(at_s)}  {text}" for at_s, text in lines[-lines_max:]]
 
 
-def _trace(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
+def _trace(evidence: Evidence, tasks: Collection[str]) -> Iterator[tuple[float, str]]:
     for step in evidence.trace:
         if isinstance(step, Watermark):
             continue
         everybody = isinstance(step, Attached | Lost | EpochBegun | Opened)
-        if everybody or getattr(step, "task", "") == task:
+        task = getattr(step, "task", "")
+        if everybody or task in tasks:
             shown = ", ".join(
                 f"{name}={value}" for name, value in step._asdict().items() if name not in ("at_s", "task") and value
             )
-            yield step.at_s, f"redis    {type(step).__name__.lower()} {shown}"
+            of = f"{task} " if len(tasks) > 1 and task else ""
+            yield step.at_s, f"redis    {type(step).__name__.lower()} {of}{shown}"
 
 
-def _requests(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
-    queue, _, place = task.partition(":")
-    namespace, _, owner = place.partition("/")
-    names = {
-        seen.name for seen in evidence.history if isinstance(seen, PodSeen) and seen.task == task
-    }  # a delete names no owner
+def _requests(evidence: Evidence, tasks: Collection[str]) -> Iterator[tuple[float, str]]:
+    # A delete names no owner.
+    about = {
+        ("pods", seen.namespace, seen.name)
+        for seen in evidence.history
+        if getattr(seen, "task", "") in tasks and isinstance(seen, PodSeen)
+    }
+    for task in tasks:
+        queue, _, place = task.partition(":")
+        namespace, _, owner = place.partition("/")
+        about.add((RESOURCE_OF_QUEUE.get(queue, ""), namespace, owner))
     for each in evidence.requests:
-        pod = each.resource.startswith("pods") and (each.task == task or each.name in names)
-        about = each.name == owner and each.resource.partition("/")[0] == RESOURCE_OF_QUEUE.get(queue)
-        if each.namespace != namespace or not (pod or about):
+        named = (each.resource.partition("/")[0], each.namespace, each.name)
+        if each.task not in tasks and named not in about:
             continue
         who = "worker" if each.ours else "second fleet" if each.second else "others"
         asked = f" if uid={each.asked_uid} rv={each.asked_rv}" if each.asked_uid else ""
@@ -73,10 +82,10 @@ def _requests(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
         yield each.received_s, f"api      {who}: {text}"
 
 
-def _history(evidence: Evidence, task: str) -> Iterator[tuple[float, str]]:
-    of_daemons = task.startswith(f"{DAEMONS}:")
+def _history(evidence: Evidence, tasks: Collection[str]) -> Iterator[tuple[float, str]]:
+    of_daemons = any(task.startswith(f"{DAEMONS}:") for task in tasks)
     for seen in evidence.history:
-        concerned = task and getattr(seen, "task", "") == task
+        concerned = getattr(seen, "task", "") in tasks
         text = _told(seen) if concerned or (of_daemons and isinstance(seen, NodeSeen)) else ""
         if text:
             yield seen.at_s, f"watch    rv={seen.rv} {text}{', gone' if seen.gone else ''}"
@@ -86,14 +95,21 @@ def _told(seen: Seen) -> str:
     match seen:
         case OwnerSeen():
             return (
-                f"owner {seen.replicas} wanted, generation {seen.generation}, observed {seen.observed},"
-                f" status {seen.status_replicas}/{seen.status_ready}{', deleting' if seen.deleting else ''}"
+                f"owner {seen.task.partition('/')[2]} {seen.replicas} wanted, generation {seen.generation}, observed"
+                f" {seen.observed}, status {seen.status_replicas}/{seen.status_ready}"
+                f"{', deleting' if seen.deleting else ''}"
             )
         case DaemonSetSeen():
             return (
                 f"owner version {seen.version}, {seen.strategy} unavailable={seen.limit} surge={seen.surge}, generation"
                 f" {seen.generation}, observed {seen.observed}, status {seen.desired}/{seen.current}/{seen.ready},"
                 f" {seen.updated} updated{', deleting' if seen.deleting else ''}"
+            )
+        case DeploymentSeen():
+            return (
+                f"owner version {seen.version}, {seen.replicas} wanted, {seen.strategy} surge={seen.surge}"
+                f" unavailable={seen.unavailable}{', paused' if seen.paused else ''}, generation {seen.generation},"
+                f" observed {seen.observed}, status {seen.said}{', deleting' if seen.deleting else ''}"
             )
         case PodSeen():
             place = f" on {seen.target}" if seen.target else ""

@@ -8,49 +8,21 @@ from typing import Any
 
 from rich.table import Table
 
-from oarlock.chaos.judge.checker import KINDS, Findings
+from oarlock.chaos.judge.checker import KINDS, MEANINGS, Findings
 from oarlock.chaos.judge.recovery import percentile
 
-PLURALS = {
-    "over_creation": "over_creations",
-    "over_deletion": "over_deletions",
-    "overlap": "overlaps",
-    "lost_key": "lost_keys",
-    "stuck_key": "stuck_keys",
-    "stalled_owner": "stalled_owners",
-    "duplicate_name": "duplicate_names",
+PLURALS = {kind: f"{kind}s" for kind in KINDS} | {
     "duplicate_daemon": "duplicate_daemon_pods",
     "node_down": "nodes_down_by_us",
-    "unannounced_write": "unannounced_writes",
-    "unguarded_delete": "unguarded_deletes",
+    "unavailable": "unavailable_by_us",
     "status_backwards": "statuses_backwards",
-    "early_open": "early_opens",
     "watermark_backwards": "watermarks_backwards",
     "crash": "crashes",
-}
-assert set(PLURALS) == set(KINDS)
-
-MEANINGS = {
-    "over_creation": "a create of ours made more active pods than were wanted since the last rest",
-    "over_deletion": "a delete of ours left fewer active pods than were wanted",
-    "overlap": "two holders of a key, or a step of an earlier holder or epoch was accepted",
-    "lost_key": "a change that no claim had read, or an unlock that did not give the key back",
-    "stuck_key": "not as it should be 30 s after the faults stopped",
-    "stalled_owner": "left alone while faults lasted, and not as it asked to be but for names that were refused",
-    "duplicate_name": "two pods of one name",
-    "duplicate_daemon": "a create made a second pod of a DaemonSet on a node, or a third while it surges",
-    "node_down": "a delete of ours left more nodes of a DaemonSet down through us than maxUnavailable",
-    "unannounced_write": "a create or delete that no record named",
-    "unguarded_delete": "a delete without uid or resourceVersion",
-    "status_backwards": "a status that went back, or bore no resourceVersion",
-    "early_open": "turns began before the drain was over",
-    "watermark_backwards": "the cache went back within an epoch",
-    "crash": "a supervisor, ingestor or Redis that ended without being killed",
 }
 
 _NOT_JUDGED = (
     "while the second fleet ran, and D longer: over_creations of owners that are not strict, over_deletions,"
-    " nodes_down_by_us"
+    " nodes_down_by_us; for Deployments until their next rest over_surges, unavailable_by_us, recreate_overlaps"
 )
 """Two fleets know nothing of each other's deletes, and the default ReplicaSet rule needs one writer."""
 
@@ -118,6 +90,12 @@ def least(run: Run) -> dict[str, int]:
         "rollouts": max(2, kills // 20),
         "rolling_deletes": max(3, kills // 6),
         "node_moves": max(20, kills // 4),
+        "deployment_rollouts": max(5, kills // 10),
+        "templates_come_back": 1,
+        "size_writes": max(10, kills // 2),
+        "creates_while_rolling": max(5, kills // 4),
+        "deletes_of_available": max(5, kills // 8),
+        "recreations": max(1, kills // 40),
     }
     if run.blows.get("pause host", 0) >= 3:
         needed["stale_nonce_refusals"] = 1

@@ -16,14 +16,14 @@ from oarlock.chaos.judge.fences import Entry, Fences, Hold
 
 CUT_NOTICED_S = 2.0
 """The recorder notices a kill at most this much later."""
-_STATUSES = ("replicasets/status", "replicationcontrollers/status", "daemonsets/status")
+_STATUSES = tuple(f"{each}/status" for each in ("replicasets", "replicationcontrollers", "daemonsets", "deployments"))
 CLOCK_S = 0.002
 """Two servers read the same clock, a little before and after what they note."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A create or delete of ours that took effect. ``recorded_s``: when it was announced.
+    """A create, delete or scale of ours that took effect. ``recorded_s``: when it was announced.
 
     ``marks``: what the claim of the turn that sent it had read: resource -> resourceVersion; None where no trace tells.
     """
@@ -41,7 +41,7 @@ class Commit:
 
 @dataclass
 class Writes:
-    """``by_rv``: resourceVersion -> our create or delete that made it."""
+    """``by_rv``: resourceVersion -> our create or delete of a pod that made it; ``sizes``: our change of a size."""
 
     fences: Fences
     drain_s: float
@@ -51,9 +51,11 @@ class Writes:
     violations: list[Violation] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     by_rv: dict[int, Commit] = field(default_factory=dict)
+    sizes: dict[int, Commit] = field(default_factory=dict)
     answers: Counter[str] = field(default_factory=Counter)
     reissued: int = 0
     late: int = 0
+    replicaset_deletes: int = 0
     unproved: int = 0
     of_queue: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(queue, "create <code>") -> how many."""
@@ -63,13 +65,13 @@ class Writes:
 
     def __post_init__(self) -> None:
         self._creates: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-        self._deletes: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
+        self._by_uid: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
         for entry in self.fences.entries:
             namespace = entry.task.partition(":")[2].partition("/")[0]
-            if entry.field.startswith("delete "):
-                self._deletes[namespace, entry.field, entry.uid].append(entry)
-            else:
+            if entry.field.startswith("create "):
                 self._creates[entry.task, entry.field].append(entry)
+            else:
+                self._by_uid[namespace, entry.field, entry.uid].append(entry)
         self._holds: dict[str, list[Hold]] = defaultdict(list)
         for hold in self.fences.holds:
             self._holds[hold.task].append(hold)
@@ -90,6 +92,8 @@ class Writes:
         for request in sorted(requests, key=lambda each: each.received_s):
             if request.ours and request.resource == "pods" and request.verb in ("create", "delete"):
                 self._pod_write(request)
+            elif request.ours and request.resource == "replicasets":
+                self._replicaset_write(request)
             elif request.ours and request.resource in _STATUSES:
                 self._status_write(request)
             elif request.ours and request.resource == "controllerrevisions" and request.verb == "delete":
@@ -107,17 +111,35 @@ class Writes:
         if not request.body:
             self.gaps.append(f"no body in the log for a {request.verb} of pod {request.namespace}/{request.name}")
             return
-        if request.verb == "delete" and not (request.asked_uid and request.asked_rv):
-            wanting = " and ".join(
-                word for word, given in (("uid", request.asked_uid), ("resourceVersion", request.asked_rv)) if not given
-            )
-            self._break("unguarded_delete", request, f"a delete without {wanting} was sent")
-        entry = self._entry(request)
+        if request.verb == "delete":
+            self._check_guarded("unguarded_delete", request)
+        self._announced(request, request.verb, self.by_rv)
+
+    def _replicaset_write(self, request: Request) -> None:
+        """Of a Deployment: nothing else makes, sizes or deletes a ReplicaSet. What changes no spec is not announced."""
+        if request.verb == "create":
+            self.of_queue[request.task.partition(":")[0], f"create {request.code}"] += 1
+        elif request.verb == "delete" and request.body:
+            self.replicaset_deletes += request.committed
+            self._check_guarded("unguarded_delete", request)
+        elif request.verb == "patch" and request.spec:
+            self.answers[f"scale {request.code}"] += 1
+            self._check_guarded("unguarded_scale", request)
+            self._announced(request, "scale", self.sizes)
+
+    def _check_guarded(self, kind: str, request: Request) -> None:
+        named = (("uid", request.asked_uid), ("resourceVersion", request.asked_rv))
+        if wanting := " and ".join(word for word, given in named if not given):
+            self._break(kind, request, f"a {request.verb} without {wanting} was sent")
+
+    def _announced(self, request: Request, verb: str, into: dict[int, Commit]) -> None:
+        """Look for its announcement, and note what it did."""
+        entry = self._entry(request, verb)
         if entry is None and any(from_s <= request.received_s <= to_s for from_s, to_s in self._cuts):
             self.unproved += 1
         elif entry is None and not self.api_alone:
             named = request.name or "a name left to the server"
-            self._break("unannounced_write", request, f"{request.verb} of {named}: no record named it when it came")
+            self._break("unannounced_write", request, f"{verb} of {named}: no record named it when it came")
         elif entry is not None:
             entry.requests += 1
             self.reissued += entry.requests > 1
@@ -125,9 +147,9 @@ class Writes:
                 self.late += 1
         if request.committed and request.rv:
             recorded_s = entry.recorded_s if entry is not None else request.received_s
-            self.by_rv[request.rv] = Commit(
+            into[request.rv] = Commit(
                 request.rv,
-                request.verb,
+                verb,
                 request.uid,
                 request.name,
                 request.owner,
@@ -148,12 +170,12 @@ class Writes:
         found += holds[at - 1 : at]
         return min(found, key=lambda each: each.from_s).marks if found else None
 
-    def _entry(self, request: Request) -> Entry | None:
-        field_name = f"{request.verb} pods/{request.name}"
-        if request.verb == "create":
+    def _entry(self, request: Request, verb: str) -> Entry | None:
+        field_name = f"{verb} {request.resource}/{request.name}"
+        if verb == "create":
             found = self._creates.get((request.task, field_name), [])
         else:
-            found = self._deletes.get((request.namespace, field_name, request.asked_uid), [])
+            found = self._by_uid.get((request.namespace, field_name, request.asked_uid), [])
         at = bisect.bisect_right(found, request.received_s + CLOCK_S, key=lambda each: each.recorded_s)
         if at == 0 or request.received_s > found[at - 1].ended_s + self.drain_s:
             return None

@@ -83,13 +83,11 @@ class DaemonLoad:
         return await self._user.merge(_DAEMONSETS, plan.namespace, plan.name, change, what)
 
     async def _delete_pods(self, plan: DaemonPlan, owner: DaemonSetSeen, chance: random.Random) -> None:
-        pods = [pod for pod in self._live.pods_of(owner.uid) if pod.active]
-        for pod in chance.sample(pods, min(len(pods), chance.randint(1, 3))):
+        for pod in self._user.some_pods(owner.uid, chance, 3):
             await self._user.delete_pod(pod, "daemon pods deleted", chance.choice((None, 0)))
 
     async def _fail_pods(self, plan: DaemonPlan, owner: DaemonSetSeen, chance: random.Random) -> None:
-        pods = [pod for pod in self._live.pods_of(owner.uid) if pod.active]
-        for pod in chance.sample(pods, min(len(pods), chance.randint(1, 2))):
+        for pod in self._user.some_pods(owner.uid, chance, 2):
             await self._user.merge_pod(pod, {"annotations": {FAIL: "chaos"}}, "daemon pods failed")
 
     async def _recreate(self, plan: DaemonPlan, owner: DaemonSetSeen, chance: random.Random) -> None:

@@ -9,23 +9,29 @@ from oarlock.chaos.judge.daemons_at_rest import Converged
 from oarlock.chaos.judge.evidence.placing import place
 from oarlock.chaos.judge.evidence.sightings import (
     DaemonSetSeen,
+    DeploymentSeen,
     NamespaceSeen,
     NodeSeen,
     OwnerSeen,
     PodSeen,
     RevisionSeen,
     Seen,
+    note,
 )
+from oarlock.chaos.judge.rollouts_at_rest import why_not_at_rest
 
-T = TypeVar("T", OwnerSeen, DaemonSetSeen, NodeSeen)
+T = TypeVar("T", OwnerSeen, DaemonSetSeen, DeploymentSeen, NodeSeen)
 
 
 class Live:
-    """Told of everything seen. ``owners`` and ``daemon_sets`` by task, ``pods`` by uid, the others by name."""
+    """Told of everything seen. ``owners``, ``daemon_sets`` and ``deployments`` by task, ``pods`` by uid, the others by
+    name.
+    """
 
     def __init__(self) -> None:
         self.owners: dict[str, OwnerSeen] = {}
         self.daemon_sets: dict[str, DaemonSetSeen] = {}
+        self.deployments: dict[str, DeploymentSeen] = {}
         self.pods: dict[str, PodSeen] = {}
         self.nodes: dict[str, NodeSeen] = {}
         self.namespaces: dict[str, NamespaceSeen] = {}
@@ -42,29 +48,31 @@ class Live:
                 _keep(self.owners, seen.task, seen)
             case DaemonSetSeen():
                 _keep(self.daemon_sets, seen.task, seen)
+            case DeploymentSeen():
+                _keep(self.deployments, seen.task, seen)
             case NodeSeen():
                 _keep(self.nodes, seen.name, seen)
             case RevisionSeen():
                 self._converged.revision(seen)
             case NamespaceSeen():
-                if seen.gone:
-                    self.namespaces.pop(seen.name, None)
-                else:
-                    self.namespaces[seen.name] = seen
+                note(self.namespaces, seen.name, seen)
 
     def _take_pod(self, seen: PodSeen) -> None:
-        before = self.pods.pop(seen.uid, None)
+        before = note(self.pods, seen.uid, seen)
         if before is not None:
             self._of_owner[before.owner].discard(seen.uid)
         if seen.gone:
             return
         self.created += before is None
-        self.pods[seen.uid] = seen
         self._of_owner[seen.owner].add(seen.uid)
 
     def pods_of(self, owner_uid: str) -> list[PodSeen]:
         """The pods it controls, by name; "" for orphans."""
         return sorted((self.pods[uid] for uid in self._of_owner[owner_uid]), key=lambda pod: pod.name)
+
+    def replicasets_of(self, owner_uid: str) -> list[OwnerSeen]:
+        """Those that a Deployment controls, by name."""
+        return sorted((each for each in self.owners.values() if each.owner == owner_uid), key=lambda each: each.task)
 
     def unsettled(self) -> list[str]:
         """Owners that are not yet as they should be, each in a few words."""
@@ -86,6 +94,11 @@ class Live:
             why = self._converged.why_not(daemons, places, self.pods_of(daemons.uid))
             if why:
                 found.append(f"{daemons.task}: {why}")
+        for deployment in self.deployments.values():
+            sets = self.replicasets_of(deployment.uid)
+            why = why_not_at_rest(deployment, sets, [pod for each in sets for pod in self.pods_of(each.uid)])
+            if why:
+                found.append(f"{deployment.task}: {why}")
         uids = {owner.uid for owner in self.owners.values()} | {each.uid for each in self.daemon_sets.values()}
         found += [f"{pod.task}: {pod.name} has no owner any more" for pod in self.pods.values() if _stray(pod, uids)]
         return found

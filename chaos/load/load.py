@@ -2,8 +2,8 @@
 
 Each owner lives by its own seeded chance. Some are only scaled, so that nothing excuses a miscount there; of others
 pods are deleted, failed and relabelled; some are strict; some are deleted, with each kind of cascade, and made again;
-one has its whole namespace deleted. DaemonSets and nodes have a load of their own (``daemon_load``, ``node_load``),
-which runs at the same time.
+one has its whole namespace deleted. DaemonSets, Deployments and nodes have a load of their own (``daemon_load``,
+``rollout_load``, ``node_load``), which runs at the same time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import random
 
 import orjson
 
-from oarlock.chaos.judge.evidence.sightings import OwnerSeen, PodSeen
+from oarlock.chaos.judge.evidence.sightings import OwnerSeen
 from oarlock.chaos.load.daemon_load import DaemonLoad
 from oarlock.chaos.load.live import Live
 from oarlock.chaos.load.node_load import NodeLoad
 from oarlock.chaos.load.plans import FAIL, PLANS, Plan, Role, body
+from oarlock.chaos.load.rollout_load import RolloutLoad
 from oarlock.chaos.load.user import User
 from oarlock.cluster import resources
 from oarlock.cluster.access.config import ClusterConfig
@@ -35,6 +36,7 @@ class Load:
         self._live, self._seed = live, seed
         self._user = User(self._client, live, pace)
         self._nodes, self._daemons = NodeLoad(self._user, seed), DaemonLoad(self._user, seed)
+        self._rollouts = RolloutLoad(self._user, seed)
         self.done = self._user.done
 
     async def begin(self) -> None:
@@ -45,12 +47,14 @@ class Load:
         for plan in PLANS:
             await self._user.create(plan.resource, plan.namespace, body(plan, plan.largest // 3))
         await self._daemons.begin()
+        await self._rollouts.begin()
 
     async def run(self) -> None:
         """Disturb all owners and nodes at the same time."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._nodes.run())
             group.create_task(self._daemons.run())
+            group.create_task(self._rollouts.run())
             for plan in PLANS:
                 group.create_task(self._disturb(plan))
 
@@ -68,6 +72,7 @@ class Load:
             if plan.task not in live.owners:
                 await self._user.create(plan.resource, plan.namespace, body(plan, plan.largest // 3))
         await self._daemons.finish()
+        await self._rollouts.finish()
 
     async def aclose(self) -> None:
         """Hang up."""
@@ -95,11 +100,11 @@ class Load:
         self.done["scaled"] += answer.ok
 
     async def _delete_pods(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
-        for pod in self._some(owner, chance):
+        for pod in self._user.some_pods(owner.uid, chance, 4):
             await self._user.delete_pod(pod, "pods deleted", chance.choice((None, 0)))
 
     async def _fail_pods(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
-        for pod in self._some(owner, chance):
+        for pod in self._user.some_pods(owner.uid, chance, 4):
             await self._user.merge_pod(pod, {"annotations": {FAIL: "chaos"}}, "pods failed")
 
     async def _sweep(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
@@ -110,7 +115,7 @@ class Load:
 
     async def _relabel(self, plan: Plan, owner: OwnerSeen, chance: random.Random) -> None:
         """Out of the set; some come back later, as orphans to be adopted, and the others go."""
-        for pod in self._some(owner, chance)[:2]:
+        for pod in self._user.some_pods(owner.uid, chance, 4)[:2]:
             await self._user.merge_pod(pod, {"labels": {"app": f"{plan.name}-away"}}, "pods relabelled")
         away = [
             pod
@@ -140,12 +145,6 @@ class Load:
         await self._user.until(lambda: plan.namespace not in self._live.namespaces)
         await self._user.make_namespace(plan.namespace)
         await self._user.create(plan.resource, plan.namespace, body(plan, chance.randint(0, plan.largest)))
-
-    # -- with
-
-    def _some(self, owner: OwnerSeen, chance: random.Random) -> list[PodSeen]:
-        pods = [pod for pod in self._live.pods_of(owner.uid) if pod.active]
-        return chance.sample(pods, min(len(pods), chance.randint(1, 4)))
 
 
 _WAYS: dict[Role, dict[str, int]] = {

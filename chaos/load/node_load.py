@@ -43,7 +43,7 @@ class NodeLoad:
                 await self._user.create(_NODES, "", node_body(name, ZONES[index % len(ZONES)]))
                 continue
             change = {"metadata": {"annotations": {REJECT: None}}, "spec": {"taints": _taints(node, without=AWAY)}}
-            await self._user.merge(_NODES, "", name, change, "")
+            await self._change(node, change)
 
     async def _disturb(self, name: str) -> None:
         chance = random.Random(f"nodes {self._seed} {name}")
@@ -56,36 +56,37 @@ class NodeLoad:
             (way,) = chance.choices(list(_WAYS), list(_WAYS.values()))
             await getattr(self, f"_{way}")(node, chance)
 
+    async def _change(self, node: NodeSeen, change: dict[str, Any], what: str = "") -> None:
+        await self._user.merge(_NODES, "", node.name, change, what)
+
     # -- what is done
 
     async def _label(self, node: NodeSeen, chance: random.Random) -> None:
         zone = chance.choice([each for each in (*ZONES, None) if each != dict(node.labels).get(ZONE)])
-        await self._user.merge(_NODES, "", node.name, {"metadata": {"labels": {ZONE: zone}}}, "nodes relabelled")
+        await self._change(node, {"metadata": {"labels": {ZONE: zone}}}, "nodes relabelled")
 
     async def _hold(self, node: NodeSeen, chance: random.Random) -> None:
         held = any(taint.key == HOLD for taint in node.taints)
         taints = _taints(node, without=HOLD) + ([] if held else [{"key": HOLD, "effect": "NoSchedule"}])
-        await self._user.merge(_NODES, "", node.name, {"spec": {"taints": taints}}, "nodes tainted or not")
+        await self._change(node, {"spec": {"taints": taints}}, "nodes tainted or not")
 
     async def _away(self, node: NodeSeen, chance: random.Random) -> None:
         """Evict all pods by a taint, and take it away soon."""
         taints = [*_taints(node, without=AWAY), {"key": AWAY, "effect": "NoExecute"}]
-        await self._user.merge(_NODES, "", node.name, {"spec": {"taints": taints}}, "nodes emptied by a taint")
+        await self._change(node, {"spec": {"taints": taints}}, "nodes emptied by a taint")
         await asyncio.sleep(chance.uniform(0.05, 1.5))
         now = self._live.nodes.get(node.name, node)
-        await self._user.merge(_NODES, "", node.name, {"spec": {"taints": _taints(now, without=AWAY)}}, "")
+        await self._change(node, {"spec": {"taints": _taints(now, without=AWAY)}})
 
     async def _cordon(self, node: NodeSeen, chance: random.Random) -> None:
-        await self._user.merge(_NODES, "", node.name, {"spec": {"unschedulable": True}}, "nodes cordoned")
+        await self._change(node, {"spec": {"unschedulable": True}}, "nodes cordoned")
         await asyncio.sleep(chance.uniform(0.2, 2.0))
-        await self._user.merge(_NODES, "", node.name, {"spec": {"unschedulable": None}}, "")
+        await self._change(node, {"spec": {"unschedulable": None}})
 
     async def _reject(self, node: NodeSeen, chance: random.Random) -> None:
-        await self._user.merge(
-            _NODES, "", node.name, {"metadata": {"annotations": {REJECT: "chaos"}}}, "nodes rejecting"
-        )
+        await self._change(node, {"metadata": {"annotations": {REJECT: "chaos"}}}, "nodes rejecting")
         await asyncio.sleep(chance.uniform(0.5, 2.5))
-        await self._user.merge(_NODES, "", node.name, {"metadata": {"annotations": {REJECT: None}}}, "")
+        await self._change(node, {"metadata": {"annotations": {REJECT: None}}})
 
     async def _remove(self, node: NodeSeen, chance: random.Random) -> None:
         answer = await self._user.client.delete(_NODES, "", node.name)

@@ -1,4 +1,4 @@
-"""What the load makes: owners of the three kinds, and nodes of its own, each with what is to be done to it."""
+"""What the load makes: owners of all kinds, and nodes of its own, each with what is to be done to it."""
 
 from __future__ import annotations
 
@@ -116,6 +116,53 @@ DAEMON_PLANS = (
 )
 
 
+class RolloutRole(StrEnum):
+    """What is done to a Deployment."""
+
+    ROLLED = "rolled"
+    """Only templates change, so that nothing excuses a pod too many or too few."""
+    BROKEN = "broken"
+    """Rolled, and now and then to a template that never gets ready."""
+    SCALED = "scaled"
+    LIMITED = "limited"
+    PAUSED = "paused"
+    MIXED = "mixed"
+    RECREATED = "recreated"
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPlan:
+    """One Deployment. ``surge``, ``unavailable``: its limits; without both its strategy is Recreate."""
+
+    namespace: str
+    name: str
+    role: RolloutRole
+    replicas: int
+    surge: int | str | None = None
+    unavailable: int | str | None = None
+    min_ready_s: int = 0
+    history: int = 3
+
+    @property
+    def task(self) -> str:
+        return f"{QUEUE_OF_KIND['Deployment']}:{self.namespace}/{self.name}"
+
+
+ROLLOUT_PLANS = (
+    RolloutPlan("chaos-a", "shop", RolloutRole.ROLLED, 8, 1, 0),
+    RolloutPlan("chaos-b", "shop", RolloutRole.ROLLED, 6, 0, 1),
+    RolloutPlan("chaos-a", "cart", RolloutRole.BROKEN, 10, "25%", "25%"),
+    RolloutPlan("chaos-b", "slow", RolloutRole.ROLLED, 5, 2, 1, min_ready_s=1, history=1),
+    RolloutPlan("chaos-b", "sized", RolloutRole.SCALED, 8, "30%", "20%"),
+    RolloutPlan("chaos-a", "limits", RolloutRole.LIMITED, 6, 1, 1),
+    RolloutPlan("chaos-b", "paused", RolloutRole.PAUSED, 6, 1, 1),
+    RolloutPlan("chaos-a", "mixed", RolloutRole.MIXED, 6, "50%", 1),
+    RolloutPlan("chaos-b", "anew", RolloutRole.ROLLED, 5),
+    RolloutPlan("chaos-a", "anew", RolloutRole.MIXED, 4, history=0),
+    RolloutPlan("chaos-a", "back", RolloutRole.RECREATED, 4, 1, 1),
+)
+
+
 def body(plan: Plan, replicas: int) -> bytes:
     """The owner as it is created."""
     labels = {"app": plan.name}
@@ -145,6 +192,24 @@ def daemon_body(plan: DaemonPlan) -> bytes:
         "template": _template(labels, {READY_AFTER: "100", VERSION: "0"}, placed),
     }
     return _object(resources.DAEMONSETS, plan.namespace, plan.name, {}, spec)
+
+
+def rollout_body(plan: RolloutPlan) -> bytes:
+    """The Deployment as it is created, at version 0 of its template."""
+    labels = {"app": f"deployed-{plan.name}"}
+    rolling = {"maxSurge": plan.surge, "maxUnavailable": plan.unavailable}
+    strategy: dict[str, Any] = {"type": "Recreate"}
+    if plan.surge is not None:
+        strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
+    spec = {
+        "replicas": plan.replicas,
+        "selector": {"matchLabels": labels},
+        "minReadySeconds": plan.min_ready_s,
+        "revisionHistoryLimit": plan.history,
+        "strategy": strategy,
+        "template": _template(labels, {READY_AFTER: "100", VERSION: "0"}, {}),
+    }
+    return _object(resources.DEPLOYMENTS, plan.namespace, plan.name, {}, spec)
 
 
 def node_body(name: str, zone: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -54,6 +55,11 @@ class User:
     async def make_namespace(self, name: str) -> None:
         made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await self.client.create(resources.NAMESPACES, "", orjson.dumps(made))
+
+    def some_pods(self, owner_uid: str, chance: random.Random, most: int) -> list[PodSeen]:
+        """A few of its active pods."""
+        pods = [pod for pod in self.live.pods_of(owner_uid) if pod.active]
+        return chance.sample(pods, min(len(pods), chance.randint(1, most)))
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait for something to be seen, for a while."""

@@ -25,6 +25,7 @@ from oarlock.chaos.judge.evidence.evidence import Blow, End, Facts
 from oarlock.chaos.judge.evidence.objects import PATHS
 from oarlock.chaos.judge.evidence.sightings import (
     DaemonSetSeen,
+    DeploymentSeen,
     NamespaceSeen,
     NodeSeen,
     OwnerSeen,
@@ -48,6 +49,7 @@ _KINDS: dict[str, Any] = {
     "replicasets": OwnerSeen,
     "replicationcontrollers": OwnerSeen,
     "daemonsets": DaemonSetSeen,
+    "deployments": DeploymentSeen,
     "controllerrevisions": RevisionSeen,
     "nodes": NodeSeen,
     "namespaces": NamespaceSeen,

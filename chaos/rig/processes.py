@@ -13,6 +13,11 @@ from oarlock.workers.process.death_signal import command_dying_with_this_process
 STOP_LIMIT_S = 30.0
 
 
+def servers(redis_url: str, kubeconfig: Path) -> dict[str, str]:
+    """The environment of a process of a fleet: what it works with. Requests are not limited."""
+    return {"OARLOCK_REDIS_URL": redis_url, "OARLOCK_KUBECONFIG": str(kubeconfig), "OARLOCK_KUBE_API_QPS": "0"}
+
+
 async def start(
     command: Sequence[str],
     log: Path,

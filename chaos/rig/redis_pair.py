@@ -23,7 +23,7 @@ from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 NAME = "chaos"
 DOWN_AFTER_MS = 800
-LIMIT_S = 30.0
+LIMIT_S = 60.0
 
 
 class PairFailed(Exception):

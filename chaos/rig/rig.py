@@ -12,11 +12,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from oarlock.chaos.faults.network import Network
+from oarlock.chaos.faults.network import REDIS, Network
 from oarlock.chaos.rig import processes
 from oarlock.sandbox.up.state_dir import StateDir
 
@@ -65,6 +65,7 @@ class Rig:
         self._up: asyncio.subprocess.Process | None = None
         self._second: asyncio.subprocess.Process | None = None
         self._restarter: asyncio.Task[None] | None = None
+        self._begun_s = 0.0
 
     @property
     def api_url(self) -> str:
@@ -77,28 +78,35 @@ class Rig:
 
     async def start(self) -> None:
         """Bring all up and wait until turns may begin. Raises RigFailed. Only the main thread may call this."""
+        self._begun_s = time.monotonic()
         self._second_dir.mkdir(parents=True, exist_ok=True)
         first, _ = self._counts
         arguments = ["up", "--faults", "--no-api-token", "-v", "--state-dir", str(self.state.root)]
         arguments += ["--nodes", str(self._nodes), "--workers", str(first), "--ingestors", str(self._ingestors)]
         arguments += ["--shards", self._shards]
         self._up = await self._run(arguments, self._root / "up.log")
-        deadline_s = time.monotonic() + UP_LIMIT_S
-        while self.state.owner_pid() != self._up.pid or self.state.read_up().get("state") != "ready":
-            self.check()
-            if time.monotonic() > deadline_s:
-                raise RigFailed(f"not everything was up within {UP_LIMIT_S:.0f} s; see {self._root}")
-            await asyncio.sleep(0.02)
+        await self._until(self._is_ready, "not everything was up", self._root)
         if self._network is not None:
             try:
                 await self._network.start(self.redis_url(), self.api_url, self.state.kubeconfig)
             except OSError as error:
                 raise RigFailed(str(error)) from None
         self._restarter = asyncio.create_task(self._run_second())
-        while len(self.targets("worker")) < sum(self._counts):
+        await self._until(self._has_workers, "not all workers were up", self.state.logs)
+
+    def _is_ready(self) -> bool:
+        up = self._up.pid if self._up is not None else 0
+        return self.state.owner_pid() == up and self.state.read_up().get("state") == "ready"
+
+    def _has_workers(self) -> bool:
+        return len(self.targets("worker")) >= sum(self._counts)
+
+    async def _until(self, true: Callable[[], bool], what: str, see: Path) -> None:
+        """Wait. Raises RigFailed where the start takes too long, or a part has ended."""
+        while not true():
             self.check()
-            if time.monotonic() > deadline_s:
-                raise RigFailed(f"not all workers were up within {UP_LIMIT_S:.0f} s; see {self.state.logs}")
+            if time.monotonic() > self._begun_s + UP_LIMIT_S:
+                raise RigFailed(f"{what} within {UP_LIMIT_S:.0f} s; see {see}")
             await asyncio.sleep(0.02)
 
     def check(self) -> None:
@@ -140,13 +148,8 @@ class Rig:
             return
         url, kubeconfig = self.redis_url(), self.state.kubeconfig
         if self._network is not None:
-            url, kubeconfig = self._network.redis_url(url), self._network.kubeconfig
-        extra = {
-            "OARLOCK_REDIS_URL": url,
-            "OARLOCK_KUBECONFIG": str(kubeconfig),
-            "OARLOCK_KUBE_API_QPS": "0",
-            "OARLOCK_EMBEDDED": "1",
-        }
+            url, kubeconfig = self._network.wires[REDIS].leading_to(url), self._network.kubeconfig
+        extra = {**processes.servers(url, kubeconfig), "OARLOCK_EMBEDDED": "1"}
         while True:
             self._second = await self._run(command, self._root / "second.log", extra)
             await self._second.wait()

@@ -58,9 +58,7 @@ class SecondFleet:
         return {
             **os.environ,
             **self.settings.to_env(),
-            "OARLOCK_REDIS_URL": self._redis.url(user),
-            "OARLOCK_KUBECONFIG": str(self._kubeconfig),
-            "OARLOCK_KUBE_API_QPS": "0",
+            **processes.servers(self._redis.url(user), self._kubeconfig),
             "OARLOCK_EMBEDDED": "1",
         }
 

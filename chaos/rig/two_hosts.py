@@ -12,12 +12,11 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from oarlock.chaos.faults.network import Wire
 from oarlock.chaos.rig import processes
 from oarlock.chaos.rig.redis_pair import Pair, PairFailed, Server
-from oarlock.chaos.rig.rig import AGAIN_S, UP_LIMIT_S, Rig, RigFailed, Target, descends_from
+from oarlock.chaos.rig.rig import AGAIN_S, Rig, RigFailed, Target, descends_from
 
 READY_MS, TERMINATE_MS, PODS_PER_NODE = 500, 300, 1_000
 """As `oarlock up` has them."""
@@ -43,7 +42,7 @@ class TwoHosts(Rig):
         return self.pair.url("admin", self.pair.master)
 
     async def start(self) -> None:
-        deadline_s = time.monotonic() + UP_LIMIT_S
+        self._begun_s = time.monotonic()
         self.state.root.mkdir(parents=True, exist_ok=True)
         try:
             await self.pair.start()
@@ -51,31 +50,31 @@ class TwoHosts(Rig):
                 await wire.start(f"127.0.0.1:{self.pair.master.port}")
         except (PairFailed, OSError) as error:
             raise RigFailed(str(error)) from None
-        await self._start_api(deadline_s)
+        await self._start_api()
         for host in (0, 1):
             (self._root / f"host-{host}").mkdir(exist_ok=True)
             count = ["--workers", str(self._counts[host]), "--shards", "1"]
             count += ["--state-dir", str(self._root / f"host-{host}")]
             self._restarters.append(asyncio.create_task(self._keep("ingestor", host, ["ingest", "--shards", "1"])))
             self._restarters.append(asyncio.create_task(self._keep("supervisor", host, ["worker", *count], "worker")))
-        while len(self.targets("worker")) < sum(self._counts):
-            self.check()
-            if time.monotonic() > deadline_s:
-                raise RigFailed(f"not all workers were up within {UP_LIMIT_S:.0f} s; see {self._root}")
-            await asyncio.sleep(0.02)
+        await self._until(self._has_workers, "not all workers were up", self._root)
 
-    async def _start_api(self, deadline_s: float) -> None:
+    async def _start_api(self) -> None:
         ready = self._root / "api.json"
-        words = ["--state-dir", str(self.state.root), "--audit-log", str(self.state.audit_log), "--admin"]
-        words += ["--nodes", str(self._nodes), "--pods-per-node", str(PODS_PER_NODE), "--ready-file", str(ready)]
+        words = ["--state-dir", str(self.state.root), "--audit-log", str(self.state.audit_log), "--audit-full"]
+        words += [
+            "--admin",
+            "--nodes",
+            str(self._nodes),
+            "--pods-per-node",
+            str(PODS_PER_NODE),
+            "--ready-file",
+            str(ready),
+        ]
         words += ["--terminate-ms", str(TERMINATE_MS), "--ready-ms", str(READY_MS), "--ready-jitter-ms", str(READY_MS)]
         command = [sys.executable, "-m", "oarlock.sandbox.apiserver", *words]
         self._api = await self._spawn(command, self._root / "api.log")
-        while not ready.exists():
-            self.check()
-            if time.monotonic() > deadline_s:
-                raise RigFailed(f"the API server was not ready within {UP_LIMIT_S:.0f} s; see {self._root / 'api.log'}")
-            await asyncio.sleep(0.02)
+        await self._until(ready.exists, "the API server was not ready", self._root / "api.log")
         self._url = str(json.loads(ready.read_text())["url"])
 
     def check(self) -> None:
@@ -100,15 +99,8 @@ class TwoHosts(Rig):
     async def _keep(self, role: str, host: int, command: list[str], user: str = "ingestor") -> None:
         url = self.pair.url(user)
         if self.wires:
-            parts = urlsplit(url)
-            netloc = f"{parts.netloc.rpartition('@')[0]}@127.0.0.1:{self.wires[host].port}"
-            url = parts._replace(netloc=netloc).geturl()
-        extra = {
-            "OARLOCK_REDIS_URL": url,
-            "OARLOCK_KUBECONFIG": str(self.state.kubeconfig),
-            "OARLOCK_KUBE_API_QPS": "0",
-            "OARLOCK_METRICS_BIND_ADDRESS": "0",
-        }
+            url = self.wires[host].leading_to(url)
+        extra = {**processes.servers(url, self.state.kubeconfig), "OARLOCK_METRICS_BIND_ADDRESS": "0"}
         while True:
             process = await self._run(command, self._root / f"{role}-{host}.log", extra)
             self._running[role, host] = process

@@ -6,6 +6,8 @@ import pytest
 
 from oarlock.chaos.load.live import Live
 from tests.chaos.daemon_story import TASK, DaemonStory
+from tests.chaos.rollout_story import TASK as ROLLOUT_TASK
+from tests.chaos.rollout_story import RolloutStory
 from tests.chaos.story import Story
 
 
@@ -19,6 +21,7 @@ def live(story: Story) -> Live:
 def test_all_is_at_rest() -> None:
     assert live(DaemonStory().covers()).unsettled() == []
     assert live(Story(2).fill("web-a", "web-b")).unsettled() == []
+    assert live(RolloutStory().begins()).unsettled() == []
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,15 @@ def test_a_daemon_set_that_is_not(wrong: str, why: str) -> None:
         case "no revision":
             story.daemon_set(digest="another")
     assert live(story).unsettled() == [f"{TASK}: {why}"]
+
+
+def test_a_deployment_that_is_not() -> None:
+    seen = live(RolloutStory().begins().with_set("1").size("1", 1).looks())
+    assert seen.unsettled()[-1] == f"{ROLLOUT_TASK}: its ReplicaSet asks for 1 pods, not 4"
+    assert [each.task for each in seen.replicasets_of("deployment-uid")] == [
+        "replicaset:shop/web-0",
+        "replicaset:shop/web-1",
+    ]
 
 
 def test_pods_of_a_daemon_set_that_is_gone_have_no_owner() -> None:

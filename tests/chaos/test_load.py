@@ -11,12 +11,26 @@ from pathlib import Path
 import orjson
 import pytest
 
+from oarlock.chaos.judge.evidence.objects import VERSION
 from oarlock.chaos.judge.evidence.sightings import NodeSeen
-from oarlock.chaos.load import daemon_load, node_load
+from oarlock.chaos.load import daemon_load, node_load, rollout_load
 from oarlock.chaos.load.daemon_load import DaemonLoad
 from oarlock.chaos.load.live import Live
 from oarlock.chaos.load.node_load import NodeLoad
-from oarlock.chaos.load.plans import AWAY, DAEMON_PLANS, FAIL, HOLD, NODES, OURS, REJECT, DaemonRole
+from oarlock.chaos.load.plans import (
+    AWAY,
+    DAEMON_PLANS,
+    FAIL,
+    HOLD,
+    NEVER_READY,
+    NODES,
+    OURS,
+    REJECT,
+    ROLLOUT_PLANS,
+    DaemonRole,
+    RolloutRole,
+)
+from oarlock.chaos.load.rollout_load import RolloutLoad
 from oarlock.chaos.load.user import User
 from oarlock.chaos.record.journal import Journal
 from oarlock.cluster import resources
@@ -167,5 +181,69 @@ def test_daemon_sets_in_the_end(tmp_path: Path) -> None:
             assert FAIL not in found["spec"]["template"]["metadata"]["annotations"]
             others = [plan for plan in DAEMON_PLANS if plan.role is not DaemonRole.BROKEN and plan is not gone]
             await until(lambda: all(live.daemon_sets[plan.task].generation == 2 for plan in others))
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize("way", sorted({way for ways in rollout_load._WAYS.values() for way in ways}))
+def test_what_happens_to_deployments(way: str, tmp_path: Path) -> None:
+    plan = next(each for each in ROLLOUT_PLANS if way in rollout_load._WAYS[each.role])
+
+    async def act() -> None:
+        async with cluster(tmp_path) as (user, until):
+            live, load = user.live, RolloutLoad(user, 1)
+            for namespace in {each.namespace for each in ROLLOUT_PLANS}:
+                await user.make_namespace(namespace)
+            await load.begin()
+            await until(lambda: len(live.deployments) == len(ROLLOUT_PLANS))
+            before = live.deployments[plan.task]
+            ref = {"apiVersion": "apps/v1", "name": plan.name, "kind": "Deployment", "uid": before.uid}
+            labels = {"matchLabels": {"app": "x"}}
+            template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+            made = {"metadata": {"name": "x", "ownerReferences": [{**ref, "controller": True}]}}
+            spec = {"replicas": 0, "selector": labels, "template": template}
+            await user.create(resources.REPLICASETS, plan.namespace, orjson.dumps({**made, "spec": spec}))
+            await until(lambda: bool(live.replicasets_of(before.uid)))
+            (owned,) = live.replicasets_of(before.uid)
+            ref = {"apiVersion": "apps/v1", "name": "x", "kind": "ReplicaSet", "uid": owned.uid, "controller": True}
+            pod = {"metadata": {"name": "x-1", "ownerReferences": [ref]}, "spec": template["spec"]}
+            await user.create(resources.PODS, plan.namespace, orjson.dumps(pod))
+            await until(lambda: bool(live.pods_of(owned.uid)))
+            await asyncio.create_task(getattr(load, f"_{way}")(plan, before, Quick(1)))
+            assert sum(user.done.values()) >= 1, user.done
+            match way:
+                case "roll" | "break":
+                    await until(lambda: live.deployments[plan.task].generation > 1)
+                case "recreate":
+                    await until(lambda: plan.task in live.deployments and live.deployments[plan.task].uid != before.uid)
+                case "delete_pods":
+                    await until(lambda: not [pod for pod in live.pods_of(owned.uid) if pod.active])
+            found = (await user.client.get(resources.DEPLOYMENTS, plan.namespace, plan.name)).object()
+            assert NEVER_READY not in found["spec"]["template"]["metadata"]["annotations"]
+            assert not found["spec"].get("paused")
+
+    asyncio.run(act())
+
+
+def test_deployments_in_the_end(tmp_path: Path) -> None:
+    plans = {plan.role: plan for plan in ROLLOUT_PLANS}
+    broken, paused, gone = (plans[RolloutRole(name)] for name in ("broken", "paused", "recreated"))
+
+    async def act() -> None:
+        async with cluster(tmp_path) as (user, until):
+            live, load = user.live, RolloutLoad(user, 1)
+            for namespace in {each.namespace for each in ROLLOUT_PLANS}:
+                await user.make_namespace(namespace)
+            await load.begin()
+            await until(lambda: len(live.deployments) == len(ROLLOUT_PLANS))
+            await load._give(broken, 7, "", ready=False)
+            await load._change(paused, {"paused": True}, "")
+            await user.client.delete(resources.DEPLOYMENTS, gone.namespace, gone.name)
+            await until(lambda: gone.task not in live.deployments and live.deployments[paused.task].paused)
+            await load.finish()
+            await until(lambda: gone.task in live.deployments and not live.deployments[paused.task].paused)
+            found = (await user.client.get(resources.DEPLOYMENTS, broken.namespace, broken.name)).object()
+            assert found["spec"]["template"]["metadata"]["annotations"][VERSION] == "7"
+            assert NEVER_READY not in found["spec"]["template"]["metadata"]["annotations"]
 
     asyncio.run(act())

@@ -9,6 +9,7 @@ import pytest
 from oarlock.chaos.judge.checker import Findings
 from oarlock.chaos.judge.evidence.evidence import Blow, Lost
 from tests.chaos.daemon_story import DaemonStory
+from tests.chaos.rollout_story import RolloutStory
 from tests.chaos.story import DRAIN_S, Story, kinds
 
 LIMIT_S = 8.0
@@ -143,3 +144,25 @@ def test_a_daemon_set_covers_its_other_nodes(covered: tuple[str, ...], found: bo
     story.finish(state="delayed")
     findings = lasting(story.wait(LONG_S))
     assert stalled(findings) is found
+
+
+def test_a_deployment_whose_status_lags_behind() -> None:
+    """A rollout that does not get on is not judged: it may wait for a pod that its ReplicaSet cannot make."""
+    findings = lasting(RolloutStory().begins().with_set("1").wait(LONG_S))
+    assert stalled(findings)
+    assert "its status is of generation 1, not 2" in told(findings)
+    assert not stalled(lasting(RolloutStory().begins().with_set("1").looks().wait(LONG_S)))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_finished_pod_whose_delete_is_refused(strict: bool) -> None:
+    """A strict owner must delete it before it may make another; any other owner makes one beside it."""
+    story = Story(2, strict=strict).fill("web-a", "web-b").becomes("web-a", phase="Failed", ready=False)
+    refused(story.claim().record(("delete", "web-a")), "delete", "web-a").status().finish(state="delayed")
+    assert stalled(lasting(story.wait(LONG_S))) is not strict
+
+
+@pytest.mark.parametrize("waited_s", [LIMIT_S + 1.0, LONG_S])
+def test_a_size_is_observed_once_no_write_may_land_beside_it(waited_s: float) -> None:
+    findings = lasting(Story(1).fill("web-a").owner(generation=2).claim().finish().wait(waited_s))
+    assert stalled(findings) is (waited_s == LONG_S)

@@ -15,6 +15,7 @@ from oarlock.chaos.judge.evidence.objects import VERSION
 from oarlock.chaos.judge.evidence.placing import place as place_of
 from oarlock.chaos.judge.evidence.sightings import (
     DaemonSetSeen,
+    DeploymentSeen,
     NamespaceSeen,
     NodeSeen,
     OwnerSeen,
@@ -22,7 +23,18 @@ from oarlock.chaos.judge.evidence.sightings import (
     RevisionSeen,
 )
 from oarlock.chaos.load.live import Live
-from oarlock.chaos.load.plans import DAEMON_PLANS, OURS, PLANS, ZONE, Plan, Role, body, daemon_body, node_body
+from oarlock.chaos.load.plans import (
+    DAEMON_PLANS,
+    OURS,
+    PLANS,
+    ROLLOUT_PLANS,
+    ZONE,
+    Role,
+    body,
+    daemon_body,
+    node_body,
+    rollout_body,
+)
 from oarlock.chaos.record.journal import Journal
 from oarlock.chaos.record.saved import _history
 from oarlock.cluster import resources
@@ -281,18 +293,72 @@ def test_daemon_sets_their_revisions_and_nodes(tmp_path: Path) -> None:
     assert {type(each) for each in saved} == {type(each) for each in journal.history}
 
 
+def test_deployments_and_their_replicasets(tmp_path: Path) -> None:
+    plan = next(each for each in ROLLOUT_PLANS if each.surge == "25%")
+    place = f"/apis/apps/v1/namespaces/{plan.namespace}"
+    json_type = {"Content-Type": "application/json"}
+    merge = {**WORKER, "Content-Type": "application/merge-patch+json"}
+
+    async def act() -> Journal:
+        settings = Settings(audit_log=tmp_path / "audit", audit_full_for_all=True)
+        async with EmbeddedCluster(settings) as cluster, aiohttp.ClientSession(cluster.url) as http:
+            journal = Journal(cluster.url, tmp_path / "journal")
+            await journal.listen()
+            watching = asyncio.create_task(journal.run())
+            listed = len(journal.history)
+            await http.post("/api/v1/namespaces", json={"metadata": {"name": plan.namespace}})
+            answer = await http.post(f"{place}/deployments", data=rollout_body(plan), headers=json_type)
+            made = await answer.json()
+            ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": plan.name, "controller": True}
+            template = orjson.loads(rollout_body(plan))["spec"]["template"]
+            template["metadata"]["labels"]["pod-template-hash"] = "x"
+            owned = {"name": f"{plan.name}-x", "ownerReferences": [{**ref, "uid": made["metadata"]["uid"]}]}
+            spec = {"replicas": 0, "selector": {"matchLabels": template["metadata"]["labels"]}, "template": template}
+            answer = await http.post(f"{place}/replicasets", json={"metadata": owned, "spec": spec}, headers=WORKER)
+            meta = (await answer.json())["metadata"]
+            asked = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+            for patch in ({"metadata": asked, "spec": {"replicas": 3}}, {"metadata": {"annotations": {"a": "b"}}}):
+                await http.patch(f"{place}/replicasets/{plan.name}-x", json=patch, headers=merge)
+            status = {"replicas": 5, "updatedReplicas": 4, "readyReplicas": 3, "availableReplicas": 2}
+            status |= {"unavailableReplicas": 1, "observedGeneration": 1}
+            await http.patch(f"{place}/deployments/{plan.name}/status", json={"status": status}, headers=merge)
+            version = {"spec": {"template": {"metadata": {"annotations": {VERSION: "1"}}}, "paused": True}}
+            await http.patch(f"{place}/deployments/{plan.name}", json=version, headers=merge)
+            await noticed(journal, listed + 7)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            return journal
+
+    history = asyncio.run(act()).history
+    first, told, second = (each for each in history if isinstance(each, DeploymentSeen))
+    assert (first.task, first.replicas, first.surge, first.unavailable) == (plan.task, plan.replicas, "25%", "25%")
+    assert (first.strategy, first.history, first.paused, second.paused) == ("RollingUpdate", plan.history, False, True)
+    assert (told.said, told.observed) == ((5, 4, 3, 2, 1), 1)
+    assert (first.version, second.version, second.generation) == ("0", "1", 2)
+    sets = [each for each in history if isinstance(each, OwnerSeen)]
+    assert [each.replicas for each in sets] == [0, 3, 3]
+    assert (sets[0].owner, sets[0].owner_task) == (first.uid, plan.task)
+    assert sets[0].digest == first.digest != second.digest
+    ours = [each for each in read_requests((tmp_path / "audit").read_bytes().splitlines()) if each.ours]
+    create, size, annotation, *_ = ours
+    assert (create.resource, create.task) == ("replicasets", plan.task)
+    assert (size.asked_uid, size.asked_rv, size.spec) == (sets[0].uid, str(sets[0].rv), True)
+    assert not annotation.spec
+    assert sorted(_history(tmp_path / "journal"), key=lambda each: each.rv) == sorted(history, key=lambda each: each.rv)
+
+
 def test_every_owner_of_the_load_is_taken_by_the_server() -> None:
     async def act() -> None:
         async with EmbeddedCluster(Settings()) as cluster, aiohttp.ClientSession(cluster.url) as http:
-            for name in {each.namespace for each in (*PLANS, *DAEMON_PLANS)}:
+            for name in {each.namespace for each in (*PLANS, *DAEMON_PLANS, *ROLLOUT_PLANS)}:
                 await http.post("/api/v1/namespaces", json={"metadata": {"name": name}})
-            for plan in (*PLANS, *DAEMON_PLANS):
-                replicated = isinstance(plan, Plan)
-                resource = plan.resource if replicated else resources.DAEMONSETS
-                data = body(plan, 3) if replicated else daemon_body(plan)
-                path = resource.collection(plan.namespace)
+            owners = [(plan.resource, plan.namespace, body(plan, 3)) for plan in PLANS]
+            owners += [(resources.DAEMONSETS, plan.namespace, daemon_body(plan)) for plan in DAEMON_PLANS]
+            owners += [(resources.DEPLOYMENTS, plan.namespace, rollout_body(plan)) for plan in ROLLOUT_PLANS]
+            for resource, namespace, data in owners:
+                path = resource.collection(namespace)
                 answer = await http.post(path, data=data, headers={"Content-Type": "application/json"})
-                assert answer.status == 201, (plan, await answer.text())
+                assert answer.status == 201, (data, await answer.text())
 
     asyncio.run(act())
 

@@ -333,6 +333,30 @@ def test_of_scripts_that_carry_objects_only_the_call_is_kept() -> None:
     assert Filter().keep(call) == kept
 
 
+@pytest.mark.real
+def test_a_size_that_is_announced_and_answered(server: EmbeddedRedis, tmp_path: Path) -> None:
+    """What is remembered of it after its answer is open no more."""
+    size = Entry("scale", "replicasets/web-5d", "u5", "7", "low=1 high=3")
+
+    def act(client: Any) -> None:
+        broker = begun(client)
+        broker.add("replicaset", ["shop/web"])
+        broker.announce(claim(broker, "w-1", "n1"), "u", [size], lease_ms=3_000)
+        changes = (Change.set("scale replicasets/web-5d", "answered uid=u5 low=1 high=3"),)
+        broker.finish([Finish("replicaset", "shop/web", "n1", Verdict.OK, None, changes)])
+
+    steps = bare(recorded(server, tmp_path / "log", act))
+    name = "scale replicasets/web-5d"
+    assert steps[steps.index(("Opened", 1)) + 1 :] == bare(
+        [
+            Claimed(0.0, 1, TASK, "w-1", "n1"),
+            Recorded(0.0, 1, TASK, "n1", ((name, "u5"),)),
+            Answered(0.0, 1, TASK, name),
+            Unlocked(0.0, 1, TASK, "finish", nonce="n1"),
+        ]
+    )
+
+
 def test_words_with_quotes_and_bytes() -> None:
     line = r'+1.0 [0 127.0.0.1:1] "HSET" "oarlock:1:{0}:replicaset:locks" "a\"\\b\x41" "holder=h nonce=n since_ms=1"'
     (step,) = read_trace([line])

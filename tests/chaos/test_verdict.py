@@ -14,6 +14,7 @@ from rich.console import Console
 
 from oarlock.chaos.judge.checker import KINDS, Findings, check
 from oarlock.chaos.judge.evidence.evidence import End, Violation
+from oarlock.chaos.judge.evidence.sightings import NODE_QUEUE, QUEUE_OF_KIND
 from oarlock.chaos.judge.recovery import percentile
 from oarlock.chaos.judge.timeline import timeline
 from oarlock.chaos.judge.verdict import PLURALS, Run, Verdict, least
@@ -107,7 +108,7 @@ def test_what_was_done_for_each_kind_is_told() -> None:
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
     assert rows["QUEUE"][:2] == ["CREATES", "DELETES"]
     assert rows["daemonset"][:2] == ["4", "0"]
-    assert set(rows) == {"QUEUE", "replicaset", "replicationmanager", "daemonset", "daemonset-node-updates"}
+    assert set(rows) == {"QUEUE", *QUEUE_OF_KIND.values(), NODE_QUEUE}
 
 
 def test_a_timeline_of_a_daemon_set() -> None:

@@ -31,6 +31,7 @@ class _Preconditions(msgspec.Struct, rename="camel"):
 class _Body(msgspec.Struct):
     metadata: _Meta | None = None
     preconditions: _Preconditions | None = None
+    spec: msgspec.Raw = msgspec.Raw()
 
 
 class _Object(msgspec.Struct, rename="camel"):
@@ -106,4 +107,5 @@ def _request(event: _Event, second_mark: str) -> Request:
         fault=event.annotations.get("oarlock.io/answer", ""),
         body=has_body,
         second=second,
+        spec=bool(body.spec),
     )

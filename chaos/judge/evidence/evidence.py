@@ -16,7 +16,7 @@ class Request(NamedTuple):
 
     ``ours``: sent by a worker; ``second``: by one of the second fleet, which is none of ours. ``owner``, ``task``:
     controller named in the body of a create. ``asked_uid``, ``asked_rv``: preconditions of a delete, or uid and
-    resourceVersion in the body of a patch. ``body``: whether the log had one.
+    resourceVersion in the body of a patch. ``body``: whether the log had one; ``spec``: whether it held a spec.
     """
 
     received_s: float
@@ -37,6 +37,7 @@ class Request(NamedTuple):
     fault: str = ""
     body: bool = True
     second: bool = False
+    spec: bool = False
 
 
 # -- the trace of Redis ---------------------------------------------------------------------------------------------
@@ -100,7 +101,8 @@ class Claimed(NamedTuple):
 class Recorded(NamedTuple):
     """An announcement of writes was accepted; without ``entries``, the lease was renewed.
 
-    ``nonce``: as the caller gave it. An entry is (field, uid): field is "create pods/web-1" or "delete pods/web-1".
+    ``nonce``: as the caller gave it. An entry is (field, uid): field is "create pods/web-1", "delete pods/web-1" or
+    "scale replicasets/web-5d".
     """
 
     at_s: float
@@ -246,9 +248,10 @@ class Facts(NamedTuple):
     api_alone: bool = False
     """Redis was not watched: what only its trace can tell is not judged."""
 
-    def two_fleets(self, at_s: float) -> bool:
-        """Whether a write that takes effect then may have been decided beside another fleet."""
-        return self.second_to_s > 0 and self.second_from_s <= at_s <= self.second_to_s + self.drain_s
+    def two_fleets(self, *times_s: float) -> bool:
+        """Whether a write that takes effect at one of these times may have been decided beside another fleet."""
+        until_s = self.second_to_s + self.drain_s
+        return self.second_to_s > 0 and any(self.second_from_s <= at_s <= until_s for at_s in times_s)
 
 
 class Violation(NamedTuple):

@@ -10,8 +10,10 @@ import msgspec
 
 from oarlock.chaos.judge.evidence.sightings import (
     DAEMONS,
+    DEPLOYMENTS,
     QUEUE_OF_KIND,
     DaemonSetSeen,
+    DeploymentSeen,
     NamespaceSeen,
     NodeSeen,
     OwnerSeen,
@@ -26,11 +28,14 @@ STRICT = "oarlock.io/strict"
 VERSION = "chaos.oarlock.io/version"
 """Annotation of a template, and so of its pods: the load counts its changes here."""
 REVISION = "controller-revision-hash"
+TEMPLATE_HASH = "pod-template-hash"
+"""Label of a Deployment's ReplicaSets, and of their templates: all that tells these from the Deployment's own."""
 PATHS = {
     "pods": "/api/v1/pods",
     "replicasets": "/apis/apps/v1/replicasets",
     "replicationcontrollers": "/api/v1/replicationcontrollers",
     "daemonsets": "/apis/apps/v1/daemonsets",
+    "deployments": "/apis/apps/v1/deployments",
     "controllerrevisions": "/apis/apps/v1/controllerrevisions",
     "nodes": "/api/v1/nodes",
     "namespaces": "/api/v1/namespaces",
@@ -92,7 +97,10 @@ class _Spec(msgspec.Struct, rename="camel"):
     affinity: dict[str, Any] | None = None
     template: dict[str, Any] | None = None
     update_strategy: _Strategy = msgspec.field(default_factory=_Strategy)
+    strategy: _Strategy = msgspec.field(default_factory=_Strategy)
     min_ready_seconds: int = 0
+    revision_history_limit: int = 10
+    paused: bool = False
     taints: list[_Taint] | None = None
 
 
@@ -102,6 +110,9 @@ class _Status(msgspec.Struct, rename="camel"):
     observed_generation: int = 0
     replicas: int = 0
     ready_replicas: int = 0
+    updated_replicas: int = 0
+    available_replicas: int = 0
+    unavailable_replicas: int = 0
     desired_number_scheduled: int = 0
     current_number_scheduled: int = 0
     number_misscheduled: int = 0
@@ -143,9 +154,13 @@ def seen(resource: str, obj: Object, gone: bool, at_s: float) -> Seen:
                 status.observed_generation,
                 status.replicas,
                 status.ready_replicas,
+                *_controller(meta),
+                digest(_without_hash(obj.spec.template or {})),
             )
         case "daemonsets":
             return _daemon_set(obj, rv, gone, at_s)
+        case "deployments":
+            return _deployment(obj, rv, gone, at_s)
         case "controllerrevisions":
             owner, task = _controller(meta)
             template = ((obj.data or {}).get("spec") or {}).get("template") or {}
@@ -162,6 +177,16 @@ def seen(resource: str, obj: Object, gone: bool, at_s: float) -> Seen:
 def digest(template: Any) -> str:
     """Equal for templates that mean the same: without nulls and ``$patch``, in whatever order."""
     return hashlib.sha256(msgspec.json.encode(_plain(template), order="sorted")).hexdigest()[:16]
+
+
+def _without_hash(template: dict[str, Any]) -> dict[str, Any]:
+    meta = template.get("metadata") or {}
+    labels = {key: value for key, value in (meta.get("labels") or {}).items() if key != TEMPLATE_HASH}
+    return {**template, "metadata": {**meta, "labels": labels}}
+
+
+def _version(template: dict[str, Any]) -> str:
+    return str(((template.get("metadata") or {}).get("annotations") or {}).get(VERSION, ""))
 
 
 def _plain(value: Any) -> Any:
@@ -236,7 +261,7 @@ def _daemon_set(obj: Object, rv: int, gone: bool, at_s: float) -> DaemonSetSeen:
             for each in placed.get("tolerations") or ()
         ),
         digest(template),
-        ((template.get("metadata") or {}).get("annotations") or {}).get(VERSION, ""),
+        _version(template),
         status.observed_generation,
         status.desired_number_scheduled,
         status.current_number_scheduled,
@@ -245,6 +270,38 @@ def _daemon_set(obj: Object, rv: int, gone: bool, at_s: float) -> DaemonSetSeen:
         status.updated_number_scheduled,
         status.number_available,
         status.number_unavailable,
+    )
+
+
+def _deployment(obj: Object, rv: int, gone: bool, at_s: float) -> DeploymentSeen:
+    meta, spec, status = obj.metadata, obj.spec, obj.status
+    rolling = spec.strategy.rolling_update or _Rolling()
+    template = spec.template or {}
+    return DeploymentSeen(
+        rv,
+        at_s,
+        gone,
+        f"{DEPLOYMENTS}:{meta.namespace}/{meta.name}",
+        meta.uid,
+        meta.generation,
+        spec.replicas or 0,
+        meta.deletion_timestamp is not None,
+        spec.strategy.type,
+        "" if rolling.max_surge is None else str(rolling.max_surge),
+        "" if rolling.max_unavailable is None else str(rolling.max_unavailable),
+        spec.paused,
+        spec.min_ready_seconds,
+        spec.revision_history_limit,
+        digest(_without_hash(template)),
+        _version(template),
+        status.observed_generation,
+        (
+            status.replicas,
+            status.updated_replicas,
+            status.ready_replicas,
+            status.available_replicas,
+            status.unavailable_replicas,
+        ),
     )
 
 

@@ -6,15 +6,16 @@ table; of a node it is "queue:name".
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 QUEUE_OF_KIND = {
     "ReplicaSet": "replicaset",
     "ReplicationController": "replicationmanager",
     "DaemonSet": "daemonset",
+    "Deployment": "deployment",
 }
 """The kinds of owners that are judged, and the queue of each."""
-DAEMONS = QUEUE_OF_KIND["DaemonSet"]
+DAEMONS, DEPLOYMENTS = QUEUE_OF_KIND["DaemonSet"], QUEUE_OF_KIND["Deployment"]
 NODE_QUEUE = "daemonset-node-updates"
 """Its keys are names of nodes."""
 
@@ -61,7 +62,11 @@ class PodSeen(NamedTuple):
 
 
 class OwnerSeen(NamedTuple):
-    """A ReplicaSet or ReplicationController after a change: what it asks for, and what its status says."""
+    """A ReplicaSet or ReplicationController after a change: what it asks for, and what its status says.
+
+    ``owner``, ``owner_task``: of its controller, "" where it has none. ``digest``: of its template without the label
+    that tells a Deployment's templates apart.
+    """
 
     rv: int
     at_s: float
@@ -75,6 +80,37 @@ class OwnerSeen(NamedTuple):
     observed: int = 0
     status_replicas: int = 0
     status_ready: int = 0
+    owner: str = ""
+    owner_task: str = ""
+    digest: str = ""
+
+
+class DeploymentSeen(NamedTuple):
+    """A Deployment after a change: how it is to be rolled out, and what its status says.
+
+    ``surge``, ``unavailable``: maxSurge and maxUnavailable as written, "" where absent. ``history``: how many old
+    ReplicaSets may be left. ``digest``, ``version``: as of a DaemonSet. ``said``: replicas, updatedReplicas,
+    readyReplicas, availableReplicas, unavailableReplicas.
+    """
+
+    rv: int
+    at_s: float
+    gone: bool
+    task: str
+    uid: str
+    generation: int
+    replicas: int
+    deleting: bool = False
+    strategy: str = "RollingUpdate"
+    surge: str = ""
+    unavailable: str = ""
+    paused: bool = False
+    min_ready_s: int = 0
+    history: int = 10
+    digest: str = ""
+    version: str = ""
+    observed: int = 0
+    said: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
 
 
 class Tolerance(NamedTuple):
@@ -169,4 +205,17 @@ class NamespaceSeen(NamedTuple):
     deleting: bool = False
 
 
-Seen = PodSeen | OwnerSeen | DaemonSetSeen | RevisionSeen | NodeSeen | NamespaceSeen
+S = TypeVar("S", PodSeen, OwnerSeen, RevisionSeen, NodeSeen, NamespaceSeen)
+
+
+def note(known: dict[str, S], key: str, seen: S) -> S | None:
+    """Keep the newest sighting of everything that is there. Returns the one before."""
+    before = known.get(key)
+    if not seen.gone:
+        known[key] = seen
+    elif before is not None:
+        del known[key]
+    return before
+
+
+Seen = PodSeen | OwnerSeen | DaemonSetSeen | DeploymentSeen | RevisionSeen | NodeSeen | NamespaceSeen

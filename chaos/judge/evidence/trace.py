@@ -36,6 +36,7 @@ _KEY = re.compile(r"oarlock:(\d+):\{[^}]*\}:(.*)")
 _EPOCH_KEY = re.compile(r"oarlock:\{[^}]*\}:epoch")
 _LOCK = re.compile(r"holder=(\S+) nonce=(\S+)")
 _UID = re.compile(r"\buid=(\S+)")
+_ANNOUNCED = ("create ", "delete ", "scale ")
 
 
 @dataclass
@@ -182,10 +183,10 @@ def _did_record(call: _Call, at_s: float, epoch: int, task: str, command: str, r
             if value.startswith("pending "):
                 uid = _UID.search(value)
                 call.entries.append((name, uid[1] if uid else ""))
-            elif name.startswith(("create ", "delete ")):
+            elif name.startswith(_ANNOUNCED):
                 call.steps.append(Answered(at_s, epoch, task, name))
     elif command == "HDEL":
-        call.steps += [Answered(at_s, epoch, task, name) for name in rest if name.startswith(("create ", "delete "))]
+        call.steps += [Answered(at_s, epoch, task, name) for name in rest if name.startswith(_ANNOUNCED)]
     elif command in ("DEL", "UNLINK"):
         call.steps.append(Answered(at_s, epoch, task, ""))
 
