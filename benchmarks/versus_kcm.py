@@ -1,9 +1,10 @@
 """A fleet beside upstream's kube-controller-manager, in turns on the same real kube-apiserver and etcd.
 
 Each scenario gets a fresh namespace and each side fresh processes, which are warm (one owner has been served) before
-anything is timed. No pod runs: what is timed is the controllers' part, from the first request of the user to the event
-with which the last pod is visible to another client. CPU is that of the controllers' processes alone, until the status
-of the last owner counts all its pods: the manager here, workers with supervisor, ingestors and Redis there.
+anything is timed. No pod runs, but the client makes those of rollouts ready: what is timed is the controllers' part,
+from the first request of the user to the event with which the last pod is visible to another client, or the rollout is
+complete. CPU is that of the controllers' processes alone, until the status of the last owner counts all its pods: the
+manager here, workers with supervisor, ingestors and Redis there.
 """
 
 from __future__ import annotations
@@ -13,70 +14,22 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from benchmarks import report
-from benchmarks.processes import CpuMeter
 from benchmarks.report import Unfit, median, percentile, say
-from benchmarks.tree import daemonset, replicaset
 from benchmarks.versus_kcm_failover import of_fleet, of_upstream
 from benchmarks.versus_kcm_goals import GOALS, cost, speed
 from benchmarks.versus_kcm_place import Place, Seen, await_true
-from benchmarks.versus_kcm_server import NOTHING_AROUND, Around, ServerMeter
-from benchmarks.versus_kcm_sides import DEFAULTS, OPEN, Fleet, Side, Upstream, peak_kb
-from oarlock.cluster.resources import DAEMONSETS, REPLICASETS, Resource
+from benchmarks.versus_kcm_rollout import measure_rollout
+from benchmarks.versus_kcm_run import Run, Shape, measure, side_of, warm
+from benchmarks.versus_kcm_sides import DEFAULTS
+from oarlock.cluster.resources import DAEMONSETS, DEPLOYMENTS, REPLICASETS, Resource
 
-SCENARIOS = ("large", "many", "daemonset", "idle", "limited", "failover")
-REST_S = 0.5
+SCENARIOS = ("large", "many", "daemonset", "idle", "limited", "failover", "deployments")
+ROLLOUTS = ("rolled_many", "rolled_large")
 SIDES = ("upstream", "fleet")
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """``owners`` of ``pods`` each. ``status``: the field in which they count them."""
-
-    title: str
-    kind: Resource
-    owners: int
-    pods: int
-    status: str = "replicas"
-    limit: tuple[int, int] = OPEN
-
-    @property
-    def total(self) -> int:
-        return self.owners * self.pods
-
-    @property
-    def controller(self) -> str:
-        return self.kind.kind.lower()
-
-    def objects(self) -> list[dict[str, Any]]:
-        names = [f"web-{number:04d}" for number in range(self.owners)]
-        if self.kind == DAEMONSETS:
-            return [daemonset(name) for name in names]
-        return [replicaset(name, self.pods) for name in names]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """``pods_s``: until the last pod was visible; ``status_s``: until the last status; CPU in ms by role. ``around``:
-    of the server and the client, from the first request until the last status.
-    """
-
-    side: str
-    shape: Shape
-    pods_s: float
-    status_s: float
-    cpu_ms: Mapping[str, float]
-    peak_mb: float
-    load: float
-    around: Around = NOTHING_AROUND
-
-    @property
-    def cpu_ms_per_pod(self) -> float:
-        return sum(self.cpu_ms.values()) / self.shape.total
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -91,14 +44,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "daemonset" in chosen:
             place.run_nodes(_scaled(options.nodes, options.scale))
         for name, shape in _shapes(options).items():
-            if name not in chosen:
+            if name not in chosen and not ("deployments" in chosen and name in ROLLOUTS):
                 continue
+            measured = measure_rollout if shape.kind == DEPLOYMENTS else measure
             for number in range(1, options.rounds + 1):
                 for side in SIDES if number % 2 else reversed(SIDES):
-                    run = measure(place, side, shape, options, number)
+                    run = measured(place, side, shape, options, number)
                     runs.setdefault(name, {}).setdefault(side, []).append(run)
         if "idle" in chosen:
-            facts |= _idle(place, options)
+            facts |= _idle(place, options, REPLICASETS, "idle")
+        if "deployments" in chosen:
+            facts |= _idle(place, options, DEPLOYMENTS, "idle_deployment")
         if "failover" in chosen:
             facts |= _failover(place, options)
     _report(runs, facts)
@@ -107,11 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _shapes(options: argparse.Namespace) -> dict[str, Shape]:
     large, many = _scaled(options.large, options.scale), _scaled(options.many, options.scale)
     nodes = _scaled(options.nodes, options.scale)
+    deployments, rolled = _scaled(options.deployments, options.scale), _scaled(options.rolled, options.scale)
     return {
         "large": Shape(f"one ReplicaSet of {large:,}", REPLICASETS, 1, large),
         "many": Shape(f"{many:,} ReplicaSets of 10", REPLICASETS, many, 10),
         "daemonset": Shape(f"a DaemonSet on {nodes:,} nodes", DAEMONSETS, 1, nodes, "currentNumberScheduled"),
         "limited": Shape(f"one of {options.limited:,}, 20/s", REPLICASETS, 1, options.limited, limit=DEFAULTS),
+        "rolled_many": Shape(f"{deployments:,} Deployments of 10, rolled", DEPLOYMENTS, deployments, 10),
+        "rolled_large": Shape(f"one Deployment of {rolled:,}, rolled", DEPLOYMENTS, 1, rolled),
     }
 
 
@@ -119,105 +78,36 @@ def _scaled(size: int, scale: float) -> int:
     return max(1, round(size * scale))
 
 
-def _side(place: Place, name: str, shape: Shape, options: argparse.Namespace) -> Side:
-    if name == "upstream":
-        return Upstream(place, shape.controller, shape.limit)
-    return Fleet(place, shape.limit, workers=options.workers, ingestors=options.ingestors)
-
-
-def measure(place: Place, side: str, shape: Shape, options: argparse.Namespace, number: int) -> Run:
-    """Start one side, have it make a shape, end it. Raises Unfit for another number of pods than was asked for."""
-    namespace = place.new_namespace()
-    with ExitStack() as ending:
-        ending.callback(place.clear, namespace)
-        running = ending.enter_context(_side(place, side, shape, options))
-        warm(place, namespace, shape.kind)
-        roles = running.roles()
-        seen = ending.enter_context(Seen(place, shape.kind, shape.status, shape.pods))
-        server = ServerMeter(place.pids(), place.metrics)
-        meter, began_s = CpuMeter(roles), time.monotonic()
-        place.create(shape.kind, namespace, shape.objects())
-
-        def complete() -> bool:
-            seen.check()
-            return len(seen.complete) >= shape.owners and len(seen.pods) >= shape.total
-
-        await_true(complete, f"{side}: {shape.title}", options.limit_s)
-        around = server.spent()
-        time.sleep(REST_S)
-        spent = meter.spent_ns()
-        peak = sum(peak_kb(pid) for _, pid in roles) / 1024
-        if len(seen.pods) != shape.total:
-            raise Unfit(f"{side}: {len(seen.pods)} pods were created, not {shape.total}")
-        run = Run(
-            side,
-            shape,
-            max(at for at, _ in seen.pods) - began_s,
-            max(seen.complete.values()) - began_s,
-            {role: spent_ns / 1e6 for role, spent_ns in spent.items()},
-            peak,
-            os.getloadavg()[0],
-            around,
-        )
-    say(
-        f"round {number}, {shape.title}, {side}: pods {run.pods_s:.2f} s, status {run.status_s:.2f} s, "
-        f"{run.cpu_ms_per_pod:.3f} ms CPU a pod {_by_role(run)}, {peak:.0f} MB, load {run.load:.1f}"
-    )
-    say(f"    beside it: {_told_around(run)}")
-    return run
-
-
-def _told_around(run: Run) -> str:
-    of = run.around
-    cpu = ", ".join(f"{program} {ms / run.shape.total:.3f}" for program, ms in sorted(of.cpu_ms.items()))
-    asked = ", ".join(f"{count:,} {what}" for what, count in sorted(of.requests.items(), key=lambda each: -each[1])[:6])
-    return f"{cpu} ms CPU a pod, cores idle {of.idle:.0%}; requests: {asked}"
-
-
-def _by_role(run: Run) -> str:
-    return "(" + ", ".join(f"{role} {ms / run.shape.total:.3f}" for role, ms in sorted(run.cpu_ms.items())) + ")"
-
-
-def warm(place: Place, namespace: str, kind: Resource) -> None:
-    """Have one owner served, which asks for no pod that a figure would count."""
-    first = daemonset("warm", node_label="nowhere") if kind == DAEMONSETS else replicaset("warm", 1)
-    field = "observedGeneration" if kind == DAEMONSETS else "replicas"
-    with Seen(place, kind, field, 1) as seen:
-        place.create(kind, namespace, [first])
-        await_true(lambda: "warm" in seen.complete, "the first owner", 90.0)
-    time.sleep(REST_S)
-
-
-def _idle(place: Place, options: argparse.Namespace) -> dict[str, float]:
+def _idle(place: Place, options: argparse.Namespace, kind: Resource, figure: str) -> dict[str, float]:
     """One owner of one pod at a time: ms from sending the POST, and from its answer, until the pod is visible."""
     facts: dict[str, float] = {}
     rows = []
     for side in SIDES:
         namespace = place.new_namespace()
-        shape = Shape("idle", REPLICASETS, options.idle, 1)
+        shape = Shape("idle", kind, options.idle, 1)
         sent_ms: list[float] = []
         answered_ms: list[float] = []
         with ExitStack() as ending:
             ending.callback(place.clear, namespace)
-            ending.enter_context(_side(place, side, shape, options))
-            warm(place, namespace, REPLICASETS)
-            seen = ending.enter_context(Seen(place, REPLICASETS, "replicas", 1))
+            ending.enter_context(side_of(place, side, shape, options))
+            warm(place, namespace, kind)
+            seen = ending.enter_context(Seen(place, kind, "replicas", 1))
             for number, owner in enumerate(shape.objects(), 1):
                 began_s = time.monotonic()
-                place.create(REPLICASETS, namespace, [owner])
+                place.create(kind, namespace, [owner])
                 answered_s = time.monotonic()
                 await_true(partial(_all_there, seen, number), f"pod {number}", 30.0, 0.002)
                 at_s, _ = seen.pods[-1]
                 sent_ms.append((at_s - began_s) * 1000)
                 answered_ms.append((at_s - answered_s) * 1000)
                 time.sleep(0.03)
-        prefix = "idle" if side == "fleet" else "idle_upstream"
+        prefix = figure if side == "fleet" else f"{figure}_upstream"
         for share, name in ((0.5, "p50"), (0.99, "p99")):
             facts[f"{prefix}_{name}_ms"] = round(percentile(sent_ms, share), 2)
             facts[f"{prefix}_answered_{name}_ms"] = round(percentile(answered_ms, share), 2)
         rows.append((side, *(f"{facts[f'{prefix}_{each}_ms']:.1f}" for each in _IDLE), f"{os.getloadavg()[0]:.1f}"))
     headings = ("", "p50 since sent", "p99 since sent", "p50 since answered", "p99 since answered", "load")
-    report.show(f"idle, ms until the pod is visible, {options.idle} owners", headings, rows)
+    report.show(f"idle, ms until the pod is visible, {options.idle} {kind.plural}", headings, rows)
     return facts
 
 
@@ -278,8 +168,14 @@ def _report(runs: Mapping[str, Mapping[str, Sequence[Run]]], facts: dict[str, An
                 "cores_idle": round(median(run.around.idle for run in mine), 3),
                 "requests": round(median(sum(run.around.requests.values()) for run in mine)),
             }
+            if mine[0].inside:
+                facts[f"{name}_{side}"] |= {
+                    "turns": round(median(sum(_turns(run).values()) for run in mine)),
+                    "scripts": round(median(run.inside["scripts called"] for run in mine)),
+                    "redis_bytes_per_pod": round(median(run.redis_bytes / run.shape.total for run in mine)),
+                }
         pairs = list(zip(upstream, fleet, strict=True))
-        facts[f"speed_{name}"] = round(median(speed(theirs.pods_s, ours.pods_s) for theirs, ours in pairs), 3)
+        facts[f"speed_{name}"] = round(median(speed(theirs.wall_s, ours.wall_s) for theirs, ours in pairs), 3)
         facts[f"cpu_{name}"] = round(
             median(cost(theirs.cpu_ms_per_pod, ours.cpu_ms_per_pod) for theirs, ours in pairs), 3
         )
@@ -290,15 +186,21 @@ def _report(runs: Mapping[str, Mapping[str, Sequence[Run]]], facts: dict[str, An
     report.finish(facts)
 
 
+def _turns(run: Run) -> dict[str, int]:
+    return {what: count for what, count in run.inside.items() if what.endswith(" turns")}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.versus_kcm", description=__doc__)
     add = parser.add_argument
     add("--only", default="", help=f"some of {','.join(SCENARIOS)}, separated by commas")
     add("--rounds", type=int, default=1, help="of each shape; the sides change places each round")
-    add("--scale", type=float, default=1.0, help="of the three sizes below, such as 0.1")
+    add("--scale", type=float, default=1.0, help="of the five sizes below, such as 0.1")
     add("--large", type=int, default=3_000, help="pods of the one large ReplicaSet")
     add("--many", type=int, default=1_000, help="number of ReplicaSets of 10")
     add("--nodes", type=int, default=500, help="simulated nodes for the DaemonSet")
+    add("--deployments", type=int, default=200, help="number of Deployments of 10, rolled all at once")
+    add("--rolled", type=int, default=1_000, help="pods of the one Deployment that is rolled")
     add("--limited", type=int, default=300, help="pods of a ReplicaSet under upstream's default limit of requests")
     add("--idle", type=int, default=100, help="owners made one by one while idle")
     add("--kills", type=int, default=100, help="of workers with a key in hand")

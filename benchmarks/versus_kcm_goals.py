@@ -31,6 +31,8 @@ class Goal:
 GOALS = (
     Goal("one large ReplicaSet, wall time", "speed_large", 1.0, True, " x"),
     Goal("many small ReplicaSets, wall time", "speed_many", 1.0, True, " x"),
+    Goal("many Deployments rolled, wall time", "speed_rolled_many", 1.0, True, " x"),
+    Goal("one large Deployment rolled, wall time", "speed_rolled_large", 1.0, True, " x"),
     Goal("one large ReplicaSet, CPU a pod", "cpu_large", 2.5, False, " x"),
     Goal("many small ReplicaSets, CPU a pod", "cpu_many", 2.5, False, " x"),
     Goal("idle, owner POST to pod, p50", "idle_p50_ms", 5.0, False, " ms"),

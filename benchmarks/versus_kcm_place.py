@@ -25,7 +25,7 @@ from oarlock.cluster.access import config
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
 from oarlock.cluster.listing import Page
-from oarlock.cluster.resources import DAEMONSETS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
+from oarlock.cluster.resources import DAEMONSETS, DEPLOYMENTS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
 from oarlock.workers.process.io_loop import IoLoop
 
 ROOT = Path(__file__).parents[1]
@@ -142,9 +142,15 @@ class Place:
         bodies = [orjson.dumps({**each, "metadata": {**each["metadata"], "namespace": namespace}}) for each in objects]
         self._must([self.client.create(resource, namespace, body) for body in bodies], f"create {resource.plural}")
 
+    def patch(self, resource: Resource, namespace: str, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """By name; ``IN_FLIGHT`` at once."""
+        bodies = {name: orjson.dumps(change) for name, change in changes.items()}
+        asked = [self.client.patch(resource, namespace, name, body) for name, body in bodies.items()]
+        self._must(asked, f"patch {resource.plural}")
+
     def clear(self, namespace: str) -> None:
         """Take away owners and pods, once nobody works; and the Leases, so that the next to start need not wait."""
-        for resource in (REPLICASETS, DAEMONSETS, PODS):
+        for resource in (DEPLOYMENTS, REPLICASETS, DAEMONSETS, PODS):
             path = resource.collection(namespace) + "?propagationPolicy=Background&gracePeriodSeconds=0"
             for _ in range(CLEAR_TRIES):  # tens of thousands take longer than a request may; what is gone stays gone
                 answer = self.io.run(self.client.transport.write("DELETE", path, b""), 300.0)

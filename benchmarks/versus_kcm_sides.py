@@ -32,12 +32,14 @@ class Side(Protocol):
 
 
 class Upstream:
-    """kube-controller-manager with one controller. With ``standby`` a second one, and leader election in both."""
+    """kube-controller-manager with some controllers, separated by commas. With ``standby`` a second one, and leader
+    election in both.
+    """
 
     name = "upstream"
 
-    def __init__(self, place: Place, controller: str, limit: tuple[int, int], *, standby: bool = False) -> None:
-        self._place, self._controller, self._limit, self.standby = place, controller, limit, standby
+    def __init__(self, place: Place, chosen: str, limit: tuple[int, int], *, standby: bool = False) -> None:
+        self._place, self._chosen, self._limit, self.standby = place, chosen, limit, standby
         self.running: list[Any] = []
 
     def __enter__(self) -> Upstream:
@@ -52,7 +54,7 @@ class Upstream:
         version = version_of(name)
         flags = known(
             version,
-            f"--controllers={controllers(version, [self._controller])}",
+            f"--controllers={controllers(version, self._chosen.split(','))}",
             f"--leader-elect={str(self.standby).lower()}",
             "--port=0",
             "--secure-port=0",

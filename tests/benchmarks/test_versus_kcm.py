@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from benchmarks import versus_kcm
-from benchmarks.versus_kcm import Run, Shape
 from benchmarks.versus_kcm_goals import GOALS, cost, speed
+from benchmarks.versus_kcm_rollout import ReadyPods
+from benchmarks.versus_kcm_run import Run, Shape
 from benchmarks.versus_kcm_server import Around, requests_told
 from benchmarks.versus_kcm_sides import OPEN, Upstream
-from oarlock.cluster.resources import DAEMONSETS, REPLICASETS
+from oarlock.cluster.resources import DAEMONSETS, DEPLOYMENTS, REPLICASETS
 from tests import ROOT
 
 LARGE = Shape("one", REPLICASETS, 1, 4)
@@ -84,12 +85,42 @@ def test_shapes_scale_and_ask_for_what_they_say() -> None:
         "many": 100,
         "daemonset": 5,
         "limited": 300,
+        "rolled_many": 20,
+        "rolled_large": 10,
     }
     many = shapes["many"].objects()
     assert len({each["metadata"]["name"] for each in many}) == 10
     assert {each["spec"]["replicas"] for each in many} == {10}
     assert shapes["daemonset"].kind == DAEMONSETS
-    assert shapes["daemonset"].controller == "daemonset"
+    assert shapes["daemonset"].controllers == "daemonset"
+    rolled = shapes["rolled_many"]
+    assert {each["kind"] for each in rolled.objects()} == {"Deployment"}
+    assert {"deployment", "replicaset"} <= set(rolled.controllers.split(","))
+
+
+def test_a_rollout_is_timed_until_it_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
+    """Pods of both sides were there after 4 s; 5 s and 10 s is when the last status said that all is done."""
+    shape = Shape("rolled", DEPLOYMENTS, 2, 2)
+    upstream = replace(run("upstream", 4.0, 4.0), shape=shape)
+    inside = {"deployment turns": 6, "replicaset turns": 4, "scripts called": 30}
+    fleet = replace(upstream, side="fleet", status_s=10.0, inside=inside, redis_bytes=2_000)
+    versus_kcm._report({"rolled_many": {"upstream": [upstream], "fleet": [fleet]}}, {})
+    _, facts = told(capsys)
+    assert facts["speed_rolled_many"] == 0.5
+    figures = facts["rolled_many_fleet"]
+    assert (figures["turns"], figures["scripts"], figures["redis_bytes_per_pod"]) == (10, 30, 500)
+    assert "turns" not in facts["rolled_many_upstream"]
+
+
+def test_a_deployment_is_rolled_out_when_its_status_has_all_pods_of_the_template() -> None:
+    pods = ReadyPods.__new__(ReadyPods)
+    pods.done = {}
+    status = {"replicas": 3, "updatedReplicas": 3, "availableReplicas": 3, "observedGeneration": 2}
+    for changed in ({"replicas": 4}, {"updatedReplicas": 2}, {"availableReplicas": 2}, {"observedGeneration": 1}, {}):
+        assert pods.rolled_out(2) == 0, "not before the last of them"
+        found = {"metadata": {"name": "web", "generation": 2}, "spec": {"replicas": 3}, "status": status | changed}
+        pods._deployment("MODIFIED", found)
+    assert (pods.rolled_out(1), pods.rolled_out(2), pods.rolled_out(3)) == (1, 1, 0)
 
 
 def test_programs_that_are_missing_are_told_before_anything_is_started(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.conformance import table
-from tests.conformance.cases import KINDS, LEAST, NOT_PLAYED, absent, called, of_kinds
+from tests.conformance.cases import LEAST, NOT_PLAYED, absent, called, of_kinds
 from tests.conformance.results import Result
 from tests.conformance.suite import Suite, tell
 from tests.realserver.beside import OURS, Beside, Broken
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has them ignored
         signal.signal(number, signal.default_int_handler)
     try:
-        code = _judge(said.kind or KINDS, evidence.resolve(), said.within)
+        code = _judge(said.kind or list(LEAST), evidence.resolve(), said.within)
     except (Broken, NotStarted, CannotObtain) as error:
         tell(str(error))
         code = 2

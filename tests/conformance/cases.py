@@ -11,8 +11,6 @@ from collections.abc import Iterable
 SIG = "[sig-apps] "
 LEAST = {"ReplicaSet": 4, "ReplicationController": 6, "Daemon set": 7, "Deployment": 10}
 """Kind, as the suite calls it -> how many cases it has in 1.20; later suites have more."""
-KINDS = ("ReplicaSet", "ReplicationController", "Daemon set")
-"""What is run if nothing else is asked for."""
 
 _HTTP = "asks each pod over HTTP for its name; simulated nodes run no containers"
 _PRIVATE = f"{_HTTP}; and wants a private registry, without which the suite itself leaves it out"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance import __main__ as command
 from tests.conformance import suite
-from tests.conformance.cases import KINDS, LEAST, NOT_PLAYED, SIG, called, of_kinds
+from tests.conformance.cases import LEAST, NOT_PLAYED, SIG, called, of_kinds
 from tests.conformance.results import Result
 from tests.conformance.suite import Suite
 from tests.realserver.beside import Broken
@@ -110,7 +110,7 @@ def test_it_is_ended_when_the_cluster_breaks(tmp_path: Path, monkeypatch: pytest
 
 def whole() -> list[str]:
     listed = [f"{SIG}{case}" for case in NOT_PLAYED]
-    counts = {kind: LEAST[kind] - len(of_kinds(listed, [kind])) for kind in KINDS}
+    counts = {kind: LEAST[kind] - len(of_kinds(listed, [kind])) for kind in LEAST}
     return [*listed, *(f"{SIG}{kind} should {n}" for kind, count in counts.items() for n in range(count))]
 
 

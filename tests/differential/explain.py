@@ -6,11 +6,11 @@ versions of upstream.
 
 from __future__ import annotations
 
-from tests.differential import meant_daemons, meant_replicas
+from tests.differential import meant_daemons, meant_deployments, meant_replicas
 from tests.differential.compare import Difference
 from tests.differential.moment import Moment
 
-EXPLANATIONS = (*meant_replicas.MEANT, *meant_daemons.MEANT)
+EXPLANATIONS = (*meant_replicas.MEANT, *meant_daemons.MEANT, *meant_deployments.MEANT)
 
 
 def explain(difference: Difference, moment: Moment) -> str:

@@ -9,11 +9,12 @@ from tests.differential import manifests
 from tests.differential.hands_nodes import NodeHands
 from tests.differential.hands_owners import OwnerHands
 from tests.differential.hands_pods import PodHands
+from tests.differential.hands_rollouts import RolloutHands
 from tests.differential.scene import QUOTAS
 from tests.differential.step import Step
 
 
-class Hands(OwnerHands, PodHands, NodeHands):
+class Hands(OwnerHands, RolloutHands, PodHands, NodeHands):
     """The user of one scenario on one side."""
 
     async def apply(self, step: Step) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from oarlock.cluster.resources import DAEMONSETS, REPLICASETS, REPLICATIONCONTROLLERS, Resource
-from tests.differential.scene import SCENARIO
+from tests.differential.scene import DEPLOYMENTS, SCENARIO
 
 Obj = dict[str, Any]
-RESOURCES: dict[str, Resource] = {each.kind: each for each in (REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)}
+RESOURCES: dict[str, Resource] = {
+    each.kind: each for each in (DEPLOYMENTS, REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)
+}
 COST = "controller.kubernetes.io/pod-deletion-cost"
 POOL = "pool"
 """Label of nodes: `replicas` or `daemons`. Pods of ReplicaSets stay where nothing happens to nodes by chance."""
@@ -30,14 +32,15 @@ def template(scenario: str, app: str, pool: str, about: Obj) -> Obj:
 
 
 def owner(scenario: str, kind: str, name: str, about: Obj) -> Obj:
-    """A ReplicaSet, ReplicationController or DaemonSet. `about`: app, spec, and what `template` takes."""
+    """A Deployment, ReplicaSet, ReplicationController or DaemonSet. `about`: app, spec, noted (its own annotations),
+    and what `template` takes."""
     app = about.get("app", name)
     pool = "daemons" if kind == "DaemonSet" else "replicas"
     pairs = {"app": app}
     return {
         "apiVersion": RESOURCES[kind].api_version,
         "kind": kind,
-        "metadata": {"name": name, "labels": {"app": app}},
+        "metadata": {"name": name, "labels": {"app": app}, "annotations": about.get("noted", {})},
         "spec": {
             "selector": pairs if kind == "ReplicationController" else {"matchLabels": pairs},
             "template": template(scenario, app, pool, about),

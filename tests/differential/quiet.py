@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tests.differential import quiet_rollouts
 from tests.differential.reading import (
     ENDED,
     NEVER_READY,
@@ -19,6 +20,7 @@ from tests.differential.reading import (
     is_deleting,
     is_owned,
     is_ready,
+    is_unpullable,
     labels,
     phase,
     selector,
@@ -54,7 +56,12 @@ def _reasons(scene: Scene, taints_wake: bool) -> Iterator[str]:
     for owner in owners:
         name = f"{owner['kind']} {owner['metadata']['name']}"
         about = {"is_refused": _is_refused(scene, owner), "taints_wake": taints_wake}
-        for reason in _of_owner(owner, owners, pods, nodes, room, **about):
+        found = (
+            _of_deployment(owner, owners, pods, scene)
+            if owner["kind"] == "Deployment"
+            else _of_owner(owner, owners, pods, nodes, room, **about)
+        )
+        for reason in found:
             yield f"{name}: {reason}"
 
 
@@ -76,7 +83,9 @@ def _of_references(scene: Scene, pods: list[Obj], owners: list[Obj]) -> Iterator
     """What the garbage collector has still to do."""
     living = {owner["metadata"]["uid"] for owner in owners}
     kinds = {resource.kind for resource in OWNERS}
-    for obj in (*pods, *scene.all("ControllerRevision")):
+    for obj in (*pods, *scene.all("ReplicaSet"), *scene.all("ControllerRevision")):
+        if is_deleting(obj):
+            continue  # a finalizer holds it
         for reference in obj["metadata"].get("ownerReferences") or ():
             if reference["kind"] in kinds and reference["uid"] not in living:
                 yield f"{obj['metadata']['name']} belongs to an owner that is gone"
@@ -98,7 +107,7 @@ def _of_pod(pod: Obj, scene: Scene) -> Iterator[str]:
     node = scene.get("Node", node_name)
     if node is None:
         yield f"pod {name} is on a node that is gone"
-    elif phase(pod) in ("", "Pending"):
+    elif phase(pod) in ("", "Pending") and not is_unpullable(pod):
         yield f"pod {name} has not started"
     elif phase(pod) == "Running" and is_ready(pod) is (annotated(pod).get(NEVER_READY) == "true"):
         yield f"pod {name} is to change its readiness"
@@ -109,6 +118,18 @@ def _takes(node: Obj, pod: Obj) -> bool:
     if is_daemon and target(pod) != node["metadata"]["name"]:
         return False
     return comes(pod, node) and (is_daemon or not node["spec"].get("unschedulable"))
+
+
+def _of_deployment(deployment: Obj, owners: list[Obj], pods: list[Obj], scene: Scene) -> Iterator[str]:
+    if _is_unseen(deployment):
+        yield "is being deleted, or its generation is not observed"
+        return
+    is_claimant = _only_claimant(deployment, owners)
+    yield from quiet_rollouts.reasons(deployment, scene.all("ReplicaSet"), pods, is_claimant=is_claimant)
+
+
+def _is_unseen(owner: Obj) -> bool:
+    return is_deleting(owner) or status(owner).get("observedGeneration", 0) != owner["metadata"]["generation"]
 
 
 def _of_owner(
@@ -134,7 +155,9 @@ def _of_owner(
 
 
 def _only_claimant(owner: Obj, owners: list[Obj]) -> bool:
-    return sum(selector(each) == selector(owner) for each in owners) == 1
+    """Of those that look for the same kind."""
+    rivals = [each for each in owners if (each["kind"] == "Deployment") == (owner["kind"] == "Deployment")]
+    return sum(selector(each) == selector(owner) for each in rivals) == 1
 
 
 def _of_replicas(owner: Obj, active: list[Obj], room: int | None) -> Iterator[str]:

@@ -8,7 +8,11 @@ from typing import Any
 Obj = dict[str, Any]
 
 HASH = "controller-revision-hash"
+POD_HASH = "pod-template-hash"
+REVISION = "deployment.kubernetes.io/revision"
 NEVER_READY = "oarlock.io/sim-never-ready"
+NO_IMAGE = ":nonexistent"
+"""How an image ends that simulated kubelets cannot pull."""
 ENDED = ("Succeeded", "Failed")
 
 
@@ -40,6 +44,11 @@ def is_ready(pod: Obj) -> bool:
     return any(each["type"] == "Ready" and each["status"] == "True" for each in status(pod).get("conditions") or ())
 
 
+def is_unpullable(pod: Obj) -> bool:
+    """Whether it will never start."""
+    return any(each["image"].endswith(NO_IMAGE) for each in pod["spec"]["containers"])
+
+
 def controller(obj: Obj) -> Obj | None:
     """The reference to its controller."""
     for reference in obj["metadata"].get("ownerReferences") or ():
@@ -51,6 +60,17 @@ def controller(obj: Obj) -> Obj | None:
 def is_owned(obj: Obj, owner: Obj) -> bool:
     reference = controller(obj)
     return reference is not None and reference["uid"] == owner["metadata"]["uid"]
+
+
+def revision_number(replicaset: Obj) -> int:
+    """Of a Deployment's; 0 where it has none."""
+    return int(annotated(replicaset).get(REVISION, 0))
+
+
+def rolled_by(replicaset: Obj) -> str:
+    """The UID of the Deployment that controls it; empty if none does."""
+    reference = controller(replicaset)
+    return str(reference["uid"]) if reference and reference["kind"] == "Deployment" else ""
 
 
 def selector(owner: Obj) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.differential.reading import POD_HASH, REVISION
 from tests.differential.scene import Scene
 from tests.differential.snapshot import Snapshot, take
 
@@ -48,6 +49,18 @@ def owner(kind: str, name: str, status: Obj, **spec: Any) -> Obj:
     return {"metadata": meta, "spec": spec, "status": status}
 
 
+def replicaset(name: str, image: str, status: Obj | None = None, **about: Any) -> Obj:
+    """Made by the Deployment whose name stands before the last hyphen, the hash behind. `about`: replicas, revision."""
+    deployment, _, digest = name.rpartition("-")
+    pairs = {"app": deployment, POD_HASH: digest}
+    template = {"metadata": {"labels": dict(pairs)}, "spec": {"containers": [{"name": "c", "image": image}]}}
+    spec = {"replicas": about.get("replicas", 0), "selector": {"matchLabels": dict(pairs)}, "template": template}
+    made = owner("ReplicaSet", name, {"observedGeneration": 1, **(status or {})}, **spec)
+    made["metadata"] |= {"labels": dict(pairs), "annotations": {REVISION: str(about.get("revision", 1))}}
+    made["metadata"]["ownerReferences"] = [reference("Deployment", deployment)]
+    return made
+
+
 def revision(name: str, owner_name: str, number: int, digest: str, data: Obj | None = None) -> Obj:
     meta = {
         "name": name,
@@ -74,7 +87,7 @@ def scene(*objects: tuple[str, Obj], events: tuple[Obj, ...] = ()) -> Scene:
     """Of objects, each with its kind."""
     made = Scene()
     for kind, obj in objects:
-        made.objects[kind][obj["metadata"]["name"]] = obj
+        made.put(kind, obj)
     for each in events:
         made.hear(each, None)
     return made

@@ -13,6 +13,8 @@ Minor = tuple[int, int]
 FIRST: Minor = (0, 0)
 NEVER: Minor = (99, 0)
 
+CLEANED_BY_REVISION: Minor = (1, 21)
+"""A Deployment's surplus ReplicaSets go by revision, no longer by age (kubernetes#97407)."""
 DELETION_COST: Minor = (1, 22)
 """The cost of a pod's deletion counts (PodDeletionCost, beta and on)."""
 AGES_BY_MAGNITUDE: Minor = (1, 22)

@@ -25,12 +25,14 @@ from oarlock.cluster.resources import (
     Resource,
 )
 from oarlock.sandbox.reflector import Reflector
+from tests.differential.naming import Naming
 
 Obj = dict[str, Any]
 SCENARIO = "differential.scenario"
 """Label of nodes: whose they are."""
+DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment")
 QUOTAS = Resource("v1", "resourcequotas", "ResourceQuota")
-OWNERS = (REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)
+OWNERS = (DEPLOYMENTS, REPLICASETS, REPLICATIONCONTROLLERS, DAEMONSETS)
 REFUSED = "Warning FailedCreate"
 """Type and reason of the event about a refused create."""
 WATCHED = (NODES, PODS, *OWNERS, CONTROLLERREVISIONS, EVENTS, QUOTAS)
@@ -38,12 +40,20 @@ WATCHED = (NODES, PODS, *OWNERS, CONTROLLERREVISIONS, EVENTS, QUOTAS)
 
 class Scene:
     """The objects of one scenario by kind and name. `touched_s`: when one of them last changed (time.monotonic).
-    `told`: uid of what events are about -> (type and reason, message) -> how often that was told."""
+    `told`: uid of what events are about -> (type and reason, message) -> how often that was told. `naming`: what stands
+    for the names of a Deployment's ReplicaSets."""
 
     def __init__(self) -> None:
         self.told: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         self.objects: dict[str, dict[str, Obj]] = {resource.kind: {} for resource in WATCHED}
+        self.naming = Naming()
         self.touched_s = 0.0
+
+    def put(self, kind: str, obj: Obj) -> None:
+        """An object, new or changed."""
+        if kind == "ReplicaSet":
+            self.naming.learn(obj)
+        self.objects[kind][obj["metadata"]["name"]] = obj
 
     def all(self, kind: str) -> list[Obj]:
         """In the order of creation, then of names."""
@@ -117,7 +127,7 @@ class Scenes:
             if gone:
                 scene.objects[kind].pop(meta["name"], None)
             else:
-                scene.objects[kind][meta["name"]] = obj
+                scene.put(kind, obj)
             if gone or known is None or _matters(kind, known, obj):
                 scene.touched_s = time.monotonic()
 

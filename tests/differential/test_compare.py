@@ -12,7 +12,8 @@ import pytest
 from tests.differential.compare import differences
 from tests.differential.explain import explain
 from tests.differential.moment import Moment
-from tests.differential.recorded import event, owner, pod, reference, revision, snapshot
+from tests.differential.reading import POD_HASH
+from tests.differential.recorded import event, owner, pod, reference, replicaset, revision, snapshot
 from tests.differential.snapshot import Snapshot
 
 Obj = dict[str, Any]
@@ -39,6 +40,19 @@ def objects() -> dict[str, tuple[str, Obj]]:
         "agent-2": ("Pod", daemon("agent-2", "n2")),
         "r1": ("ControllerRevision", revision("agent-h1", "agent", 1, "h1")),
         "r2": ("ControllerRevision", revision("agent-h2", "agent", 2, "h2")),
+        **deployed(),
+    }
+
+
+def deployed(new: str = "n", old: str = "o") -> dict[str, tuple[str, Obj]]:
+    """A Deployment, and its ReplicaSets with these hashes."""
+    done = {"type": "Progressing", "status": "True", "reason": "Done", "message": f'ReplicaSet "site-{new}" is done.'}
+    pod_of_new = pod("w", reference("ReplicaSet", f"site-{new}"), labels={"app": "site", POD_HASH: new})
+    return {
+        "deployment": ("Deployment", owner("Deployment", "site", {"replicas": 1, "conditions": [done]})),
+        "new": ("ReplicaSet", replicaset(f"site-{new}", "nginx:2", {"replicas": 1}, replicas=1, revision=2)),
+        "old": ("ReplicaSet", replicaset(f"site-{old}", "nginx:1", {"replicas": 0})),
+        "new-1": ("Pod", pod_of_new),
     }
 
 
@@ -98,6 +112,17 @@ SEEN = {
     "no condition": set_in("web", "status", "conditions", to=[]),
     **{f"status.{name}": set_in("web", "status", name, to=9) for name in COUNTS},
     **{f"daemon status.{name}": set_in("agent", "status", name, to=9) for name in DAEMONS},
+    "a Deployment's condition says something else": set_in("deployment", "status", "conditions", 0, "message", to="m"),
+    "a Deployment's ReplicaSet is missing": gone("old"),
+    "another template": set_in("old", "spec", "template", "spec", "containers", 0, "image", to="nginx:3"),
+    "another size": set_in("new", "spec", "replicas", to=2),
+    "another minReadySeconds": set_in("new", "spec", "minReadySeconds", to=2),
+    "a revision's number on it": set_in("new", "metadata", "annotations", "deployment.kubernetes.io/revision", to="3"),
+    "a generation that is not observed": set_in("new", "metadata", "generation", to=2),
+    "a ReplicaSet let go": set_in("new", "metadata", "ownerReferences", to=[]),
+    "another selector": set_in("new", "spec", "selector", "matchLabels", POD_HASH, to="o"),
+    "a pod of another template": set_in("new-1", "metadata", "labels", POD_HASH, to="o"),
+    "a pod of another ReplicaSet": set_in("new-1", "metadata", "ownerReferences", 0, "uid", to="uid-site-o"),
     "a field of the status": set_in("agent", "status", "collisionCount", to=1),
 }
 
@@ -163,3 +188,40 @@ def test_names_uids_and_times_do_not_matter() -> None:
                 obj["metadata"] |= {"name": f"other-{name}", "uid": name, "creationTimestamp": "2027-01-01T00:00:00Z"}
 
     assert reported(taken(), taken(renamed)) == []
+
+
+def steps(new: str, text: str, *sizes: int) -> tuple[Obj, ...]:
+    return tuple(
+        event("site", "ScalingReplicaSet", message=text.format(name=f"site-{new}", size=size)) for size in sizes
+    )
+
+
+def rolled(new: str, *events: Obj) -> Snapshot:
+    return snapshot(*deployed(new).values(), events=events)
+
+
+UP, NOW_UP, DOWN = (
+    "Scaled up replica set {name} to {size}",
+    "Scaled up replica set {name} from 0 to {size}",
+    "Scaled down replica set {name} to {size}",
+)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "fleet", "is_seen"),
+    [
+        (("x", UP, 1), ("y", NOW_UP, 1), False),
+        (("x", UP, 1, 2, 3), ("y", NOW_UP, 3), False),
+        (("x", UP, 1), ("y", DOWN, 1), True),
+        (("x", UP, 1), ("o", NOW_UP, 1), True),
+        (("x", UP, 1), ("y", "Scaled up {name}", 1), True),
+        (("x", UP), ("y", NOW_UP, 1), True),
+    ],
+    ids=["their texts", "how many steps", "down", "another", "no such text", "none"],
+)
+def test_what_a_deployment_tells_of_sizes(upstream: Any, fleet: Any, is_seen: bool) -> None:
+    assert bool(reported(rolled("x", *steps(*upstream)), rolled("y", *steps(*fleet)))) is is_seen
+
+
+def test_hashes_do_not_matter() -> None:
+    assert reported(snapshot(*deployed("x", "z").values()), snapshot(*deployed().values())) == []

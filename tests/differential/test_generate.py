@@ -12,7 +12,7 @@ from tests.differential.generate import scenario
 from tests.differential.hands import Hands
 
 COUNT = 50
-MANY = 120
+MANY = 160
 
 
 def test_a_seed_is_a_scenario() -> None:

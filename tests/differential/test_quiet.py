@@ -122,6 +122,22 @@ def test_not_at_rest(what: str) -> None:
     assert reason(RESTLESS[what])
 
 
+def test_a_held_pod_whose_owner_is_gone() -> None:
+    gone = dict(RS, uid="gone")
+    assert reason(more("held", "Pod", pod("held", gone, deleting=True, finalizers=["f"]))) == ""
+    assert reason(more("held", "Pod", pod("held", gone, deleting=True)))
+
+
+def test_a_pod_whose_image_cannot_be_pulled_stays_pending() -> None:
+    pending = [
+        put("web-1", "status", "phase", to="Pending"),
+        put("web-1", "status", "conditions", 0, "status", to="False"),
+    ]
+    counts = [put("web", "status", name, to=1) for name in ("readyReplicas", "availableReplicas")]
+    assert reason(*pending, *counts)
+    assert reason(*pending, *counts, put("web-1", "spec", "containers", 0, "image", to="i:nonexistent")) == ""
+
+
 QUOTA = more("quota", "ResourceQuota", {"metadata": {"name": "quota"}, "spec": {"hard": {"pods": "3"}}})
 
 

@@ -13,7 +13,7 @@ from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
 from oarlock.cluster.resources import NAMESPACES, PODS, Resource
 from tests.differential import manifests
-from tests.differential.reading import is_active, is_owned, is_ready
+from tests.differential.reading import is_active, is_owned, is_ready, revision_number
 from tests.differential.scene import Scenes
 from tests.differential.step import StepRefused
 
@@ -43,8 +43,12 @@ class Writer:
     def _pods(self, kind: str, name: str) -> list[Obj]:
         """Active pods of an owner. Those of a DaemonSet by readiness, template and only then the names of their nodes:
         while an update has not ended, which nodes it has reached is chance, and how many pods are of each sort is not.
+        Those of a Deployment by the revision of their ReplicaSets.
         """
         owner = self._owner(kind, name)
+        if kind == "Deployment":
+            replicasets = sorted(self._replicasets(name), key=revision_number)
+            return [pod for each in replicasets for pod in self._pods("ReplicaSet", each["metadata"]["name"])]
         found = [pod for pod in self._scene.all("Pod") if is_owned(pod, owner) and is_active(pod)]
         if kind == "DaemonSet":
             found.sort(
@@ -55,6 +59,11 @@ class Writer:
                 )
             )
         return found
+
+    def _replicasets(self, name: str) -> list[Obj]:
+        """A Deployment's."""
+        owner = self._owner("Deployment", name)
+        return [each for each in self._scene.all("ReplicaSet") if is_owned(each, owner)]
 
     def _pod(self, kind: str, name: str, index: int) -> Obj | None:
         found = self._pods(kind, name)

@@ -10,10 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.workers.process.kinds import controller_names
 from tests import ROOT
 from tests.realserver.processes import Running
 
-OURS = ("replicaset", "replicationcontroller", "daemonset")
+OURS = tuple(controller_names())
 """The controllers that a fleet has, as upstream 1.20 calls them."""
 _START_LIMIT_S = 300.0
 

@@ -110,6 +110,11 @@ def daemonset(namespace: str, image: str, limit: int) -> Obj:
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
 
 
+def deployment(namespace: str, image: str, limit: int) -> Obj:
+    made = replicas("apps/v1", "Deployment", namespace, 2)
+    return {**made, "spec": {**made["spec"], "template": template(image), "revisionHistoryLimit": limit}}
+
+
 def named(name: str, made: Obj) -> Obj:
     return {**made, "metadata": {**made["metadata"], "name": name}}
 
@@ -183,6 +188,37 @@ def test_roll_back_and_prune(fleet: Fleet) -> None:
     before = {pod["metadata"]["uid"] for pod in fleet.pods(namespace)}
     apply(server, daemonset(namespace, "nginx:3", 0))
     until(lambda: controlled(fleet.pods(namespace)) == before, "adopted again, with their revision")
+    assert fleet.nothing_is_missing()
+
+
+def test_roll_out_roll_back_and_clean_up(fleet: Fleet) -> None:
+    namespace, server = "deployment", fleet.server
+    kubectl(server, "create", "namespace", namespace)
+
+    def rolled_to(image: str) -> bool:
+        status = fleet.get("deployment", "o", "-n", namespace).get("status", {})
+        settled = status.get("updatedReplicas") == status.get("availableReplicas") == status.get("replicas") == 2
+        return settled and {pod["spec"]["containers"][0]["image"] for pod in fleet.pods(namespace)} == {image}
+
+    def replicasets() -> set[str]:
+        return {each["metadata"]["uid"] for each in fleet.get("rs", "-n", namespace)["items"]}
+
+    apply(server, deployment(namespace, "nginx:1", 3))
+    until(lambda: rolled_to("nginx:1"), "two pods")
+    apply(server, deployment(namespace, "nginx:2", 3))
+    until(lambda: rolled_to("nginx:2"), "rolled out")
+    kubectl(server, "rollout", "undo", "deployment/o", "-n", namespace)
+    until(lambda: rolled_to("nginx:1"), "rolled back by kubectl")
+    kubectl(server, "annotate", "deployment/o", "-n", namespace, "deprecated.deployment.rollback.to=0")
+    until(lambda: rolled_to("nginx:2"), "rolled back by the fleet")
+    assert len(replicasets()) == 2
+    kubectl(server, "patch", "deployment/o", "-n", namespace, "-p", '{"spec":{"revisionHistoryLimit":0}}')
+    until(lambda: len(replicasets()) == 1, "cleaned up")
+    before = replicasets()
+    kubectl(server, "delete", "deployment", "o", "-n", namespace, "--cascade=orphan")
+    until(lambda: not controlled(fleet.get("rs", "-n", namespace)["items"]), "orphaned")
+    apply(server, deployment(namespace, "nginx:2", 0))
+    until(lambda: controlled(fleet.get("rs", "-n", namespace)["items"]) == before, "adopted again")
     assert fleet.nothing_is_missing()
 
 

@@ -20,7 +20,7 @@ from oarlock.cluster.events import EventRecorder
 from oarlock.cluster.forbidden import Permission
 from oarlock.cluster.lease import LeaseError, LeaseSpec
 from oarlock.cluster.listing import ListError, list_all
-from oarlock.cluster.resources import CONTROLLERREVISIONS, PODS
+from oarlock.cluster.resources import CONTROLLERREVISIONS
 from oarlock.cluster.watch import Broken
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.workers.process.kinds import cluster_resource
@@ -85,9 +85,9 @@ class Asking:
                         async for _ in client.watch_batches(cluster_resource(WATCHED[resource]), "1", life_s=1):
                             break
                 case "update", _:
-                    await client.create(PODS, NAMESPACE, self._pod("owned"))
-                case "create", "pods":
-                    await client.create(PODS, NAMESPACE, self._pod("p"))
+                    await self._make(client, "owned")
+                case "create", "pods" | "replicasets":
+                    await self._make(client, "p")
                 case "create", _:
                     body = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "r"}}
                     await client.create(CONTROLLERREVISIONS, NAMESPACE, orjson.dumps({**body, "revision": 1}))
@@ -101,15 +101,21 @@ class Asking:
                 case _:
                     raise AssertionError(f"nothing asks for {verb} {resource}")
 
-    def _pod(self, name: str) -> bytes:
-        """As a controller makes it: deleting its owner waits for it."""
+    async def _make(self, client: Client, name: str) -> None:
+        """A pod or a ReplicaSet as a controller makes it: deleting its owner waits for it."""
         assert self._owner is not None
+        made = WATCHED[self._owner.dependents]
         flavour = self._owner.flavour
         reference: dict[str, Any] = {"apiVersion": flavour.api_version, "kind": flavour.kind, "name": "o", "uid": "u"}
         reference |= {"controller": True, "blockOwnerDeletion": True}
         metadata = {"name": name, "ownerReferences": [reference]}
-        spec = {"containers": [{"name": "c", "image": "nginx"}]}
-        return orjson.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        labels = {"app": name}
+        spec: dict[str, Any] = {"containers": [{"name": "c", "image": "nginx"}]}
+        if made.kind == "ReplicaSet":
+            template = {"metadata": {"labels": labels}, "spec": spec}
+            spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        body = {"apiVersion": made.api_version, "kind": made.kind, "metadata": metadata, "spec": spec}
+        await client.create(cluster_resource(made), NAMESPACE, orjson.dumps(body))
 
     async def _ask_of_lease(self, client: Client, verb: str) -> None:
         cell = client.lease("kube-system", "oarlock")

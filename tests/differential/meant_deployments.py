@@ -1,0 +1,111 @@
+"""Differences that are meant, of Deployments. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from tests.differential import rules
+from tests.differential.compare import Difference
+from tests.differential.moment import Explanation, Moment, surplus, title_of
+from tests.differential.reading import REVISION
+from tests.differential.snapshot import SCALED, Snapshot
+
+COMPLETE = "NewReplicaSetAvailable"
+_DONE = re.compile(r'ReplicaSet "\S+" has successfully progressed\.')
+CREATED, DELETED = "Normal SuccessfulCreate", "Normal SuccessfulDelete"
+
+
+def cleaned_by_revision(difference: Difference, moment: Moment) -> bool:
+    """The history of a Deployment was just cut: upstream kept the youngest of the old ReplicaSets, the fleet those of
+    the highest revisions, and each exactly these."""
+    section, title, *_ = difference.path
+    step = moment.steps[-1] if moment.steps else None
+    if step is None or step.what != "change_spec" or "revisionHistoryLimit" not in step.about["spec"]:
+        return False
+    deployment, limit = title_of(step), step.about["spec"]["revisionHistoryLimit"]
+    before = moment.upstream_before["ages"].get(deployment, [])
+    if section == "revisions" or title not in before:
+        return False
+    *by_revision, new = sorted(before, key=lambda each: _revision(moment.fleet_before, each))
+    by_age = [each for each in before if each != new]
+    return all(
+        set(taken["ages"][deployment]) == {new, *old[len(old) - limit :]}
+        for taken, old in ((moment.upstream, by_age), (moment.fleet, by_revision))
+    )
+
+
+def scaled_by_hand(difference: Difference, moment: Moment) -> bool:
+    """Somebody scaled a Deployment's ReplicaSet, and the Deployment put the size back: whether pods were created or
+    deleted in between is chance. As many more were created as were deleted."""
+    section, title, *rest = difference.path
+    if section != "events" or rest not in ([CREATED], [DELETED]):
+        return False
+    deployment = f"Deployment/{title.removeprefix('ReplicaSet/').partition(':')[0]}"
+    if all(step.what != "scale_replicaset" for step in moment.steps_of(deployment)):
+        return False
+    theirs, ours = (taken["events"][title]["counts"] for _, taken in moment.sides())
+    return len({ours.get(reason, 0) - theirs.get(reason, 0) for reason in (CREATED, DELETED)}) == 1
+
+
+def rollback_told_again(difference: Difference, moment: Moment) -> bool:
+    """Upstream tells what came of a rollback before it writes that, and tells it again where the write conflicts, as
+    after the condition of a resumed Deployment. The fleet tells it once written. No more than what was told before."""
+    section, title, *rest = difference.path
+    if section != "events" or not rest[0].partition(" ")[2].startswith("DeploymentRollback"):
+        return False
+    theirs, ours = (taken["events"][title]["again"].get(rest[0], 0) for _, taken in moment.sides())
+    return 0 < -surplus(difference) <= theirs - ours
+
+
+def recreate_rolled_back(difference: Difference, moment: Moment) -> bool:
+    """A rollback under Recreate came before the present template had a ReplicaSet: upstream makes that one with all its
+    pods beside the old ones, and takes them away again. The fleet makes it without pods."""
+    section, title, *rest = difference.path
+    deployment = f"Deployment/{title.partition('/')[2].partition(':')[0]}"
+    steps = moment.steps_of(deployment)
+    if section != "events" or not _recreates(moment, deployment) or all(each.what != "roll_back" for each in steps):
+        return False
+    if rest in ([CREATED], [DELETED]):
+        theirs, ours = (taken["events"][title]["counts"] for _, taken in moment.sides())
+        more = {theirs.get(reason, 0) - ours.get(reason, 0) for reason in (CREATED, DELETED)}
+        return len(more) == 1 and min(more) > 0
+    return rest[0].startswith(SCALED) and surplus(difference) == -1
+
+
+def who_is_done(difference: Difference, moment: Moment) -> bool:
+    """A template came back, and its ReplicaSet got its pods before a status showed pods of both: the condition goes on
+    naming the ReplicaSet that was complete before. Whether that happens is chance; all else of the conditions is equal.
+    Under Recreate no status ever shows pods of both: there the same comes of a conflict when the new one was created.
+    """
+    section, title, *rest = difference.path
+    if section != "owners" or rest != ["conditions"]:
+        return False
+    told = [each for side in (difference.upstream, difference.fleet) for each in side if each[2:3] == [COMPLETE]]
+    others = [[each for each in side if each[2:3] != [COMPLETE]] for side in (difference.upstream, difference.fleet)]
+    if len(told) != 2 or others[0] != others[1]:
+        return False
+    for _, taken in moment.sides():
+        sets = [taken["owners"][each]["annotations"] for each in taken["ages"].get(title, ())]
+        newest = max(sets, key=lambda each: int(each.get(REVISION, 0)), default={})
+        if f"{REVISION}-history" not in newest and not _recreates(moment, title):
+            return False
+    return all(_DONE.fullmatch(message) for *_, message in told)
+
+
+def _recreates(moment: Moment, deployment: str) -> bool:
+    """Whether it does, or did."""
+    specs = [each.about.get("spec", {}) for each in moment.steps_of(deployment)]
+    return any(each.get("strategy", {}).get("type") == "Recreate" for each in specs)
+
+
+def _revision(taken: Snapshot, title: str) -> int:
+    return int(taken["owners"].get(title, {}).get("annotations", {}).get(REVISION, 0))
+
+
+MEANT = (
+    Explanation("cleaned-by-revision", cleaned_by_revision, until=rules.CLEANED_BY_REVISION),
+    Explanation("scaled-by-hand", scaled_by_hand),
+    Explanation("rollback-told-again", rollback_told_again),
+    Explanation("recreate-rolled-back", recreate_rolled_back),
+    Explanation("who-is-done", who_is_done),
+)
