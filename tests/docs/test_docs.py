@@ -11,6 +11,8 @@ import click
 import pytest
 
 from oarlock.cli import cli
+from oarlock.controllers.registry import all_queues
+from oarlock.workers.process.kinds import controller_names
 from tests import ROOT
 from tests.docs.flag_table import PAGE, page
 
@@ -65,6 +67,17 @@ def test_commands_and_their_flags_exist(page_name: str, text: str) -> None:
     flags = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     flags = {flag for flag in flags if not re.fullmatch(r"-v+", flag)}
     assert flags <= known, f"{page_name}: oarlock {text}"
+
+
+@pytest.mark.parametrize("name", ["take-over.md", "conformance.md"])
+def test_pages_switch_off_every_controller_of_ours(name: str) -> None:
+    flag = ",".join(("--controllers=*", *(f"-{each}" for each in controller_names())))
+    assert flag in (ROOT / "docs" / name).read_text()
+
+
+def test_the_metrics_page_names_every_queue() -> None:
+    text = (ROOT / "docs/metrics.md").read_text()
+    assert [queue for queue in all_queues() if f"`{queue}`" not in text] == []
 
 
 def test_targets_of_make_exist() -> None:
