@@ -15,9 +15,10 @@ class Unanswered(msgspec.Struct, frozen=True):
     """Announced writes without an answer: each may have taken effect, or may still do so. Decisions allow for both.
 
     `creates`: names that such a create may take. A name stays here after an answer if an earlier request for it may
-    still land. `nodes`: by name, the node of a create that is for one. `deletes`: UIDs of pods that may go. `quiet`:
-    names and UIDs of these for which this turn sends no request. `passed`: names that were refused: another name is
-    chosen, or, if names are fixed, the other creates come first. `resting`: names that may not be used yet.
+    still land. `nodes`: by name, the node of a create that is for one. `deletes`: UIDs of pods that may go. `leaving`:
+    these, and those of answered deletes that the cache still shows. `quiet`: names and UIDs for which this turn sends
+    no request. `passed`: names that were refused: another name is chosen, or, if names are fixed, the other creates
+    come first. `resting`: names that may not be used yet.
     """
 
     creates: frozenset[str] = frozenset()
@@ -26,6 +27,7 @@ class Unanswered(msgspec.Struct, frozen=True):
     passed: frozenset[str] = frozenset()
     resting: frozenset[str] = frozenset()
     nodes: Mapping[str, str] = {}
+    leaving: frozenset[str] = frozenset()
 
 
 NOTHING_UNANSWERED = Unanswered()
@@ -89,7 +91,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     Of all owners: `observed`: whether the status may say that this generation was acted on: not while expectations are
     pending, nor, of owners of equal pods, while writes without an answer may make more pods than wanted or take some
-    away.
+    away. `leaving`: UIDs of pods that our deletes take, or may take, where time alone may make these available.
     """
 
     adopt: tuple[Pod, ...] = ()
@@ -113,6 +115,7 @@ class Plan(msgspec.Struct, frozen=True):
     prune: tuple[Any, ...] = ()
     counts: Any = None
     observed: bool = True
+    leaving: frozenset[str] = frozenset()
 
     @property
     def writes(self) -> bool:

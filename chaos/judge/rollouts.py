@@ -1,9 +1,10 @@
 """The pass over the watch history, in revision order: Deployments, over the pods of all their ReplicaSets.
 
 R1. A create of ours never makes more active pods than the replicas and maxSurge allow, but for those that others added.
-R2. A delete of ours that takes an available pod leaves as many available ones as replicas less maxUnavailable, less
-those that were lost to others. What becomes unready, fails or is deleted by others is nobody's fault here, and how many
-pods are available while nothing is deleted is not judged.
+R2. A size of ours that takes available pods, as its ReplicaSet's status counted them when it was decided, leaves as
+many available ones as replicas less maxUnavailable, less those that were lost to others. So does a delete of ours that
+takes an available pod from a ReplicaSet which has no more of these than its size. What becomes unready, fails or is
+deleted by others is nobody's fault here; nor is a pod that has become available since its end was decided.
 R3. With Recreate, a create of ours is never made beside a pod of another ReplicaSet that has not come to its end.
 R4. No two ReplicaSets of a Deployment hold the same template, whoever made them.
 
@@ -17,7 +18,7 @@ fleet wrote since then, only R4 is judged: neither fleet counts what the other h
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -50,8 +51,9 @@ class _Rollout:
 class Rollouts:
     """Fed the history once; ``finish`` says who is not as it should be. ``sizes``: revision -> our change of a size.
 
-    ``creates_rolling``: creates judged while pods of another ReplicaSet were there; ``deletes_available``: deletes that
-    R2 judged; ``come_back``: templates that came back to a ReplicaSet; ``recreations``: creates that R3 judged.
+    ``creates_rolling``: creates judged while pods of another ReplicaSet were there; ``deletes_available``: sizes and
+    deletes that R2 judged; ``come_back``: templates that came back to a ReplicaSet; ``recreations``: creates that R3
+    judged.
     """
 
     by_rv: Mapping[int, Commit]
@@ -126,6 +128,8 @@ class Rollouts:
             if twins:
                 text = f"{seen.task} holds the same template as {', '.join(twins)}"
                 self._break("twin_replicaset", rollout, seen.rv, seen.at_s, text)
+        if before is not None and seen.rv in self.sizes and before.status_available > seen.replicas:
+            self._took(rollout, f"size {seen.replicas} of {seen.task}", seen.rv, seen.at_s)
         self._look_for_rest(rollout, seen.rv, seen.at_s)
 
     def _pod(self, seen: PodSeen) -> None:
@@ -154,9 +158,10 @@ class Rollouts:
         min_ready_s = rollout.seen.min_ready_s
         lost = known is not None and known.available(seen.at_s, min_ready_s)
         if lost and not (now is not None and now.available(seen.at_s, min_ready_s)):
-            if delete_at(self.by_rv, seen) is None:
+            commit = delete_at(self.by_rv, seen)
+            if commit is None:
                 rollout.lost += 1
-            elif self._is_judged(rollout, seen.at_s):
+            elif known.available(commit.decided_s, min_ready_s):
                 self._deleted(rollout, seen)
 
     def _is_judged(self, rollout: _Rollout, at_s: float) -> bool:
@@ -185,18 +190,29 @@ class Rollouts:
                 self._break("recreate_overlap", rollout, seen.rv, seen.at_s, text)
 
     def _deleted(self, rollout: _Rollout, seen: PodSeen) -> None:
-        """A delete of ours that took an available pod."""
+        """A delete of ours that took an available pod. One of those beyond the size was judged with the size."""
+        owner, left = rollout.sets.get(seen.owner), self._available(rollout, seen.at_s)[seen.owner]
+        if owner is not None and left < owner.replicas:
+            self._took(rollout, f"delete of {seen.name}", seen.rv, seen.at_s)
+
+    def _took(self, rollout: _Rollout, what: str, rv: int, at_s: float) -> None:
+        """Available pods were taken by us."""
         fewest = min(each.fewest for each in rollout.limits)
-        if rollout.shrunk or not fewest:
+        if rollout.shrunk or not fewest or not self._is_judged(rollout, at_s):
             return
         self.deletes_available += 1
-        min_ready_s = rollout.seen.min_ready_s
-        left = sum(pod.available(seen.at_s, min_ready_s) for pod in rollout.pods.values())
+        available = self._available(rollout, at_s)
+        left = sum(min(available[uid], owner.replicas) for uid, owner in rollout.sets.items())
         if left < fewest - rollout.lost:
-            text = f"delete of {seen.name} left {left} available pods; at least {fewest} have to be"
+            text = f"{what} left {left} available pods; at least {fewest} have to be"
             if rollout.lost:
                 text += f", and {rollout.lost} were lost to others"
-            self._break("unavailable", rollout, seen.rv, seen.at_s, text)
+            self._break("unavailable", rollout, rv, at_s, text)
+
+    def _available(self, rollout: _Rollout, at_s: float) -> Counter[str]:
+        """How many pods of each ReplicaSet are available."""
+        min_ready_s = rollout.seen.min_ready_s
+        return Counter(pod.owner for pod in rollout.pods.values() if pod.available(at_s, min_ready_s))
 
     def _look_for_rest(self, rollout: _Rollout, rv: int, at_s: float) -> None:
         seen = rollout.seen

@@ -150,6 +150,7 @@ class Verdict:
             "verdict": self.word,
             **{PLURALS[kind]: found.count(kind) for kind in KINDS},
             "evidence_gaps": len(found.gaps),
+            "first": [f"{each.kind} {each.task}: {each.text}" for each in found.violations[:5]] + found.gaps[:5],
             "opportunities": found.opportunities,
             "by_kind": found.by_kind,
             "too_few": {name: {"had": had, "needed": needed} for name, (had, needed) in self.too_few.items()},

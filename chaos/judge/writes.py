@@ -25,7 +25,8 @@ CLOCK_S = 0.002
 class Commit:
     """A create, delete or scale of ours that took effect. ``recorded_s``: when it was announced.
 
-    ``marks``: what the claim of the turn that sent it had read: resource -> resourceVersion; None where no trace tells.
+    ``decided_s``: no turn that sent it read the cache before. ``marks``: what the claim of the turn that sent it had
+    read: resource -> resourceVersion; None where no trace tells.
     """
 
     rv: int
@@ -36,6 +37,7 @@ class Commit:
     recorded_s: float
     received_s: float
     done_s: float
+    decided_s: float = 0.0
     marks: Mapping[str, int] | None = None
 
 
@@ -147,6 +149,7 @@ class Writes:
                 self.late += 1
         if request.committed and request.rv:
             recorded_s = entry.recorded_s if entry is not None else request.received_s
+            hold = self._first_hold(request, entry) if entry is not None else None
             into[request.rv] = Commit(
                 request.rv,
                 verb,
@@ -156,11 +159,12 @@ class Writes:
                 recorded_s,
                 request.received_s,
                 request.done_s,
-                self._read_before(request, entry) if entry is not None else None,
+                hold.from_s if hold is not None else recorded_s,
+                hold.marks if hold is not None else None,
             )
 
-    def _read_before(self, request: Request, entry: Entry) -> Mapping[str, int] | None:
-        """What the claim had read whose turn sent this: the one that holds the key when it comes.
+    def _first_hold(self, request: Request, entry: Entry) -> Hold | None:
+        """That of the turn that sent this: the one that holds the key when it comes.
 
         Or an earlier one that announced it, if that ended less than D ago: then the bytes may still be its own.
         """
@@ -168,7 +172,7 @@ class Writes:
         holds = self._holds[entry.task]
         at = bisect.bisect_right(holds, request.received_s + CLOCK_S, key=lambda each: each.from_s)
         found += holds[at - 1 : at]
-        return min(found, key=lambda each: each.from_s).marks if found else None
+        return min(found, key=lambda each: each.from_s, default=None)
 
     def _entry(self, request: Request, verb: str) -> Entry | None:
         field_name = f"{verb} {request.resource}/{request.name}"

@@ -128,14 +128,16 @@ def chaos(
       nodes_down_by_us      a delete left more nodes of a DaemonSet down through our deletes than maxUnavailable
       over_surges           a create made more active pods of a Deployment, over all its ReplicaSets, than the loosest
                             replicas and maxSurge allowed since it was last at rest, but for those others added
-      unavailable_by_us     a delete of an available pod left fewer than replicas less maxUnavailable, likewise, less
-                            those lost to others; not judged once replicas were lowered since the last rest
+      unavailable_by_us     a size that takes available pods, or a delete of one that its ReplicaSet's size does not ask
+                            for, left fewer available than replicas less maxUnavailable, likewise, less those lost to
+                            others; not judged once replicas were lowered since the last rest
       recreate_overlaps     Recreate, and a create beside a pod of another template that had not come to its end
       twin_replicasets      two ReplicaSets of a Deployment with one template
       duplicate_names, unannounced_writes, unguarded_deletes, unguarded_scales, statuses_backwards, early_opens,
       watermarks_backwards
       crashes               a supervisor, ingestor or Redis that ended without being killed
       evidence_gaps         what the recorders missed
+      first                 the first violations and gaps, in words
       opportunities         kills_with_write_in_flight, already_exists, late_commits (after the sender's death),
                             stale_nonce_refusals, leases_ended, reissued_writes, live_lists, epochs, creates,
                             deletes, rests, rollouts, rolling_deletes, most_nodes_down, daemon_already_exists,

@@ -64,7 +64,12 @@ def decide(snapshot: Snapshot, now_ms: int, flavour: Flavour = REPLICASET) -> Pl
         wants_related=wants_related,
         age_ratios=ratios,
         observed=_may_observe(snapshot, claimed),
+        leaving=_leaving(snapshot, delete) if owner.min_ready_seconds else frozenset(),
     )
+
+
+def _leaving(snapshot: Snapshot, delete: tuple[Pod, ...]) -> frozenset[str]:
+    return snapshot.unanswered.leaving.union(pod.uid for pod in delete)
 
 
 def _may_observe(snapshot: Snapshot, claimed: list[Pod]) -> bool:

@@ -16,7 +16,7 @@ from oarlock.controllers.objects.model import Pod, is_active
 _NS_PER_MS = 1_000_000
 _PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
 
-Key = tuple[bool, int, bool, int, int]
+Key = tuple[bool, int, int, int, int]
 
 
 def victims(
@@ -25,7 +25,8 @@ def victims(
     """The `count` pods to delete, in the order of deletion; if all are deleted, in the order given.
 
     `related`: the pods of related owners; active ones crowd their nodes. `min_ready_seconds`: what is ready for less
-    goes with what is not ready; 0 as upstream, which does not ask how long a pod has been ready until rule 6.
+    goes after what is not ready, before what is available; 0 as upstream, which does not ask how long a pod has been
+    ready until rule 6.
     """
     if count >= len(candidates):
         return tuple(candidates)
@@ -55,7 +56,7 @@ def rank_key(pod: Pod, ranks: Mapping[str, int], min_ready_seconds: int = 0, now
     return (
         pod.node_name != "",
         _PHASE_ORDER.get(pod.phase, 0),
-        is_available(pod, min_ready_seconds, now_ms),
+        pod.ready + is_available(pod, min_ready_seconds, now_ms),
         pod.deletion_cost,
         -ranks.get(pod.node_name, 0),
     )

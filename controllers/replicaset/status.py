@@ -32,8 +32,10 @@ def new_status(
     """The status after a turn. `manage_error` is the text of what went wrong while creating or deleting, or
     empty. `attempted`: whether any create or delete of the turn had an answer.
 
-    Unlike upstream it observes a generation only where no write of an earlier one may matter any more. So whoever
-    scales a ReplicaSet, as a Deployment does, knows that its pods follow no former size.
+    Unlike upstream it counts no pod as available that a delete under way takes. It was chosen since it was not, and
+    becomes so by time alone, so that the delete's precondition holds: whoever relied on the count would take another
+    one. And it observes a generation only where no write of an earlier one may matter any more. So whoever scales a
+    ReplicaSet, as a Deployment does, knows that its pods follow no former size.
     """
     fully_labeled = ready = available = 0
     template_labels = owner.template_labels.items()
@@ -43,7 +45,7 @@ def new_status(
             fully_labeled += 1
         if pod.ready:
             ready += 1
-            if not min_ready_seconds or is_available(pod, min_ready_seconds, now_ms):
+            if not min_ready_seconds or (pod.uid not in plan.leaving and is_available(pod, min_ready_seconds, now_ms)):
                 available += 1
     conditions = owner.status.conditions
     if manage_error or conditions:

@@ -127,7 +127,8 @@ class RolloutStory(Story):
             active = [pod for pod in self.pods.values() if pod.owner == owner.uid and pod.active]
             ready = sum(pod.ready for pod in active)
             self._turn(owner.task)
-            self.set(version, observed=owner.generation, status_replicas=len(active), status_ready=ready)
+            counts = {"status_replicas": len(active), "status_ready": ready, "status_available": ready}
+            self.set(version, observed=owner.generation, **counts)
             self._turn(owner.task)
         self._turn(self.task)
         active = [pod for pod in self.pods.values() if pod.active]

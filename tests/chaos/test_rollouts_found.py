@@ -167,6 +167,40 @@ def test_a_pod_that_is_ready_for_too_short_is_not_available() -> None:
     assert kinds(story.looks().check()) == ["unavailable"]
 
 
+def never_whole(**spec: Any) -> RolloutStory:
+    """One of its pods has not become ready yet."""
+    story = RolloutStory(spec={**ONLY_SURGE, **spec}).size("0", 4).fills("0", "p0", "p1", "p2", "p3")
+    return story.up("0", "p1", "p2", "p3").wait(9.0).looks()
+
+
+def ripening(story: RolloutStory, wait_s: float) -> RolloutStory:
+    """A pod of an old template, chosen when it was ready for too short, which goes ``wait_s`` after that."""
+    story.with_set("1").size("1", 1).fills("1", "a").with_set("2").up("1", "a").size("1", 0)
+    owner, deployment = story.sets["1"], (story.task, story.uid)
+    story.task, story.uid = owner.task, owner.uid
+    story.claim("w-2").record(("delete", "web-1-a")).wait(wait_s).deletes("web-1-a", graceful=False)
+    story.finish(("delete", "web-1-a"))
+    story.task, story.uid = deployment
+    return story
+
+
+@pytest.mark.parametrize("wait_s", [0.1, 4.0])
+def test_a_pod_that_becomes_available_while_it_goes_is_nobodys_fault(wait_s: float) -> None:
+    story = ripening(never_whole(min_ready_s=2), wait_s).looks()
+    assert "unavailable" not in kinds(story.check())
+
+
+def test_a_size_that_takes_what_the_status_does_not_count_yet() -> None:
+    story = never_whole().with_set("1").size("1", 1).fills("1", "a").with_set("2").up("1", "a").size("1", 0)
+    story.drops("1", "a").up("0", "p0").looks()
+    assert "unavailable" not in kinds(story.check())
+
+
+def test_a_delete_that_the_size_does_not_ask_for() -> None:
+    story = RolloutStory(spec=ONLY_SURGE).begins().drops("0", "p0").fills("0", "q").up("0", "q").looks()
+    assert "unavailable" in kinds(story.check())
+
+
 def test_losses_to_others_excuse_only_so_many() -> None:
     story = RolloutStory(spec=NO_SURGE).begins().with_set("1").size("0", 1).drops("0", "p0", "p1", "p3", lost=("p2",))
     story.size("1", 2).fills("1", "a", "b").up("1", "a", "b").fills("0", "q").up("0", "q")

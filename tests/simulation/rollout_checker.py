@@ -27,19 +27,20 @@ from tests.simulation.world import is_active
 @dataclass
 class Bounds:
     """Since the Deployment was last at rest: the most pods it might have, the fewest available ones it had to keep, how
-    many pods others took, and whether it recreated all the time. ``ready_s``: the longest minReadySeconds.
+    many pods others took, and whether it recreated all the time. ``ready_s``: the shortest and the longest
+    minReadySeconds.
     """
 
     most: int
     fewest: int
     recreates: bool
-    ready_s: int
+    ready_s: tuple[int, int]
     lost: int = 0
 
     @classmethod
     def of(cls, deployment: Deployment) -> Bounds:
-        recreates = deployment.strategy == RECREATE
-        return cls(max_pods(deployment), min_available(deployment), recreates, deployment.min_ready_seconds)
+        recreates, ready_s = deployment.strategy == RECREATE, deployment.min_ready_seconds
+        return cls(max_pods(deployment), min_available(deployment), recreates, (ready_s, ready_s))
 
     def widened(self, other: Bounds) -> Bounds:
         """So that they hold for both."""
@@ -47,7 +48,7 @@ class Bounds:
             max(self.most, other.most),
             min(self.fewest, other.fewest),
             self.recreates and other.recreates,
-            max(self.ready_s, other.ready_s),
+            (min(self.ready_s[0], other.ready_s[0]), max(self.ready_s[1], other.ready_s[1])),
             self.lost,
         )
 
@@ -67,6 +68,15 @@ class RolloutChecker(ProtocolChecker):
     """ReplicaSet -> Deployment."""
     ours: set[str] = field(default_factory=set)
     """Pods that we have ended."""
+    drain_ms: int = 0
+    claimed_ms: dict[str, int] = field(default_factory=dict)
+    """When each nonce was given."""
+    deletes: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """UID -> when each turn that announced a delete of it had its claim, and when it announced it."""
+
+    def claimed(self, key: str, nonce: str) -> None:
+        super().claimed(key, nonce)
+        self.claimed_ms[nonce] = self.world.wall_ms()
 
     # -- what happens in the cluster
 
@@ -147,15 +157,45 @@ class RolloutChecker(ProtocolChecker):
         uid = self.world.deployment_of(obj)
         if uid not in self.bounds:
             return
-        bound = self.bounds[uid]
-        if not (is_active(obj) and obj.ready):
-            return
+        ref = controller_of(obj)
+        assert ref is not None
+        _, longest_s = self.bounds[uid].ready_s
+        decided_ms = self._decided_ms(obj.uid)
+        if not self.world.is_available(obj, longest_s) or not self.world.was_ready(obj, longest_s, decided_ms):
+            return  # it was chosen because it was not available
         self.world.count("available pods deleted")
-        available = sum(is_active(pod) and pod.ready for pod in self.world.pods_below(uid)) - 1
-        if (
-            available < bound.fewest - bound.lost <= available + 1
-        ):  # where there were fewer, others than we are to blame
-            raise Violation(f"R3: {available} pods of {uid} left available, {bound.fewest} - {bound.lost} have to be")
+        for owner in self.world.replicasets_of(uid):
+            left = self._available(owner, uid) - 1
+            if owner.uid == ref.uid and left < owner.replicas:  # else it was judged with the size
+                self._take(uid, f"delete of {obj.name}", one_of=owner.uid)
+
+    def _decided_ms(self, uid: str) -> int:
+        """The first claim of a turn whose delete may still have been under way."""
+        now_ms, known = self.world.wall_ms(), self.deletes[uid]
+        return min(claimed for claimed, said in known if now_ms - said <= self.drain_ms or said == known[-1][1])
+
+    def sized(self, before: ReplicaSet) -> None:
+        """A size of ours was committed. It takes the available pods that the status counted when it was decided."""
+        ref = controller_of(before)
+        if ref is None or ref.uid not in self.bounds:
+            return
+        (after,) = (each for each in self.world.replicasets_of(ref.uid) if each.uid == before.uid)
+        if before.status.available > after.replicas < before.replicas:
+            self._take(ref.uid, f"size {after.replicas} of {after.name}")
+
+    def _take(self, uid: str, what: str, *, one_of: str = "") -> None:
+        """``one_of``: the ReplicaSet that loses a pod which is still there."""
+        bound = self.bounds[uid]
+        left = sum(
+            min(self._available(each, uid) - (each.uid == one_of), each.replicas)
+            for each in self.world.replicasets_of(uid)
+        )
+        if left < bound.fewest - bound.lost:
+            raise Violation(f"R3: {what} left {left} pods available, {bound.fewest} - {bound.lost} have to be")
+
+    def _available(self, replicaset: ReplicaSet, uid: str) -> int:
+        shortest_s, _ = self.bounds[uid].ready_s
+        return sum(self.world.is_available(pod, shortest_s) for pod in self.world.pods_of(replicaset.uid))
 
     def status(self, owner: Any, patch: Doc) -> None:
         """A status of ours is being committed."""
@@ -173,6 +213,9 @@ class RolloutChecker(ProtocolChecker):
             if entry.verb == "scale":
                 low, high = (int(word.partition("=")[2]) for word in entry.hint.split())
                 self.scales[entry.target, entry.rv] = low, high
+            elif entry.verb == "delete":
+                times = self.claimed_ms[claim.nonce], self.world.wall_ms()
+                self.deletes.setdefault(entry.uid, []).append(times)
 
     def sent(self, write: Write) -> None:
         """I5: a size that is sent was announced, with the version that it is for."""

@@ -13,6 +13,7 @@ SCALES = Habits(deeds=("image", "scale", "scale"))
 CHANGES = Habits(deeds=("image", "image", "scale", "limits", "ready"))
 PAUSES = Habits(deeds=("image", "image", "scale", "pause"))
 LOSES = Habits(deeds=("image", "image", "scale", "delete", "fail"), unreadies=0.1)
+RIPENS = Habits(deeds=("image",), sizes=(3, 5), limits=((1, 1), (2, 0), (2, 1)), min_ready_s=(1, 2), unreadies=0.05)
 RECREATES = Habits(deeds=("image", "image", "scale", "delete", "fail"), limits=(None,), hangs=0.6)
 STRAYS = Habits(deeds=("image", "image", "orphan", "collide", "resize"), images=("a", "b", "c", "d"))
 HISTORY = Habits(deeds=("image", "image", "image", "orphan"), images=("a", "b", "c", "d", "e"), history=(0, 1))
@@ -29,6 +30,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "strategies change": {"weights": replace(ROUGH, habits=CHANGES, user=4)},
     "paused": {"weights": replace(ROUGH, habits=PAUSES, user=4)},
     "pods go": {"weights": replace(ROUGH, habits=LOSES)},
+    "pods ripen": {"weights": replace(LATE, habits=RIPENS)},
     "recreated": {"weights": replace(ROUGH, habits=RECREATES)},
     "recreated, writes come late": {"weights": replace(LATE, habits=RECREATES)},
     "strays": {"weights": replace(ROUGH, habits=STRAYS, user=4)},

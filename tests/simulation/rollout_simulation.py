@@ -53,6 +53,8 @@ class RolloutSimulation(Simulation):
         self.checker = RolloutChecker(self.world)
         self.world.on_change, self.world.on_status = self._changed, self.checker.status
         self.world.on_create, self.world.on_delete = self.checker.created, self.checker.deleted
+        self.world.on_size = self.checker.sized
+        self.checker.drain_ms = self.settings.drain_ms
         self.cluster = Cluster(self.world, self._random, self.weights.habits)
         self.cluster.on_taken = self.checker.taken
         for number in range(owners):

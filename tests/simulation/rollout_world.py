@@ -23,8 +23,13 @@ from tests.simulation.daemon_world import FINISHED, DaemonWorld, Stored
 from tests.simulation.world import is_active
 
 
+@dataclass
 class RolloutWorld(DaemonWorld):
-    """A new ReplicaSet begins with generation 1; a change of a spec raises it."""
+    """A new ReplicaSet begins with generation 1; a change of a spec raises it. ``on_size`` is told of the ReplicaSet
+    before a patch of ours, and by its UID it is found after it.
+    """
+
+    on_size: Callable[[ReplicaSet], None] = lambda before: None
 
     def _create(self, write: Write) -> Answer:
         if write.resource == "replicasets":
@@ -33,6 +38,12 @@ class RolloutWorld(DaemonWorld):
             doc["status"] = {}
             write = write._replace(body=orjson.dumps(doc))
         return super()._create(write)
+
+    def _patch(self, write: Write, stored: Stored) -> Answer:
+        answer = super()._patch(write, stored)
+        if answer.ok and write.resource == "replicasets":
+            self.on_size(stored.obj)
+        return answer
 
     def _merge(self, doc: Doc, patch: Doc) -> None:
         meta, told = doc["metadata"], patch["metadata"]
@@ -69,8 +80,12 @@ class RolloutWorld(DaemonWorld):
         return above.uid if above is not None else ""
 
     def is_available(self, pod: Pod, min_ready_s: int) -> bool:
-        ready_ms = self.wall_ms() - pod.ready_since_ms
-        return is_active(pod) and pod.ready and (not min_ready_s or ready_ms >= min_ready_s * 1000)
+        return is_active(pod) and self.was_ready(pod, min_ready_s, self.wall_ms())
+
+    @staticmethod
+    def was_ready(pod: Pod, min_ready_s: int, at_ms: int) -> bool:
+        """Whether by then a pod that is ready now had been so for long enough."""
+        return pod.ready and (not min_ready_s or at_ms - pod.ready_since_ms >= min_ready_s * 1000)
 
 
 @dataclass(frozen=True)

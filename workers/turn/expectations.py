@@ -186,6 +186,7 @@ class _Known:
         unanswered = Unanswered(
             creates=frozenset([*self._creates, *self._reserved]),
             deletes=frozenset(self._deletes),
+            leaving=frozenset(each.uid for each in self._announced.deletes),
             quiet=frozenset(_quiet(sent, now_ms, outcome)),
             passed=frozenset(self._passed),
             resting=frozenset(_resting(self._announced, self._pods, now_ms, outcome)),

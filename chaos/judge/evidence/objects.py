@@ -154,6 +154,7 @@ def seen(resource: str, obj: Object, gone: bool, at_s: float) -> Seen:
                 status.observed_generation,
                 status.replicas,
                 status.ready_replicas,
+                status.available_replicas,
                 *_controller(meta),
                 digest(_without_hash(obj.spec.template or {})),
             )

@@ -87,6 +87,14 @@ def test_victims_among_pods_that_are_not_available_yet(min_ready_seconds, first)
     assert chosen.name == first
 
 
+def test_what_is_not_ready_goes_before_what_is_ready_for_too_short():
+    """However crowded the node of the latter is."""
+    waiting = pod("waiting", node_name="n2", ready=False, ready_since_ms=0)
+    fresh = pod("fresh", node_name="n1", ready_since_ms=NOW_MS - 3 * S)
+    related = [waiting, fresh, pod("neighbour", node_name="n1")]
+    assert victims([fresh, waiting], 1, related, NOW_MS, 10) == (waiting,)
+
+
 @pytest.mark.parametrize("count", [1, 2], ids=["one of two", "all of two"])
 def test_victims_on_the_crowded_node(count):
     """11.2.26: related pods on the node decide between two ready ones, but do not reorder all of them."""

@@ -210,6 +210,24 @@ def test_observed_generation(letters, fields, observed):
     assert kept is None, "it is never taken back"
 
 
+@pytest.mark.parametrize(
+    ("replicas", "min_ready_seconds", "fields", "available"),
+    [
+        pytest.param(3, 1, {}, 3, id="none goes"),
+        pytest.param(2, 1, {}, 2, id="one goes now"),
+        pytest.param(2, 0, {}, 3, id="one goes now, and whatever changes it stops that"),
+        pytest.param(3, 1, {"unanswered": Unanswered(leaving=frozenset({"uid-b"}))}, 2, id="one may go, or has gone"),
+        pytest.param(3, 0, {"unanswered": Unanswered(leaving=frozenset({"uid-b"}))}, 3, id="it has not: it is ready"),
+    ],
+)
+def test_what_time_alone_makes_available_while_it_goes(replicas, min_ready_seconds, fields, available):
+    """It was chosen to go since it was not available. Whoever relied on it now would take another pod."""
+    given_pods = tuple(pod(name, ready_since_ms=NOW_MS - S // 2) for name in "abc")
+    owner = rs(replicas, min_ready_seconds=min_ready_seconds)
+    plan = decide(Snapshot(owner, given_pods, **fields), NOW_MS)
+    assert new_status(owner, plan, "", NOW_MS + S, False).available == available
+
+
 def test_no_status_for_an_invalid_selector():
     """The turn ends before anything is written."""
     assert status(rs(), Plan(invalid="broken"), "", NOW_MS, True) is None
