@@ -10,8 +10,9 @@ then. What is judged is always judged since the last rest:
   turn sent it, less the pods lost to others since what it had read of pods. Where no trace of Redis tells which that
   is, since D before the delete came.
 
-While a second fleet writes as well, creates for owners that are not strict and all deletes are not judged, and what
-either fleet does counts as done by others. DaemonSets have a pass of their own (``daemons``).
+While a second fleet writes as well, creates for owners that are not strict and all deletes are not judged, what either
+fleet does counts as done by others, and nobody is at rest: what that fleet had announced by then is not known.
+DaemonSets have a pass of their own (``daemons``).
 """
 
 from __future__ import annotations
@@ -154,7 +155,8 @@ class Owners:
             owner.settled_s = min(owner.settled_s, at_s)
         else:
             owner.settled_s = math.inf
-        if right and not (seen.uid in self._outstanding and self._outstanding[seen.uid].after(rv, at_s)):
+        outstanding = self._outstanding.get(seen.uid)
+        if right and not self.facts.two_fleets(at_s) and not (outstanding and outstanding.after(rv, at_s)):
             owner.most, owner.wishes = seen.replicas, [_At(at_s, rv, seen.replicas)]
             owner.added.clear()
             owner.losses.clear()

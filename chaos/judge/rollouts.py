@@ -161,7 +161,7 @@ class Rollouts:
             commit = delete_at(self.by_rv, seen)
             if commit is None:
                 rollout.lost += 1
-            elif known.available(commit.decided_s, min_ready_s):
+            elif known is not None and known.available(commit.decided_s, min_ready_s):
                 self._deleted(rollout, seen)
 
     def _is_judged(self, rollout: _Rollout, at_s: float) -> bool:

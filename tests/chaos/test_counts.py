@@ -213,9 +213,17 @@ def test_a_second_fleet_makes_more_of_an_owner_that_is_not_strict() -> None:
 def test_what_a_second_fleet_made_excuses_nothing_later() -> None:
     story = Story(2).fill("web-a")
     story.facts = {"second_from_s": story.at_s, "second_to_s": story.at_s + 1.0}
-    beside(story, "web-b").runs().turn().wait(10.0)
+    beside(story, "web-b").runs().turn().wait(10.0).turn()
     story.claim().record(("create", "web-c")).creates("web-c").finish(("create", "web-c")).runs()
     assert kinds(story.shrink("web-c").check()) == ["over_creation"]
+
+
+def test_a_strict_owner_gets_what_a_second_fleet_was_asked_for_before_a_rest() -> None:
+    story = Story(1, strict=True)
+    story.facts = {"second_from_s": story.at_s, "second_to_s": story.at_s + 1.0}
+    beside(story.scale(2).scale(1), "web-a").runs().turn()
+    story = beside(story, "web-b").runs().wait(DRAIN_S + 2.0)
+    assert kinds(story.shrink("web-b").check()) == []
 
 
 @pytest.mark.parametrize("ours", [False, True])

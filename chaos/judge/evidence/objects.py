@@ -154,9 +154,9 @@ def seen(resource: str, obj: Object, gone: bool, at_s: float) -> Seen:
                 status.observed_generation,
                 status.replicas,
                 status.ready_replicas,
-                status.available_replicas,
                 *_controller(meta),
                 digest(_without_hash(obj.spec.template or {})),
+                status.available_replicas,
             )
         case "daemonsets":
             return _daemon_set(obj, rv, gone, at_s)

@@ -80,10 +80,10 @@ class OwnerSeen(NamedTuple):
     observed: int = 0
     status_replicas: int = 0
     status_ready: int = 0
-    status_available: int = 0
     owner: str = ""
     owner_task: str = ""
     digest: str = ""
+    status_available: int = 0
 
 
 class DeploymentSeen(NamedTuple):
