@@ -19,7 +19,8 @@ from tests.simulation.simulation import Weights
 @dataclass(frozen=True)
 class Mutant:
     """``script``: texts to replace in the Lua files, for a real Redis. ``code``: texts to replace in functions, and
-    ``patch``: other changes of Python, for the twin.
+    ``patch``: other changes of Python, for the twin. ``first``: the seed that the search begins with; the next ones
+    follow, should that one show the mutant no more.
     """
 
     script: tuple[tuple[str, str, str], ...] = ()
@@ -27,6 +28,7 @@ class Mutant:
     patch: Callable[[pytest.MonkeyPatch], None] | None = None
     weights: Weights | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    first: int = 0
 
 
 def take_out(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
