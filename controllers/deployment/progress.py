@@ -55,7 +55,8 @@ def judge(
     """The conditions of `new` with Progressing judged by what changed since `old`. Without a deadline there is none.
 
     `replicaset`: name of the new one, or empty. A rollout that was complete stays so until there are pods of another
-    template.
+    template. Unlike upstream that is enough: a status that was never written, since its worker died, would otherwise
+    leave the next rollout without a deadline.
     """
     conditions = new.conditions
     if deployment.progress_deadline_seconds is None:
@@ -67,7 +68,8 @@ def judge(
     if is_complete(deployment, new):
         done = progressing("True", COMPLETE, f"{what} has successfully progressed.", now_ms)
         return set_condition(conditions, done)
-    if has_progressed(old, new):
+    has_begun = present is not None and present.reason == COMPLETE and new.updated > 0
+    if has_begun or has_progressed(old, new):
         moving = progressing("True", UPDATED, f"{what} is progressing.", now_ms)
         if present is not None and present.status == moving.status:
             moving = msgspec.structs.replace(moving, last_transition_ms=present.last_transition_ms)

@@ -11,23 +11,30 @@ from tests.differential.reading import REVISION
 from tests.differential.snapshot import SCALED, Snapshot
 
 COMPLETE = "NewReplicaSetAvailable"
+HISTORY = "revisionHistoryLimit"
 _DONE = re.compile(r'ReplicaSet "\S+" has successfully progressed\.')
 CREATED, DELETED = "Normal SuccessfulCreate", "Normal SuccessfulDelete"
 
 
 def cleaned_by_revision(difference: Difference, moment: Moment) -> bool:
-    """The history of a Deployment was just cut: upstream kept the youngest of the old ReplicaSets, the fleet those of
-    the highest revisions, and each exactly these."""
+    """The history of a Deployment was just cut, or has just got longer than its limit: upstream kept the youngest of
+    the old ReplicaSets, the fleet those of the highest revisions, and each exactly these."""
     section, title, *_ = difference.path
     step = moment.steps[-1] if moment.steps else None
-    if step is None or step.what != "change_spec" or "revisionHistoryLimit" not in step.about["spec"]:
+    if step is None or section == "revisions" or step.about.get("kind") != "Deployment":
         return False
-    deployment, limit = title_of(step), step.about["spec"]["revisionHistoryLimit"]
-    before = moment.upstream_before["ages"].get(deployment, [])
-    if section == "revisions" or title not in before:
+    deployment = title_of(step)
+    specs = [each.about.get("spec", {}) for each in moment.steps_of(deployment)]
+    limit: int = next((each[HISTORY] for each in reversed(specs) if HISTORY in each), 10)
+    before, after = moment.upstream_before["ages"].get(deployment, []), moment.upstream["ages"].get(deployment, [])
+    is_cut = step.what == "change_spec" and HISTORY in specs[-1]
+    if title not in before or not (is_cut or len(before) - 1 == limit):
         return False
-    *by_revision, new = sorted(before, key=lambda each: _revision(moment.fleet_before, each))
-    by_age = [each for each in before if each != new]
+    there = [*before, *(each for each in after if each not in before)]
+    *by_revision, new = sorted(
+        there, key=lambda each: _revision(moment.fleet, each) or _revision(moment.fleet_before, each)
+    )
+    by_age = [each for each in there if each != new]
     return all(
         set(taken["ages"][deployment]) == {new, *old[len(old) - limit :]}
         for taken, old in ((moment.upstream, by_age), (moment.fleet, by_revision))
@@ -92,6 +99,26 @@ def who_is_done(difference: Difference, moment: Moment) -> bool:
     return all(_DONE.fullmatch(message) for *_, message in told)
 
 
+def first_pods_unseen(difference: Difference, moment: Moment) -> bool:
+    """A new template's first pods were there before any status without them: upstream goes on saying that the
+    ReplicaSet was created, or that the one before is done. All else of the conditions is equal."""
+    section, _, *rest = difference.path
+    if section != "owners" or rest != ["conditions"]:
+        return False
+    sides = difference.upstream, difference.fleet
+    theirs, ours = ([each for each in side if each[:1] == ["Progressing"]] for side in sides)
+    others = [[each for each in side if each[:1] != ["Progressing"]] for side in sides]
+    if len(theirs) != 1 or len(ours) != 1 or others[0] != others[1]:
+        return False
+    moving = re.fullmatch(r'(ReplicaSet "\S+") is progressing\.', ours[0][3])
+    if ours[0][1:3] != ["True", "ReplicaSetUpdated"] or moving is None:
+        return False
+    if theirs[0][1:3] == ["True", COMPLETE]:
+        return _DONE.fullmatch(theirs[0][3]) is not None and not theirs[0][3].startswith(moving[1])
+    created = f"Created new replica set {moving[1].partition(' ')[2]}"
+    return bool(theirs[0][1:] == ["True", "NewReplicaSetCreated", created])
+
+
 def _recreates(moment: Moment, deployment: str) -> bool:
     """Whether it does, or did."""
     specs = [each.about.get("spec", {}) for each in moment.steps_of(deployment)]
@@ -108,4 +135,5 @@ MEANT = (
     Explanation("rollback-told-again", rollback_told_again),
     Explanation("recreate-rolled-back", recreate_rolled_back),
     Explanation("who-is-done", who_is_done),
+    Explanation("first-pods-unseen", first_pods_unseen),
 )

@@ -65,6 +65,23 @@ def test_what_is_cleaned_up(kept: tuple[str, str], steps: list[Step], expected: 
     assert explained(upstream, fleet, steps, web("abcd", LAST), Version(1, 21, 0)) == {""}
 
 
+@pytest.mark.parametrize(
+    ("kept", "limit", "expected"),
+    [
+        (("cde", "bde"), 2, {"cleaned-by-revision"}),
+        (("bde", "cde"), 2, {""}),
+        (("cde", "ade"), 2, {""}),
+        (("cde", "bde"), 3, {""}),
+    ],
+    ids=["by age", "the other way round", "neither", "another limit"],
+)
+def test_what_a_new_template_has_cleaned_up(kept: tuple[str, str], limit: int, expected: set[str]) -> None:
+    revisions = {**LAST, "e": 5}
+    upstream, fleet = (web(each, revisions) for each in kept)
+    steps = [*cut(limit), of("change_template", image="i")]
+    assert explained(upstream, fleet, steps, web("bcd", LAST)) == expected
+
+
 HAND = [of("create_owner"), of("scale_replicaset", back=0, replicas=2)]
 CREATED, DELETED, REFUSED = "SuccessfulCreate", "SuccessfulDelete", "FailedCreate"
 
@@ -172,3 +189,35 @@ def test_whom_a_condition_names(upstream: Snapshot, fleet: Snapshot, expected: s
 def test_whom_a_condition_names_under_recreate() -> None:
     upstream, fleet = done("a", history=""), done("b", history="")
     assert explained(upstream, fleet, RECREATE[:1], upstream) == {"who-is-done"}
+
+
+def moving(reason: str, message: str, available: str = "True") -> Snapshot:
+    """A Deployment whose template has changed from b to a."""
+    said = {"type": "Progressing", "status": "True", "reason": reason, "message": message}
+    conditions = [said, {"type": "Available", "status": available, "reason": "r", "message": "m"}]
+    return snapshot(("Deployment", owner("Deployment", "web", {"conditions": conditions})))
+
+
+UPDATED = ("ReplicaSetUpdated", 'ReplicaSet "web-a" is progressing.')
+CREATED_A = ("NewReplicaSetCreated", 'Created new replica set "web-a"')
+
+
+@pytest.mark.parametrize(
+    ("upstream", "fleet", "expected"),
+    [
+        (moving(*CREATED_A), moving(*UPDATED), {"first-pods-unseen"}),
+        (
+            moving("NewReplicaSetAvailable", 'ReplicaSet "web-b" has successfully progressed.'),
+            moving(*UPDATED),
+            {"first-pods-unseen"},
+        ),
+        (moving("NewReplicaSetAvailable", 'ReplicaSet "web-a" has successfully progressed.'), moving(*UPDATED), {""}),
+        (moving("NewReplicaSetCreated", 'Created new replica set "web-b"'), moving(*UPDATED), {""}),
+        (moving("ProgressDeadlineExceeded", 'ReplicaSet "web-a" is progressing.'), moving(*UPDATED), {""}),
+        (moving(*UPDATED), moving(*CREATED_A), {""}),
+        (moving(*CREATED_A), moving(*UPDATED, available="False"), {""}),
+    ],
+    ids=["created", "done before", "it is done", "another one", "late", "the other way round", "something else"],
+)
+def test_first_pods_that_no_status_was_without(upstream: Snapshot, fleet: Snapshot, expected: set[str]) -> None:
+    assert explained(upstream, fleet, [], upstream) == expected

@@ -324,7 +324,8 @@ def _write_status(
     outcome: TurnOutcome,
 ) -> Steps[None]:
     """Write the status if it says anything new. One that the next turn is sure to change may wait for a second, but
-    never the news of a condition: the next turn does not know of it.
+    never the news of a condition: the next turn does not know of it. Nor that fewer pods are updated, as after a change
+    of the template: without it the first new ones would be no progress.
 
     While a ReplicaSet has yet to observe its size, its next status brings a turn. If that does not come, as its pods
     are refused, time does.
@@ -344,7 +345,11 @@ def _write_status(
     write: StatusWrite | None = told.write
     if write is not None and report and not write.revision and ctx.kept.in_vain(deployment.status, write.status):
         write = None
-    only_counts = write is not None and _verdicts(write.status) == _verdicts(deployment.status)
+    only_counts = (
+        write is not None
+        and write.status.updated >= deployment.status.updated
+        and _verdicts(write.status) == _verdicts(deployment.status)
+    )
     is_followed = outcome.followed or bool(known.writes)
     if only_counts and is_followed and not outcome.retry and ctx.late.put_off(deployment.uid, now_ms):
         if not outcome.followed:

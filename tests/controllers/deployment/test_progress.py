@@ -168,7 +168,10 @@ GOING, READY = (3, 1, 1, 1), (3, 3, 3, 3)
             condition(COMPLETE), READY, (3, 3, 2, 2), ("True", COMPLETE, 60, 120), id="23.4.2 though a pod is lost"
         ),
         pytest.param(
-            condition(COMPLETE), READY, (4, 1, 3, 3), ("True", COMPLETE, 60, 120), id="the next rollout begins"
+            condition(COMPLETE), READY, (3, 0, 3, 3), ("True", COMPLETE, 60, 120), id="the next rollout begins"
+        ),
+        pytest.param(
+            condition(COMPLETE), READY, (4, 1, 3, 3), ("True", UPDATED, 0, 120), id="it has begun since the last status"
         ),
         pytest.param(
             condition(COMPLETE), (4, 1, 3, 3), (4, 2, 3, 3), ("True", UPDATED, 0, 120), id="the next rollout moves"

@@ -20,17 +20,26 @@ from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.controllers.deployment.sizes_builders import dep, sized
 
 COUNTS = DeploymentStatus(replicas=3)
+UPDATED = DeploymentStatus(replicas=3, updated=2)
 NEWS = DeploymentStatus(replicas=3, conditions=(DeploymentCondition("Available", "True", "Minimum", "", 1, 1),))
 ANSWERED = ["owner", "uid-web", "scale replicasets/new", "answered uid=uid-new low=2 high=4"]
 
 
-def turn(observed: int, status: DeploymentStatus, late: LateStatus, now_ms: int, error: str = "") -> tuple[bool, Any]:
+def turn(
+    observed: int,
+    status: DeploymentStatus,
+    late: LateStatus,
+    now_ms: int,
+    error: str = "",
+    before: DeploymentStatus | None = None,
+) -> tuple[bool, Any]:
     """Whether the status was sent, and the end of a turn that does nothing else. The new ReplicaSet is of generation 2
     and has observed ``observed``.
     """
     replicaset = sized("new", 4, generation=2, observed=observed)
     children = [Cached("7", replicaset.uid, codec.encode(replicaset))]
-    owner = Cached("5", "uid-web", codec.encode(dep()))
+    deployment = dep() if before is None else msgspec.structs.replace(dep(), status=before)
+    owner = Cached("5", "uid-web", codec.encode(deployment))
     claim = Claim("deployment", "default/web", "n", owner, children, Expectations.parse(ANSWERED), "", False, 0)
     controller = msgspec.structs.replace(
         CONTROLLERS["deployment"],
@@ -64,6 +73,13 @@ def turn(observed: int, status: DeploymentStatus, late: LateStatus, now_ms: int,
 )
 def test_which_statuses_wait(observed: int, status: DeploymentStatus, error: str, sent: bool) -> None:
     assert turn(observed, status, LateStatus(), 0, error)[0] is sent
+
+
+@pytest.mark.parametrize(("after", "sent"), [(COUNTS, True), (UPDATED, False)])
+def test_that_fewer_are_updated_is_told_at_once(after: DeploymentStatus, sent: bool) -> None:
+    """The template has changed: else the first pods of the new one are no progress."""
+    before = msgspec.structs.replace(UPDATED, updated=1 if after is UPDATED else 3)
+    assert turn(1, after, LateStatus(), 0, before=before)[0] is sent
 
 
 def test_one_that_waits_is_looked_at_again_and_waits_once() -> None:
