@@ -28,9 +28,11 @@ def cleaned_by_revision(difference: Difference, moment: Moment) -> bool:
     limit: int = next((each[HISTORY] for each in reversed(specs) if HISTORY in each), 10)
     before, after = moment.upstream_before["ages"].get(deployment, []), moment.upstream["ages"].get(deployment, [])
     is_cut = step.what == "change_spec" and HISTORY in specs[-1]
-    if title not in before or not (is_cut or len(before) - 1 == limit):
+    if title not in before or not (is_cut or step.what in ("change_template", "undo_rollout", "roll_back")):
         return False
     there = [*before, *(each for each in after if each not in before)]
+    if len(there) - 1 <= limit:
+        return False
     *by_revision, new = sorted(
         there, key=lambda each: _revision(moment.fleet, each) or _revision(moment.fleet_before, each)
     )

@@ -55,7 +55,7 @@ LAST = {"a": 1, "b": 3, "c": 2, "d": 4}
         (("cd", "ad"), cut(1), {""}),
         (("cd", "bd"), cut(2), {""}),
         (("cd", "bd"), [of("create_owner"), of("change_spec", spec={"replicas": 1})], {""}),
-        (("cd", "bd"), [*cut(1), of("change_template", image="i")], {""}),
+        (("cd", "bd"), [*cut(1), of("scale_replicaset", back=0)], {""}),
     ],
     ids=["by age", "the other way round", "one too many", "neither", "another limit", "a size", "later"],
 )

@@ -324,8 +324,8 @@ def _write_status(
     outcome: TurnOutcome,
 ) -> Steps[None]:
     """Write the status if it says anything new. One that the next turn is sure to change may wait for a second, but
-    never the news of a condition: the next turn does not know of it. Nor that fewer pods are updated, as after a change
-    of the template: without it the first new ones would be no progress.
+    never the news of a condition: the next turn does not know of it. Nor that there are more old pods, as after a change
+    of the template: without it there would be no progress to see when they go.
 
     While a ReplicaSet has yet to observe its size, its next status brings a turn. If that does not come, as its pods
     are refused, time does.
@@ -347,7 +347,7 @@ def _write_status(
         write = None
     only_counts = (
         write is not None
-        and write.status.updated >= deployment.status.updated
+        and _old_pods(write.status) <= _old_pods(deployment.status)
         and _verdicts(write.status) == _verdicts(deployment.status)
     )
     is_followed = outcome.followed or bool(known.writes)
@@ -358,6 +358,10 @@ def _write_status(
     ctx.late.forget(deployment.uid)
     if write is not None:
         yield from _send_status(deployment, write, claim, controller, ctx, outcome)
+
+
+def _old_pods(status: DeploymentStatus) -> int:
+    return status.replicas - status.updated
 
 
 def _verdicts(status: DeploymentStatus) -> list[tuple[str, ...]]:

@@ -19,7 +19,8 @@ from oarlock.workers.turn.steps import Send, TurnFailed
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.controllers.deployment.sizes_builders import dep, sized
 
-COUNTS = DeploymentStatus(replicas=3)
+COUNTS = DeploymentStatus(replicas=3, updated=3)
+OLD = DeploymentStatus(replicas=3)
 UPDATED = DeploymentStatus(replicas=3, updated=2)
 NEWS = DeploymentStatus(replicas=3, conditions=(DeploymentCondition("Available", "True", "Minimum", "", 1, 1),))
 ANSWERED = ["owner", "uid-web", "scale replicasets/new", "answered uid=uid-new low=2 high=4"]
@@ -75,9 +76,9 @@ def test_which_statuses_wait(observed: int, status: DeploymentStatus, error: str
     assert turn(observed, status, LateStatus(), 0, error)[0] is sent
 
 
-@pytest.mark.parametrize(("after", "sent"), [(COUNTS, True), (UPDATED, False)])
-def test_that_fewer_are_updated_is_told_at_once(after: DeploymentStatus, sent: bool) -> None:
-    """The template has changed: else the first pods of the new one are no progress."""
+@pytest.mark.parametrize(("after", "sent"), [(OLD, True), (UPDATED, False)])
+def test_that_more_pods_are_old_is_told_at_once(after: DeploymentStatus, sent: bool) -> None:
+    """The template has changed: else it is no progress when they go."""
     before = msgspec.structs.replace(UPDATED, updated=1 if after is UPDATED else 3)
     assert turn(1, after, LateStatus(), 0, before=before)[0] is sent
 
