@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from tests.differential import rules
 from tests.differential.compare import Difference
@@ -18,7 +19,8 @@ CREATED, DELETED = "Normal SuccessfulCreate", "Normal SuccessfulDelete"
 
 def cleaned_by_revision(difference: Difference, moment: Moment) -> bool:
     """The history of a Deployment was just cut, or has just got longer than its limit: upstream kept the youngest of
-    the old ReplicaSets, the fleet those of the highest revisions, and each exactly these."""
+    the old ReplicaSets, the fleet those of the highest revisions, and each exactly these and those with pods. A
+    template that was changed during a pause has no ReplicaSet yet: then all are old."""
     section, title, *_ = difference.path
     step = moment.steps[-1] if moment.steps else None
     if step is None or section == "revisions" or step.about.get("kind") != "Deployment":
@@ -30,17 +32,23 @@ def cleaned_by_revision(difference: Difference, moment: Moment) -> bool:
     is_cut = step.what == "change_spec" and HISTORY in specs[-1]
     if title not in before or not (is_cut or step.what in ("change_template", "undo_rollout", "roll_back")):
         return False
-    there = [*before, *(each for each in after if each not in before)]
-    if len(there) - 1 <= limit:
+    by_age = [*before, *(each for each in after if each not in before)]
+    by_revision = sorted(by_age, key=lambda each: _revision(moment.fleet, each) or _revision(moment.fleet_before, each))
+    orders = (moment.upstream, by_age), (moment.fleet, by_revision)
+    if title not in {*after} ^ {*moment.fleet["ages"].get(deployment, [])}:
         return False
-    *by_revision, new = sorted(
-        there, key=lambda each: _revision(moment.fleet, each) or _revision(moment.fleet_before, each)
+    is_paused = next((each["paused"] for each in reversed(specs) if "paused" in each), False)
+    return any(
+        all(set(taken["ages"][deployment]) == _kept(taken, order, new, limit) for taken, order in orders)
+        for new in ((by_revision[-1], "") if is_paused else by_revision[-1:])
     )
-    by_age = [each for each in there if each != new]
-    return all(
-        set(taken["ages"][deployment]) == {new, *old[len(old) - limit :]}
-        for taken, old in ((moment.upstream, by_age), (moment.fleet, by_revision))
-    )
+
+
+def _kept(taken: Snapshot, order: Sequence[str], new: str, limit: int) -> set[str]:
+    """Of ReplicaSets in the order they go, those that are left."""
+    old = [each for each in order if each != new]
+    gone = old[: max(0, len(old) - limit)]
+    return {each for each in order if each not in gone or taken["owners"].get(each, {}).get("replicas")}
 
 
 def scaled_by_hand(difference: Difference, moment: Moment) -> bool:
@@ -103,7 +111,8 @@ def who_is_done(difference: Difference, moment: Moment) -> bool:
 
 def first_pods_unseen(difference: Difference, moment: Moment) -> bool:
     """A new template's first pods were there before any status without them: upstream goes on saying that the
-    ReplicaSet was created, or that the one before is done. All else of the conditions is equal."""
+    ReplicaSet was created, or that the one before is done, and then no deadline passes. All else of the conditions is
+    equal."""
     section, _, *rest = difference.path
     if section != "owners" or rest != ["conditions"]:
         return False
@@ -112,13 +121,13 @@ def first_pods_unseen(difference: Difference, moment: Moment) -> bool:
     others = [[each for each in side if each[:1] != ["Progressing"]] for side in sides]
     if len(theirs) != 1 or len(ours) != 1 or others[0] != others[1]:
         return False
-    moving = re.fullmatch(r'(ReplicaSet "\S+") is progressing\.', ours[0][3])
-    if ours[0][1:3] != ["True", "ReplicaSetUpdated"] or moving is None:
+    moving = re.fullmatch(r'(ReplicaSet "\S+") (is|has timed out) progressing\.', ours[0][3])
+    if ours[0][1:3] not in (["True", "ReplicaSetUpdated"], ["False", "ProgressDeadlineExceeded"]) or moving is None:
         return False
     if theirs[0][1:3] == ["True", COMPLETE]:
         return _DONE.fullmatch(theirs[0][3]) is not None and not theirs[0][3].startswith(moving[1])
     created = f"Created new replica set {moving[1].partition(' ')[2]}"
-    return bool(theirs[0][1:] == ["True", "NewReplicaSetCreated", created])
+    return moving[2] == "is" and theirs[0][1:] == ["True", "NewReplicaSetCreated", created]
 
 
 def _recreates(moment: Moment, deployment: str) -> bool:

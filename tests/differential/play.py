@@ -63,6 +63,7 @@ class Table:
         self._scenes = {"upstream": upstream[1], "fleet": fleet[1]}
         self._patience, self._rules = patience, rules
         self._taken = self._take()
+        self._meant: dict[str, str] = {}
 
     async def play(self, number: int, steps: Sequence[Step], *, withheld: int = -1) -> Outcome:
         """`withheld`: index of a step that the fleet's side is not given, to see that it is noticed."""
@@ -113,11 +114,15 @@ class Table:
                 taken = self._take()
                 sides = (taken["upstream"], taken["fleet"], before["upstream"], before["fleet"])
                 moment = Moment(steps, *sides, self._rules.manager)
-                found = [(each, explain(each, moment)) for each in differences(taken["upstream"], taken["fleet"])]
+                found = [
+                    (each, explain(each, moment) or self._meant.get(repr(each), ""))
+                    for each in differences(taken["upstream"], taken["fleet"])
+                ]
                 enough_s = self._patience.meant if all(why for _, why in found) else self._patience.agree
                 if not found or now_s > rest_since_s + enough_s:
                     outcome.compared += 1
                     self._taken = taken
+                    self._meant = {repr(each): why for each, why in found if why}  # it stays so while it stays the same
                     return found
             await asyncio.sleep(LOOK_S)
 

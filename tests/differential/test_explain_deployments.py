@@ -82,6 +82,21 @@ def test_what_a_new_template_has_cleaned_up(kept: tuple[str, str], limit: int, e
     assert explained(upstream, fleet, steps, web("bcd", LAST)) == expected
 
 
+def test_what_a_pause_has_cleaned_up() -> None:
+    """The template was changed meanwhile. The oldest has pods, and stays."""
+    made = [replicaset(f"web-{each}", "i", revision=number) for number, each in enumerate("ab", 1)]
+    made[0]["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = "3"
+    made[0]["spec"]["replicas"], made[1]["spec"]["replicas"] = 3, 0
+    for number, each in enumerate(made):
+        each["metadata"]["creationTimestamp"] = f"2026-01-02T03:04:{number:02}Z"
+    web = ("Deployment", owner("Deployment", "web", {}))
+    upstream, fleet = (snapshot(web, *(("ReplicaSet", each) for each in left)) for left in (made, made[:1]))
+    steps = [*cut(1), of("change_spec", spec={"paused": True}), of("change_template", image="i")]
+    assert explained(upstream, fleet, steps, upstream) == {"cleaned-by-revision"}
+    assert explained(fleet, upstream, steps, upstream) == {""}
+    assert explained(upstream, fleet, [*cut(1), steps[-1]], upstream) == {""}
+
+
 HAND = [of("create_owner"), of("scale_replicaset", back=0, replicas=2)]
 CREATED, DELETED, REFUSED = "SuccessfulCreate", "SuccessfulDelete", "FailedCreate"
 
@@ -191,14 +206,15 @@ def test_whom_a_condition_names_under_recreate() -> None:
     assert explained(upstream, fleet, RECREATE[:1], upstream) == {"who-is-done"}
 
 
-def moving(reason: str, message: str, available: str = "True") -> Snapshot:
+def moving(reason: str, message: str, available: str = "True", status: str = "True") -> Snapshot:
     """A Deployment whose template has changed from b to a."""
-    said = {"type": "Progressing", "status": "True", "reason": reason, "message": message}
+    said = {"type": "Progressing", "status": status, "reason": reason, "message": message}
     conditions = [said, {"type": "Available", "status": available, "reason": "r", "message": "m"}]
     return snapshot(("Deployment", owner("Deployment", "web", {"conditions": conditions})))
 
 
 UPDATED = ("ReplicaSetUpdated", 'ReplicaSet "web-a" is progressing.')
+LATE = ("ProgressDeadlineExceeded", 'ReplicaSet "web-a" has timed out progressing.')
 CREATED_A = ("NewReplicaSetCreated", 'Created new replica set "web-a"')
 
 
@@ -213,11 +229,27 @@ CREATED_A = ("NewReplicaSetCreated", 'Created new replica set "web-a"')
         ),
         (moving("NewReplicaSetAvailable", 'ReplicaSet "web-a" has successfully progressed.'), moving(*UPDATED), {""}),
         (moving("NewReplicaSetCreated", 'Created new replica set "web-b"'), moving(*UPDATED), {""}),
+        (
+            moving("NewReplicaSetAvailable", 'ReplicaSet "web-b" has successfully progressed.'),
+            moving(*LATE, status="False"),
+            {"first-pods-unseen"},
+        ),
+        (moving(*CREATED_A), moving(*LATE, status="False"), {""}),
         (moving("ProgressDeadlineExceeded", 'ReplicaSet "web-a" is progressing.'), moving(*UPDATED), {""}),
         (moving(*UPDATED), moving(*CREATED_A), {""}),
         (moving(*CREATED_A), moving(*UPDATED, available="False"), {""}),
     ],
-    ids=["created", "done before", "it is done", "another one", "late", "the other way round", "something else"],
+    ids=[
+        "created",
+        "done before",
+        "it is done",
+        "another one",
+        "done, late",
+        "created, late",
+        "late",
+        "the other way round",
+        "something else",
+    ],
 )
 def test_first_pods_that_no_status_was_without(upstream: Snapshot, fleet: Snapshot, expected: set[str]) -> None:
     assert explained(upstream, fleet, [], upstream) == expected

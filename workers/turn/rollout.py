@@ -324,8 +324,8 @@ def _write_status(
     outcome: TurnOutcome,
 ) -> Steps[None]:
     """Write the status if it says anything new. One that the next turn is sure to change may wait for a second, but
-    never the news of a condition: the next turn does not know of it. Nor that there are more old pods, as after a change
-    of the template: without it there would be no progress to see when they go.
+    never the news of a condition: the next turn does not know of it. Nor that there are more old pods, as after a
+    change of the template: without it there would be no progress to see when they go.
 
     While a ReplicaSet has yet to observe its size, its next status brings a turn. If that does not come, as its pods
     are refused, time does.
