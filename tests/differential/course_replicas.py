@@ -69,7 +69,7 @@ class Replicas:
         self._number += 1
         self._name = f"{self._short}{self._number}"
         self._app = app or f"{self._name}-{self._tag}"
-        self._replicas = self._dice.randint(1, 5)
+        self._replicas, self._tier = self._dice.randint(1, 5), "a"
         spec = {"replicas": self._replicas, "minReadySeconds": self._dice.choice((0, 0, 0, 1, HOUR_S))}
         yield self._step("create_owner", app=self._app, spec=spec, labels={"tier": "a"})
 
@@ -107,9 +107,10 @@ class Replicas:
                 yield Step("delete_bare", {"app": away})
 
     def _orphan(self) -> Steps:
-        """A pod that the owner adopts; one too many, unless the owner is scaled before."""
+        """A pod that the owner adopts; one too many, unless the owner is scaled before. It looks like the youngest of
+        the others: these may be of nearly its age."""
         self._strange += 1
-        about = {"app": self._app, "labels": {"tier": "a"}}
+        about = {"app": self._app, "labels": {"tier": self._tier}}
         if self._dice.random() < 0.5:
             about["annotations"] = {NEVER_READY: "true"}
         yield Step("create_pod", {"name": f"{self._app}-orphan{self._strange}", **about})
@@ -182,8 +183,8 @@ class Replicas:
 
     def _template(self) -> Steps:
         """Pods of the former template are no longer fully labelled, and stay; they have to go before others do."""
-        labels = {"tier": self._dice.choice("bcd")}
-        yield self._step("change_template", labels=labels, image=f"nginx:{self._dice.randint(2, 9)}")
+        self._tier = self._dice.choice("bcd")
+        yield self._step("change_template", labels={"tier": self._tier}, image=f"nginx:{self._dice.randint(2, 9)}")
         yield self._scaled(self._replicas + self._dice.randint(0, 2))
         yield self._scaled(0)
 

@@ -130,6 +130,21 @@ def first_pods_unseen(difference: Difference, moment: Moment) -> bool:
     return moving[2] == "is" and theirs[0][1:] == ["True", "NewReplicaSetCreated", created]
 
 
+def overtaken_size(difference: Difference, moment: Moment) -> bool:
+    """A Deployment gave a ReplicaSet a size and soon another one: whether pods came and went in between is chance. As
+    many more were created as were deleted, and no more than the Deployment asks for."""
+    section, title, *rest = difference.path
+    if section != "events" or rest not in ([CREATED], [DELETED]) or not title.startswith("ReplicaSet/"):
+        return False
+    deployment = f"Deployment/{title.removeprefix('ReplicaSet/').partition(':')[0]}"
+    specs = [each.about.get("spec", {}) for each in moment.steps_of(deployment)]
+    largest = max((each["replicas"] for each in specs if "replicas" in each), default=0)
+    theirs, ours = (taken["events"][title]["counts"] for _, taken in moment.sides())
+    more = {theirs.get(reason, 0) - ours.get(reason, 0) for reason in (CREATED, DELETED)}
+    rolled = any(step.what in ("change_template", "undo_rollout", "roll_back") for step in moment.steps_of(deployment))
+    return rolled and len(more) == 1 and abs(more.pop()) <= largest
+
+
 def _recreates(moment: Moment, deployment: str) -> bool:
     """Whether it does, or did."""
     specs = [each.about.get("spec", {}) for each in moment.steps_of(deployment)]
@@ -147,4 +162,5 @@ MEANT = (
     Explanation("recreate-rolled-back", recreate_rolled_back),
     Explanation("who-is-done", who_is_done),
     Explanation("first-pods-unseen", first_pods_unseen),
+    Explanation("overtaken-size", overtaken_size),
 )

@@ -253,3 +253,24 @@ CREATED_A = ("NewReplicaSetCreated", 'Created new replica set "web-a"')
 )
 def test_first_pods_that_no_status_was_without(upstream: Snapshot, fleet: Snapshot, expected: set[str]) -> None:
     assert explained(upstream, fleet, [], upstream) == expected
+
+
+ROLLED = [of("create_owner", spec={"replicas": 2}), of("change_template", image="nginx:a")]
+
+
+@pytest.mark.parametrize(
+    ("told", "steps", "expected"),
+    [
+        (((CREATED, 4), (DELETED, 2)), ROLLED, {"overtaken-size"}),
+        (((CREATED, 4), (DELETED, 1)), ROLLED, {""}),
+        (((CREATED, 4),), ROLLED, {""}),
+        (((CREATED, 4), (DELETED, 2)), ROLLED[:1], {""}),
+        (((CREATED, 5), (DELETED, 3)), ROLLED, {""}),
+        (((CREATED, 2), (REFUSED, 1)), ROLLED, {""}),
+    ],
+    ids=["both", "not as many", "creates alone", "never rolled", "more than there are", "another event"],
+)
+def test_a_size_that_is_overtaken(told: tuple[tuple[str, int], ...], steps: list[Step], expected: set[str]) -> None:
+    upstream, fleet = web("a", REVISIONS, (CREATED, 2)), web("a", REVISIONS, *told)
+    assert explained(upstream, fleet, steps, upstream) == expected
+    assert explained(fleet, upstream, steps, upstream) == expected
