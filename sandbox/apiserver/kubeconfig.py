@@ -15,8 +15,12 @@ _NAME = "oarlock"
 _OF_A_PATH = re.compile(r"[\w.~=+-]+", re.ASCII)
 
 
-def write_kubeconfig(path: Path, url: str, *, token: str | None = None, ca_file: Path | None = None) -> None:
+def write_kubeconfig(
+    path: Path, url: str, *, token: str | None = None, ca_file: Path | None = None, namespace: str = "default"
+) -> None:
     """Write a kubeconfig with one cluster, user and context at `path`, in one step and for the owner only.
+
+    `namespace`: the one that commands mean which name none.
 
     `ca_file`: the certificate to trust, copied into the file. Without TLS the token stands in the server's URL, too,
     if a path can hold it.
@@ -30,7 +34,7 @@ def write_kubeconfig(path: Path, url: str, *, token: str | None = None, ca_file:
         "kind": "Config",
         "clusters": [{"name": _NAME, "cluster": cluster}],
         "users": [{"name": _NAME, "user": {"token": token} if token else {}}],
-        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": "default"}}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": namespace}}],
         "current-context": _NAME,
     }
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -67,9 +67,18 @@ class Settings:
 
 
 class EmbeddedCluster:
-    """An API server in this process. Use `start` and `stop`, or `async with`."""
+    """An API server in this process. Use `start` and `stop`, or `async with`.
 
-    def __init__(self, settings: Settings | None = None, *, clock: Callable[[], float] = time.time) -> None:
+    `clock`: unix seconds, what objects are stamped with; `monotonic`: of the simulated nodes' delays.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.settings = settings or Settings()
         self.store = Store(clock=clock, history_events_max=self.settings.history_events_max)
         self.admission = Admission(self.store)
@@ -85,7 +94,7 @@ class EmbeddedCluster:
         ]
         self.simulator: Simulator | None = None
         if self.settings.nodes is not None:
-            self.simulator = Simulator(StorePodApi(self.store), self.settings.nodes, clock=clock)
+            self.simulator = Simulator(StorePodApi(self.store), self.settings.nodes, clock=clock, monotonic=monotonic)
             self._companions.append(self.simulator)
         self.faults = Faults(self.settings.seed) if self.settings.faults_enabled else None
         self.url = ""

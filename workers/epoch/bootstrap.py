@@ -10,7 +10,7 @@ from oarlock.broker.epoch import Seen, is_later
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.workers.epoch.fleet_lease import FleetLease
-from oarlock.workers.epoch.redis_side import RedisSide
+from oarlock.workers.epoch.redis_side import EpochStore
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.shards import names
@@ -35,7 +35,7 @@ class Bootstrap:
     ``broker`` is set as soon as Redis has the epoch. ``drained_ms``: when D will have passed; then it wants lists.
     """
 
-    def __init__(self, redis: RedisSide, clock: Clock, epoch: int, drain_ms: int, fresh_ms: int) -> None:
+    def __init__(self, redis: EpochStore, clock: Clock, epoch: int, drain_ms: int, fresh_ms: int) -> None:
         self._redis, self._clock, self._drain_ms, self._fresh_ms = redis, clock, drain_ms, fresh_ms
         self.epoch = epoch
         self.broker: Broker | None = None

@@ -16,7 +16,7 @@ from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
 from oarlock.workers.epoch.fleet_lease import DRAIN, OPEN, PAUSED, FleetLease, LeaseStore, Swapped
 from oarlock.workers.epoch.lease_watch import Heard, LeaseWatch, News
 from oarlock.workers.epoch.next_step import Me, Move, Step, View, next_step
-from oarlock.workers.epoch.redis_side import RedisSide
+from oarlock.workers.epoch.redis_side import EpochStore
 from oarlock.workers.epoch.shard_layout import Layout
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
@@ -45,7 +45,7 @@ class EpochCoordinator:
 
     def __init__(
         self,
-        redis: RedisSide,
+        redis: EpochStore,
         leases: LeaseStore,
         settings: Settings,
         clock: Clock,

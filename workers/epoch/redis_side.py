@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import redis
 from redis.exceptions import RedisError
@@ -18,6 +19,17 @@ from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.process.log_line import line
 
 log = logging.getLogger("oarlock.ingest")
+
+
+class EpochStore(Protocol):
+    """Where the epoch and its data are kept. Each may raise BrokerUnreachable. ``RedisSide`` says what each is for."""
+
+    def look(self) -> Seen: ...
+    def distrust(self) -> None: ...
+    def broker(self, seen: Seen) -> Broker: ...
+    def bootstrap(self, number: int) -> None: ...
+    def end_others(self, others: Iterable[str]) -> None: ...
+    def sweep(self, number: int) -> None: ...
 
 
 class RedisSide:

@@ -21,7 +21,7 @@ from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, open_client
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.supervisor.timer_wait import TimerWait
+from oarlock.workers.supervisor.timer_wait import Timer, TimerWait
 
 log = logging.getLogger("oarlock.fleet")
 
@@ -34,7 +34,7 @@ REFUSALS = (BrokerUnreachable, BrokerFull, RedisError)
 class LeaseManager:
     """For the holders of one epoch. Every call may raise EpochOver; only ``register`` raises REFUSALS."""
 
-    def __init__(self, broker: Broker, timer: TimerWait, settings: Settings, clock: Clock) -> None:
+    def __init__(self, broker: Broker, timer: Timer, settings: Settings, clock: Clock) -> None:
         self._broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
         self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
         self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import selectors
 import socket
+from typing import Protocol
 
 import redis
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -18,6 +19,14 @@ from oarlock.broker.values import BrokerUnreachable
 
 BLOCK_S = 30
 """A wait is renewed so often, so that a connection that died quietly is noticed."""
+
+
+class Timer(Protocol):
+    """What a lease manager hears by that a delayed key is due earlier."""
+
+    def start(self) -> socket.socket: ...
+    def take(self) -> bool: ...
+    def close(self) -> None: ...
 
 
 class TimerWait:

@@ -28,6 +28,7 @@ class Action(StrEnum):
     DELAY_AFTER = "delayAfterCommit"  # act, wait, then answer
     DROP_ANSWER = "dropAnswer"  # act, then close the connection without a word
     REFUSE = "refuse429"  # do nothing, answer 429 with Retry-After
+    CONFLICT = "conflict409"  # do nothing, answer 409: to a create AlreadyExists, to others that the object was changed
     FORBID = "forbid403"  # do nothing, answer 403 as an authorizer does whose rules lack this verb
     FAIL_BEFORE = "fail500BeforeCommit"  # do nothing, answer 500
     FAIL_AFTER = "fail500AfterCommit"  # act, then answer 500
@@ -45,6 +46,8 @@ class Fault:
     verbs: tuple[str, ...] = WRITES
     resources: tuple[str, ...] = ("*",)
     user_agent: str = ""
+    spares: tuple[str, ...] = ()
+    """It does not befall clients whose user agent has one of these parts."""
     names: tuple[str, ...] = ("*",)
     """The objects it befalls, each as "name" or "namespace/name"."""
     sticky: bool = False
@@ -65,6 +68,7 @@ class Fault:
             and ("*" in self.resources or resource in self.resources)
             and ("*" in self.names or subject in self.names or subject.rpartition("/")[2] in self.names)
             and self.user_agent in user_agent
+            and not any(part in user_agent for part in self.spares)
         )
 
     def strikes(self, chance: random.Random, subject: str) -> bool:
@@ -81,6 +85,7 @@ class Fault:
             "verbs": list(self.verbs),
             "resources": list(self.resources),
             "userAgent": self.user_agent,
+            "spares": list(self.spares),
             "names": list(self.names),
             "sticky": self.sticky,
             "maxCount": self.count_max,
@@ -123,6 +128,10 @@ class Faults:
         fault.until_s = now_s + fault.duration_s
         self._faults.append(fault)
         return fault
+
+    def remove(self, fault: Fault) -> None:
+        """End one; nothing if it has ended already."""
+        self._faults = [each for each in self._faults if each is not fault]
 
     def clear(self) -> None:
         self._faults.clear()
@@ -196,6 +205,7 @@ def fault_from(spec: Any) -> Fault:
             verbs=_words(spec, "verbs", WRITES),
             resources=_words(spec, "resources", ("*",)),
             user_agent=str(spec.get("userAgent") or ""),
+            spares=_words(spec, "spares", ()),
             names=_words(spec, "names", ("*",)),
             sticky=_flag(spec, "sticky"),
             count_max=None if count_max is None else int(count_max),
@@ -218,6 +228,6 @@ def _words(spec: dict[str, Any], key: str, default: tuple[str, ...]) -> tuple[st
     words = spec.get(key)
     if words is None:
         return default
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+    if not isinstance(words, list) or not (words or not default) or not all(isinstance(word, str) for word in words):
         raise ValueError(f"{key} must be a list of words")
     return tuple(words)

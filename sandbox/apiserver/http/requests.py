@@ -15,7 +15,10 @@ import orjson
 from aiohttp import web
 
 from oarlock.sandbox.apiserver.errors import (
+    OBJECT_MODIFIED,
     ApiError,
+    already_exists,
+    conflict,
     internal_error,
     misdirected,
     no_such_resource,
@@ -206,7 +209,7 @@ class Requests:
         chosen: Chosen,
     ) -> web.StreamResponse:
         call.annotations[ANSWER] = ",".join(chosen.names)
-        if (refusal := _refusal(chosen, call.verb, call.target)) is not None:
+        if (refusal := _refusal(chosen, call)) is not None:
             outcome = Outcome.refusal(refusal)
             self._note(call, outcome)
             return _response(outcome)
@@ -248,7 +251,7 @@ class Requests:
         faults, resource = self._faults, _resource(call.target)
         if faults is not None and (chosen := faults.choose("watch", resource, call.user_agent)):
             await asyncio.sleep(chosen.before_s)
-            if (refusal := _refusal(chosen, "watch", call.target)) is not None:
+            if (refusal := _refusal(chosen, call)) is not None:
                 raise refusal
             if Action.FAIL_AFTER in chosen.actions:
                 raise internal_error("an injected fault")
@@ -274,10 +277,16 @@ class Requests:
         return response
 
 
-def _refusal(chosen: Chosen, verb: str, target: Target) -> ApiError | None:
+def _refusal(chosen: Chosen, call: Call) -> ApiError | None:
     """The answer that a fault gives in the server's place; nothing is done."""
+    verb, target = call.verb, call.target
     if Action.REFUSE in chosen.actions:
         return too_many_requests(chosen.retry_after_s)
+    if Action.CONFLICT in chosen.actions:
+        kind, name = target.kind, _subject(call).rpartition("/")[2]
+        if verb == "create":
+            return already_exists(kind.plural, kind.group, name)
+        return conflict(kind.plural, kind.group, name, OBJECT_MODIFIED)
     if Action.FORBID in chosen.actions:
         return not_permitted(verb, _resource(target), target.kind.group, target.name, target.namespace)
     if Action.FAIL_WEBHOOK in chosen.actions:

@@ -39,7 +39,8 @@ class KubeApi:
     """One process's connection to the cluster. Make it after a fork. Raises ConfigError for unusable credentials.
 
     ``on_forbidden`` is told, on the I/O thread, of every answer that says we lack a permission; ``observer`` of every
-    request. Tests and the simulation give the engine another object with the same methods.
+    request. ``io``: a loop that others use, too, and that outlives this; without it an own one is made. Tests and the
+    simulation give the engine another object with the same methods.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class KubeApi:
         settings: Settings,
         on_forbidden: OnForbidden = log_missing,
         observer: RequestObserver | None = None,
+        io: IoLoop | None = None,
     ) -> None:
-        self.io = IoLoop()
+        self._owns_io = io is None
+        self.io = io or IoLoop()
         self._writing, self._wrote_s = 0, -math.inf
         """Sends under way, and when the last one ended. The I/O thread's."""
         self._listing = asyncio.Lock()
@@ -57,7 +60,7 @@ class KubeApi:
         try:
             opened = self.io.run(self._open(client, settings))
         except BaseException:
-            self.io.close()
+            self._close_io()
             raise
         self._client, self._teller, self._events = opened
         self._limiter = self._client.limiter
@@ -155,4 +158,8 @@ class KubeApi:
             await self._client.close()
 
         self.io.run(shut())
-        self.io.close()
+        self._close_io()
+
+    def _close_io(self) -> None:
+        if self._owns_io:
+            self.io.close()

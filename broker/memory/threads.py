@@ -1,0 +1,77 @@
+"""The twin for the threads of one process: one step at a time, and waits that sleep until somebody has something.
+
+A fleet in one process (``oarlock.testing``) works over it as over a Redis server.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
+
+STEPS = (
+    *("add", "add_after", "add_rate_limited", "forget", "num_requeues", "register", "claim", "announce", "finish"),
+    *("release", "reclaim", "renew", "due", "ingest", "stage", "commit_list", "republish", "open", "pause"),
+    *("look", "page", "watermark"),
+)
+"""Every method of ``broker.protocol.Broker`` but ``wait``."""
+
+
+class SharedStore(MemoryStore):
+    """``on_timer`` is called, on the thread of the step, when a delayed key is due earlier than was known."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        super().__init__(clock)
+        self.changed = threading.Condition(threading.RLock())
+        self.on_timer: Callable[[], None] = lambda: None
+
+    def bootstrap(self, number: int) -> None:
+        with self.changed:
+            super().bootstrap(number)
+            self.changed.notify_all()
+
+    def tell(self) -> None:
+        """A step has ended: wake those whose tokens are there. The caller holds ``changed``."""
+        if self.state.wake_tokens:
+            self.changed.notify(self.state.wake_tokens)
+        if self.state.timer_tokens:
+            self.on_timer()
+
+
+class SharedBroker(MemoryBroker):
+    """A ``MemoryBroker`` that any number of threads may use."""
+
+    store: SharedStore
+
+    def __init__(self, store: SharedStore, epoch: int) -> None:
+        super().__init__(store, epoch)
+
+    def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
+        """Take a token, or sleep until there is one. Returns whether there was. Raises EpochOver."""
+        ends_s = time.monotonic() + timeout_s
+        with self.store.changed:
+            while not super().wait(list_name):
+                left_s = ends_s - time.monotonic()
+                if left_s <= 0 or not self.store.changed.wait(left_s):
+                    return super().wait(list_name)
+            return True
+
+
+def _one_at_a_time(step: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(step)
+    def locked(self: SharedBroker, *args: Any, **options: Any) -> Any:
+        with self.store.changed:
+            try:
+                return step(self, *args, **options)
+            finally:
+                self.store.tell()
+
+    return locked
+
+
+for _name in STEPS:
+    setattr(SharedBroker, _name, _one_at_a_time(getattr(MemoryBroker, _name)))
