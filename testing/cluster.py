@@ -71,7 +71,7 @@ class Cluster:
         """Return when controllers work. Raises NotStarted."""
         try:
             self._running.start()
-        except (FleetFailed, CannotListen, NoRedisBinary, RedisNotStarted) as error:
+        except (FleetFailed, CannotListen, NoRedisBinary, RedisNotStarted, RuntimeError) as error:
             raise NotStarted(str(error)) from error
         return self
 

@@ -6,7 +6,6 @@ A fleet in one process (``oarlock.testing``) works over it as over a Redis serve
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -32,6 +31,11 @@ class SharedStore(MemoryStore):
     def bootstrap(self, number: int) -> None:
         with self.changed:
             super().bootstrap(number)
+            self.wake_all()
+
+    def wake_all(self) -> None:
+        """End all waits."""
+        with self.changed:
             self.changed.notify_all()
 
     def tell(self) -> None:
@@ -51,14 +55,11 @@ class SharedBroker(MemoryBroker):
         super().__init__(store, epoch)
 
     def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
-        """Take a token, or sleep until there is one. Returns whether there was. Raises EpochOver."""
-        ends_s = time.monotonic() + timeout_s
+        """Take a token; if there is none sleep until there may be, and look once more. Raises EpochOver."""
         with self.store.changed:
-            while not super().wait(list_name):
-                left_s = ends_s - time.monotonic()
-                if left_s <= 0 or not self.store.changed.wait(left_s):
-                    return super().wait(list_name)
-            return True
+            if super().wait(list_name):
+                return True
+            return self.store.changed.wait(timeout_s) and super().wait(list_name)
 
 
 def _one_at_a_time(step: Callable[..., Any]) -> Callable[..., Any]:

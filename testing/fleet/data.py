@@ -27,6 +27,7 @@ class FleetData(Protocol):
     def worker_broker(self, seen: Seen) -> Broker: ...
     def lease_broker(self, seen: Seen) -> tuple[Broker, Timer]: ...
     def time_moved(self) -> None: ...
+    def end_waits(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -48,6 +49,10 @@ class MemoryData:
 
     def time_moved(self) -> None:
         """The store asks the clock itself."""
+
+    def end_waits(self) -> None:
+        """So that a worker that was told to stop hears of it at once."""
+        self._store.wake_all()
 
     def close(self) -> None:
         """Nothing is left but memory."""

@@ -58,6 +58,7 @@ class Fleet:
         """End all threads: first the one that could start others."""
         for part, _ in self._threads:
             part.stop()
+        self._data.end_waits()
         for _, thread in self._threads:
             thread.join(STOP_LIMIT_S)
         self._threads = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import select
 import socket
@@ -28,7 +29,8 @@ class LeaseThread:
 
     def wake(self) -> None:
         """Renew and look for due keys now."""
-        self._theirs.send(b"w")
+        with contextlib.suppress(OSError):  # it has ended, with its epoch
+            self._theirs.send(b"w")
 
     def run(self) -> None:
         """Until stopped, or until the epoch is over."""

@@ -26,7 +26,7 @@ MOVED_TIME = (
 
 
 class RedisData:
-    """Make it on the main thread (``EmbeddedRedis.start``). Raises NoRedisBinary or RedisNotStarted."""
+    """Make it on the main thread. Raises NoRedisBinary, RedisNotStarted, and what ``EmbeddedRedis.start`` raises."""
 
     def __init__(self, directory: Path, clock: MovableClock) -> None:
         self._clock = clock
@@ -53,6 +53,9 @@ class RedisData:
 
     def time_moved(self) -> None:
         self._admin.set(MOVED_KEY, self._clock.moved_ms)
+
+    def end_waits(self) -> None:
+        """They are short."""
 
     def close(self) -> None:
         for client in self._clients:

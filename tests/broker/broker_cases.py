@@ -9,6 +9,7 @@ import redis
 from oarlock.broker import epoch, keys, script_texts
 from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
+from oarlock.broker.memory.threads import SharedBroker, SharedStore
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, Claim, ClaimLimits, Event, Finish, Idle, LoadSpec, Verdict
@@ -69,6 +70,22 @@ class MemoryCase:
         self.store.bootstrap(self.epoch)
         self.worker: Broker = MemoryBroker(self.store, self.epoch)
         self.ingestor: Broker = self.worker
+
+
+class ThreadsCase(MemoryCase):
+    """The twin as the threads of one process use it."""
+
+    name = "threads"
+    store: SharedStore
+
+    def __init__(self) -> None:
+        self._now_ms, self.epoch = START_MS, 0
+        self.store = SharedStore(self.now_ms)
+        self.bootstrap()
+
+    def bootstrap(self) -> None:
+        super().bootstrap()
+        self.worker = self.ingestor = SharedBroker(self.store, self.epoch)
 
 
 class RedisCase:

@@ -9,7 +9,7 @@ import pytest
 
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import ServerBinary
-from tests.broker.broker_cases import Case, MemoryCase, RedisCase, clients_of, fake_case
+from tests.broker.broker_cases import Case, MemoryCase, RedisCase, ThreadsCase, clients_of, fake_case
 from tests.broker.broker_servers import REAL, Serve
 
 
@@ -31,18 +31,23 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         server.stop()
 
 
-@pytest.fixture(params=["memory", *REAL])
+IN_MEMORY = {"memory": MemoryCase, "threads": ThreadsCase}
+
+
+@pytest.fixture(params=[*IN_MEMORY, *REAL])
 def case(request: pytest.FixtureRequest, serve: Serve) -> Case:
-    """The twin and every real server."""
-    return MemoryCase() if request.param == "memory" else RedisCase(str(request.param), serve(request.param)[1])
+    """The twin, alone and for threads, and every real server."""
+    in_memory = IN_MEMORY.get(str(request.param))
+    return in_memory() if in_memory is not None else RedisCase(str(request.param), serve(request.param)[1])
 
 
-@pytest.fixture(params=["memory", "fakeredis", *REAL])
+@pytest.fixture(params=[*IN_MEMORY, "fakeredis", *REAL])
 def queue_case(request: pytest.FixtureRequest, serve: Serve) -> Case:
     """``case`` and fakeredis: the work queue, and nothing else, is tested there too."""
     if request.param == "fakeredis":
         return fake_case()
-    return MemoryCase() if request.param == "memory" else RedisCase(str(request.param), serve(request.param)[1])
+    in_memory = IN_MEMORY.get(str(request.param))
+    return in_memory() if in_memory is not None else RedisCase(str(request.param), serve(request.param)[1])
 
 
 @pytest.fixture(params=REAL)
