@@ -10,6 +10,7 @@ COPY pyproject.toml README.md LICENSE ./
 # src/oarlock holds a link to each of the other folders.
 COPY broker broker
 COPY chaos chaos
+COPY testing testing
 COPY cli cli
 COPY cluster cluster
 COPY controllers controllers

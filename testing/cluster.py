@@ -30,6 +30,8 @@ TIMEOUT_S = 10.0
 _NAME_MAX = 40
 _numbers = itertools.count(1)
 
+logging.getLogger("oarlock").addHandler(logging.NullHandler())  # a program without logging is to hear of nothing
+
 
 class NotStarted(Exception):
     """The cluster did not come up; one line with the reason. Nothing is left running."""
@@ -61,7 +63,6 @@ class Cluster:
     """
 
     def __init__(self, **options: Any) -> None:
-        logging.getLogger("oarlock").addHandler(logging.NullHandler())
         self._running = Running(Options(**options))
         self.namespace = "default"
 
@@ -76,7 +77,7 @@ class Cluster:
         return self
 
     def stop(self) -> None:
-        """End everything and leave nothing behind."""
+        """End everything and leave nothing behind. It is not started again: make another one."""
         self._running.stop()
 
     def __enter__(self) -> Cluster:
@@ -115,19 +116,25 @@ class Cluster:
     # -- for clients -------------------------------------------------------------------------------------------------
 
     @property
+    def _started(self) -> Running:
+        if not self._running.url:
+            raise NotStarted("the cluster does not run: use `with Cluster() as cluster:`, or call start()")
+        return self._running
+
+    @property
     def url(self) -> str:
         """Of the API server; it asks for ``token``."""
-        return self._running.url
+        return self._started.url
 
     @property
     def token(self) -> str:
         """The bearer token of every request."""
-        return self._running.token
+        return self._started.token
 
     @cached_property
     def kubeconfig(self) -> Path:
         """A kubeconfig file whose context means ``namespace``; it goes with the cluster."""
-        path = self._running.directory / f"kubeconfig-{self.namespace}"
+        path = self._started.directory / f"kubeconfig-{self.namespace}"
         write_kubeconfig(path, self.url, token=self.token, namespace=self.namespace)
         return path
 
@@ -150,11 +157,11 @@ class Cluster:
 
     @cached_property
     def _view(self) -> View:
-        return View(self._running)
+        return View(self._started)
 
     @cached_property
     def _objects(self) -> Objects:
-        return Objects(self._running, self._view)
+        return Objects(self._started, self._view)
 
     def _target(self, what: str, namespace: str | None, selector: str = "") -> Target:
         return self._view.target(what, self.namespace if namespace is None else namespace, selector)
@@ -204,7 +211,7 @@ class Cluster:
         what there is instead.
         """
         target = self._target(what, namespace, selector)
-        return waiting.wait(self._running, self._view, target, until, count, timeout_s)
+        return waiting.wait(self._started, self._view, target, until, count, timeout_s)
 
     async def wait_async(self, what: str, until: Until = ready, **options: Any) -> Any:
         """As ``wait``, without blocking the caller's event loop."""
@@ -231,18 +238,18 @@ class Cluster:
         ``name``: "web" or "namespace/web"; ``by``: "tests" is everyone but the cluster's own "controllers".
         Raises ValueError.
         """
-        return InjectedFault(self._running, faults.fault_of(what, verb, resource, name, times, seconds, by))
+        return InjectedFault(self._started, faults.fault_of(what, verb, resource, name, times, seconds, by))
 
     def clear_faults(self) -> None:
         """End all faults."""
-        in_force = self._running.api.faults
+        in_force = self._started.api.faults
         assert in_force is not None
-        self._running.call(in_force.clear)
+        self._started.call(in_force.clear)
 
     @cached_property
     def time(self) -> ClusterTime:
         """The clock of the whole cluster."""
-        return ClusterTime(self._running)
+        return ClusterTime(self._started)
 
 
 def _slug(name: str) -> str:

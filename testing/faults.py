@@ -34,7 +34,7 @@ class InjectedFault:
         running.call(lambda: running.api.requests.inject(fault))
 
     @property
-    def times(self) -> int:
+    def applied(self) -> int:
         """How many requests it has befallen."""
         return self._fault.applied
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +40,22 @@ class Objects:
         self._running, self._view, self._client = running, view, running.client
 
     def create(self, source: Source, namespace: str) -> Objs:
-        """All objects of ``source``, in order. Raises Refused, UnknownKind and sandbox's Unreadable."""
+        """All objects of ``source``, in order. Raises Refused, ValueError (UnknownKind) and sandbox's Unreadable."""
         return [self._create(dict(each), namespace) for each in documents(source)]
 
     def _create(self, obj: Obj, namespace: str) -> Obj:
-        kind = self._view.kind(str(obj.get("kind")), str(obj.get("apiVersion", "")).rpartition("/")[0])
+        word, version = obj.get("kind"), obj.get("apiVersion")
+        if not isinstance(word, str) or not isinstance(version, str):
+            raise ValueError(f"an object needs apiVersion and kind, here are {version!r} and {word!r}")
+        kind = self._view.kind(word, version.rpartition("/")[0])
         metadata = obj.get("metadata") or {}
         where = (metadata.get("namespace") or namespace) if kind.namespaced else ""
         body = orjson.dumps(obj)
         name = metadata.get("name") or metadata.get("generateName", "")
-        return self._asked(f"create {kind.singular}/{name}", self._client.create(_resource(kind), where, body))
+        return self._asked(
+            f"create {kind.singular}/{name}",
+            self._client.create(replace(_resource(kind), api_version=version), where, body),
+        )
 
     def get(self, target: Target) -> Obj:
         """Raises Refused; 404 where it does not exist."""

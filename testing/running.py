@@ -59,6 +59,7 @@ class Running:
     def __init__(self, options: Options) -> None:
         self.options, self.clock, self.token = options, MovableClock(), secrets.token_urlsafe(16)
         self.url = ""
+        """Empty while nothing runs."""
         self.fleet: Fleet | None = None
         self.directory: Path
         self.io: IoLoop
@@ -88,6 +89,7 @@ class Running:
     def stop(self) -> None:
         """The fleet first, then what it needs."""
         self._ends.close()
+        self.url = ""
 
     def call(self, what: Callable[[], T]) -> T:
         """``what`` called on the API server's loop, where nothing else changes meanwhile."""

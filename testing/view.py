@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.store.events import Event
 from oarlock.sandbox.apiserver.text.selectors import selector_for
@@ -22,7 +23,7 @@ class UnknownKind(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One object, or with ``name`` "" those of a kind. ``namespace`` is "" for kinds without one."""
+    """One object, or with ``name`` "" those of a kind. ``namespace`` "": of all, or of a kind without one."""
 
     kind: Kind
     namespace: str
@@ -52,7 +53,8 @@ class View:
             if name in words and (group is None or group == kind.group):
                 return kind
         known = ", ".join(sorted(kind.singular for kind in self._store.kinds.values()))
-        raise UnknownKind(f"there is no kind {word!r} on this server; there are: {known}")
+        of = f" of group {group!r}" if group is not None else ""
+        raise UnknownKind(f"there is no kind {word!r}{of} on this server; there are: {known}")
 
     def target(self, what: str, namespace: str, selector: str = "") -> Target:
         """ "pod/web-1" or "pods". Raises UnknownKind."""
@@ -61,19 +63,22 @@ class View:
         return Target(kind, namespace if kind.namespaced else "", name, selector)
 
     def read(self, target: Target) -> Obj | list[Obj] | None:
-        """The object or None; of a kind: the list, by name."""
+        """The object or None; of a kind: the list, by name. Raises ValueError for a selector that cannot be read."""
         kind, namespace = target.kind, target.namespace
         if target.name:
             return self._running.call(lambda: self._store.get(kind.name, namespace, target.name))
-        wanted = selector_for(kind, target.selector, "")
-        found = self._running.call(lambda: self._store.list(kind.name, namespace if kind.namespaced else None))
+        try:
+            wanted = selector_for(kind, target.selector, "")
+        except ApiError as error:
+            raise ValueError(f"selector {target.selector!r}: {error.message}") from None
+        found = self._running.call(lambda: self._store.list(kind.name, namespace or None))
         return [each for each in found if wanted is None or wanted.matches(each)]
 
     def below(self, uid: str, namespace: str) -> list[tuple[Kind, Obj]]:
         """What an object owns, and what that owns."""
         kinds = [kind for kind in self._store.kinds.values() if kind.namespaced]
         every = self._running.call(
-            lambda: [(kind, obj) for kind in kinds for obj in self._store.list(kind.name, namespace)]
+            lambda: [(kind, obj) for kind in kinds for obj in self._store.list(kind.name, namespace or None)]
         )
         found: list[tuple[Kind, Obj]] = []
         owners = {uid}

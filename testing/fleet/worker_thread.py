@@ -62,7 +62,13 @@ class WorkerThread:
     ) -> None:
         self._holder, self._settings, self._stopping = holder, settings, threading.Event()
         queues = enabled_queues(settings.controllers)
-        self._engine = Engine(broker, KubeApi(config, settings, io=io), settings, clock, queues)
+        self._engine = Engine(
+            broker,
+            KubeApi(config, settings, io=io, clock_ns=lambda: clock.wall_ms() * 1_000_000),
+            settings,
+            clock,
+            queues,
+        )
         slot, counts = TurnSlots(1)[0], TurnCounts(own_row())
         self._runner = TurnRunner(self._engine, slot, NotShown(), counts, settings, clock, NoLimit, _finished)
 

@@ -114,6 +114,14 @@ def test_nodes() -> None:
             assert facts[which][change]["set_turns"] >= facts[which]["sets"] // 2
 
 
+@pytest.mark.slow
+def test_fixture() -> None:
+    facts = run("fixture", "--starts", "1", "--tests", "2", "--rounds", "1")
+    assert set(facts) == documented("fixture")
+    assert (facts["starts"], facts["tests"]) == (1, 2)
+    assert facts["ready_ms_p50_memory"] > 0
+
+
 def test_a_percentile_is_a_value_that_was_measured() -> None:
     values = [float(number) for number in range(200, 0, -1)]
     assert percentile(values, 0.5) == 100.0

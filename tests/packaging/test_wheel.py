@@ -22,7 +22,7 @@ def content(wheel: Path) -> dict[str, bytes]:
 
 
 def test_every_room_is_a_package_of_oarlock() -> None:
-    assert ROOMS == ["broker", "chaos", "cli", "cluster", "controllers", "sandbox", "workers"]
+    assert ROOMS == ["broker", "chaos", "cli", "cluster", "controllers", "sandbox", "testing", "workers"]
     for room in ROOMS:
         assert os.readlink(ROOT / "src/oarlock" / room) == f"../../{room}"
         assert (ROOT / room / "__init__.py").exists()

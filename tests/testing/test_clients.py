@@ -25,7 +25,7 @@ def test_the_official_client(cluster: Cluster) -> None:
         found = apps.read_namespaced_deployment("web", cluster.namespace)
         with pytest.raises(client.ApiException) as refused:
             apps.replace_namespaced_deployment("web", cluster.namespace, found)
-        assert (refused.value.status, fault.times) == (409, 1)
+        assert (refused.value.status, fault.applied) == (409, 1)
     apps.delete_namespaced_deployment("web", cluster.namespace)
     cluster.wait("pods", gone)
 
@@ -67,7 +67,7 @@ def test_an_absent_client_is_named(cluster: Cluster, monkeypatch: pytest.MonkeyP
 
     class Absent:
         def find_spec(self, wanted: str, *_: Any) -> None:
-            if wanted.split(".")[0] == name:
+            if wanted.split(".", maxsplit=1)[0] == name:
                 raise ModuleNotFoundError(f"No module named {wanted!r}", name=wanted)
 
     monkeypatch.setattr(sys, "meta_path", [Absent(), *sys.meta_path])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,32 @@ def test_an_unknown_kind_names_those_there_are(cluster: Cluster) -> None:
         cluster.get("gizmo/x")
 
 
+@pytest.mark.parametrize(
+    ("obj", "text"),
+    [
+        ({"kind": "Pod"}, "an object needs apiVersion and kind, here are None and 'Pod'"),
+        (
+            {**workload(), "apiVersion": "extensions/v1beta1"},
+            "no kind 'Deployment' of group 'extensions' on this server",
+        ),
+    ],
+)
+def test_objects_of_no_kind(cluster: Cluster, obj: dict[str, str], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        cluster.create(obj)
+
+
+def test_all_namespaces_and_none(cluster: Cluster, cluster_of_session: Cluster) -> None:
+    with cluster_of_session.fresh("other") as other:
+        for each in (cluster, other):
+            each.create(workload(replicas=1, name="everywhere"))
+        cluster.wait("pods", count=2, selector="app=everywhere", namespace="")
+        cluster.wait("pods", count=1, selector="app=everywhere")
+        assert len(cluster.list("pods", selector="app=everywhere", namespace="")) == 2
+    assert [each["metadata"]["name"] for each in cluster.wait("nodes", count=3)] == ["node-0", "node-1", "node-2"]
+    assert cluster.wait("node/node-1")["kind"] == "Node"
+
+
 def test_every_test_has_a_namespace_of_its_own(cluster: Cluster, cluster_of_session: Cluster) -> None:
     assert cluster.namespace.startswith("test-every-test-has-a-namespace")
     with cluster_of_session.fresh("other") as other:
@@ -148,6 +175,11 @@ def test_what_was_missing(cluster: Cluster, what: str, until: object, count: int
     assert text in str(failed.value)
 
 
+def test_a_selector_that_cannot_be_read(cluster: Cluster) -> None:
+    with pytest.raises(ValueError, match="selector 'a in': "):
+        cluster.wait("pods", selector="a in")
+
+
 def test_a_condition_may_look_elsewhere(cluster: Cluster) -> None:
     """It is asked again though nothing of the kind waited for changes."""
     cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}})
@@ -183,6 +215,19 @@ def test_a_deadline_passes_at_once(cluster: Cluster) -> None:
     found = cluster.wait("deployment/web", condition("Progressing", "False"))
     reasons = [each["reason"] for each in found["status"]["conditions"] if each["type"] == "Progressing"]
     assert reasons == ["ProgressDeadlineExceeded"]
+
+
+def test_all_stamps_tell_the_same_time(cluster: Cluster) -> None:
+    cluster.time.advance(3600)
+    begun = datetime.fromtimestamp(cluster.time.now() - 1, tz=UTC).isoformat()
+    made = cluster.create(workload(replicas=1))
+    found = cluster.wait("deployment/web")
+    (pod,) = cluster.wait("pods", count=1)
+    events = cluster.wait("events", lambda events: len(events) >= 2 and events)
+    stamps = [each["metadata"]["creationTimestamp"] for each in (made, pod)]
+    stamps += [each["lastTransitionTime"] for each in found["status"]["conditions"] + pod["status"]["conditions"]]
+    stamps += [each["lastTimestamp"] for each in events]
+    assert min(stamps) >= begun[:19]
 
 
 def test_nodes_are_moved_with_the_rest(cluster: Cluster) -> None:

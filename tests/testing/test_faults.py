@@ -40,7 +40,7 @@ def own(cluster: Cluster, rest: str) -> str:
 def test_a_write_is_refused_and_not_done(cluster: Cluster, what: int, reason: str, text: str) -> None:
     with cluster.fault(what, resource="configmaps") as fault, pytest.raises(Refused, match=text) as refused:
         cluster.create(CONFIG)
-    assert (refused.value.code, refused.value.reason, fault.times) == (what, reason, 1)
+    assert (refused.value.code, refused.value.reason, fault.applied) == (what, reason, 1)
     assert cluster.list("configmaps") == []
     cluster.create(CONFIG)
 
@@ -79,7 +79,7 @@ def test_so_many_times(cluster: Cluster) -> None:
         with pytest.raises(Refused):
             cluster.get("configmap/one")
     cluster.get("configmap/one")
-    assert fault.times == 2
+    assert fault.applied == 2
 
 
 def test_it_ends_with_its_block_and_with_the_test(cluster: Cluster, cluster_of_session: Cluster) -> None:
@@ -114,7 +114,7 @@ def test_whom_it_befalls(cluster: Cluster, by: str, helper: bool, pods: bool) ->
         else:
             told = cluster.wait("events", lambda events: [each for each in events if each["reason"] == "FailedCreate"])
             assert all("an injected fault" in each["message"] for each in told)
-            assert fault.times >= 1
+            assert fault.applied >= 1
     cluster.wait("replicaset/web")
 
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,32 @@ def test_nothing_is_left(folder: Path) -> None:
     assert list(folder.iterdir()) == []
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda it: it.url,
+        lambda it: it.kubeconfig,
+        lambda it: it.get("pod/web"),
+        lambda it: it.wait("pods"),
+        lambda it: it.fault(500),
+        lambda it: it.time.now(),
+        lambda it: it.fresh().__enter__(),
+    ],
+)
+def test_before_and_after_its_life(folder: Path, use: Callable[[Cluster], object]) -> None:
+    with pytest.raises(NotStarted, match="the cluster does not run: use `with Cluster"):
+        use(Cluster())
+    with Cluster(redis=False, controllers="") as cluster:
+        """That was its life."""
+    with pytest.raises(NotStarted, match="the cluster does not run"):
+        use(cluster)
+
+
+def test_an_option_that_there_is_not() -> None:
+    with pytest.raises(TypeError, match="'nodez'"):
+        Cluster(nodez=1)
 
 
 def test_two_at_a_time_know_nothing_of_one_another(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.http.faults import Faults, fault_from
-from tests.sandbox.api_harness import PODS, Api, names, pod, quick, running
+from tests.sandbox.api_harness import MERGE, PODS, Api, names, pod, quick, running
 
 FAULTS = "/_oarlock/faults"
 RV = "oarlock.io/committed"
@@ -115,6 +115,41 @@ def test_a_webhook_that_cannot_be_called() -> None:
         assert status["message"].startswith('Internal error occurred: failed calling webhook "pods.example.com": Post')
         assert names(api.get(PODS)) == []
         api.create(PODS, pod("a"))
+
+
+def test_a_conflict() -> None:
+    """In the words of a real server, which differ for a create and a change. Nothing is done."""
+    with running(quick(faults_enabled=True)) as api:
+        inject(api, {"action": "conflict409", "names": ["a"]})
+        code, status = api.call("POST", PODS, pod("a"))
+        assert (code, status["reason"], status["message"]) == (409, "AlreadyExists", 'pods "a" already exists')
+        api.create(PODS, pod("b"))
+        inject(api, {"action": "conflict409", "verbs": ["patch", "delete"], "names": ["b"]})
+        for method, body in (("PATCH", {"metadata": {"labels": {"x": "y"}}}), ("DELETE", None)):
+            code, status = api.call(method, f"{PODS}/b", body, MERGE)
+            assert (code, status["reason"]) == (409, "Conflict"), method
+            assert "the object has been modified" in status["message"]
+        assert names(api.get(PODS)) == ["b"]
+
+
+def test_clients_that_are_spared_and_a_fault_taken_away() -> None:
+    with running(quick(faults_enabled=True)) as api:
+        faults = api.cluster.faults
+        assert faults is not None
+        fault = fault_from({"action": "refuse429", "verbs": ["list"], "userAgent": "our", "spares": ["(test)"]})
+        other = fault_from({"action": "refuse429", "verbs": ["list"], "userAgent": "another"})
+        for each in (fault, other):
+            api.inside(lambda each=each: api.cluster.requests.inject(each))
+
+        def code(agent: str) -> int:
+            return api.raw("GET", PODS, headers={"User-Agent": agent})[0]
+
+        agents = ("ours/1 (worker)", "ours/1 (test)", "stranger/1", "another/1")
+        assert [code(agent) for agent in agents] == [429, 200, 200, 429]
+        api.inside(lambda: faults.remove(fault))
+        api.inside(lambda: faults.remove(fault))
+        assert [code(agent) for agent in agents] == [200, 200, 200, 429]
+        assert fault.describe()["spares"] == ["(test)"]
 
 
 def test_too_many_requests(tmp_path: Path) -> None:

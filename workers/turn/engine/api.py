@@ -39,8 +39,8 @@ class KubeApi:
     """One process's connection to the cluster. Make it after a fork. Raises ConfigError for unusable credentials.
 
     ``on_forbidden`` is told, on the I/O thread, of every answer that says we lack a permission; ``observer`` of every
-    request. ``io``: a loop that others use, too, and that outlives this; without it an own one is made. Tests and the
-    simulation give the engine another object with the same methods.
+    request. ``io``: a loop that others use, too, and that outlives this; without it an own one is made. ``clock_ns``:
+    unix time, for events. Tests and the simulation give the engine another object with the same methods.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class KubeApi:
         on_forbidden: OnForbidden = log_missing,
         observer: RequestObserver | None = None,
         io: IoLoop | None = None,
+        clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._owns_io = io is None
         self.io = io or IoLoop()
@@ -58,7 +59,7 @@ class KubeApi:
         self._listing = asyncio.Lock()
         client = partial(Client, config, on_forbidden=on_forbidden, observer=observer)
         try:
-            opened = self.io.run(self._open(client, settings))
+            opened = self.io.run(self._open(client, settings, clock_ns))
         except BaseException:
             self._close_io()
             raise
@@ -66,7 +67,9 @@ class KubeApi:
         self._limiter = self._client.limiter
         self._host = socket.gethostname()
 
-    async def _open(self, client: Callable[..., Client], settings: Settings) -> tuple[Client, Client, EventRecorder]:
+    async def _open(
+        self, client: Callable[..., Client], settings: Settings, clock_ns: Callable[[], int]
+    ) -> tuple[Client, Client, EventRecorder]:
         qps, burst = settings.kube_api_qps or None, settings.kube_api_burst
         sender = client(
             role="worker",
@@ -76,7 +79,7 @@ class KubeApi:
         )
         # Events go through a client of their own, and slowly while a turn writes, so that they never hold up a pod.
         teller = client(role="worker events", limiter=limiter(qps, burst))
-        recorder = EventRecorder(teller, busy=self._busy)
+        recorder = EventRecorder(teller, busy=self._busy, clock_ns=clock_ns)
         recorder.start()
         return sender, teller, recorder
 
