@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,6 +128,8 @@ def test_every_test_has_a_namespace_of_its_own(cluster: Cluster, cluster_of_sess
     cluster.wait(f"namespace/{other.namespace}", gone)
 
 
+@pytest.mark.kubectl
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_uses_the_kubeconfig(cluster: Cluster) -> None:
     cluster.create(workload(replicas=1))
     cluster.wait("deployment/web")

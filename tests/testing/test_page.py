@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 from tests import ROOT
 from tests.testing.test_plugin import run_pytest
 
 
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@pytest.mark.skipif(find_spec("kubernetes") is None, reason="the official client is not installed")
 def test_the_examples_of_the_page(tmp_path: Path) -> None:
     page = (ROOT / "docs/testing-your-code.md").read_text()
     examples = re.findall(r"^```python\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
