@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -242,6 +243,17 @@ def test_nodes_are_moved_with_the_rest(cluster: Cluster) -> None:
         cluster.wait("pods", count=1, timeout_s=0.1)
     cluster.time.advance(901)
     cluster.wait("deployment/web")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_time_may_be_moved_while_work_is_under_way(cluster: Cluster, seed: int) -> None:
+    chance = random.Random(seed)
+    cluster.create(workload(replicas=3))
+    for _ in range(4):
+        cluster.time.advance(chance.choice([0, 1, 5, 60, 4000]))
+        cluster.patch("deployment/web", {"spec": {"replicas": chance.randint(1, 6)}})
+    replicas = cluster.wait("deployment/web")["spec"]["replicas"]
+    cluster.wait("pods", count=replicas)
 
 
 def test_time_only_goes_forward(cluster: Cluster) -> None:
