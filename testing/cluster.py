@@ -210,6 +210,7 @@ class Cluster:
         anything that returns a truth. ``count``: so many of a kind, no more and no fewer. Raises NotInTime, which tells
         what there is instead.
         """
+        __tracebackhide__ = True
         target = self._target(what, namespace, selector)
         return waiting.wait(self._started, self._view, target, until, count, timeout_s)
 

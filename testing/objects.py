@@ -101,4 +101,5 @@ def documents(source: Source) -> list[Mapping[str, Any]]:
 
 
 def _resource(kind: Kind) -> Resource:
-    return Resource(kind.api_version, kind.plural, kind.name, kind.namespaced)
+    # `name` is the store's key; the word that objects carry is the one that their lists are named after.
+    return Resource(kind.api_version, kind.plural, kind.list_name.removesuffix("List"), kind.namespaced)

@@ -104,7 +104,7 @@ class View:
         changed = threading.Event()
 
         def seen(event: Event) -> None:
-            if event.kind is target.kind and target.namespace in ("", event.namespace):
+            if event.kind.name == target.kind.name and target.namespace in ("", event.namespace):
                 changed.set()
 
         end = self._running.call(lambda: self._store.subscribe(seen))

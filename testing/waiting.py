@@ -26,6 +26,7 @@ def wait(running: Running, view: View, target: Target, until: Until, count: int 
 
     KeyError, IndexError and TypeError in ``until`` mean "not yet": fields of a status are absent at first.
     """
+    __tracebackhide__ = True  # pytest shows the test's own line instead
     ends_s = time.monotonic() + timeout_s
     with view.changes(target) as changed:
         while True:

@@ -61,6 +61,7 @@ def test_processes_have_clusters_of_their_own(tmp_path: Path) -> None:
     said = run_pytest(tmp_path, "-n", "2")
     assert "1 failed, 4 passed" in said, said
     assert "NotInTime: deployment/none in namespace test-failing" in said
+    assert "def wait" not in said, "the test's own line is what its reader wants to see"
     facts = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("said-*"))]
     assert len({each["url"] for each in facts}) == 2
     assert len({(each["url"], each["namespace"]) for each in facts}) == 4
