@@ -14,6 +14,7 @@ COPY testing testing
 COPY cli cli
 COPY cluster cluster
 COPY controllers controllers
+COPY keyed_queue keyed_queue
 COPY sandbox sandbox
 COPY src src
 COPY workers workers

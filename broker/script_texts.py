@@ -10,6 +10,7 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from oarlock.broker.keys import PROTOCOL
 
@@ -21,31 +22,44 @@ NAMES = (
 REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)"
 """The clock of released scripts. Tests may stamp a clock of their own; a test asserts that this is the default."""
 
-_FOLDER = files("oarlock.broker") / "scripts"
 _INCLUDE = re.compile(r"^-- include: (.+)$", re.MULTILINE)
 
 
-@cache
-def source(name: str) -> str:
-    """The file as written. ``name`` is e.g. "claim" or "lib/queue"."""
-    return (_FOLDER / f"{name}.lua").read_text()
+class ScriptFolder:
+    """Scripts and, in ``lib``, the parts they include."""
+
+    def __init__(self, folder: Traversable) -> None:
+        self._folder = folder
+        self.source = cache(self.source)  # type: ignore[method-assign]
+
+    def source(self, name: str) -> str:
+        """The file as written. ``name`` is e.g. "claim" or "lib/queue"."""
+        return (self._folder / f"{name}.lua").read_text()
+
+    def parts_of(self, name: str) -> list[str]:
+        """Names of the shared parts a script is put together from, dependencies first."""
+        found: list[str] = []
+        for line in _INCLUDE.findall(self.source(name)):
+            for part in line.split():
+                for each in (*self.parts_of(f"lib/{part}"), part):
+                    if each not in found:
+                        found.append(each)
+        return found
+
+    def joined(self, name: str, *, with_comments: bool) -> str:
+        """Prelude, parts and script in one text, its marks not yet stamped."""
+        parts = (self.source(f"lib/{part}") for part in self.parts_of(name))
+        text = "\n".join([self.source("lib/prelude"), *parts, self.source(name)])
+        return text if with_comments else re.sub(r"(?m)^\s*--.*\n", "", text)
 
 
-def parts_of(name: str) -> list[str]:
-    """Names of the shared parts a script is put together from, dependencies first."""
-    found: list[str] = []
-    for line in _INCLUDE.findall(source(name)):
-        for part in line.split():
-            for each in (*parts_of(f"lib/{part}"), part):
-                if each not in found:
-                    found.append(each)
-    return found
+FOLDER = ScriptFolder(files("oarlock.broker") / "scripts")
+source, parts_of = FOLDER.source, FOLDER.parts_of
 
 
 def stamped(name: str, epoch: int, clock: str = REDIS_TIME) -> str:
     """The text Redis runs in this epoch."""
-    text = "\n".join([source("lib/prelude"), *(source(f"lib/{part}") for part in parts_of(name)), source(name)])
-    text = re.sub(r"(?m)^\s*--.*\n", "", text) if clock == REDIS_TIME else text
+    text = FOLDER.joined(name, with_comments=clock != REDIS_TIME)
     return text.replace("@EPOCH@", str(epoch)).replace("@PROTOCOL@", str(PROTOCOL)).replace("@CLOCK@", clock)
 
 

@@ -32,7 +32,7 @@ from oarlock.broker.connection.server_connection import (
 )
 from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 
-__all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "pool_of"]
+__all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "connect_like", "pool_of"]
 
 
 def connect(
@@ -48,6 +48,36 @@ def connect(
     Raises BadRedisUrl for a URL or a TLS file that cannot be used. Connecting itself happens at the first command.
     """
     return _Client(pool_of(parse(url), timeout_s=timeout_s, retry=no_retry(), guard=guard, shard=shard, tls=tls))
+
+
+def connect_like(client: redis.Redis, *, timeout_s: float = 4.0) -> redis.Redis:
+    """Another client of the server that ``client`` is for, with its login and TLS, that sends each command once.
+
+    Raises BadRedisUrl for a client of a Sentinel or a cluster: a URL says more of these.
+    """
+    pool = client.connection_pool
+    if type(pool) is not redis.ConnectionPool:
+        raise BadRedisUrl(
+            f"a client with a {type(pool).__name__}: give a URL in its place, redis+sentinel://... or redis+cluster://..."
+        )
+    kept = {name: pool.connection_kwargs[name] for name in _OF_THE_SERVER if name in pool.connection_kwargs}
+    kept |= {name: value for name, value in pool.connection_kwargs.items() if name.startswith("ssl_")}
+    return _Client(
+        redis.ConnectionPool(
+            connection_class=pool.connection_class,
+            protocol=2,
+            decode_responses=False,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            retry=no_retry(),
+            retry_on_timeout=False,
+            health_check_interval=0,
+            **kept,
+        )
+    )
+
+
+_OF_THE_SERVER = ("host", "port", "path", "db", "username", "password", "credential_provider")
 
 
 def no_retry() -> Retry:

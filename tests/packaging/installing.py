@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = sorted(each.name for each in (ROOT / "src/oarlock").iterdir() if each.is_symlink())
-"""The folders at the top that are packages of oarlock."""
+ROOMS = {each.name: each.readlink().name for each in sorted((ROOT / "src/oarlock").iterdir()) if each.is_symlink()}
+"""The packages of oarlock, and the folder at the top that each is."""
 
 OFFLINE = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--no-build-isolation")
 
@@ -32,7 +32,7 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
 
 def sources(to: Path) -> Path:
     """A copy of what the package is built from, links as links: as `git clone` and COPY leave it."""
-    for name in (*ROOMS, "src"):
+    for name in (*ROOMS.values(), "src"):
         left_out = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, to / name, symlinks=True, ignore=left_out)
     for name in ("pyproject.toml", "README.md", "LICENSE"):

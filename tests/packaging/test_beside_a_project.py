@@ -19,7 +19,7 @@ build-backend = "setuptools.build_meta"
 name = "theirs"
 version = "1"
 [tool.setuptools]
-packages = {ROOMS}
+packages = {list(ROOMS.values())}
 """
 CHECK = f"""
 import importlib, sys
@@ -27,9 +27,9 @@ from pathlib import Path
 from rq.utils import import_attribute
 
 theirs, ours = Path(sys.argv[1]), Path(sys.argv[2])
-for room in {ROOMS}:
-    assert Path(importlib.import_module(room).__file__) == theirs / room / "__init__.py", room
-    assert importlib.import_module(room).WHOSE == "theirs"
+for room, folder in {ROOMS}.items():
+    assert Path(importlib.import_module(folder).__file__) == theirs / folder / "__init__.py", room
+    assert importlib.import_module(folder).WHOSE == "theirs"
     assert ours in Path(importlib.import_module("oarlock." + room).__file__).parents, room
 assert import_attribute("workers.rq_worker.Mine").WHOSE == "theirs"
 for name in ("{WORKER}", "{QUEUE}"):
@@ -41,7 +41,7 @@ print("each its own")
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("theirs")
-    for room in ROOMS:
+    for room in ROOMS.values():
         (folder / room).mkdir()
         (folder / room / "__init__.py").write_text('WHOSE = "theirs"\n')
     (folder / "workers/rq_worker.py").write_text('class Mine:\n    WHOSE = "theirs"\n')

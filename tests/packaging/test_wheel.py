@@ -22,17 +22,28 @@ def content(wheel: Path) -> dict[str, bytes]:
 
 
 def test_every_room_is_a_package_of_oarlock() -> None:
-    assert ROOMS == ["broker", "chaos", "cli", "cluster", "controllers", "sandbox", "testing", "workers"]
-    for room in ROOMS:
-        assert os.readlink(ROOT / "src/oarlock" / room) == f"../../{room}"
-        assert (ROOT / room / "__init__.py").exists()
+    as_named = {
+        name: name for name in ("broker", "chaos", "cli", "cluster", "controllers", "sandbox", "testing", "workers")
+    }
+    assert as_named | {"queue": "keyed_queue"} == ROOMS
+    for room, folder in ROOMS.items():
+        assert os.readlink(ROOT / "src/oarlock" / room) == f"../../{folder}"
+        assert (ROOT / folder / "__init__.py").exists()
+
+
+def packaged(pattern: str) -> set[str]:
+    """Files of the rooms, by their names in the wheel."""
+    return {
+        f"oarlock/{room}/{path.relative_to(ROOT / folder)}"
+        for room, folder in ROOMS.items()
+        for path in (ROOT / folder).rglob(pattern)
+    }
 
 
 def test_the_wheel_holds_oarlock_and_nothing_else(wheel: Path) -> None:
-    ours = {f"oarlock/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*.py")}
-    scripts = {f"oarlock/{path.relative_to(ROOT)}" for path in (ROOT / "broker/scripts").rglob("*.lua")}
-    assert len(scripts) > 20
-    assert content(wheel).keys() == ours | scripts | {"oarlock/__init__.py", "oarlock/py.typed"}
+    scripts = packaged("*.lua")
+    assert len(scripts) > 30
+    assert content(wheel).keys() == packaged("*.py") | scripts | {"oarlock/__init__.py", "oarlock/py.typed"}
 
 
 def test_the_source_archive_builds_the_same_wheel(source: Path, wheel: Path, tmp_path: Path) -> None:

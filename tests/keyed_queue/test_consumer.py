@@ -1,0 +1,264 @@
+"""A consumer in this process, over the twin: what becomes of what its function does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from oarlock.queue import Again, Context, KeyedQueue, QueueUnreachable
+from oarlock.queue.memory_steps import MemorySteps
+from oarlock.queue.values import Claim, Empty, Finished, Policy, Verdict
+
+
+@pytest.fixture
+def queue() -> KeyedQueue:
+    return KeyedQueue("invoices", "memory://")
+
+
+def test_the_function_sees_each_key(queue: KeyedQueue) -> None:
+    seen: list[tuple[str, bool, int]] = []
+    queue.add("a", "eu/b")
+    assert queue.run(lambda key, ctx: seen.append((key, ctx.still_mine(), ctx.failures)), burst=True) == 2
+    assert seen == [("a", True, 0), ("eu/b", True, 0)]
+    assert queue.explain("a")[0] == "a is idle: nothing is to be done."
+
+
+def test_async_functions_share_a_loop(queue: KeyedQueue) -> None:
+    together = threading.Barrier(3, timeout=20)
+    threads: set[str] = set()
+
+    async def sync(key: str, ctx: Context) -> None:
+        threads.add(threading.current_thread().name)
+
+    def blocking(key: str, ctx: Context) -> None:
+        together.wait()
+
+    queue.add("a", "b", "c")
+    queue.run(sync, burst=True, threads=3)
+    assert threads == {"oarlock-loop"}
+    queue.add("a", "b", "c")
+    assert queue.run(blocking, burst=True, threads=3) == 3, "and blocking ones run side by side"
+
+
+def test_added_while_it_runs(queue: KeyedQueue) -> None:
+    runs: list[int] = []
+
+    def sync(key: str, ctx: Context) -> None:
+        runs.append(ctx.token)
+        if len(runs) == 1:
+            queue.add(key)
+            assert queue.look(key).state == "running+"
+
+    queue.add("a")
+    queue.run(sync, burst=True)
+    assert len(runs) == 2
+    assert runs[1] > runs[0]
+
+
+def test_a_failure_is_kept_with_its_traceback(queue: KeyedQueue) -> None:
+    def sync(key: str, ctx: Context) -> None:
+        raise RuntimeError("no such customer")
+
+    queue.add("a")
+    queue.run(sync, burst=True, retries=0)
+    (parked,) = queue.parked()
+    assert parked.error.endswith("RuntimeError: no such customer\n")
+    assert "_outcome" not in parked.error, "it begins with the user's own code"
+    told = queue.explain("a")
+    assert "parked" in told[0]
+    assert "oarlock queue requeue a --queue invoices" in told[0]
+    assert queue.requeue("a", "b") == 1
+    assert queue.stats().queued == 2
+
+
+@pytest.mark.parametrize(("raised", "state"), [(Again(60), "delayed"), (Again(), "queued"), (SystemExit(3), "delayed")])
+def test_what_a_function_raises(queue: KeyedQueue, raised: BaseException, state: str) -> None:
+    runs: list[str] = []
+
+    def sync(key: str, ctx: Context) -> None:
+        runs.append(key)
+        if len(runs) == 1:
+            raise raised
+
+    queue.add("a")
+    queue.run(sync, burst=True, back_off_s=60)
+    assert len(runs) == (2 if state == "queued" else 1)
+    assert queue.stats().delayed == (1 if state == "delayed" else 0)
+    assert queue.look("a").failures == (1 if isinstance(raised, SystemExit) else 0)
+
+
+class Flaky(MemorySteps):
+    """The first finish gets no answer: it is done nevertheless, or it is not."""
+
+    def __init__(self, done: bool) -> None:
+        super().__init__("invoices")
+        self.done, self.calls = done, 0
+
+    def finish(
+        self, claim: Claim, verdict: Verdict, policy: Policy, *, again_ms: int | None = None, error: str = ""
+    ) -> Finished | None:
+        self.calls += 1
+        if self.calls > 1 or self.done:
+            finished = super().finish(claim, verdict, policy, again_ms=again_ms, error=error)
+        if self.calls == 1:
+            raise QueueUnreachable("finish")
+        return finished
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
+def test_a_finish_without_an_answer_is_repeated(queue: KeyedQueue, done: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If it was done after all, the repetition finds the lock gone and the key runs once more: at least once."""
+    monkeypatch.setattr("oarlock.queue.consumer.TRY_AGAIN_S", 0.0)
+    queue.steps = Flaky(done)
+    queue.add("a")
+    assert queue.run(lambda key, ctx: None, burst=True) == (2 if done else 1)
+    assert queue.look("a").state == "idle"
+
+
+def test_a_run_may_last_longer_than_its_lease(queue: KeyedQueue) -> None:
+    """The lease of 1 s is renewed meanwhile; another consumer looks all the time and does not get the key."""
+    runs: list[bool] = []
+    other = threading.Event()
+
+    def sync(key: str, ctx: Context) -> None:
+        other.wait(2.5)
+        runs.append(ctx.still_mine())
+
+    def look() -> None:
+        while not other.is_set():
+            found = queue.steps.claim("other", 1_000, Policy())
+            if not isinstance(found, Empty):
+                runs.append(False)
+            other.wait(0.05)
+
+    queue.add("a")
+    thread = threading.Thread(target=look)
+    consumer = threading.Thread(target=lambda: queue.run(sync, burst=True, lease_s=1))
+    consumer.start()
+    while not queue.stats().running:
+        other.wait(0.01)
+    thread.start()
+    consumer.join()
+    other.set()
+    thread.join()
+    assert runs == [True]
+    assert queue.look("a").failures == 0
+
+
+def test_a_lost_lock_is_seen_and_the_key_runs_again(queue: KeyedQueue) -> None:
+    """As after a Redis that forgot everything while a function ran."""
+    runs: list[bool] = []
+    lost = threading.Event()
+
+    def sync(key: str, ctx: Context) -> None:
+        if not runs:
+            steps = queue.steps
+            assert isinstance(steps, MemorySteps)
+            renew = steps.renew
+
+            def renew_and_tell(*args: object) -> list[int]:
+                tokens = renew(*args)  # type: ignore[arg-type]
+                threading.Timer(0.01, lost.set).start()
+                return tokens
+
+            steps.renew = renew_and_tell  # type: ignore[method-assign, assignment]
+            with steps._changed:
+                steps._unlock(key)
+            assert lost.wait(20)
+            while ctx.still_mine():
+                pass
+        runs.append(ctx.still_mine())
+
+    queue.add("a")
+    queue.run(sync, burst=True, lease_s=3_600)
+    assert runs == [False, True]
+
+
+def test_a_key_is_ours_until_our_own_clock_says_otherwise() -> None:
+    now_s = 100.0
+    ctx = Context(Claim("a", 7, 0, 0), 130.0, lambda: now_s)
+    for now_s, mine in ((129.9, True), (130.0, False), (200.0, False)):
+        assert ctx.still_mine() is mine, now_s
+    ctx._renewed(230.0)
+    assert ctx.still_mine()
+    ctx._renewed(150.0)
+    assert ctx.still_mine(), "an older answer that comes late shortens nothing"
+    ctx._lose()
+    assert not ctx.still_mine()
+
+
+def test_damaged_data_end_the_consumer(queue: KeyedQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> None:
+        raise LookupError("not ours")
+
+    monkeypatch.setattr(queue.steps, "claim", broken)
+    with pytest.raises(LookupError, match="not ours"):
+        queue.run(lambda key, ctx: None)
+
+
+def test_a_worker_is_a_function(queue: KeyedQueue) -> None:
+    @queue.worker(threads=2)
+    def sync(key: str, ctx: Context) -> None:
+        """Bring it up to date."""
+        seen.append((key, ctx.token))
+
+    seen: list[tuple[str, int]] = []
+    sync("a", Context(Claim("a", 7, 0, 0), 1e12))
+    assert seen == [("a", 7)]
+    assert (sync.__name__, sync.__doc__) == ("sync", "Bring it up to date.")
+    queue.add("b")
+    assert queue.run(burst=True) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda queue: KeyedQueue("a b", "memory://"), "queue 'a b': a name has letters"),
+        (lambda queue: KeyedQueue("a}", "memory://"), "queue 'a}'"),
+        (lambda queue: queue.add(""), "key ''"),
+        (lambda queue: queue.add("a\nb"), r"key 'a\nb'"),
+        (lambda queue: queue.add("x" * 1_025), "1 to 1024 bytes"),
+        (lambda queue: queue.add(17), "key 17"),
+        (lambda queue: queue.add_after("a", float("nan")), "give seconds"),
+        (lambda queue: queue.worker(lease_s=0.1), "lease_s=0.1"),
+        (lambda queue: queue.worker(threads=0), "threads=0"),
+        (lambda queue: queue.worker(retries=-1), "retries=-1"),
+        (lambda queue: queue.worker(back_off_s=9, back_off_max_s=3), "back_off_s"),
+        (lambda queue: queue.run(), "has no function yet"),
+        (lambda queue: Again(-1), "Again(-1)"),
+    ],
+)
+def test_bad_input(queue: KeyedQueue, make: Callable[[KeyedQueue], object], told: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        make(queue)
+    assert told in str(raised.value)
+
+
+def test_requeue_keeps_groups(queue: KeyedQueue) -> None:
+    queue.add("eu/a")
+    queue.run(lambda key, ctx: 1 / 0 and None, burst=True, retries=0)
+    assert queue.requeue("eu/a", "us/b", "us/b") == 1
+    assert [queue.look(key).group for key in ("eu/a", "us/b")] == ["eu", "us"]
+    assert queue.stats().queued == 2
+
+
+def test_it_needs_neither_kubernetes_nor_rq_to_be_imported() -> None:
+    told = "import sys, oarlock.queue; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout.split()
+    assert {"redis", "oarlock"} <= set(loaded)
+    assert not {"rq", "aiohttp", "uvloop", "msgspec", "click", "yaml"} & set(loaded)
+
+
+def test_groups() -> None:
+    def group_of(queue: KeyedQueue, key: str) -> str:
+        queue.add(key)
+        return queue.look(key).group
+
+    assert group_of(KeyedQueue("q", "memory://"), "eu/17") == "eu"
+    assert group_of(KeyedQueue("q", "memory://"), "17") == ""
+    assert group_of(KeyedQueue("q", "memory://", group="-"), "customer-17") == "customer"
+    assert group_of(KeyedQueue("q", "memory://", group=lambda key: key[-1]), "17") == "7"
