@@ -64,6 +64,14 @@ def test_queue() -> None:
 
 
 @pytest.mark.slow
+def test_keyed_queue() -> None:
+    facts = run("keyed_queue", "--rounds", "1", "--keys", "300", "--rq-keys", "20")
+    assert set(facts) == documented("keyed_queue")
+    assert (facts["keys_a_round"], facts["rq_keys_a_round"]) == (300, 20)
+    assert facts["ratio_vs_rq_lock"] > 0
+
+
+@pytest.mark.slow
 def test_converge() -> None:
     facts = run(
         *("converge", "--rounds", "1", "--large", "12", "--many", "2"),
