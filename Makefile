@@ -58,7 +58,7 @@ check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7 FAULTS=300, or ONLY=redis-cut
 	@$(BIN)/oarlock chaos $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(ONLY),--only $(ONLY)) $(FLAGS)
 
-bench: $(READY) ## NAME=queue|converge|failover|daemonset|nodes|fixture|versus_kcm|picture; the last line is one JSON object
+bench: $(READY) ## NAME=queue|converge|failover|daemonset|nodes|fixture|keyed_queue|versus_kcm|picture; the last line is one JSON object
 	@$(BIN)/python -m benchmarks.$(or $(NAME),queue) $(FLAGS)
 
 release: $(READY) ## wheel, source archive, SBOM, audit and checksums into dist/; AUDIT=no leaves the audit out
