@@ -217,6 +217,12 @@ def method_not_allowed(resource: str, group: str, verb: str) -> ApiError:
     )
 
 
+def definition_terminating(verb: str) -> ApiError:
+    """405: the definition of a custom kind is being deleted."""
+    why = f"{verb} not allowed while custom resource definition is terminating"
+    return ApiError(405, "MethodNotAllowed", why, {})
+
+
 def unsupported_media_type(message: str) -> ApiError:
     return ApiError(415, "UnsupportedMediaType", message)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from oarlock.sandbox.apiserver.custom.definitions import Definitions
 from oarlock.sandbox.apiserver.errors import bad_request
 from oarlock.sandbox.apiserver.http.audit import AuditLog
 from oarlock.sandbox.apiserver.http.faults import Fault, Faults
@@ -87,6 +88,7 @@ class EmbeddedCluster:
         self.admission.on_create(quotas.check_create)
         # What runs beside the server, in the order of starting.
         self._companions: list[StoreFollower | Background] = [
+            Definitions(self.store),
             quotas,
             GarbageCollector(self.store),
             NamespaceCollector(self.store),

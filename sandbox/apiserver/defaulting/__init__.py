@@ -178,6 +178,19 @@ def _service(obj: Obj) -> Obj:
     return _field(obj, "spec", lambda spec: with_defaults(spec, {"type": "ClusterIP", "sessionAffinity": "None"}))
 
 
+def _definition(obj: Obj) -> Obj:
+    def names(old: Obj) -> Obj:
+        kind = old.get("kind")
+        return with_defaults(old, {"singular": kind.lower(), "listKind": f"{kind}List"}) if kind else old
+
+    def spec(old: Obj) -> Obj:
+        if "preserveUnknownFields" in old and not old["preserveUnknownFields"]:
+            old = {field: value for field, value in old.items() if field != "preserveUnknownFields"}
+        return _field(with_defaults(old, {"conversion": {"strategy": "None"}}), "names", names)
+
+    return _field(obj, "spec", spec)
+
+
 _DEFAULTS: Final[Mapping[str, Callable[[Obj], Obj]]] = {
     "Pod": default_pod,
     "ReplicaSet": _replicaset,
@@ -185,6 +198,7 @@ _DEFAULTS: Final[Mapping[str, Callable[[Obj], Obj]]] = {
     "DaemonSet": _daemonset,
     "Deployment": _deployment,
     "Job": _job,
+    "CustomResourceDefinition": _definition,
     "ControllerRevision": _controllerrevision,
     "Node": _node,
     "Secret": _secret,

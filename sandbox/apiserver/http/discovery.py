@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
+from oarlock.sandbox.apiserver.text.versions import version_rank
 
 GIT_VERSION: Final = "v1.32.0+oarlock"
 JSON: Final = "application/json"
@@ -39,7 +40,7 @@ def _resources(kinds: list[Kind]) -> list[dict[str, Any]]:
             "name": kind.plural,
             "singularName": kind.singular,
             "namespaced": kind.namespaced,
-            "kind": kind.name,
+            "kind": kind.kind,
             "verbs": verbs,
         }
         if kind.short_names:
@@ -54,7 +55,7 @@ def _resources(kinds: list[Kind]) -> list[dict[str, Any]]:
                     "name": f"{kind.plural}/{part}",
                     "singularName": "",
                     "namespaced": kind.namespaced,
-                    "kind": kind.name,
+                    "kind": kind.kind,
                     **speaks,
                     "verbs": sub_verbs,
                 }
@@ -62,17 +63,22 @@ def _resources(kinds: list[Kind]) -> list[dict[str, Any]]:
     return resources
 
 
-def _group(name: str, version: str) -> dict[str, Any]:
-    served = {"groupVersion": f"{name}/{version}", "version": version}
-    return {"name": name, "versions": [served], "preferredVersion": served}
+def _group(name: str, versions: list[str]) -> dict[str, Any]:
+    """`versions`: the best one first."""
+    served = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+    return {"name": name, "versions": served, "preferredVersion": served[0]}
 
 
 def documents(kinds: Mapping[str, Kind]) -> dict[str, tuple[bytes, str]]:
     """Every fixed document: path -> (body, content type)."""
     by_group: dict[tuple[str, str], list[Kind]] = {}
     for kind in kinds.values():
-        by_group.setdefault((kind.group, kind.version), []).append(kind)
-    groups = sorted(key for key in by_group if key[0])
+        for served in kind.versions:
+            by_group.setdefault((served.group, served.version), []).append(served)
+    groups: dict[str, list[str]] = {}
+    for group, version in sorted(by_group, key=lambda key: version_rank(key[1]), reverse=True):
+        groups.setdefault(group, []).append(version)
+    named = {group: _group(group, versions) for group, versions in sorted(groups.items()) if group}
     docs: dict[str, Any] = {
         "/api": {
             "kind": "APIVersions",
@@ -82,7 +88,7 @@ def documents(kinds: Mapping[str, Kind]) -> dict[str, tuple[bytes, str]]:
         "/apis": {
             "kind": "APIGroupList",
             "apiVersion": "v1",
-            "groups": [_group(*key) for key in groups],
+            "groups": list(named.values()),
         },
         "/version": {
             "major": "1",
@@ -105,8 +111,8 @@ def documents(kinds: Mapping[str, Kind]) -> dict[str, tuple[bytes, str]]:
             "groupVersion": f"{group}/{version}" if group else version,
             "resources": _resources(members),
         }
-        if group:
-            docs[f"/apis/{group}"] = {"kind": "APIGroup", "apiVersion": "v1", **_group(group, version)}
+    for group, told in named.items():
+        docs[f"/apis/{group}"] = {"kind": "APIGroup", "apiVersion": "v1", **told}
     ready = {path: (orjson.dumps(doc), JSON) for path, doc in docs.items()}
     ready["/openapi/v2"] = (b"", "application/octet-stream")
     for probe in ("/healthz", "/livez", "/readyz"):

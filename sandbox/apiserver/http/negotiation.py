@@ -93,9 +93,9 @@ def check_types(kind: Kind, obj: Obj) -> None:
             f"the API version in the data ({said_version}) does not match the expected API version ({kind.api_version})"
         )
     if said_kind is None:
-        obj["kind"] = kind.name
-    elif said_kind != kind.name:
-        raise bad_request(f'{said_kind} in version "{kind.version}" cannot be handled as a {kind.name}')
+        obj["kind"] = kind.kind
+    elif said_kind != kind.kind:
+        raise bad_request(f'{said_kind} in version "{kind.version}" cannot be handled as a {kind.kind}')
     if obj.get("metadata") is None:
         obj["metadata"] = {}
     check_shape(kind.name, obj)

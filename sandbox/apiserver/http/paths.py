@@ -26,7 +26,9 @@ class Paths:
     """Resolves `/api/v1/...` and `/apis/GROUP/VERSION/...` for the kinds given."""
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
-        self._by_plural = {(kind.group, kind.version, kind.plural): kind for kind in kinds}
+        self._by_plural = {
+            (version.group, version.version, version.plural): version for kind in kinds for version in kind.versions
+        }
         namespace_kind = self._by_plural.get(("", "v1", "namespaces"))
         self._namespace_parts = namespace_kind.subresources if namespace_kind else frozenset()
 

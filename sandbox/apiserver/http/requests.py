@@ -81,8 +81,7 @@ class Requests:
         self._identity = identity or Identity()
         self._hosts = hosts
         self._pace = pace or Pace()
-        self._paths = Paths(self._store.kinds.values())
-        self._documents = discovery.documents(self._store.kinds)
+        self._take_kinds()
         self._late: set[asyncio.Task[web.StreamResponse]] = set()
         self._admin: dict[str, AdminHandler] = {}
         self._desk: FaultDesk | None = None
@@ -90,6 +89,12 @@ class Requests:
             self._desk = FaultDesk(faults, self._store)
             self.add_admin("faults", self._desk.serve)
         self.stopping = False
+
+    def _take_kinds(self) -> None:
+        """Have paths and documents follow the kinds that the store serves now."""
+        self._kinds_seen = self._store.kinds_changed
+        self._paths = Paths(self._store.kinds.values())
+        self._documents = discovery.documents(self._store.kinds)
 
     def add_admin(self, name: str, handler: AdminHandler) -> None:
         """Serve `/_oarlock/NAME` by `handler`."""
@@ -130,6 +135,8 @@ class Requests:
             raise misdirected()
         user, uri = self._identity.user(request, request.raw_path)
         path, _, query = uri.partition("?")
+        if self._kinds_seen != self._store.kinds_changed:
+            self._take_kinds()
         if method == "GET":
             document = self._documents.get(path.rstrip("/") if len(path) > 1 else path)
             if document is not None:

@@ -117,7 +117,9 @@ class Watch:
         self._now = now
         self._stalled = stalled
         self._stopping = stopping
-        self._whole = request.selector is None and not request.namespace and request.view.shape is Shape.OBJECT
+        custom = request.kind.custom
+        self._as_stored = request.view.shape is Shape.OBJECT and (custom is None or custom.is_as_stored)
+        self._whole = request.selector is None and not request.namespace and self._as_stored
 
     async def run(self, write: Write) -> None:
         """Write events until the time is up, the history is cut, or the server stops.
@@ -199,7 +201,7 @@ class Watch:
             if not matched and not matches:
                 return b""
             type_ = "MODIFIED" if matched and matches else "ADDED" if matches else "DELETED"
-        if type_ == event.type and request.view.shape is Shape.OBJECT:
+        if type_ == event.type and self._as_stored:
             return event.line
         if type_ == "DELETED" and event.type != "DELETED" and event.previous is not None:
             return self._line(type_, _at(event.previous, event.rv))

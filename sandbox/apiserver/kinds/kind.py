@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from oarlock.sandbox.apiserver.printing.columns import Printer
 from oarlock.sandbox.apiserver.printing.printers import NAME_AND_AGE, PRINTERS
 
+if TYPE_CHECKING:  # its rules are written with kinds
+    from oarlock.sandbox.apiserver.custom.rules import CustomRules
+
 Obj = dict[str, Any]
+
+PLURALS: Final = {"Endpoints": "endpoints"}
+"""Those that do not follow the rule."""
 
 
 class Cascade(StrEnum):
@@ -28,7 +34,10 @@ def no_selectable(obj: Obj) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """One resource. `name` is the Kubernetes kind and the key of the store."""
+    """One resource in one version.
+
+    `name` is the key of the store: the Kubernetes kind, for a custom one with its group (`Widget.example.com`).
+    """
 
     name: str
     group: str = ""
@@ -50,19 +59,34 @@ class Kind:
     cascade: Cascade = Cascade.BACKGROUND
     # fields beyond metadata.name and metadata.namespace that fieldSelector may name
     selectable: Callable[[Obj], dict[str, str]] = no_selectable
-    plural: str = field(init=False)
-    singular: str = field(init=False)
-    printer: Printer = field(init=False)
+    # the Kubernetes kind and the names in paths, where they do not follow from `name`
+    kind: str = ""
+    list_name: str = ""
+    plural: str = ""
+    singular: str = ""
+    printer: Printer = NAME_AND_AGE
+    # of a custom kind: the rules of this version, and the other versions in which its objects are served
+    custom: CustomRules | None = None
+    served: bool = True
+    other_versions: tuple[Kind, ...] = ()
 
     def __post_init__(self) -> None:
         """Spell its names as upstream does: apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource."""
-        singular = self.name.lower()
+        kind = self.kind or self.name
+        singular = kind.lower()
         stem, ending = (
             (singular[:-1], "ies") if singular[-1] == "y" else (singular, "es" if singular[-1] == "s" else "s")
         )
-        object.__setattr__(self, "singular", singular)
-        object.__setattr__(self, "plural", stem + ending)
-        object.__setattr__(self, "printer", PRINTERS.get(self.name, NAME_AND_AGE))
+        plural = PLURALS.get(kind, stem + ending)
+        for field, value in (
+            ("kind", kind),
+            ("list_name", kind + "List"),
+            ("plural", plural),
+            ("singular", singular),
+        ):
+            object.__setattr__(self, field, getattr(self, field) or value)
+        if self.printer is NAME_AND_AGE:
+            object.__setattr__(self, "printer", PRINTERS.get(self.name, NAME_AND_AGE))
 
     @property
     def api_version(self) -> str:
@@ -70,8 +94,9 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def list_name(self) -> str:
-        return self.name + "List"
+    def versions(self) -> tuple[Kind, ...]:
+        """Every version that is served; the stored one first, if it is."""
+        return (self, *self.other_versions) if self.served else self.other_versions
 
     @property
     def has_status(self) -> bool:

@@ -20,7 +20,7 @@ from oarlock.sandbox.apiserver.kinds.selectable_fields import (
     secret_fields,
 )
 
-__all__ = ["KINDS", "STORED_KINDS", "Cascade", "Kind", "kind_of_reference"]
+__all__ = ["KINDS", "STORED_KINDS", "Cascade", "Kind"]
 
 _STATUS: Final = frozenset({"status"})
 _SCALE: Final = frozenset({"status", "scale"})
@@ -78,6 +78,15 @@ _SERVED: Final = (
     Kind("ConfigMap", short_names=("cm",)),
     Kind("Secret", selectable=secret_fields),
     Kind("Service", short_names=("svc",), categories=_ALL, subresources=_STATUS, returns_deleted=True),
+    Kind(
+        "CustomResourceDefinition",
+        group="apiextensions.k8s.io",
+        short_names=("crd", "crds"),
+        categories=_EXTENSIONS,
+        namespaced=False,
+        subresources=_STATUS,
+        has_generation=True,
+    ),
 )
 
 STORED_KINDS: Final = (
@@ -94,29 +103,11 @@ STORED_KINDS: Final = (
     Kind("CSIDriver", group="storage.k8s.io", namespaced=False),
     Kind("ValidatingWebhookConfiguration", group=_ADMISSION, categories=_EXTENSIONS, namespaced=False),
     Kind("MutatingWebhookConfiguration", group=_ADMISSION, categories=_EXTENSIONS, namespaced=False),
-    Kind(
-        "CustomResourceDefinition",
-        group="apiextensions.k8s.io",
-        short_names=("crd", "crds"),
-        categories=_EXTENSIONS,
-        namespaced=False,
-        subresources=_STATUS,
-        has_generation=True,
-    ),
 )
 """Kinds that are stored and shown, and that nothing here acts on.
 
-Files that bring a workload to a cluster bring these along: access rights, disruption budgets, webhooks, definitions
-of further kinds. None of it has an effect here; custom resources of the defined kinds are not served.
+Files that bring a workload to a cluster bring these along: access rights, disruption budgets, webhooks. None of it
+has an effect here.
 """
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (*_SERVED, *STORED_KINDS)}
-
-
-def kind_of_reference(api_version: str, kind_name: str) -> Kind | None:
-    """The kind an owner reference names, in any served version of its group; None if it is not served."""
-    kind = KINDS.get(kind_name)
-    if kind is None:
-        return None
-    group = api_version.rpartition("/")[0]
-    return kind if kind.group == group else None

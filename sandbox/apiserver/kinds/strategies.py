@@ -11,6 +11,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
+from oarlock.sandbox.apiserver.custom import lifecycle
 from oarlock.sandbox.apiserver.kinds import rollback_annotation, template_generation
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
@@ -62,6 +63,8 @@ def for_create(kind: Kind, obj: Obj) -> Obj:
         if _NAMESPACE_HOLD not in finalizers:
             obj["spec"] = {**spec, "finalizers": [*finalizers, _NAMESPACE_HOLD]}
         obj["status"] = {"phase": "Active"}
+    elif kind.name == "CustomResourceDefinition":
+        obj["status"] = lifecycle.first_status(obj)
     elif kind.has_status and kind.name != "Node":  # a kubelet registers its node with a status
         obj["status"] = dict(_FIRST_STATUS.get(kind.name, {}))
     if kind.name == "DaemonSet":
@@ -71,8 +74,8 @@ def for_create(kind: Kind, obj: Obj) -> Obj:
     return _with_string_data(obj) if kind.name == "Secret" else obj
 
 
-def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
-    """`new` with everything that a write of this (sub)resource may not change taken from `old`."""
+def with_kept_metadata(kind: Kind, new: Obj, old: Obj) -> Obj:
+    """`new` with the metadata that no update may change taken from `old`."""
     meta, old_meta = dict(new["metadata"]), old["metadata"]
     _tidy(kind, meta)
     # A deletion, once asked for, cannot be taken back or put off by an update.
@@ -82,6 +85,12 @@ def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
         meta["deletionGracePeriodSeconds"] = old_meta["deletionGracePeriodSeconds"]
     meta["uid"] = old_meta["uid"]
     _keep(meta, old_meta, "generation")
+    return {**new, "metadata": meta}
+
+
+def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
+    """`new` with everything that a write of this (sub)resource may not change taken from `old`."""
+    meta, old_meta = with_kept_metadata(kind, new, old)["metadata"], old["metadata"]
     if subresource == "status":
         if kept := _NOT_WITH_STATUS.get(kind.name):
             _keep(meta, old_meta, kept)
@@ -110,6 +119,8 @@ def after_defaults(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
         return template_generation.following(new, old)
     if kind.name == "Deployment" and not subresource:
         return _with_annotations_counted(new, old)
+    if kind.name == "CustomResourceDefinition":
+        return lifecycle.with_stored_versions(new)
     return new
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.kinds.kinds import kind_of_reference
 from oarlock.sandbox.apiserver.loops.background import StoreFollower, Worklist
 from oarlock.sandbox.apiserver.store.events import Event
 from oarlock.sandbox.apiserver.store.owner_index import Key
@@ -74,18 +73,25 @@ class GarbageCollector(StoreFollower):
         """Owners that may have waited for the dependent that held these references."""
         for ref in refs:
             if self._state(ref, namespace) is Owner.WAITING:
-                key = _owner_key(ref, namespace)
+                key = self._owner_key(ref, namespace)
                 if key is not None:
                     self._keys.add(key)
 
     def _state(self, ref: Obj, namespace: str) -> Owner:
-        key = _owner_key(ref, namespace)
+        key = self._owner_key(ref, namespace)
         if key is None:
             return Owner.SOLID
         owner = self._store.get(*key)
         if owner is None or owner["metadata"]["uid"] != ref["uid"]:
             return Owner.GONE
         return Owner.WAITING if _waits_for_dependents(owner) else Owner.SOLID
+
+    def _owner_key(self, ref: Obj, namespace: str) -> Key | None:
+        """The key that the owner would have; None for a kind that is not served or cannot own from there."""
+        kind = self._store.kind_of(ref["apiVersion"], ref["kind"])
+        if kind is None or (kind.namespaced and not namespace):
+            return None
+        return kind.name, namespace if kind.namespaced else "", ref["name"]
 
     # -- work ------------------------------------------------------------------------------------
 
@@ -154,14 +160,6 @@ class GarbageCollector(StoreFollower):
         meta = obj["metadata"]
         left = [name for name in meta.get("finalizers") or () if name != finalizer]
         self._store.update(kind, {**obj, "metadata": {**meta, "finalizers": left}})
-
-
-def _owner_key(ref: Obj, namespace: str) -> Key | None:
-    """The key that the owner would have; None for a kind that is not served or cannot own from there."""
-    kind = kind_of_reference(ref["apiVersion"], ref["kind"])
-    if kind is None or (kind.namespaced and not namespace):
-        return None
-    return kind.name, namespace if kind.namespaced else "", ref["name"]
 
 
 def _waits_for_dependents(obj: Obj) -> bool:

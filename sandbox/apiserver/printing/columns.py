@@ -9,7 +9,7 @@ from typing import Any, Final
 from oarlock.sandbox.apiserver.text.times import age
 
 Obj = dict[str, Any]
-Cell = str | int
+Cell = str | int | float | None
 NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"
 
@@ -20,6 +20,7 @@ class Column:
     type: str = "string"
     format: str = ""
     priority: int = 0
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

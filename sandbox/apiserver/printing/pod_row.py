@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from oarlock.sandbox.apiserver.printing.columns import Cell
 from oarlock.sandbox.apiserver.text.times import since
 
 Obj = dict[str, Any]
-Cell = str | int
 _NONE: Final = "<none>"
 
 

@@ -57,7 +57,7 @@ def view_of(shape: Shape, include: str) -> View:
 
 def _columns(kind: Kind) -> list[dict[str, Any]]:
     return [
-        {"name": c.name, "type": c.type, "format": c.format, "description": "", "priority": c.priority}
+        {"name": c.name, "type": c.type, "format": c.format, "description": c.description, "priority": c.priority}
         for c in kind.printer.columns
     ]
 
@@ -79,7 +79,7 @@ def _partial(stored: Stored) -> Obj:
     }
 
 
-def table(kind: Kind, items: Iterable[Stored], list_meta: dict[str, Any], include: Include, now_s: float) -> bytes:
+def _table(kind: Kind, items: Iterable[Stored], list_meta: dict[str, Any], include: Include, now_s: float) -> bytes:
     return orjson.dumps(
         {
             "kind": "Table",
@@ -93,11 +93,13 @@ def table(kind: Kind, items: Iterable[Stored], list_meta: dict[str, Any], includ
 
 def one(kind: Kind, stored: Stored, view: View, now_s: float) -> bytes:
     """A single object in the shape asked for."""
+    if kind.custom is not None:
+        stored = kind.custom.shown(stored)
     if view is AS_IS:
         return stored.raw
     if view.shape is Shape.TABLE:
         meta = {"resourceVersion": stored.obj["metadata"]["resourceVersion"]}
-        return table(kind, (stored,), meta, view.include, now_s)
+        return _table(kind, (stored,), meta, view.include, now_s)
     if view.shape is Shape.METADATA:
         return orjson.dumps(_partial(stored))
     return stored.raw
@@ -105,8 +107,10 @@ def one(kind: Kind, stored: Stored, view: View, now_s: float) -> bytes:
 
 def many(kind: Kind, items: list[Stored], list_meta: dict[str, Any], view: View, now_s: float) -> bytes:
     """A list in the shape asked for."""
+    if kind.custom is not None:
+        items = [kind.custom.shown(stored) for stored in items]
     if view.shape is Shape.TABLE:
-        return table(kind, items, list_meta, view.include, now_s)
+        return _table(kind, items, list_meta, view.include, now_s)
     if view.shape is Shape.METADATA:
         partial = {
             "kind": "PartialObjectMetadataList",
@@ -131,5 +135,5 @@ def bookmark(kind: Kind, rv: int, view: View, *, initial_events_end: bool) -> by
     elif view.shape is Shape.METADATA:
         obj = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
     else:
-        obj = {"kind": kind.name, "apiVersion": kind.api_version, "metadata": meta}
+        obj = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": meta}
     return orjson.dumps({"type": "BOOKMARK", "object": obj}) + b"\n"

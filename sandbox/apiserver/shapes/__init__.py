@@ -34,7 +34,7 @@ def check_shape(kind: str, obj: Any) -> None:
         msgspec.convert(obj, _SHAPES.get(kind, ANYTHING))
     except msgspec.ValidationError as problem:
         version = obj.get("apiVersion", "") if isinstance(obj, dict) else ""
-        short = str(version).rpartition("/")[2]
+        short, said = str(version).rpartition("/")[2], kind.partition(".")[0]
         raise bad_request(
-            f'{kind} in version "{short}" cannot be handled as a {kind}: json: cannot unmarshal: {problem}'
+            f'{said} in version "{short}" cannot be handled as a {said}: json: cannot unmarshal: {problem}'
         ) from None

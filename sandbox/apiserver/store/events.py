@@ -1,12 +1,14 @@
-"""What the store holds and what it tells: objects with their JSON, and changes with the line that watches send."""
+"""What the store tells: changes, with the line that watches send."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
+from oarlock.sandbox.apiserver.store.stored import Stored
+
+__all__ = ["Event", "EventType", "Listing", "Obj", "Stored"]
 
 Obj = dict[str, Any]
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -14,15 +16,6 @@ EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 _LINE_HEADS: Final[Mapping[str, bytes]] = {
     name: b'{"type":"' + name.encode() + b'","object":' for name in ("ADDED", "MODIFIED", "DELETED")
 }
-
-
-@dataclass(slots=True, eq=False)
-class Stored:
-    """One object at one resourceVersion, with its JSON."""
-
-    obj: Obj
-    raw: bytes
-    rv: int
 
 
 class Event:

@@ -21,7 +21,7 @@ class Log:
         self.events: list[Event] = []
         self.base = 0  # position of events[0]
         self.floor_rv = 0  # every event after this resourceVersion is still here
-        self.cuts = 0  # how often `cut` was called: a watch begun before the last one must end
+        self.cuts = 0  # how often the watches were ended: one begun before the last time must end
         self._waiters: list[asyncio.Future[None]] = []
 
     @property
@@ -52,6 +52,11 @@ class Log:
         """Forget everything up to `rv`, the store's present resourceVersion, and end the running watches."""
         self._drop(len(self.events))
         self.floor_rv = rv
+        self.cuts += 1
+        self.wake()
+
+    def end_watches(self) -> None:
+        """End the running watches; what they have not seen stays for the next ones."""
         self.cuts += 1
         self.wake()
 

@@ -48,7 +48,9 @@ class Store:
         history_events_max: int = 10_000,
         seed: int | None = None,
     ) -> None:
-        self.kinds = kinds
+        self._history_events_max = history_events_max
+        self.kinds = dict(kinds)
+        self.kinds_changed = 0  # how often kinds were served or withdrawn
         self.clock = clock
         self.rv = 1
         self._objects: dict[str, dict[str, dict[str, Stored]]] = {name: {} for name in kinds}
@@ -100,6 +102,36 @@ class Store:
             if self.kinds[kind].namespaced:
                 for name in list(spaces.get(namespace, ())):
                     yield kind, namespace, name
+
+    # -- kinds -----------------------------------------------------------------------------------
+
+    def serve(self, kind: Kind) -> None:
+        """Serve a kind from now on, or serve it in another way. Running watches of it end."""
+        self.kinds[kind.name] = kind
+        self.kinds_changed += 1
+        if kind.name in self.logs:
+            self.logs[kind.name].end_watches()
+            return
+        self._objects[kind.name] = {}
+        log = self.logs[kind.name] = Log(self._history_events_max)
+        log.floor_rv = self.rv
+
+    def withdraw(self, name: str) -> None:
+        """Serve a kind no longer; what there is of it is forgotten without an event."""
+        for stored in [stored for _, stored in self.sorted(name)]:
+            meta = stored.obj["metadata"]
+            self.owners.change((name, meta.get("namespace", ""), meta["name"]), stored.obj, None)
+        del self.kinds[name], self._objects[name]
+        self.kinds_changed += 1
+        self.logs.pop(name).end_watches()
+
+    def kind_of(self, api_version: str, kind: str) -> Kind | None:
+        """The kind an owner reference names, in any served version of its group; None if it is not served."""
+        group = api_version.rpartition("/")[0]
+        found = self.kinds.get(kind)
+        if found is None or found.group != group:
+            found = self.kinds.get(f"{kind}.{group}")
+        return found
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -162,7 +194,11 @@ class Store:
             # A deletion in `obj` has counted itself already, so an advance is kept.
             generation = max(before["generation"], meta.get("generation") or 0)
             spec, old_spec = obj.get("spec"), previous.obj.get("spec")
-            if spec is not old_spec and spec != old_spec:
+            if (
+                spec is not old_spec and spec != old_spec
+                if entry.custom is None
+                else entry.custom.is_other_content(obj, previous.obj)
+            ):
                 generation = before["generation"] + 1
             meta["generation"] = generation
         changed = {**obj, "metadata": meta}

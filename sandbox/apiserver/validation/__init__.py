@@ -14,6 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from oarlock.sandbox.apiserver.custom.definition_errors import (
+    definition_errors,
+    definition_status_errors,
+    definition_update_errors,
+)
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
 from oarlock.sandbox.apiserver.text import names
@@ -87,6 +92,9 @@ _RULES: Final[Mapping[str, Rules]] = {
     "Event": Rules(create=other_kinds.event_errors),
     "ResourceQuota": Rules(create=other_kinds.quota_errors),
     "Service": Rules(name=names.dns_label_1035),
+    "CustomResourceDefinition": Rules(
+        create=definition_errors, update=definition_update_errors, status=definition_status_errors
+    ),
     "Job": Rules(create=other_kinds.job_errors),
     "PodDisruptionBudget": Rules(create=other_kinds.budget_errors),
     "NetworkPolicy": Rules(create=other_kinds.networkpolicy_errors),

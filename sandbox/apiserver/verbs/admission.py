@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.errors import forbidden, not_found
+from oarlock.sandbox.apiserver.errors import definition_terminating, forbidden, not_found
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.store.store import Store
 
@@ -30,7 +30,9 @@ class Admission:
         self._create_checks.append(check)
 
     def enter(self, kind: Kind, obj: Obj) -> None:
-        """Before validation: raises ApiError 404 (no such namespace) or 403 (it is going away)."""
+        """Before validation: raises ApiError 404 (no such namespace), 403 (it is going away) or 405 (the kind is)."""
+        if kind.custom is not None and kind.custom.terminating:
+            raise definition_terminating("create")
         if kind.namespaced:
             self._namespace_lives(kind, obj["metadata"])
 

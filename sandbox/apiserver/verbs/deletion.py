@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from oarlock.sandbox.apiserver.custom import lifecycle
 from oarlock.sandbox.apiserver.errors import FieldError, bad_request, conflict, invalid
 from oarlock.sandbox.apiserver.kinds.kinds import Cascade, Kind
 from oarlock.sandbox.apiserver.text.times import rfc3339, unix_seconds
@@ -93,6 +94,9 @@ def plan(kind: Kind, obj: Obj, options: DeleteOptions, now_s: float) -> Step:
     if kind.graceful:
         return _plan_graceful(kind, obj, options, now_s)
     meta = obj["metadata"]
+    if kind.name == "CustomResourceDefinition" and not meta.get("deletionTimestamp"):
+        obj = lifecycle.marked(obj, now_s)
+        meta = obj["metadata"]
     finalizers = _finalizers_after(kind, meta, options)
     if not finalizers:
         return Step(None, True)
@@ -119,7 +123,7 @@ def _check_preconditions(kind: Kind, obj: Obj, options: DeleteOptions) -> None:
         if asked not in (None, has):
             why = f"the {what} in the precondition ({asked}) does not match the {what} in record ({has})."
             # Upstream names the kind here where other conflicts name the resource.
-            raise conflict(kind.name, kind.group, meta["name"], f"{why} The object might have been {guess}")
+            raise conflict(kind.kind, kind.group, meta["name"], f"{why} The object might have been {guess}")
 
 
 def _finalizers_after(kind: Kind, meta: dict[str, Any], options: DeleteOptions) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from oarlock.sandbox.apiserver import defaulting, patches, validation
+from oarlock.sandbox.apiserver import patches
 from oarlock.sandbox.apiserver.errors import (
     OBJECT_MODIFIED,
     ApiError,
@@ -26,12 +26,12 @@ from oarlock.sandbox.apiserver.errors import (
 from oarlock.sandbox.apiserver.http.negotiation import check_types
 from oarlock.sandbox.apiserver.http.paths import Target
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
-from oarlock.sandbox.apiserver.kinds.strategies import after_defaults, for_create, for_update
 from oarlock.sandbox.apiserver.printing.tables import AS_IS, View, many, one
 from oarlock.sandbox.apiserver.store.events import Stored
 from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.text.selectors import Selector, selector_for
 from oarlock.sandbox.apiserver.validation.metadata import IMMUTABLE
+from oarlock.sandbox.apiserver.verbs import content
 from oarlock.sandbox.apiserver.verbs.admission import Admission
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions, options_from
 from oarlock.sandbox.apiserver.verbs.listing import Page, Snapshots, list_page
@@ -57,7 +57,7 @@ class Outcome:
 def refuse_unless_valid(kind: Kind, name: str, errors: list[FieldError]) -> None:
     """Raises ApiError 422 if there are errors."""
     if errors:
-        raise invalid(kind.name, kind.group, name, errors)
+        raise invalid(kind.kind, kind.group, name, errors)
 
 
 def is_dry_run(params: Params) -> bool:
@@ -99,12 +99,12 @@ class Rest:
         if meta.get("resourceVersion") not in (None, "", "0"):
             # Upstream's storage refuses this without a reason of its own.
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-        obj = defaulting.apply(kind.name, for_create(kind, obj))
+        obj = content.for_create(kind, obj)
         self.admission.enter(kind, obj)
         name = meta.get("name") or meta.get("generateName") or ""
-        refuse_unless_valid(kind, name, validation.validate_create(kind.name, obj))
+        refuse_unless_valid(kind, name, content.create_errors(kind, obj))
         self.admission.create(kind, obj)
-        stored = self.store.create_stored(kind.name, obj, dry_run=is_dry_run(params))
+        stored = self.store.create_stored(kind.name, content.to_store(kind, obj), dry_run=is_dry_run(params))
         return self._answer(201, kind, stored, view)
 
     def update(self, target: Target, new: Obj, params: Params, view: View = AS_IS) -> Outcome:
@@ -124,7 +124,8 @@ class Rest:
     def patch(self, target: Target, content_type: str, patch: Any, params: Params, view: View = AS_IS) -> Outcome:
         """PATCH of an object or of its status."""
         kind = target.kind
-        old = self.store.require(kind.name, target.namespace, target.name).obj
+        old = content.from_store(kind, self.store.require(kind.name, target.namespace, target.name).obj)
+        content.check_patch_type(kind, content_type)
         new = patches.apply(content_type, kind.name, old, patch)
         new = {**new, "metadata": dict(new["metadata"])} if isinstance(new.get("metadata"), dict) else new
         check_types(kind, new)
@@ -138,7 +139,7 @@ class Rest:
         a patch, where only the resourceVersion is looked at before.
         """
         kind = target.kind
-        old = self.store.require(kind.name, target.namespace, target.name).obj
+        old = content.from_store(kind, self.store.require(kind.name, target.namespace, target.name).obj)
         meta, old_meta = new["metadata"], old["metadata"]
         wrong_uid = patches.uid_conflict(old, new)
         if wrong_uid and not patched:
@@ -148,16 +149,15 @@ class Rest:
             expected_rv = None
             if not kind.unconditional_update:
                 error = FieldError.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-                raise invalid(kind.name, kind.group, target.name, [error])
+                raise invalid(kind.kind, kind.group, target.name, [error])
         elif expected_rv != old_meta["resourceVersion"]:
             raise conflict(kind.plural, kind.group, target.name, OBJECT_MODIFIED)
         if wrong_uid:
             error = FieldError.invalid("metadata.uid", meta["uid"], IMMUTABLE)
-            raise invalid(kind.name, kind.group, target.name, [error])
-        new = defaulting.apply(kind.name, for_update(kind, target.subresource, new, old), old)
-        new = after_defaults(kind, target.subresource, new, old)
-        refuse_unless_valid(kind, target.name, validation.validate_update(kind.name, new, old))
-        return self.store.update_stored(kind.name, new, expected_rv, dry_run=is_dry_run(params))
+            raise invalid(kind.kind, kind.group, target.name, [error])
+        new = content.for_update(kind, target.subresource, new, old)
+        refuse_unless_valid(kind, target.name, content.update_errors(kind, new, old))
+        return self.store.update_stored(kind.name, content.to_store(kind, new), expected_rv, dry_run=is_dry_run(params))
 
     def delete(self, target: Target, options: DeleteOptions) -> Outcome:
         kind = target.kind

@@ -7,12 +7,15 @@ from typing import Any, Final
 import orjson
 
 from oarlock.sandbox.apiserver import patches, validation
+from oarlock.sandbox.apiserver.custom import scale as custom_scale
 from oarlock.sandbox.apiserver.errors import ApiError, FieldError, bad_request, conflict, invalid, not_found
 from oarlock.sandbox.apiserver.http.negotiation import check_types
 from oarlock.sandbox.apiserver.http.paths import Target
+from oarlock.sandbox.apiserver.kinds.kind import Kind
 from oarlock.sandbox.apiserver.shapes import check_shape
 from oarlock.sandbox.apiserver.text.selectors import labels_text, selector_text
 from oarlock.sandbox.apiserver.text.times import rfc3339
+from oarlock.sandbox.apiserver.verbs import content
 from oarlock.sandbox.apiserver.verbs.rest import Outcome, Params, Rest, is_dry_run, success
 
 Obj = dict[str, Any]
@@ -54,15 +57,20 @@ def scale_of(obj: Obj) -> Obj:
     }
 
 
+def _scale(kind: Kind, obj: Obj) -> Obj:
+    """The Scale of an object of any kind that has one. Raises ApiError 500 where a custom resource lacks a size."""
+    return scale_of(obj) if kind.custom is None else custom_scale.scale_of(kind.custom, obj)
+
+
 def get_scale(rest: Rest, target: Target) -> Outcome:
     stored = rest.store.require(target.kind.name, target.namespace, target.name)
-    return Outcome(200, orjson.dumps(scale_of(stored.obj)), stored.obj["metadata"])
+    return Outcome(200, orjson.dumps(_scale(target.kind, stored.obj)), stored.obj["metadata"])
 
 
 def update_scale(rest: Rest, target: Target, scale: Obj, params: Params) -> Outcome:
     """PUT of a Scale. Raises ApiError 400, 404, 409, 422."""
     kind = target.kind
-    old = rest.store.require(kind.name, target.namespace, target.name).obj
+    old = content.from_store(kind, rest.store.require(kind.name, target.namespace, target.name).obj)
     if (scale.get("apiVersion"), scale.get("kind")) != (_SCALE_VERSION, "Scale"):
         raise bad_request(f"the body must be a Scale of {_SCALE_VERSION}")
     check_shape("Scale", scale)
@@ -77,16 +85,19 @@ def update_scale(rest: Rest, target: Target, scale: Obj, params: Params) -> Outc
     changed_meta["resourceVersion"] = meta.get("resourceVersion") or ""
     if meta.get("uid"):
         changed_meta["uid"] = meta["uid"]
-    changed = {**old, "metadata": changed_meta, "spec": {**(old.get("spec") or {}), "replicas": replicas}}
+    if kind.custom is None:
+        changed = {**old, "metadata": changed_meta, "spec": {**(old.get("spec") or {}), "replicas": replicas}}
+    else:
+        changed = {**custom_scale.with_replicas(kind.custom, old, replicas), "metadata": changed_meta}
     whole = Target(kind, target.namespace, target.name)
     stored = rest.replace(whole, changed, params)
-    return Outcome(200, orjson.dumps(scale_of(stored.obj)), stored.obj["metadata"])
+    return Outcome(200, orjson.dumps(_scale(kind, stored.obj)), stored.obj["metadata"])
 
 
 def patch_scale(rest: Rest, target: Target, content_type: str, patch: Any, params: Params) -> Outcome:
     """PATCH of a Scale, applied to the Scale as it is now."""
     stored = rest.store.require(target.kind.name, target.namespace, target.name)
-    scale = patches.apply(content_type, "Scale", scale_of(stored.obj), patch)
+    scale = patches.apply(content_type, "Scale", _scale(target.kind, stored.obj), patch)
     return update_scale(rest, target, scale, params)
 
 

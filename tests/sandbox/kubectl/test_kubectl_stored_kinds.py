@@ -30,23 +30,3 @@ def test_life_of_an_object(kubectl: Kubectl, command: str, kind: str, row: list[
     assert kubectl.run("get", kind, "-l", "a=b", "-o", "name").rpartition("/")[2].strip() == name
     assert "deleted" in kubectl.run("delete", kind, name)
     assert "NotFound" in kubectl.run("get", kind, name, code=1)
-
-
-def test_a_definition_is_stored_and_its_kind_is_not_served(kubectl: Kubectl) -> None:
-    names = {"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "listKind": "GizmoList"}
-    schema = {"openAPIV3Schema": {"type": "object"}}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "gizmos.x.io"},
-        "spec": {
-            "group": "x.io",
-            "scope": "Namespaced",
-            "names": names,
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
-    assert "created" in kubectl.apply(definition)
-    assert kubectl.run("get", "crd", "--no-headers").split()[0] == "gizmos.x.io"
-    assert "the server doesn't have a resource type" in kubectl.run("get", "gizmos", code=1)
-    kubectl.run("delete", "crd", "gizmos.x.io")
