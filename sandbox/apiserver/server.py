@@ -27,9 +27,11 @@ from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
 from oarlock.sandbox.apiserver.loops.garbage import GarbageCollector
 from oarlock.sandbox.apiserver.loops.namespaces import NamespaceCollector
 from oarlock.sandbox.apiserver.loops.quota import Quotas
+from oarlock.sandbox.apiserver.loops.service_accounts import ServiceAccounts
 from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs.admission import Admission
 from oarlock.sandbox.apiserver.verbs.rest import Rest
+from oarlock.sandbox.apiserver.verbs.service_addresses import ServiceAddresses
 from oarlock.sandbox.nodes import NodeSettings, Simulator, StorePodApi
 
 FIRST_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -86,11 +88,13 @@ class EmbeddedCluster:
         self.rest = Rest(self.store, self.admission)
         quotas = Quotas(self.store)
         self.admission.on_create(quotas.check_create)
+        self.admission.on_completion(ServiceAddresses(self.store).given)
         # What runs beside the server, in the order of starting.
         self._companions: list[StoreFollower | Background] = [
             Definitions(self.store),
             quotas,
             GarbageCollector(self.store),
+            ServiceAccounts(self.store),
             NamespaceCollector(self.store),
             EventExpiry(self.store),
         ]

@@ -17,11 +17,11 @@ import orjson
 
 from oarlock.sandbox.apiserver.defaulting.pod import default_pod
 from oarlock.sandbox.apiserver.defaulting.pod_spec import with_defaults
-from oarlock.sandbox.apiserver.defaulting.spec_memo import SpecMemo
+from oarlock.sandbox.apiserver.defaulting.stored_kinds import STORED_DEFAULTS
+from oarlock.sandbox.apiserver.defaulting.templates import default_template, within
 
 Obj = dict[str, Any]
 
-_TEMPLATE_SPECS: Final = SpecMemo()
 # Raw JSON of others, whose nulls mean something to its readers.
 _VERBATIM: Final[Mapping[str, str]] = {"ControllerRevision": "data"}
 _ZEROS_LEFT_OUT: Final = ("minReadySeconds", "paused")
@@ -65,18 +65,6 @@ def drop_nulls(value: Any) -> Any:
     return value
 
 
-def _field(obj: Obj, field: str, change: Callable[[Obj], Obj]) -> Obj:
-    """`obj` with `change` made to the object in `field`; an absent one counts as empty."""
-    old = obj.get(field)
-    new = change(old if old is not None else {})
-    return obj if new is old else {**obj, field: new}
-
-
-def default_template(template: Obj) -> Obj:
-    """A pod template, as all owners of pods have it."""
-    return _field(template, "spec", _TEMPLATE_SPECS.defaulted)
-
-
 def _templated(spec: Obj) -> Obj:
     """The spec of an owner of pods: with a template, and without zeros that upstream's types leave out.
 
@@ -85,11 +73,11 @@ def _templated(spec: Obj) -> Obj:
     left_out = [field for field in _ZEROS_LEFT_OUT if field in spec and not spec[field]]
     if left_out:
         spec = {field: value for field, value in spec.items() if field not in left_out}
-    return _field(spec, "template", default_template)
+    return within(spec, "template", default_template)
 
 
 def _replicaset(obj: Obj) -> Obj:
-    return _field(obj, "spec", _replicaset_spec)
+    return within(obj, "spec", _replicaset_spec)
 
 
 def _replicaset_spec(spec: Obj) -> Obj:
@@ -113,12 +101,12 @@ def _replicationcontroller(obj: Obj) -> Obj:
 
 
 def _daemonset(obj: Obj) -> Obj:
-    return _field(obj, "spec", _daemonset_spec)
+    return within(obj, "spec", _daemonset_spec)
 
 
 def _daemonset_spec(spec: Obj) -> Obj:
     spec = _templated(with_defaults(spec, {"revisionHistoryLimit": 10}))
-    return _field(spec, "updateStrategy", _daemonset_strategy)
+    return within(spec, "updateStrategy", _daemonset_strategy)
 
 
 def _daemonset_strategy(strategy: Obj) -> Obj:
@@ -126,16 +114,16 @@ def _daemonset_strategy(strategy: Obj) -> Obj:
     strategy = with_defaults(strategy, {"type": "RollingUpdate"})
     if strategy["type"] != "RollingUpdate":
         return strategy
-    return _field(strategy, "rollingUpdate", lambda old: with_defaults(old, {"maxUnavailable": 1, "maxSurge": 0}))
+    return within(strategy, "rollingUpdate", lambda old: with_defaults(old, {"maxUnavailable": 1, "maxSurge": 0}))
 
 
 def _deployment(obj: Obj) -> Obj:
-    return _field(obj, "spec", _deployment_spec)
+    return within(obj, "spec", _deployment_spec)
 
 
 def _deployment_spec(spec: Obj) -> Obj:
     spec = with_defaults(spec, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
-    return _field(_templated(spec), "strategy", _deployment_strategy)
+    return within(_templated(spec), "strategy", _deployment_strategy)
 
 
 def _deployment_strategy(strategy: Obj) -> Obj:
@@ -148,16 +136,6 @@ def _deployment_strategy(strategy: Obj) -> Obj:
     return {**strategy, "rollingUpdate": {**limits, **absent}} if absent else strategy
 
 
-def _job(obj: Obj) -> Obj:
-    def spec(old: Obj) -> Obj:
-        old = with_defaults(old, {"backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False})
-        if old.get("completions") is None and old.get("parallelism") is None:
-            old = {**old, "completions": 1}
-        return _field(with_defaults(old, {"parallelism": 1}), "template", default_template)
-
-    return _field(obj, "spec", spec)
-
-
 def _controllerrevision(obj: Obj) -> Obj:
     return with_defaults(obj, {"revision": 0})
 
@@ -167,28 +145,11 @@ def _node(obj: Obj) -> Obj:
         capacity = old.get("capacity")
         return {**old, "allocatable": capacity} if capacity and not old.get("allocatable") else old
 
-    return _field(obj, "status", status) if obj.get("status") else obj
+    return within(obj, "status", status) if obj.get("status") else obj
 
 
 def _secret(obj: Obj) -> Obj:
     return with_defaults(obj, {"type": "Opaque"})
-
-
-def _service(obj: Obj) -> Obj:
-    return _field(obj, "spec", lambda spec: with_defaults(spec, {"type": "ClusterIP", "sessionAffinity": "None"}))
-
-
-def _definition(obj: Obj) -> Obj:
-    def names(old: Obj) -> Obj:
-        kind = old.get("kind")
-        return with_defaults(old, {"singular": kind.lower(), "listKind": f"{kind}List"}) if kind else old
-
-    def spec(old: Obj) -> Obj:
-        if "preserveUnknownFields" in old and not old["preserveUnknownFields"]:
-            old = {field: value for field, value in old.items() if field != "preserveUnknownFields"}
-        return _field(with_defaults(old, {"conversion": {"strategy": "None"}}), "names", names)
-
-    return _field(obj, "spec", spec)
 
 
 _DEFAULTS: Final[Mapping[str, Callable[[Obj], Obj]]] = {
@@ -197,10 +158,8 @@ _DEFAULTS: Final[Mapping[str, Callable[[Obj], Obj]]] = {
     "ReplicationController": _replicationcontroller,
     "DaemonSet": _daemonset,
     "Deployment": _deployment,
-    "Job": _job,
-    "CustomResourceDefinition": _definition,
     "ControllerRevision": _controllerrevision,
     "Node": _node,
     "Secret": _secret,
-    "Service": _service,
+    **STORED_DEFAULTS,
 }

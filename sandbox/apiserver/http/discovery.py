@@ -27,6 +27,7 @@ _SUBRESOURCES: Final[Mapping[str, tuple[list[str], dict[str, str]]]] = {
         {"group": "autoscaling", "version": "v1", "kind": "Scale"},
     ),
     "binding": (["create"], {"kind": "Binding"}),
+    "eviction": (["create"], {"group": "policy", "version": "v1", "kind": "Eviction"}),
     "finalize": (["update"], {}),
 }
 

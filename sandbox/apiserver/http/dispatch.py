@@ -10,7 +10,7 @@ from oarlock.sandbox.apiserver.http.negotiation import APPLY_PATCH, decode_body,
 from oarlock.sandbox.apiserver.http.paths import Target
 from oarlock.sandbox.apiserver.http.watch import is_true
 from oarlock.sandbox.apiserver.printing.tables import View
-from oarlock.sandbox.apiserver.verbs import subresources
+from oarlock.sandbox.apiserver.verbs import eviction, subresources
 from oarlock.sandbox.apiserver.verbs.rest import Outcome, Params, Rest, delete_options
 
 _VERBS: Final[Mapping[str, tuple[str, str]]] = {  # method -> verb on an object, verb on a collection
@@ -59,6 +59,8 @@ def write(rest: Rest, target: Target, verb: str, params: Params, body: bytes, co
             return rest.create(target, decode_body(body, content_type), params, view)
         case "create", "binding":
             return subresources.bind(rest, target, decode_body(body, content_type), params)
+        case "create", "eviction":
+            return eviction.evict(rest, target, decode_body(body, content_type), params)
         case "update", "" | "status":
             return rest.update(target, decode_body(body, content_type), params, view)
         case "update", "scale":

@@ -42,7 +42,7 @@ _SERVED: Final = (
         "Pod",
         short_names=("po",),
         categories=_ALL,
-        subresources=frozenset({"status", "binding"}),
+        subresources=frozenset({"status", "binding", "eviction"}),
         graceful=True,
         returns_deleted=True,
         selectable=pod_fields,
@@ -92,6 +92,23 @@ _SERVED: Final = (
 STORED_KINDS: Final = (
     # ORPHAN: upstream: pkg/registry/batch/job/strategy.go, as it always was for batch/v1.
     Kind("Job", group="batch", categories=_ALL, subresources=_STATUS, has_generation=True, cascade=Cascade.ORPHAN),
+    Kind("CronJob", group="batch", short_names=("cj",), categories=_ALL, subresources=_STATUS, has_generation=True),
+    Kind("StatefulSet", group="apps", short_names=("sts",), categories=_ALL, subresources=_SCALE, has_generation=True),
+    Kind(
+        "HorizontalPodAutoscaler",
+        group="autoscaling",
+        version="v2",
+        short_names=("hpa",),
+        categories=_ALL,
+        subresources=_STATUS,
+    ),
+    Kind("Endpoints", short_names=("ep",)),
+    Kind("EndpointSlice", group="discovery.k8s.io", has_generation=True),
+    Kind("PersistentVolumeClaim", short_names=("pvc",), subresources=_STATUS, returns_deleted=True),
+    Kind("PersistentVolume", short_names=("pv",), namespaced=False, subresources=_STATUS, returns_deleted=True),
+    Kind("StorageClass", group="storage.k8s.io", short_names=("sc",), namespaced=False, returns_deleted=True),
+    Kind("LimitRange", short_names=("limits",)),
+    Kind("Ingress", group="networking.k8s.io", short_names=("ing",), subresources=_STATUS, has_generation=True),
     Kind("Role", group=_RBAC),
     Kind("RoleBinding", group=_RBAC),
     Kind("ClusterRole", group=_RBAC, namespaced=False),
@@ -106,8 +123,8 @@ STORED_KINDS: Final = (
 )
 """Kinds that are stored and shown, and that nothing here acts on.
 
-Files that bring a workload to a cluster bring these along: access rights, disruption budgets, webhooks. None of it
-has an effect here.
+Files that bring a workload to a cluster bring these along: access rights, claims, ingresses, webhooks. Of these, a
+disruption budget has an effect (on evictions), and a Service gets an address.
 """
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (*_SERVED, *STORED_KINDS)}

@@ -14,6 +14,7 @@ from typing import Any, Final
 from oarlock.sandbox.apiserver.custom import lifecycle
 from oarlock.sandbox.apiserver.kinds import rollback_annotation, template_generation
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
+from oarlock.sandbox.apiserver.kinds.service_address import with_kept_address
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
 
 Obj = dict[str, Any]
@@ -43,6 +44,11 @@ _FIRST_STATUS: Final[Mapping[str, Obj]] = {
         "desiredNumberScheduled": 0,
         "numberReady": 0,
     },
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+    "PersistentVolumeClaim": {"phase": "Pending"},
+    "PersistentVolume": {"phase": "Pending"},
+    "Service": {"loadBalancer": {}},
+    "Ingress": {"loadBalancer": {}},
 }
 
 # The part of metadata that a write of status leaves alone; the rest of it is written with a status.
@@ -104,6 +110,8 @@ def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
         merged = rollback_annotation.without_empty(merged)
     if kind.has_status:
         _keep(merged, old, "status")
+    if kind.name == "Service":
+        merged = with_kept_address(merged, old)
     if kind.name == "Namespace":
         _carry_own_name(merged)
         if subresource != "finalize":

@@ -79,6 +79,11 @@ _KINDS: Mapping[str, Schema] = {
     "DaemonSet": _WORKLOAD,
     "Deployment": _WORKLOAD,
     "Job": _WORKLOAD,
+    "StatefulSet": _WORKLOAD,
+    "CronJob": _kind(
+        Schema(fields={"jobTemplate": Schema(fields={"spec": Schema(fields={"template": POD_TEMPLATE})})})
+    ),
+    "PersistentVolumeClaim": _kind(status=_CONDITIONS),
     "PodDisruptionBudget": _kind(status=_CONDITIONS),
     "ValidatingWebhookConfiguration": _kind(lists={"webhooks": "name"}),
     "MutatingWebhookConfiguration": _kind(lists={"webhooks": "name"}),

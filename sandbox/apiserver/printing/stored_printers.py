@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from oarlock.sandbox.apiserver.printing.columns import NONE, Cell, Printer, columns
+from oarlock.sandbox.apiserver.printing.network_and_storage_printers import NETWORK_AND_STORAGE_PRINTERS
 from oarlock.sandbox.apiserver.text.selectors import selector_text
 
 Obj = dict[str, Any]
@@ -55,6 +56,7 @@ _WEBHOOKS: Final = Printer(
 )
 
 STORED_PRINTERS: Final[Mapping[str, Printer]] = {
+    **NETWORK_AND_STORAGE_PRINTERS,
     "Role": _MADE,
     "ClusterRole": _MADE,
     "RoleBinding": _ROLE_BINDING,
@@ -74,4 +76,5 @@ STORED_PRINTERS: Final[Mapping[str, Printer]] = {
     "ValidatingWebhookConfiguration": _WEBHOOKS,
     "MutatingWebhookConfiguration": _WEBHOOKS,
     "CustomResourceDefinition": _MADE,
+    "LimitRange": _MADE,
 }

@@ -14,6 +14,7 @@ import msgspec
 
 from oarlock.sandbox.apiserver.errors import bad_request
 from oarlock.sandbox.apiserver.shapes import pods, workloads
+from oarlock.sandbox.apiserver.shapes.network_and_storage import NETWORK_AND_STORAGE_SHAPES
 from oarlock.sandbox.apiserver.shapes.other_kinds import ANYTHING, OTHER_SHAPES
 
 _SHAPES: Final[Mapping[str, Any]] = {
@@ -25,6 +26,7 @@ _SHAPES: Final[Mapping[str, Any]] = {
     "Deployment": workloads.DEPLOYMENT,
     "Job": workloads.JOB,
     **OTHER_SHAPES,
+    **NETWORK_AND_STORAGE_SHAPES,
 }
 
 

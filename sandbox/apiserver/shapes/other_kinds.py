@@ -74,8 +74,8 @@ OTHER_SHAPES: Final[Mapping[str, Any]] = {
         {"spec": shape({"hard": Quantities, "scopes": Strings}), "status": shape({"hard used": Quantities})}
     ),
     "Service": kind({"spec": _SERVICE_SPEC, "status": shape({"loadBalancer": _BALANCER})}),
-    "Secret": kind({"type": str, "data stringData": StringMap}),
-    "ConfigMap": kind({"data binaryData": StringMap}),
+    "Secret": kind({"type": str, "immutable": bool, "data stringData": StringMap}),
+    "ConfigMap": kind({"immutable": bool, "data binaryData": StringMap}),
     "ServiceAccount": kind({"secrets": many(REFERENCE), "imagePullSecrets": many(NAMED)}),
     "Scale": shape({"metadata": METADATA, "spec": shape({"replicas": Int32})}),
     "Binding": shape({"metadata": METADATA, "target": REFERENCE}),

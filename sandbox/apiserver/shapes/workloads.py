@@ -69,16 +69,17 @@ DEPLOYMENT = kind(
         ),
     }
 )
+JOB_SPEC = shape(
+    {
+        "parallelism completions backoffLimit": Int32,
+        "suspend": bool,
+        "selector": LABEL_SELECTOR,
+        "template": POD_TEMPLATE,
+    }
+)
 JOB = kind(
     {
-        "spec": shape(
-            {
-                "parallelism completions backoffLimit": Int32,
-                "suspend": bool,
-                "selector": LABEL_SELECTOR,
-                "template": POD_TEMPLATE,
-            }
-        ),
+        "spec": JOB_SPEC,
         "status": shape({"active succeeded failed": Int32, "startTime completionTime": str, "conditions": CONDITIONS}),
     }
 )

@@ -27,6 +27,7 @@ from oarlock.sandbox.apiserver.validation import (
     deployments,
     other_kinds,
     replica_sets,
+    stored_kinds,
 )
 from oarlock.sandbox.apiserver.validation.metadata import metadata_errors, metadata_update_errors
 from oarlock.sandbox.apiserver.validation.pods import pod
@@ -91,16 +92,30 @@ _RULES: Final[Mapping[str, Rules]] = {
     "Lease": Rules(create=other_kinds.lease_errors),
     "Event": Rules(create=other_kinds.event_errors),
     "ResourceQuota": Rules(create=other_kinds.quota_errors),
-    "Service": Rules(name=names.dns_label_1035),
+    "Service": Rules(
+        name=names.dns_label_1035, create=stored_kinds.service_errors, update=stored_kinds.service_update_errors
+    ),
+    "ConfigMap": Rules(create=stored_kinds.keys_errors, update=stored_kinds.data_update_errors),
+    "Secret": Rules(create=stored_kinds.keys_errors, update=stored_kinds.data_update_errors),
+    "Endpoints": Rules(create=stored_kinds.endpoints_errors),
+    "EndpointSlice": Rules(create=stored_kinds.slice_errors, update=stored_kinds.slice_update_errors),
+    "Ingress": Rules(create=stored_kinds.ingress_errors),
+    "PersistentVolumeClaim": Rules(create=stored_kinds.claim_errors, update=stored_kinds.claim_update_errors),
+    "PersistentVolume": Rules(create=stored_kinds.volume_errors),
+    "StorageClass": Rules(create=stored_kinds.storageclass_errors),
+    "StatefulSet": Rules(create=stored_kinds.statefulset_errors, update=stored_kinds.statefulset_update_errors),
+    "CronJob": Rules(create=stored_kinds.cronjob_errors),
+    "HorizontalPodAutoscaler": Rules(create=stored_kinds.autoscaler_errors),
     "CustomResourceDefinition": Rules(
         create=definition_errors, update=definition_update_errors, status=definition_status_errors
     ),
     "Job": Rules(create=other_kinds.job_errors),
     "PodDisruptionBudget": Rules(create=other_kinds.budget_errors),
     "NetworkPolicy": Rules(create=other_kinds.networkpolicy_errors),
+    **dict.fromkeys(("Role", "ClusterRole"), Rules(name=names.path_segment)),
     **dict.fromkeys(
-        ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),
-        Rules(name=names.path_segment),
+        ("RoleBinding", "ClusterRoleBinding"),
+        Rules(name=names.path_segment, update=stored_kinds.binding_update_errors),
     ),
 }
 _PLAIN: Final = Rules()

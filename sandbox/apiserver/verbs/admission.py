@@ -15,6 +15,7 @@ from oarlock.sandbox.apiserver.store.store import Store
 
 Obj = dict[str, Any]
 CreateCheck = Callable[[Store, Kind, Obj], None]
+Completion = Callable[[Kind, Obj], Obj]
 
 PROTECTED_NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public"})
 
@@ -25,9 +26,20 @@ class Admission:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._create_checks: list[CreateCheck] = []
+        self._completions: list[Completion] = []
 
     def on_create(self, check: CreateCheck) -> None:
         self._create_checks.append(check)
+
+    def on_completion(self, complete: Completion) -> None:
+        """Have `complete` fill in what only the server knows, after all checks."""
+        self._completions.append(complete)
+
+    def complete(self, kind: Kind, obj: Obj) -> Obj:
+        """A new object with what was registered for its kind. Raises ApiError 422."""
+        for complete in self._completions:
+            obj = complete(kind, obj)
+        return obj
 
     def enter(self, kind: Kind, obj: Obj) -> None:
         """Before validation: raises ApiError 404 (no such namespace), 403 (it is going away) or 405 (the kind is)."""

@@ -104,6 +104,7 @@ class Rest:
         name = meta.get("name") or meta.get("generateName") or ""
         refuse_unless_valid(kind, name, content.create_errors(kind, obj))
         self.admission.create(kind, obj)
+        obj = self.admission.complete(kind, obj)
         stored = self.store.create_stored(kind.name, content.to_store(kind, obj), dry_run=is_dry_run(params))
         return self._answer(201, kind, stored, view)
 

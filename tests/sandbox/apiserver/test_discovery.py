@@ -10,6 +10,7 @@ from tests.sandbox.api_harness import Api
 def test_groups_and_versions(api: Api) -> None:
     assert api.get("/api")["versions"] == ["v1"]
     groups = {g["name"]: g["preferredVersion"]["groupVersion"] for g in api.get("/apis")["groups"]}
+    assert groups.pop("autoscaling") == "autoscaling/v2"
     assert all(served == f"{group}/v1" for group, served in groups.items())
     assert {"apps", "batch", "coordination.k8s.io", "policy", "rbac.authorization.k8s.io"} <= groups.keys()
     for group in groups:

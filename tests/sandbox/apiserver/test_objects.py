@@ -117,7 +117,7 @@ REFUSED: list[Any] = [
     ),
     pytest.param(
         "GET",
-        "/apis/batch/v1/namespaces/default/cronjobs",
+        "/apis/batch/v1/namespaces/default/gizmos",
         None,
         404,
         "NotFound",

@@ -22,6 +22,21 @@ SUBJECTS = [
 ]
 
 
+ENDING = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+CONTENT: dict[str, Obj] = {  # the least of each kind, where metadata is not enough
+    "Job": {"spec": {"template": ENDING}},
+    "CronJob": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ENDING}}}},
+    "StatefulSet": {"spec": {"serviceName": "x", "selector": SELECTOR, "template": TEMPLATE}},
+    "HorizontalPodAutoscaler": {"spec": {"scaleTargetRef": {"kind": "Deployment", "name": "x"}, "maxReplicas": 3}},
+    "EndpointSlice": {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}]},
+    "PersistentVolumeClaim": {"spec": CLAIM},
+    "PersistentVolume": {"spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}},
+    "StorageClass": {"provisioner": "x.io/y"},
+    "Ingress": {"spec": {"defaultBackend": {"service": {"name": "x", "port": {"number": 80}}}}},
+}
+
+
 @pytest.mark.parametrize(
     ("kind", "obj", "cells"),
     [
@@ -73,6 +88,69 @@ SUBJECTS = [
         pytest.param("ValidatingWebhookConfiguration", {"webhooks": [{}, {}]}, ["x", 2, "90s"]),
         pytest.param("MutatingWebhookConfiguration", {}, ["x", 0, "90s"]),
         pytest.param("CustomResourceDefinition", {}, ["x", META["creationTimestamp"]]),
+        pytest.param(
+            "CronJob",
+            {"spec": {"schedule": "@daily", "jobTemplate": {"spec": {"template": TEMPLATE}}}},
+            ["x", "@daily", "<none>", "False", 0, "<none>", "90s", "c", "i", "<none>"],
+        ),
+        pytest.param(
+            "StatefulSet",
+            {"spec": {"replicas": 2, "template": TEMPLATE}, "status": {"readyReplicas": 1}},
+            ["x", "1/2", "90s", "c", "i"],
+        ),
+        pytest.param(
+            "Endpoints",
+            {"subsets": [{"addresses": [{"ip": f"10.0.0.{n}"} for n in range(5)], "ports": [{"port": 80}]}]},
+            ["x", "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 2 more...", "90s"],
+        ),
+        pytest.param(
+            "EndpointSlice",
+            {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [{"addresses": ["10.0.0.1"]}]},
+            ["x", "IPv4", "80", "10.0.0.1", "90s"],
+        ),
+        pytest.param(
+            "Ingress",
+            {
+                "spec": {"ingressClassName": "n", "rules": [{"host": "a.io"}], "tls": [{}]},
+                "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}},
+            },
+            ["x", "n", "a.io", "1.2.3.4", "80, 443", "90s"],
+        ),
+        pytest.param(
+            "PersistentVolumeClaim",
+            {
+                "spec": {**CLAIM, "volumeName": "v", "storageClassName": "s", "volumeMode": "Filesystem"},
+                "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}},
+            },
+            ["x", "Bound", "v", "1Gi", "RWO", "s", "<unset>", "90s", "Filesystem"],
+        ),
+        pytest.param(
+            "PersistentVolume",
+            {
+                "spec": {
+                    "capacity": {"storage": "1Gi"},
+                    "accessModes": ["ReadWriteMany"],
+                    "persistentVolumeReclaimPolicy": "Retain",
+                    "claimRef": {"namespace": "n", "name": "c"},
+                },
+                "status": {"phase": "Bound"},
+            },
+            ["x", "1Gi", "RWX", "Retain", "Bound", "n/c", "", "<unset>", "", "90s", "<unset>"],
+        ),
+        pytest.param("StorageClass", {"provisioner": "p"}, ["x", "p", "Delete", "Immediate", "false", "90s"]),
+        pytest.param(
+            "HorizontalPodAutoscaler",
+            {
+                "spec": {
+                    "scaleTargetRef": {"kind": "Deployment", "name": "d"},
+                    "minReplicas": 1,
+                    "maxReplicas": 3,
+                    "metrics": [{"resource": {"name": "cpu", "target": {"averageUtilization": 80}}}],
+                }
+            },
+            ["x", "Deployment/d", "cpu: <unknown>/80%", "1", 3, 0, "90s"],
+        ),
+        pytest.param("LimitRange", {}, ["x", META["creationTimestamp"]]),
     ],
 )
 def test_rows(kind: str, obj: Obj, cells: list[Any]) -> None:
@@ -84,12 +162,10 @@ def test_rows(kind: str, obj: Obj, cells: list[Any]) -> None:
 def test_every_stored_kind_can_be_created_listed_and_deleted(api: Api) -> None:
     for kind in STORED_KINDS:
         where = "/namespaces/default" if kind.namespaced else ""
-        path = f"/apis/{kind.group}/v1{where}/{kind.plural}"
-        body: Obj = {"metadata": {"name": "x"}}
-        if kind.name == "Job":
-            body["spec"] = {"template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}
-        made = api.create(path, body)
-        assert (made["kind"], made["apiVersion"]) == (kind.name, f"{kind.group}/v1")
+        root = f"/apis/{kind.api_version}" if kind.group else "/api/v1"
+        path = f"{root}{where}/{kind.plural}"
+        made = api.create(path, {"metadata": {"name": "x"}, **CONTENT.get(kind.name, {})})
+        assert (made["kind"], made["apiVersion"]) == (kind.name, kind.api_version)
         assert [obj["metadata"]["name"] for obj in api.get(path)["items"]] == ["x"]
         api.delete(f"{path}/x", propagationPolicy="Background")
         assert api.get(path)["items"] == []

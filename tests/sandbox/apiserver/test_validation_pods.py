@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from oarlock.sandbox.apiserver import defaulting
+from oarlock.sandbox.apiserver.defaulting.templates import default_template
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.shapes import check_shape
 from oarlock.sandbox.apiserver.validation import validate_create, validate_update
@@ -534,7 +535,7 @@ def test_the_templates_of_real_projects_pass() -> None:
             body = {"metadata": {"name": "p", "namespace": "d"}, **orjson.loads(orjson.dumps(template))}
             body["metadata"] = {**body["metadata"], "name": "p", "namespace": "d"}
             check_shape("Pod", body)
-            assert told(template_errors(defaulting.default_template(body), "t")) == [], path.name
+            assert told(template_errors(default_template(body), "t")) == [], path.name
             assert told(validate_create("Pod", defaulting.apply("Pod", body))) == [], path.name
             seen += 1
     assert seen > 20
