@@ -23,7 +23,7 @@ from oarlock.sandbox.manifests.mends import mended, of_shape, unknown_fields
 
 Obj = dict[str, Any]
 
-SELF_ACTING = frozenset({"Namespace", "Node", "Pod", "ResourceQuota"})
+SELF_ACTING = frozenset({"CustomResourceDefinition", "Namespace", "Node", "Pod", "ResourceQuota"})
 """Kinds that the API server and the simulated nodes act on themselves."""
 
 

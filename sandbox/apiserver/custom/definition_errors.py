@@ -118,15 +118,13 @@ def _versions_errors(versions: list[Obj]) -> Iterator[FieldError]:
         for field in ("served", "storage"):
             if not isinstance(version.get(field), bool):
                 yield FieldError.required(f"{path}.{field}")
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        where = f"{path}.schema.openAPIV3Schema"
-        bad = structural_errors(schema, where)
-        yield from bad
-        if not bad and isinstance(schema, dict):
-            yield from _compile_errors(schema, where) or _default_errors(schema, where)
-        yield from _subresource_errors(version.get("subresources") or {}, f"{path}.subresources")
-        yield from _column_errors(version.get("additionalPrinterColumns") or [], f"{path}.additionalPrinterColumns")
-        yield from _selectable_errors(version.get("selectableFields") or [], f"{path}.selectableFields")
+    for field, name, check in _PARTS:
+        if versions and all(version.get(field) == versions[0].get(field) for version in versions):
+            # Upstream converts what all versions have alike into a field of the spec, and its errors name that one.
+            yield from check(versions[0].get(field), f"spec.{name}")
+            continue
+        for position, version in enumerate(versions):
+            yield from check(version.get(field), f"spec.versions[{position}].{field}")
 
 
 def _conversion_errors(spec: Obj) -> Iterator[FieldError]:
@@ -161,8 +159,16 @@ def _default_errors(schema: Schema, path: str) -> Iterator[FieldError]:
         yield from _default_errors(schema["items"], f"{path}.items")
 
 
-def _subresource_errors(parts: Obj, path: str) -> Iterator[FieldError]:
-    scale = parts.get("scale")
+def _schema_errors(given: Obj | None, path: str) -> Iterator[FieldError]:
+    schema, where = (given or {}).get("openAPIV3Schema"), f"{path}.openAPIV3Schema"
+    bad = structural_errors(schema, where)
+    yield from bad
+    if not bad and isinstance(schema, dict):
+        yield from _compile_errors(schema, where) or _default_errors(schema, where)
+
+
+def _subresource_errors(parts: Obj | None, path: str) -> Iterator[FieldError]:
+    scale = (parts or {}).get("scale")
     if scale is None:
         return
     for field, starts, must in (
@@ -185,8 +191,8 @@ def _subresource_errors(parts: Obj, path: str) -> Iterator[FieldError]:
             yield FieldError.invalid(f"{path}.scale.{field}", value, why)
 
 
-def _column_errors(columns: list[Obj], path: str) -> Iterator[FieldError]:
-    for position, column in enumerate(columns):
+def _column_errors(columns: list[Obj] | None, path: str) -> Iterator[FieldError]:
+    for position, column in enumerate(columns or ()):
         here = f"{path}[{position}]"
         if not column.get("name"):
             yield FieldError.required(f"{here}.name")
@@ -194,10 +200,11 @@ def _column_errors(columns: list[Obj], path: str) -> Iterator[FieldError]:
         if type_ not in _COLUMN_TYPES:
             where = f"{here}.type"
             yield FieldError.unsupported(where, type_, _COLUMN_TYPES) if type_ else FieldError.required(where)
-        yield from _path_errors(column.get("jsonPath"), f"{here}.jsonPath")
+        yield from _path_errors(column.get("jsonPath"), f"{here}.JSONPath")
 
 
-def _selectable_errors(fields: list[Obj], path: str) -> Iterator[FieldError]:
+def _selectable_errors(fields: list[Obj] | None, path: str) -> Iterator[FieldError]:
+    fields = fields or []
     if len(fields) > _SELECTABLE_MAX:
         why = f"Too many: {len(fields)}: must have at most {_SELECTABLE_MAX} items"
         yield FieldError(path, "FieldValueTooMany", why)
@@ -217,3 +224,12 @@ def _path_errors(path: Any, where: str) -> Iterator[FieldError]:
         json_path.compiled(path)
     except json_path.BadPath as bad:
         yield FieldError.invalid(where, path, f"illegal JSONPath: {bad}")
+
+
+_PARTS: Final[tuple[tuple[str, str, Callable[[Any, str], Iterator[FieldError]]], ...]] = (
+    ("schema", "validation", _schema_errors),
+    ("subresources", "subresources", _subresource_errors),
+    ("additionalPrinterColumns", "additionalPrinterColumns", _column_errors),
+    ("selectableFields", "selectableFields", _selectable_errors),
+)
+"""Of a version: its field, the name of the field where all versions have it alike, and the check."""

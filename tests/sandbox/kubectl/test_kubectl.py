@@ -256,7 +256,7 @@ def test_pods_on_simulated_nodes(kubectl: Kubectl, server_with_nodes: Path) -> N
     client.run("run", "b", "--image=i")
     client.run("wait", "--for=condition=Ready", "pod/b", "--timeout=10s")
     assert client.run("get", "pod", "b", "-o", "jsonpath={.spec.nodeName}") != node
-    assert "pod/a deleted" in client.run("drain", node, "--force")
+    assert "pod/a evicted" in client.run("drain", node, "--force")
     assert client.run("get", "pods", "-o", "name").split() == ["pod/b"]
     assert "SchedulingDisabled" in client.run("get", "node", node)
     assert "deleted" in client.run("delete", "pod", "b")

@@ -31,18 +31,18 @@ def test_what_the_document_says_is_applied_without_the_servers_defaults() -> Non
 
 def test_kinds_without_a_controller_are_said_in_one_line() -> None:
     text = "".join(
-        f"---\napiVersion: v1\nkind: {k}\nmetadata: {{name: x}}\n" for k in ("ConfigMap", "Service", "Namespace")
+        f"---\napiVersion: v1\nkind: {k}\nmetadata: {{name: x}}\n" for k in ("ConfigMap", "ServiceAccount", "Namespace")
     )
     found = check(parse(text.encode(), "f"))
-    assert found.notes == ["stored, but no controller acts on them yet: ConfigMap, Service"]
+    assert found.notes == ["stored, but no controller acts on them yet: ConfigMap, ServiceAccount"]
     assert len(found.items) == 3
 
 
 def test_unknown_kinds_can_be_left_out() -> None:
-    text = REPLICASET + ("---\n" + REPLICASET.replace("ReplicaSet", "StatefulSet")) * 2
+    text = REPLICASET + ("---\n" + REPLICASET.replace("ReplicaSet", "CloneSet")) * 2
     found = check(parse(text.encode(), "f"), skip_unknown=True)
     assert [item.title for item in found.items] == ["ReplicaSet default/web"]
-    assert found.notes == ["left out, because these kinds are not served here: apps/v1 StatefulSet (2)"]
+    assert found.notes == ["left out, because these kinds are not served here: apps/v1 CloneSet (2)"]
     assert found.problems == []
 
 

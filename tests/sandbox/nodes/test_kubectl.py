@@ -220,7 +220,7 @@ def test_drain(kubectl: Kubectl) -> None:
     eventually(kubectl.pods, {"bare": "Running", "elsewhere": "Running"})
     refused = kubectl("drain", "node-1", "--ignore-daemonsets", code=1)
     assert "default/bare" in refused
-    assert "pod/bare deleted" in kubectl("drain", "node-1", "--ignore-daemonsets", "--force")
+    assert "pod/bare evicted" in kubectl("drain", "node-1", "--ignore-daemonsets", "--force")
     assert kubectl.pods() == {"elsewhere": "Running"}
     assert kubectl.taints("node-1") == {"unschedulable:NoSchedule"}
 

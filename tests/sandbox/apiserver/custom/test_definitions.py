@@ -137,7 +137,7 @@ def of_field(field: Obj) -> Any:
         (part(versions=[]), "must have exactly one version marked as storage version"),
         (lambda spec: spec["versions"].append(version()), "must contain unique version names"),
         (of_version(name="V1"), 'spec.versions[0].name: Invalid value: "V1"'),
-        (of_version(schema={}), "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required"),
+        (of_version(schema={}), "spec.validation.openAPIV3Schema: Required value: schemas are required"),
         (of_schema({}), "openAPIV3Schema.type: Required value: must not be empty at the root"),
         (of_schema({"type": "array", "items": {"type": "string"}}), '"array": must be object at the root'),
         (of_field({}), "properties[a].type: Required value: must not be empty for specified object fields"),
@@ -158,7 +158,7 @@ def of_field(field: Obj) -> Any:
             "additionalProperties and properties are mutual exclusive",
         ),
         (of_field({"type": "array", "uniqueItems": True, "items": {"type": "string"}}), "uniqueItems cannot be set"),
-        (of_field({"type": "string", "pattern": "("}), "spec.versions[0].schema.openAPIV3Schema: Invalid value"),
+        (of_field({"type": "string", "pattern": "("}), "spec.validation.openAPIV3Schema: Invalid value"),
         (of_field({"type": "integer", "default": "x"}), "properties[a].default: Invalid value"),
         (of_field({"type": "object", "default": {"b": 1}}), "default: Invalid value: {"),
         (of_field({"type": "string", "anyOf": [{"type": "string"}]}), "anyOf[0].type: Forbidden: must be empty to be"),
@@ -189,7 +189,7 @@ def of_field(field: Obj) -> Any:
         ),
         (
             of_version(additionalPrinterColumns=[{"name": "A", "type": "string", "jsonPath": "..a"}]),
-            "additionalPrinterColumns[0].jsonPath: Invalid value",
+            "additionalPrinterColumns[0].JSONPath: Invalid value",
         ),
         (of_version(selectableFields=[{"jsonPath": ".metadata.name"}]), "must not point to fields in metadata"),
         (
