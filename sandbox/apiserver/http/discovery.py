@@ -1,7 +1,7 @@
 """The documents that clients ask for first: groups, versions, resources, and the schema.
 
-The schema documents are empty on purpose. An empty document makes every kubectl skip client-side
-validation; a missing one makes it refuse to apply.
+Of built-in kinds there is no schema, on purpose: an empty document makes every kubectl skip client-side
+validation; a missing one makes it refuse to apply. Custom kinds have theirs (`custom/openapi.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from oarlock.sandbox.apiserver.custom.openapi import openapi_documents
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.text.versions import version_rank
 
@@ -102,7 +103,7 @@ def documents(kinds: Mapping[str, Kind]) -> dict[str, tuple[bytes, str]]:
             "compiler": platform.python_implementation(),
             "platform": f"{platform.system().lower()}/{platform.machine()}",
         },
-        "/openapi/v3": {"paths": {}},
+        **openapi_documents(kinds.values()),
     }
     for (group, version), members in by_group.items():
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"

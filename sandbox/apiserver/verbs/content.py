@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from oarlock.sandbox.apiserver import defaulting, validation
-from oarlock.sandbox.apiserver.errors import FieldError, unsupported_media_type
+from oarlock.sandbox.apiserver.custom.rules import CustomRules
+from oarlock.sandbox.apiserver.errors import FieldError, bad_request, quoted, unsupported_media_type
 from oarlock.sandbox.apiserver.kinds import strategies
 from oarlock.sandbox.apiserver.kinds.kind import Kind
 from oarlock.sandbox.apiserver.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
@@ -24,21 +25,34 @@ def check_patch_type(kind: Kind, content_type: str) -> None:
         )
 
 
-def for_create(kind: Kind, obj: Obj) -> Obj:
-    """A new object with what the server writes, and with its defaults."""
+def for_create(kind: Kind, obj: Obj, *, strict: bool = False) -> Obj:
+    """A new object with what the server writes, and with its defaults.
+
+    Raises ApiError 400 for unknown fields of a custom one, if `strict`.
+    """
     made = strategies.for_create(kind, obj)
     if kind.custom is None:
         return defaulting.apply(kind.name, made)
-    return kind.custom.received(kind.custom.for_create(made))
+    return _received(kind, kind.custom, kind.custom.for_create(made), strict)
 
 
-def for_update(kind: Kind, subresource: str, new: Obj, old: Obj) -> Obj:
-    """`new` as it may replace `old`, with what the server writes, and with its defaults."""
+def for_update(kind: Kind, subresource: str, new: Obj, old: Obj, *, strict: bool = False) -> Obj:
+    """`new` as it may replace `old`, with what the server writes, and with its defaults. Raises as `for_create`."""
     if kind.custom is not None:
         kept = kind.custom.for_update(subresource, strategies.with_kept_metadata(kind, new, old), old)
-        return kind.custom.received(kept)
+        return _received(kind, kind.custom, kept, strict)
     made = defaulting.apply(kind.name, strategies.for_update(kind, subresource, new, old), old)
     return strategies.after_defaults(kind, subresource, made, old)
+
+
+def _received(kind: Kind, rules: CustomRules, obj: Obj, strict: bool) -> Obj:
+    dropped: list[str] = []
+    formed = rules.received(obj, dropped)
+    if strict and dropped:
+        told = ", ".join(f"unknown field {quoted(path)}" for path in dropped)
+        what = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
+        raise bad_request(f"{what}: strict decoding error: {told}")
+    return formed
 
 
 def create_errors(kind: Kind, obj: Obj) -> list[FieldError]:

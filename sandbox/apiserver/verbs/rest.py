@@ -68,6 +68,15 @@ def is_dry_run(params: Params) -> bool:
     return asked == "All"
 
 
+def is_strict(params: Params) -> bool:
+    """Whether unknown fields are refused. Raises ApiError 422 for a fieldValidation that does not exist."""
+    asked = params.get("fieldValidation", "")
+    if asked not in ("", "Ignore", "Warn", "Strict"):
+        error = FieldError.unsupported("fieldValidation", asked, ["", "Ignore", "Warn", "Strict"])
+        raise invalid("CreateOptions", "meta.k8s.io", "", [error])
+    return asked == "Strict"
+
+
 class Rest:
     """The verbs on one store. Every method raises ApiError for a refusal."""
 
@@ -99,7 +108,7 @@ class Rest:
         if meta.get("resourceVersion") not in (None, "", "0"):
             # Upstream's storage refuses this without a reason of its own.
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-        obj = content.for_create(kind, obj)
+        obj = content.for_create(kind, obj, strict=is_strict(params))
         self.admission.enter(kind, obj)
         name = meta.get("name") or meta.get("generateName") or ""
         refuse_unless_valid(kind, name, content.create_errors(kind, obj))
@@ -156,7 +165,7 @@ class Rest:
         if wrong_uid:
             error = FieldError.invalid("metadata.uid", meta["uid"], IMMUTABLE)
             raise invalid(kind.kind, kind.group, target.name, [error])
-        new = content.for_update(kind, target.subresource, new, old)
+        new = content.for_update(kind, target.subresource, new, old, strict=is_strict(params))
         refuse_unless_valid(kind, target.name, content.update_errors(kind, new, old))
         return self.store.update_stored(kind.name, content.to_store(kind, new), expected_rv, dry_run=is_dry_run(params))
 

@@ -255,3 +255,25 @@ def test_quota_counts_them(widgets: Api) -> None:
 def test_dry_run_stores_nothing(widgets: Api) -> None:
     assert widgets.create(WIDGETS, widget(junk=1), dryRun="All")["spec"] == {"size": 1, "color": "red"}
     assert widgets.get(WIDGETS)["items"] == []
+
+
+def test_strict_field_validation(widgets: Api) -> None:
+    code, status = widgets.call(
+        "POST", WIDGETS, widget(junk=1, hosts=[{"name": "h", "z": 1}]), fieldValidation="Strict"
+    )
+    assert (code, status["reason"]) == (400, "BadRequest")
+    assert 'strict decoding error: unknown field "spec.junk", unknown field "spec.hosts[0].z"' in status["message"]
+    widgets.create(WIDGETS, widget(junk=1), fieldValidation="Warn")
+    assert widgets.call("PATCH", A, {"spec": {"junk": 2}}, MERGE, fieldValidation="Strict")[0] == 400
+    assert widgets.call("PATCH", A, {}, MERGE, fieldValidation="Some")[0] == 422
+
+
+def test_the_schema_document(widgets: Api) -> None:
+    listed = widgets.get("/openapi/v3")["paths"]
+    assert list(listed) == ["apis/example.com/v1"]
+    document = widgets.get(listed["apis/example.com/v1"]["serverRelativeURL"])
+    schema = document["components"]["schemas"]["com.example.v1.Widget"]
+    assert schema["x-kubernetes-group-version-kind"] == [{"group": "example.com", "version": "v1", "kind": "Widget"}]
+    assert schema["properties"]["spec"]["properties"]["color"]["default"] == "red"
+    widgets.delete(f"{DEFINITIONS}/widgets.example.com")
+    assert any(widgets.get("/openapi/v3") == {"paths": {}} for _ in range(500))
