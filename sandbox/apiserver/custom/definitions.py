@@ -154,7 +154,9 @@ class Definitions(StoreFollower):
 
 
 def _is(status: Obj, condition: str) -> bool:
-    return any(each["type"] == condition and each["status"] == "True" for each in status.get("conditions") or ())
+    return any(
+        each.get("type") == condition and each.get("status") == "True" for each in status.get("conditions") or ()
+    )
 
 
 def _shape(definition: Obj) -> tuple[Any, ...]:

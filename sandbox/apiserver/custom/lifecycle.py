@@ -46,8 +46,8 @@ def marked(definition: Obj, now_s: float) -> Obj:
 def with_condition(status: Obj, type_: str, value: str, reason: str, message: str, now: str) -> Obj:
     """`status` with one condition; it keeps its time if its value does not change."""
     conditions = status.get("conditions") or []
-    old = next((each for each in conditions if each["type"] == type_), None)
-    moved = old["lastTransitionTime"] if old is not None and old["status"] == value else now
+    old = next((each for each in conditions if each.get("type") == type_), None)
+    moved = old.get("lastTransitionTime", now) if old is not None and old.get("status") == value else now
     made = {"type": type_, "status": value, "lastTransitionTime": moved, "reason": reason, "message": message}
     if old is None:
         return {**status, "conditions": [*conditions, made]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from oarlock.sandbox.apiserver.shapes.definitions import DEFINITION
 from oarlock.sandbox.apiserver.shapes.fields import (
     CONDITIONS,
     LABEL_SELECTOR,
@@ -96,10 +97,5 @@ OTHER_SHAPES: Final[Mapping[str, Any]] = {
     "CSIDriver": kind({"spec": dict[str, Any]}),
     "ValidatingWebhookConfiguration": _WEBHOOKS,
     "MutatingWebhookConfiguration": _WEBHOOKS,
-    "CustomResourceDefinition": kind(
-        {
-            "spec": shape({"group scope": str, "names": dict[str, Any], "versions": Objects}),
-            "status": shape({"conditions": CONDITIONS}),
-        }
-    ),
+    "CustomResourceDefinition": DEFINITION,
 }

@@ -25,6 +25,7 @@ from tests.sandbox.api_harness import (
     replicaset,
     running,
 )
+from tests.sandbox.apiserver.custom.definitions import DEFINITIONS, WIDGETS, definition, version, widget
 
 ROUNDS = int(os.environ.get("OARLOCK_JUNK_ROUNDS", "400"))
 JUNK: list[Any] = [
@@ -47,6 +48,7 @@ POD["spec"]["containers"][0] |= {
 SET = replicaset()
 SET["spec"]["selector"]["matchExpressions"] = [{"key": "app", "operator": "In", "values": ["web"]}]
 CORE = "/api/v1/namespaces/default"
+COLUMNS = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
 OBJECTS: list[tuple[str, dict[str, Any]]] = [
     (PODS, POD),
     (SETS, SET),
@@ -147,6 +149,82 @@ OBJECTS += [
     ),
     ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "w"}, "value": 5, "globalDefault": True}),
 ]
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+BACKEND = {"service": {"name": "s", "port": {"number": 80}}}
+OBJECTS += [
+    (
+        f"{APPS}/statefulsets",
+        {
+            "metadata": {"name": "w"},
+            "spec": {
+                "selector": {"matchLabels": {"app": "w"}},
+                "template": TEMPLATE,
+                "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
+                "volumeClaimTemplates": [{"metadata": {"name": "c"}, "spec": CLAIM}],
+            },
+            "status": {"readyReplicas": 1},
+        },
+    ),
+    (
+        "/apis/batch/v1/namespaces/default/cronjobs",
+        {
+            "metadata": {"name": "w"},
+            "spec": {
+                "schedule": "@daily",
+                "jobTemplate": {"spec": {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}},
+            },
+            "status": {"active": [REFERENCE], "lastScheduleTime": "2023-11-14T22:13:20Z"},
+        },
+    ),
+    (
+        "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+        {
+            "metadata": {"name": "w"},
+            "spec": {
+                "scaleTargetRef": {"kind": "Deployment", "name": "d"},
+                "maxReplicas": 3,
+                "metrics": [
+                    {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}},
+                ],
+            },
+        },
+    ),
+    (f"{CORE}/persistentvolumeclaims", {"metadata": {"name": "w"}, "spec": CLAIM, "status": {"phase": "Bound"}}),
+    (
+        "/api/v1/persistentvolumes",
+        {
+            "metadata": {"name": "w"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "claimRef": REFERENCE},
+        },
+    ),
+    (
+        f"{CORE}/endpoints",
+        {"metadata": {"name": "w"}, "subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]},
+    ),
+    (
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+        {
+            "metadata": {"name": "w"},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": ["10.0.0.1"]}],
+            "ports": [{"port": 80}],
+        },
+    ),
+    (
+        "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+        {
+            "metadata": {"name": "w"},
+            "spec": {
+                "rules": [{"host": "a.io", "http": {"paths": [{"path": "/", "pathType": "Exact", "backend": BACKEND}]}}]
+            },
+        },
+    ),
+    (DEFINITIONS, definition(version(additionalPrinterColumns=COLUMNS, selectableFields=[{"jsonPath": ".spec.size"}]))),
+]
+LASTING: list[tuple[str, dict[str, Any]]] = [
+    (WIDGETS.replace("widgets", "gadgets"), {**widget(hosts=[{"name": "h"}], free={"a": 1}), "kind": "Gadget"}),
+]
+"""Of kinds whose definition nobody damages."""
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 2}}
 BINDING = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}}
 OPTIONS = {"gracePeriodSeconds": 0, "propagationPolicy": "Foreground", "preconditions": {"uid": "x"}}
@@ -181,6 +259,8 @@ def test_junk(caplog: pytest.LogCaptureFixture) -> None:
     chance = random.Random(seed)
     stored = 0
     with running(quick(nodes=NodeSettings(nodes=2))) as api:
+        lasting = definition(names={"plural": "gadgets", "kind": "Gadget"})
+        api.create(DEFINITIONS, {**lasting, "metadata": {"name": "gadgets.example.com"}})
         for _ in range(ROUNDS):
             stored += one_round(api, chance)
     assert stored > ROUNDS / 20, "hardly anything was damaged so lightly that it could be stored"
@@ -188,7 +268,7 @@ def test_junk(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def one_round(api: Api, chance: random.Random) -> bool:
-    path, obj = chance.choice(OBJECTS)
+    path, obj = chance.choice(OBJECTS + LASTING)
     where = f"{path}/{obj['metadata']['name']}"
     created = send(api, "POST", path, damaged(obj, chance))
     api.call("POST", path, obj)
