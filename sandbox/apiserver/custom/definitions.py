@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from oarlock.sandbox.apiserver.custom.definition import DEFINITION, kind_of, store_name
+from oarlock.sandbox.apiserver.custom.kinds import DEFINITION, kind_of, store_name
 from oarlock.sandbox.apiserver.custom.lifecycle import FINALIZER, with_condition
 from oarlock.sandbox.apiserver.loops.background import StoreFollower, Worklist
 from oarlock.sandbox.apiserver.store.events import Event

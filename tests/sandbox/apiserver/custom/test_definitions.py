@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -273,3 +274,10 @@ def test_deletion_takes_the_objects_first(api: Api) -> None:
     assert stream.ended()
     api.create(DEFINITIONS, definition())
     assert api.get(WIDGETS)["items"] == []
+
+
+def test_without_the_library_a_definition_is_refused(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    code, status = api.call("POST", DEFINITIONS, definition())
+    assert (code, "pip install 'oarlock[testing]'" in status["message"]) == (500, True)
+    assert api.get(DEFINITIONS)["items"] == []
