@@ -29,8 +29,8 @@ CASES = [
     pytest.param(REPLICASET.replace("name: web", "name: 7"), "metadata.name: 7 is not text", id="a number as name"),
     pytest.param("- 1\n- 2\n", "document 1: not an object", id="a list"),
     pytest.param(
-        REPLICASET.replace("ReplicaSet", "StatefulSet"),
-        "f.yaml:2: document 1 (apps/v1 StatefulSet): this kind",
+        REPLICASET.replace("ReplicaSet", "CloneSet"),
+        "f.yaml:2: document 1 (apps/v1 CloneSet): this kind",
         id="unknown kind",
     ),
     pytest.param(
@@ -99,13 +99,13 @@ def test_a_manifest_that_is_wrong(text: str, told: str, tmp_path: Path) -> None:
 def test_stdin_and_several_problems_at_once(tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text(REPLICASET + "---\n" + REPLICASET.replace("3", "-3"))
-    text = REPLICASET.replace("3", "-1") + "---\n" + REPLICASET.replace("ReplicaSet", "CronJob")
+    text = REPLICASET.replace("3", "-1") + "---\n" + REPLICASET.replace("ReplicaSet", "CloneSet")
     result = call("up", "-f", "-", "-f", str(other), "-f", str(tmp_path / "none"), stdin=text)
     assert result.exit_code == 2
     lines = problems(result)
     assert len(lines) == 4
     assert any("stdin:6: document 1" in line and "spec.replicas" in line for line in lines)
-    assert any("stdin:18: document 2 (apps/v1 CronJob)" in line and "--skip-unknown" in line for line in lines)
+    assert any("stdin:18: document 2 (apps/v1 CloneSet)" in line and "--skip-unknown" in line for line in lines)
     assert any(f"{other}:22: document 2" in line for line in lines)
     assert any(f"-f {tmp_path / 'none'}: No such file" in line for line in lines)
 
