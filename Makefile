@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHART_READY := $(VENV)/.chart
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-redis test-cluster test-conformance chart diff-kcm check chaos bench release clean
+.PHONY: help setup run test test-redis test-benchmarks test-cluster test-conformance chart diff-kcm check chaos bench release clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: $(CHART_READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue"
 
 test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also under a fleet's load; ARGS="-k cluster"
 	@OARLOCK_TEST_REDIS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/redis/failover $(ARGS)
+
+test-benchmarks: $(READY) ## each benchmark to its end, however small: that it runs and says what docs/benchmarks.md lists
+	@OARLOCK_TEST_BENCHMARKS=1 $(BIN)/python -m pytest -q -n 2 tests/benchmarks/runs $(ARGS)
 
 test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver: KUBEBUILDER_ASSETS=DIR, or built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,$(BIN)/python -m tests.realserver >/dev/null)

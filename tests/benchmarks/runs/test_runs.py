@@ -9,15 +9,8 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from benchmarks.processes import CpuMeter, cpu_ns, rss_kb
-from benchmarks.report import percentile, spread
-from benchmarks.round_trips import Call, turns
-from benchmarks.worker_writes import WorkerWrites
 from tests import ROOT
 
 LIMIT_S = 110
@@ -50,7 +43,6 @@ def documented(name: str) -> set[str]:
     return set(keys)
 
 
-@pytest.mark.slow
 def test_queue() -> None:
     facts = run(
         *("queue", "--rounds", "1", "--passes", "1", "--chunks", "2"),
@@ -63,7 +55,6 @@ def test_queue() -> None:
     assert facts["redis_round_trips_one_chunk"] <= 3
 
 
-@pytest.mark.slow
 def test_keyed_queue() -> None:
     facts = run("keyed_queue", "--rounds", "1", "--keys", "300", "--rq-keys", "20")
     assert set(facts) == documented("keyed_queue")
@@ -71,7 +62,6 @@ def test_keyed_queue() -> None:
     assert facts["ratio_vs_rq_lock"] > 0
 
 
-@pytest.mark.slow
 def test_converge() -> None:
     facts = run(
         *("converge", "--rounds", "1", "--large", "12", "--many", "2"),
@@ -84,7 +74,6 @@ def test_converge() -> None:
     assert set(facts["cpu_ms_per_pod_large"]) == {"api", "redis", "ingestor", "worker", "supervisor"}
 
 
-@pytest.mark.slow
 def test_failover() -> None:
     facts = run("failover", "--kills", "3")
     assert set(facts) == documented("failover")
@@ -94,7 +83,6 @@ def test_failover() -> None:
     assert facts["over_creations"] == 0
 
 
-@pytest.mark.slow
 def test_daemonset() -> None:
     facts = run("daemonset", "--rounds", "1", "--nodes", "6", "--fewer-nodes", "3", "--rest-s", "0.1", "--chunks", "2")
     assert set(facts) == documented("daemonset")
@@ -109,7 +97,6 @@ def test_daemonset() -> None:
     assert set(facts["growth_create"]) == set(facts["growth_update"])
 
 
-@pytest.mark.slow
 def test_nodes() -> None:
     facts = run("nodes", "--rounds", "1", "--nodes", "4", "--fewer-nodes", "2", "--sets", "4", "--fewer-sets", "2")
     assert set(facts) == documented("nodes")
@@ -122,74 +109,8 @@ def test_nodes() -> None:
             assert facts[which][change]["set_turns"] >= facts[which]["sets"] // 2
 
 
-@pytest.mark.slow
 def test_fixture() -> None:
     facts = run("fixture", "--starts", "1", "--tests", "2", "--rounds", "1")
     assert set(facts) == documented("fixture")
     assert (facts["starts"], facts["tests"]) == (1, 2)
     assert facts["ready_ms_p50_memory"] > 0
-
-
-def test_a_percentile_is_a_value_that_was_measured() -> None:
-    values = [float(number) for number in range(200, 0, -1)]
-    assert percentile(values, 0.5) == 100.0
-    assert percentile(values, 0.99) == 198.0
-    assert percentile(values, 1.0) == 200.0
-    assert percentile([7.0], 0.5) == 7.0
-
-
-def test_a_spread_names_the_median_and_the_ends() -> None:
-    assert spread([3.0, 1.0, 2.0]) == "2.0 [1.0-3.0]"
-
-
-def test_a_turn_reaches_from_its_claim_to_its_finish() -> None:
-    calls = [
-        *(Call("claim"), Call("blpop"), Call("claim"), Call("finish", (1, "q:a")), Call("claim")),
-        *(Call("announce"), Call("announce"), Call("finish", (1, "q:a")), Call("hgetall"), Call("claim")),
-    ]
-    assert turns(calls, "q:a") == [["claim", "finish"], ["claim", "announce", "announce", "finish"]]
-    assert turns(calls, "q:b") == []
-
-
-def test_a_turn_that_shares_its_claim_is_not_counted() -> None:
-    together = [Call("claim"), Call("finish", (2, "q:a"))]
-    one_by_one = [Call("claim"), Call("finish", (1, "q:a")), Call("announce"), Call("finish", (1, "q:b"))]
-    alone = [Call("claim"), Call("look"), Call("finish", (1, "q:a"))]
-    assert turns([*together, *one_by_one, *alone], "q:a") == [["claim", "look", "finish"]]
-
-
-def test_a_turn_without_its_end_is_not_counted() -> None:
-    assert turns([Call("claim"), Call("announce")], "q:a") == []
-
-
-def test_writes_of_workers_are_counted_from_where_the_log_stood(tmp_path: Path) -> None:
-    def line(verb: str, resource: str, agent: str, **more: str) -> str:
-        event = {"verb": verb, "userAgent": f"oarlock/1 ({agent})", "objectRef": {"resource": resource, **more}}
-        return json.dumps(event, separators=(",", ":")) + "\n"
-
-    log = tmp_path / "audit.log"
-    log.write_text(line("create", "pods", "worker"))
-    counted = WorkerWrites(log)
-    assert counted.since() == {}
-    with log.open("a") as more:
-        more.write(line("create", "pods", "worker") * 2 + line("create", "pods", "bench"))
-        more.write(line("patch", "daemonsets", "worker", subresource="status"))
-    assert counted.since() == {"create pods": 2, "patch daemonsets/status": 1}
-
-
-def test_time_on_the_cpu_is_counted() -> None:
-    """By a process that does nothing else, so that it grows at all; looked at once it is a Python, not before."""
-    busy = "print(flush=True)\nwhile True: pass"
-    worker = subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE)
-    try:
-        assert worker.stdout is not None
-        worker.stdout.readline()
-        meter = CpuMeter([("busy", worker.pid)])
-        while not meter.spent_ns()["busy"]:
-            pass
-        assert rss_kb(worker.pid) > 1_000
-    finally:
-        worker.kill()
-        worker.communicate()
-    with pytest.raises(FileNotFoundError):
-        cpu_ns(worker.pid)
