@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from oarlock.sandbox.apiserver.apply.request import decode_apply
 from oarlock.sandbox.apiserver.errors import bad_request, method_not_allowed, unsupported_media_type
 from oarlock.sandbox.apiserver.http.negotiation import APPLY_PATCH, decode_body, decode_json, media_type_of
 from oarlock.sandbox.apiserver.http.paths import Target
@@ -67,6 +68,8 @@ def write(rest: Rest, target: Target, verb: str, params: Params, body: bytes, co
             return subresources.update_scale(rest, target, decode_body(body, content_type), params)
         case "update", "finalize":
             return subresources.finalize(rest, target, decode_body(body, content_type), params)
+        case "patch", "" | "status" if media_type_of(content_type) == APPLY_PATCH:
+            return rest.apply(target, decode_apply(body), params, view)
         case "patch", "" | "status":
             return rest.patch(target, content_type, _patch_body(body, content_type), params, view)
         case "patch", "scale":
@@ -93,6 +96,6 @@ def _options_body(body: bytes, content_type: str) -> dict[str, Any]:
 def _patch_body(body: bytes, content_type: str) -> Any:
     if media_type_of(content_type) == APPLY_PATCH:
         raise unsupported_media_type(
-            "server-side apply is not served here: use client-side apply (kubectl apply without --server-side)"
+            "server-side apply of a scale is not served here: apply spec.replicas of the object itself"
         )
     return decode_json(body)

@@ -14,6 +14,7 @@ import msgspec
 import orjson
 from aiohttp import web
 
+from oarlock.sandbox.apiserver.apply.request import AGENT
 from oarlock.sandbox.apiserver.errors import (
     OBJECT_MODIFIED,
     ApiError,
@@ -183,7 +184,8 @@ class Requests:
             if call.verb in dispatch.READS:
                 outcome = dispatch.read(self._rest, call.target, call.verb, params, view)
             else:
-                outcome = dispatch.write(self._rest, call.target, call.verb, params, call.body, call.content_type, view)
+                said = {**params, AGENT: call.user_agent}
+                outcome = dispatch.write(self._rest, call.target, call.verb, said, call.body, call.content_type, view)
         except ApiError as error:
             outcome = Outcome.refusal(error)
         call.committed = self._store.rv != rv_before

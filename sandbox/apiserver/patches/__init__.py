@@ -6,7 +6,7 @@ changed in place afterwards.
 
 Wiring: `apply(content_type, kind, document, patch)` from the PATCH handler, with the body already parsed;
 then `uid_conflict(current, patched)`, which is a 409 when not None. Server-side apply
-(`application/apply-patch+yaml`) is not one of these and is refused with 415.
+(`application/apply-patch+yaml`) is not one of these: see `apply/`.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class Store:
         name = meta.get("name") or self._naming.name(meta.get("generateName", ""), of_namespace)
         if name in of_namespace:
             raise already_exists(entry.plural, entry.group, name)
-        for absent in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"):
+        for absent in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(absent, None)
         meta["name"] = name
         meta["uid"] = self._naming.uid()
@@ -185,7 +185,9 @@ class Store:
         if expected_rv is not None and expected_rv != before["resourceVersion"]:
             raise conflict(entry.plural, entry.group, name, OBJECT_MODIFIED)
         meta = dict(given)
-        meta.pop("managedFields", None)
+        # A writer inside the server need not hand on the managers; an empty list is how to be rid of them.
+        if not meta.setdefault("managedFields", before.get("managedFields")):
+            del meta["managedFields"]
         meta.pop("selfLink", None)
         meta["resourceVersion"] = before["resourceVersion"]
         meta["uid"] = before["uid"]

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from oarlock.sandbox.apiserver import patches
+from oarlock.sandbox.apiserver.apply import request as managed
 from oarlock.sandbox.apiserver.errors import (
     OBJECT_MODIFIED,
     ApiError,
@@ -22,6 +23,7 @@ from oarlock.sandbox.apiserver.errors import (
     conflict,
     invalid,
     method_not_allowed,
+    not_found,
 )
 from oarlock.sandbox.apiserver.http.negotiation import check_types
 from oarlock.sandbox.apiserver.http.paths import Target
@@ -37,6 +39,7 @@ from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions, options_from
 from oarlock.sandbox.apiserver.verbs.listing import Page, Snapshots, list_page
 
 Obj = dict[str, Any]
+Objs = list[Obj]
 Params = Mapping[str, str]
 
 
@@ -98,7 +101,10 @@ class Rest:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def create(self, target: Target, obj: Obj, params: Params, view: View = AS_IS) -> Outcome:
+    def create(
+        self, target: Target, obj: Obj, params: Params, view: View = AS_IS, *, entries: Objs | None = None
+    ) -> Outcome:
+        """`entries`: the managers of an object that an apply creates."""
         kind = target.kind
         if target.name or (kind.namespaced and not target.namespace):
             raise method_not_allowed(kind.plural, kind.group, "POST")
@@ -114,6 +120,9 @@ class Rest:
         refuse_unless_valid(kind, name, content.create_errors(kind, obj))
         self.admission.create(kind, obj)
         obj = self.admission.complete(kind, obj)
+        if entries is None:
+            entries = managed.entries_of(kind, "", None, obj, params, self.store.clock())
+        obj = managed.with_entries(obj, entries)
         stored = self.store.create_stored(kind.name, content.to_store(kind, obj), dry_run=is_dry_run(params))
         return self._answer(201, kind, stored, view)
 
@@ -133,6 +142,7 @@ class Rest:
 
     def patch(self, target: Target, content_type: str, patch: Any, params: Params, view: View = AS_IS) -> Outcome:
         """PATCH of an object or of its status."""
+        managed.check_options(params, applying=False)
         kind = target.kind
         old = content.from_store(kind, self.store.require(kind.name, target.namespace, target.name).obj)
         content.check_patch_type(kind, content_type)
@@ -142,11 +152,29 @@ class Rest:
         self._fit_name(target, new["metadata"])
         return self._answer(200, kind, self.replace(target, new, params, patched=True), view)
 
-    def replace(self, target: Target, new: Obj, params: Params, *, patched: bool = False) -> Stored:
+    def apply(self, target: Target, config: Obj, params: Params, view: View = AS_IS) -> Outcome:
+        """Server-side apply of an object or of its status; creates the object if there is none."""
+        managed.check_options(params, applying=True)
+        kind, now_s = target.kind, self.store.clock()
+        check_types(kind, config)
+        self._fit_name(target, config["metadata"])
+        found = self.store.get(kind.name, target.namespace, target.name)
+        live = content.from_store(kind, found) if found is not None else None
+        if live is None and target.subresource:
+            raise not_found(kind.plural, kind.group, target.name)
+        obj, entries = managed.apply_config(kind, target.subresource, live, config, params, now_s)
+        if live is None:
+            return self.create(Target(kind, target.namespace), obj, params, view, entries=entries)
+        check_types(kind, obj)
+        return self._answer(200, kind, self.replace(target, obj, params, patched=True, entries=entries), view)
+
+    def replace(
+        self, target: Target, new: Obj, params: Params, *, patched: bool = False, entries: Objs | None = None
+    ) -> Stored:
         """The common end of PUT and PATCH, and of the subresources that change their parent.
 
         Another uid than the object's is a precondition that fails in a PUT, and a change of what cannot be changed in
-        a patch, where only the resourceVersion is looked at before.
+        a patch, where only the resourceVersion is looked at before. `entries`: the managers after an apply.
         """
         kind = target.kind
         old = content.from_store(kind, self.store.require(kind.name, target.namespace, target.name).obj)
@@ -167,6 +195,9 @@ class Rest:
             raise invalid(kind.kind, kind.group, target.name, [error])
         new = content.for_update(kind, target.subresource, new, old, strict=is_strict(params))
         refuse_unless_valid(kind, target.name, content.update_errors(kind, new, old))
+        if entries is None:
+            entries = managed.entries_of(kind, target.subresource, old, new, params, self.store.clock())
+        new = managed.with_entries(new, entries)
         return self.store.update_stored(kind.name, content.to_store(kind, new), expected_rv, dry_run=is_dry_run(params))
 
     def delete(self, target: Target, options: DeleteOptions) -> Outcome:

@@ -282,12 +282,6 @@ def test_patch_with_preconditions(api: Api) -> None:
     assert (code, status["reason"]) == (409, "Conflict")
 
 
-def test_server_side_apply_is_refused_with_the_way_out(api: Api) -> None:
-    code, status = api.call("PATCH", f"{PODS}/a", pod("a"), "application/apply-patch+yaml", fieldManager="me")
-    assert (code, status["reason"]) == (415, "UnsupportedMediaType")
-    assert "client-side apply" in status["message"]
-
-
 def test_status_patch_leaves_the_spec(api: Api) -> None:
     api.create(PODS, pod("a"))
     patched = api.patch(f"{PODS}/a/status", {"status": {"phase": "Running"}, "spec": {"nodeName": "n"}})

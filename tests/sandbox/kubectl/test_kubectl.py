@@ -223,8 +223,6 @@ def test_errors_as_users_know_them(kubectl: Kubectl) -> None:
     refused = kubectl.run("create", "-f", "-", stdin=json.dumps(replicaset(replicas=-1)), code=1)
     assert "spec.replicas" in refused
     assert "the server doesn't have a resource type" in kubectl.run("get", "gizmos", code=1)
-    refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=json.dumps(replicaset()), code=1)
-    assert "client-side apply" in refused
 
 
 def test_deleting_a_namespace_takes_everything_in_it(kubectl: Kubectl) -> None:
