@@ -51,7 +51,7 @@ def _change_scripts(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
                 text = text.replace(old, new)
         return text
 
-    monkeypatch.setattr(script_texts, "source", source)
+    monkeypatch.setattr(script_texts.FOLDER, "source", source)
 
 
 def _change_code(function: FunctionType, old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
