@@ -16,6 +16,7 @@ from oarlock.sandbox.apiserver.kinds import rollback_annotation, template_genera
 from oarlock.sandbox.apiserver.kinds.kinds import Kind
 from oarlock.sandbox.apiserver.kinds.service_address import with_kept_address
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
+from oarlock.sandbox.apiserver.text.times import same_moment
 
 Obj = dict[str, Any]
 
@@ -90,6 +91,8 @@ def with_kept_metadata(kind: Kind, new: Obj, old: Obj) -> Obj:
     if "deletionGracePeriodSeconds" in old_meta and "deletionGracePeriodSeconds" not in meta:
         meta["deletionGracePeriodSeconds"] = old_meta["deletionGracePeriodSeconds"]
     meta["uid"] = old_meta["uid"]
+    if same_moment(meta.get("creationTimestamp") or "", old_meta["creationTimestamp"]):
+        meta["creationTimestamp"] = old_meta["creationTimestamp"]
     _keep(meta, old_meta, "generation")
     return {**new, "metadata": meta}
 

@@ -10,6 +10,7 @@ import calendar
 import math
 import re
 import time
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
@@ -47,10 +48,23 @@ def rfc3339_micro(unix_s: float) -> str:
 
 
 def unix_seconds(text: str) -> float:
-    """The moment that `text` names. Raises ValueError if it is not a UTC timestamp of either form."""
+    """The moment that `text` names, in UTC or with an offset. Raises ValueError if it is no such timestamp."""
+    if not text.endswith("Z"):
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            raise ValueError(f"{text!r} names no offset from UTC")
+        return moment.timestamp()
     head, dot, fraction = text.removesuffix("Z").partition(".")
     seconds = calendar.timegm(time.strptime(head, "%Y-%m-%dT%H:%M:%S"))
     return seconds + (float("0." + fraction) if dot else 0.0)
+
+
+def same_moment(one: str, other: str) -> bool:
+    """Whether two timestamps mean the same: Python's clients write `+00:00` where the API writes `Z`."""
+    try:
+        return one == other or unix_seconds(one) == unix_seconds(other)
+    except ValueError:
+        return False
 
 
 def duration_s(text: str) -> float | None:
