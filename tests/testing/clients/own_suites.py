@@ -19,7 +19,8 @@ from typing import Final
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _HANGS: Final = ("kr8s/tests/test_io.py::test_trio_pod_wait_ready", "kr8s/tests/test_objects.py::test_pod_wait_ready")
-"""They wait without a limit for an ending pod that is not ready; the simulated nodes never write that."""
+"""They wait without a limit for an ending pod that is not ready; the simulated nodes never write that. The second
+name stands for its synchronous twin, too."""
 _SUITES: Final = {
     "kr8s": ["kr8s/tests", *(f"--deselect={each}" for each in _HANGS)],
     "kubernetes": ["kubernetes/dynamic"],
