@@ -58,10 +58,16 @@ def test_errors(client: Any) -> None:
         assert refused.value.status.code == code
 
 
-def test_server_side_apply_is_not_served(client: Any) -> None:
-    applied = ConfigMap(apiVersion="v1", kind="ConfigMap", metadata=ObjectMeta(name="one"))
-    with pytest.raises(ApiError, match="server-side apply is not served here"):
-        client.apply(applied, field_manager="tests")
+def test_server_side_apply(client: Any) -> None:
+    def applied(**data: str) -> ConfigMap:
+        return ConfigMap(apiVersion="v1", kind="ConfigMap", metadata=ObjectMeta(name="one"), data=data)
+
+    client.apply(applied(a="1", b="1"), field_manager="one")
+    with pytest.raises(ApiError, match='conflict with "one"') as refused:
+        client.apply(applied(a="2"), field_manager="two")
+    assert refused.value.status.code == 409
+    client.apply(applied(a="2"), field_manager="two", force=True)
+    assert client.apply(applied(b="1"), field_manager="one").data == {"a": "2", "b": "1"}
 
 
 @pytest.mark.parametrize(
