@@ -185,8 +185,7 @@ class RedisFaults:
             old.start()
         await asyncio.sleep(planned.lasts_s)
         old.signal(signal.SIGCONT)
-        await pair.replicated(old)
-        await pair.watched(old)
+        await pair.rejoined()
         return 1
 
     def _two_hosts(self) -> TwoHosts:

@@ -149,9 +149,20 @@ class Pair:
         )
         self.master = server
 
-    async def watched(self, server: Server) -> None:
-        """Wait until every Sentinel sees it as a replica that could be promoted. Raises PairFailed."""
-        await self._until(lambda: all(self._good(each) for each in self._sentinels), "the Sentinels to see a replica")
+    async def rejoined(self) -> None:
+        """Wait until one follows the other, and every Sentinel names that one as the master and sees the follower as
+        one that could be promoted. It may be the former master: on a host without CPU time the Sentinels take the new
+        one for dead as well. Raises PairFailed.
+        """
+        await self._until(self._is_whole, "the Sentinels to see a replica")
+
+    def _is_whole(self) -> bool:
+        for replica in self.servers:
+            master = self.other(replica)
+            if self._follows(replica) and self._is_master(master):
+                self.master = master
+                return all(self._named(each) == master.port and self._good(each) for each in self._sentinels)
+        return False
 
     def order_failover(self) -> None:
         """Order a failover, as an operator would."""

@@ -47,8 +47,8 @@ def test_sentinels_name_the_other_one_when_the_master_dies(tmp_path: Path) -> No
             await pair.named(new)
             assert pair.master is new
             old.start()
-            await pair.replicated(old)
-            await pair.watched(old)
+            await pair.rejoined()
+            assert (await asyncio.to_thread(pair.ask, pair.other(pair.master), "ROLE"))[0] == b"slave"
         finally:
             pair.stop()
 

@@ -93,3 +93,38 @@ def test_readings_while_another_process_writes_are_never_a_mixture() -> None:
             assert len(task) <= 300
             readings += 1
     assert readings > 100
+
+
+class _Dies(Exception):
+    pass
+
+
+class _DyingWords:
+    """The words of a slot, in a process that dies before its ``writes``-th write of one."""
+
+    def __init__(self, words: memoryview, writes: int) -> None:
+        self._words, self._left = words, writes
+
+    def __getitem__(self, at: int) -> int:
+        return self._words[at]
+
+    def __setitem__(self, at: int, value: int) -> None:
+        self._left -= 1
+        if not self._left:
+            raise _Dies
+        self._words[at] = value
+
+
+@pytest.mark.parametrize("writes", [2, 3, 4])
+def test_a_worker_that_died_while_writing_blames_no_key(writes: int) -> None:
+    slots = TurnSlots(1)
+    slots[0].begin(5, "replicaset:from/earlier")
+    dying = slots[0]
+    dying._words = _DyingWords(dying._words, writes)  # type: ignore[assignment]
+    with pytest.raises(_Dies):
+        dying.begin(7, "replicaset:from/one")
+    assert slots[0].read() == Doing(0, "")
+    slots[0].reset()
+    assert slots[0].read() == Doing(0, "")
+    slots[0].begin(9, "replicaset:from/two")
+    assert slots[0].read() == Doing(9, "replicaset:from/two")
