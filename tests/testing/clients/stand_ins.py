@@ -21,7 +21,6 @@ _cluster = Cluster(ready_ms=200, terminate_ms=500)  # the tests look at pods tha
 
 
 _OF_KIND: Final[list[dict[str, Any]]] = [
-    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}},
     {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -54,9 +53,7 @@ class KindCluster:
         return Path(path)
 
     def create(self) -> None:
-        """The cluster is there. Added is what the tests take for granted in one of kind's: the account of a namespace,
-        which a controller makes that is not here, and pods of the system.
-        """
+        """The cluster is there. Added is what the tests take for granted in one of kind's."""
         for what in _OF_KIND:
             _cluster.create(what)
 
