@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
@@ -100,6 +101,8 @@ def test_the_clock_of_a_redis_jumps_there_and_back(tmp_path: Path) -> None:
     try:
         library = find_library()
     except NoClock as error:
+        if os.environ.get("CI"):
+            raise
         pytest.skip(str(error))
     clock = ClockFile(tmp_path / "clock")
     folder = program_with_clock(tmp_path / "bin", find(), clock, library)
