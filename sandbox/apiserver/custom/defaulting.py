@@ -18,7 +18,9 @@ def has_defaults(schema: Schema) -> bool:
 
 
 def defaulted(value: Any, schema: Schema) -> Any:
-    """`value` with the defaults of fields that are absent, or null where null is not allowed."""
+    """`value` with the defaults of fields that are absent, or null where null is not allowed. A field that is null, may
+    not be, and has no default is dropped.
+    """
     if isinstance(value, dict):
         return _object(value, schema)
     items = schema.get("items")
@@ -38,9 +40,11 @@ def _object(value: dict[str, Any], schema: Schema) -> dict[str, Any]:
     for name, part in known.items():
         if "default" in part and (name not in filled or (filled[name] is None and not part.get("nullable"))):
             filled[name] = part["default"]
-    for name, inner in filled.items():
+    for name, inner in list(filled.items()):
         part_of = known.get(name, others)
-        if part_of is not None:
+        if part_of is not None and inner is None and "default" not in part_of and not part_of.get("nullable"):
+            del filled[name]
+        elif part_of is not None:
             filled[name] = defaulted(_unless_null(inner, part_of), part_of)
-    same = len(filled) == len(value) and all(filled[name] is value[name] for name in value)
+    same = filled.keys() == value.keys() and all(filled[name] is value[name] for name in value)
     return value if same else filled

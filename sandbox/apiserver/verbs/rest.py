@@ -162,6 +162,9 @@ class Rest:
         live = content.from_store(kind, found) if found is not None else None
         if live is None and target.subresource:
             raise not_found(kind.plural, kind.group, target.name)
+        if live is None and (uid := config["metadata"].get("uid")):
+            mismatch = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(kind.plural, kind.group, target.name, mismatch)
         obj, entries = managed.apply_config(kind, target.subresource, live, config, params, now_s)
         if live is None:
             return self.create(Target(kind, target.namespace), obj, params, view, entries=entries)

@@ -29,7 +29,7 @@ def test_a_null_gives_way_to_a_default(widgets: Api) -> None:
     [
         ({"size": -1}, "Invalid", "spec.size in body should be greater than or equal to 0", "spec.size"),
         ({"size": "x"}, "TypeInvalid", 'spec.size in body must be of type integer: "string"', "spec.size"),
-        ({"size": None}, "TypeInvalid", 'spec.size in body must be of type integer: "null"', "spec.size"),
+        ({"size": None}, "Required", "Required value", "spec.size"),  # prunenulls.go
         ({"color": "x"}, "NotSupported", 'Unsupported value: "x": supported values: "red", "blue"', "spec.color"),
         ({"hosts": [{}]}, "Required", "Required value", "spec.hosts[0].name"),
         ({"hosts": [{"name": "A"}]}, "Invalid", "should match '^[a-z]+$'", "spec.hosts[0].name"),
