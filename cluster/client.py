@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from enum import StrEnum
 from typing import Any, TypedDict, Unpack
+from urllib.parse import urlencode
 
 import orjson
 
@@ -34,6 +35,7 @@ class PatchType(StrEnum):
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
 
 
 class WriteOptions(TypedDict, total=False):
@@ -149,6 +151,27 @@ class Client:
         """PATCH an object or a subresource. See `outcome.of_change`."""
         path = resource.item(namespace, name, subresource)
         answer = await self._write("PATCH", path, body, patch_type.value, **options)
+        return proven(answer, resource) if subresource in _OF_THE_KIND else answer
+
+    async def apply(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: bytes,
+        *,
+        manager: str,
+        force: bool = False,
+        subresource: str = "",
+        **options: Unpack[WriteOptions],
+    ) -> Answer:
+        """Server-side apply; it creates an object that is not there. See `outcome.of_apply`.
+
+        manager: in whose name the fields are managed; force: take over fields that others manage with other values.
+        """
+        query = urlencode({"fieldManager": manager, **({"force": "true"} if force else {})})
+        path = f"{resource.item(namespace, name, subresource)}?{query}"
+        answer = await self._write("PATCH", path, body, PatchType.APPLY.value, **options)
         return proven(answer, resource) if subresource in _OF_THE_KIND else answer
 
     async def delete(

@@ -95,6 +95,7 @@ class Correlator:
         self._similar: _Recent[_Similar] = _Recent()
         self._seen: _Recent[_Seen] = _Recent()
         self._spam: _Recent[_Spam] = _Recent()
+        self._named_ns = 0
 
     def correlate(self, note: Note, now_ns: int) -> Sending | None:
         """What to send for this note; None if there were too many about its object."""
@@ -125,7 +126,10 @@ class Correlator:
     def _counted(self, note: Note, message: str, key: tuple[str, ...], now_ns: int) -> Sending:
         seen = self._seen.get(key)
         if seen is None:
-            seen = _Seen(_event_name(note.about.name, now_ns), 0, now_ns)
+            self._named_ns = max(
+                now_ns, self._named_ns + 1
+            )  # objects of two kinds may have one name, and a coarse clock
+            seen = _Seen(_event_name(note.about.name, self._named_ns), 0, now_ns)
         seen = _Seen(seen.name, seen.count + 1, seen.first_ns)
         self._seen.put(key, seen)
         patch = None

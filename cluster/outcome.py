@@ -17,6 +17,11 @@
     4xx without a Status,
     2xx without the object  UNKNOWN                UNKNOWN            UNKNOWN
 
+A server-side apply is sorted as a patch, but for what it has in common with a create: 404 is REFUSED, as the namespace
+or the kind is not there, 403 with that cause is NAMESPACE_TERMINATING, and a webhook that could not be called refuses
+it. An object that does not fit its schema (a field of another name or type) is refused with 500, too, told by its text
+(upstream: apimachinery/pkg/util/managedfields/internal/structuredmerge.go); it was not stored.
+
 Only UNKNOWN leaves open whether the write took or will take effect. A 4xx without a Status did not come from the API
 server (but from a proxy, or a wrong path), so it proves nothing. 429 is the exception, because the server's own
 overload filter answers in plain text (upstream: apiserver/pkg/server/filters/maxinflight.go).
@@ -40,6 +45,7 @@ from oarlock.cluster.answer import NOT_SENT, TOO_LATE, Answer, Status
 
 NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
 GENERATED_NAME_OPERATION = "POST"
+NOT_TYPED = "failed to create typed patch object"
 WEBHOOK_NOT_CALLED = "Internal error occurred: failed calling webhook "
 THROTTLED_DEFAULT_S = 1.0
 THROTTLED_MAX_S = 300.0
@@ -112,6 +118,19 @@ def of_change(answer: Answer) -> Outcome:
     status = answer.status
     if answer.code == 404 and status is not None:
         return Outcome.GONE
+    return _common(answer, status)
+
+
+def of_apply(answer: Answer) -> Outcome:
+    """Sort the answer to a server-side apply. A 404 says that the namespace or the kind is not there.
+
+    CONFLICT: others manage a field with another value, or the uid or resourceVersion is not the object's any more.
+    """
+    status = answer.status
+    if answer.code == 403 and status is not None and status.has_cause(NAMESPACE_TERMINATING_CAUSE):
+        return Outcome.NAMESPACE_TERMINATING
+    if answer.code == 500 and status is not None and status.message.startswith((NOT_TYPED, WEBHOOK_NOT_CALLED)):
+        return Outcome.REFUSED
     return _common(answer, status)
 
 

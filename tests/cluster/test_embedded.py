@@ -13,14 +13,16 @@ from oarlock.cluster.event_correlator import COMBINED_PREFIX, Note, ObjectRef
 from oarlock.cluster.events import EventRecorder
 from oarlock.cluster.lease import LeaseSpec, Swap
 from oarlock.cluster.listing import list_all
-from oarlock.cluster.outcome import Outcome, delay_s, of_change, of_create, of_delete, of_delete_conflict
-from oarlock.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, REPLICASETS
+from oarlock.cluster.outcome import Outcome, delay_s, of_apply, of_change, of_create, of_delete, of_delete_conflict
+from oarlock.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, REPLICASETS, Resource
 from oarlock.cluster.watch import Broken, Expired
 from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.http.watch import Pace
 from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
 from oarlock.sandbox.apiserver.server import EmbeddedCluster, Settings
 from tests.cluster.client_helpers import FakeTime, config_of, looped, one_by_one
+
+SERVICES = Resource("v1", "services", "Service")
 
 
 @asynccontextmanager
@@ -302,3 +304,42 @@ async def test_the_kubeconfig_it_writes_is_one_we_read(tmp_path):
         async with Client(load(write)) as client:
             assert (await client.get(NODES, "", "n")).code == 404
             assert (await client.probe()).ok
+
+
+def service_json(**metadata):
+    spec = {"selector": {"app": metadata.pop("selects", "web")}, "ports": [{"port": 80}]}
+    meta = {"name": "web", **metadata}
+    return orjson.dumps({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
+
+
+@looped
+async def test_an_apply_creates_changes_and_is_refused():
+    async with embedded() as (_, client):
+        made = await client.apply(SERVICES, "default", "web", service_json(), manager="one")
+        assert (made.code, of_apply(made)) == (201, Outcome.DONE)
+        (entry,) = made.object()["metadata"]["managedFields"]
+        assert (entry["manager"], entry["operation"]) == ("one", "Apply")
+        again = await client.apply(SERVICES, "default", "web", service_json(), manager="one")
+        assert (again.code, again.resource_version) == (200, made.resource_version)
+        other = service_json(selects="other")
+        assert of_apply(await client.apply(SERVICES, "default", "web", other, manager="two")) is Outcome.CONFLICT
+        forced = await client.apply(SERVICES, "default", "web", other, manager="two", force=True)
+        assert of_apply(forced) is Outcome.DONE
+        stale = service_json(uid=made.uid, resourceVersion=made.resource_version)
+        late = await client.apply(SERVICES, "default", "web", stale, manager="one", force=True)
+        assert of_apply(late) is Outcome.CONFLICT
+
+
+@looped
+async def test_an_apply_with_a_uid_creates_nothing():
+    async with embedded() as (_, client):
+        gone = await client.apply(SERVICES, "default", "web", service_json(uid="u1"), manager="one", force=True)
+        assert of_apply(gone) is Outcome.CONFLICT
+        assert (await client.get(SERVICES, "default", "web")).code == 404
+
+
+@looped
+async def test_an_apply_into_no_namespace_is_refused():
+    async with embedded() as (_, client):
+        refused = await client.apply(SERVICES, "nowhere", "web", service_json(), manager="one")
+        assert of_apply(refused) is Outcome.REFUSED

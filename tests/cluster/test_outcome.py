@@ -9,6 +9,7 @@ from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, TOO_LATE,
 from oarlock.cluster.outcome import (
     Outcome,
     delay_s,
+    of_apply,
     of_change,
     of_create,
     of_delete,
@@ -103,6 +104,8 @@ def said(code, reason="", **details):
 )
 def test_answers_to_writes(answer, create, delete, change):
     assert (of_create(answer), of_delete(answer), of_change(answer)) == (create, delete, change)
+    apply = create if create in (O.NAMESPACE_TERMINATING, O.REFUSED) else change
+    assert of_apply(answer) == apply
 
 
 @pytest.mark.parametrize(
