@@ -35,6 +35,8 @@ spec:
 
 def test_with_a_kill(tmp_path: Path) -> None:
     done = oarlock("run", "-o", "json", TMPDIR=str(tmp_path))
+    if done.stderr.endswith("so nothing was shown; run it again\n"):  # on a busy machine the look may come too late
+        done = oarlock("run", "-o", "json", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     kinds = ("replicasets", "replicationcontrollers", "daemonsets", "deployments", "pods")

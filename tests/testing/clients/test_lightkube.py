@@ -132,9 +132,15 @@ def test_wait_raises_for_a_condition(client: Any) -> None:
 
 def test_scale_and_status(cluster: Cluster, client: Any) -> None:
     client.create(web())
-    scale = client.get(Deployment.Scale, "web")
-    scale.spec = ScaleSpec(replicas=2)
-    client.replace(scale, "web")
+    while True:
+        scale = client.get(Deployment.Scale, "web")
+        scale.spec = ScaleSpec(replicas=2)
+        try:
+            client.replace(scale, "web")
+            break
+        except ApiError as error:
+            if error.status.code != 409:  # the controller wrote the status meanwhile: read it and try again
+                raise
     cluster.wait("deployment/web")
     cluster.wait("pods", count=2)
     assert client.get(Deployment.Status, "web").status.readyReplicas == 2
