@@ -3,3 +3,7 @@ NAME=...` does the same.
 
 Each prints its progress, a table, and as its last line one JSON object; docs/benchmarks.md explains the keys.
 """
+
+from oarlock.controllers.builtin import register_builtin
+
+register_builtin()  # before a program of this package reads the kinds

@@ -15,8 +15,8 @@ import redis
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
+from oarlock.controllers.builtin import PODS, REPLICASETS
 from oarlock.controllers.pods.slots import slots_of
-from oarlock.controllers.registry import PODS, REPLICASETS
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
 
@@ -69,7 +69,7 @@ def keys(group: str, count: int) -> list[str]:
 
 
 def _stage(broker: RedisBroker, projector: Projector, objects: Iterator[dict[str, Any]]) -> None:
-    resource = projector.resource.plural
+    resource = projector.resource.resource
     events: list[Event] = []
     for obj in objects:
         events += projector.listed([json.dumps(obj).encode()])

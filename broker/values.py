@@ -172,6 +172,8 @@ class Batch:
     local_caches: dict[str, Delta] = field(default_factory=dict)
     waited_ms: Sequence[int] = field(default=(), compare=False)
     """How long each key was queued, by Redis's clock. Empty from the in-memory twin, which does not measure it."""
+    deadline_ms: int = field(default=0, compare=False)
+    """Until when its claims may send, by the clock of the worker, which enters it."""
 
 
 class Idle(StrEnum):

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 
 from oarlock.cli.problems import say
+from oarlock.controllers.builtin import register_builtin
+from oarlock.controllers.registry import as_before
 
 
 class LazyGroup(click.Group):
-    """``table``: name -> (folder, line of help); the command is ``name`` in the module ``oarlock.cli.folder.name``."""
+    """``table``: name -> (folder, line of help); the command is ``name`` in the module ``oarlock.cli.folder.name``.
 
-    def __init__(self, name: str, table: Mapping[str, tuple[str, str]], text: str) -> None:
+    ``without_kinds``: the commands for which the built-in kinds are not registered.
+    """
+
+    def __init__(
+        self, name: str, table: Mapping[str, tuple[str, str]], text: str, without_kinds: Collection[str] = ()
+    ) -> None:
         super().__init__(name, help=text, context_settings={"help_option_names": ["-h", "--help"]})
-        self._table = table
+        self._table, self._without_kinds = table, without_kinds
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._table)
@@ -25,6 +32,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._table:
             return None
+        if cmd_name not in self._without_kinds:
+            register_builtin()  # before the import: a command's flags are made from the kinds
         command = getattr(import_module(f"oarlock.cli.{self._table[cmd_name][0]}.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
@@ -45,7 +54,8 @@ class LazyGroup(click.Group):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
-            result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            with as_before():  # a test calls one command after another
+                result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             sys.exit(2)

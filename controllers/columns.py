@@ -58,6 +58,7 @@ DAEMONSET: Columns = {
     "MISSCHEDULED": attrgetter("status.misscheduled"),
     "NODE SELECTOR": lambda owner: ",".join(_labels(owner.placement.node_selector)),
 }
+WHOLE: Columns = {"GENERATION": attrgetter("generation"), "OWNER": _owner}
 DEPLOYMENT: Columns = {
     "DESIRED": attrgetter("replicas"),
     "CURRENT": attrgetter("status.replicas"),

@@ -1,24 +1,38 @@
-"""The classes of entry in the registry: a kind that is watched, controllers of two shapes, a queue that fans out.
+"""The classes of entry in the registry: a kind that is watched, controllers of four shapes, queues that fan out.
 
 The class of an entry decides which generator is its turn. A controller with a turn of another shape would be one more
 class, and one more case where `workers.turn.engine.engine` begins a turn.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 
-from oarlock.controllers.columns import Columns
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.objects import codec
-from oarlock.controllers.ownership.claim import Claimer
-from oarlock.controllers.ownership.owner_table import OwnerTable
-from oarlock.controllers.pods import slots
-from oarlock.controllers.routing import Routes, route_owner
+from oarlock.controllers.objects.whole import Whole
+from oarlock.controllers.requests import Requests
+from oarlock.controllers.wanted import Wanted
+from oarlock.controllers.watched import Watched, owner_kind
 
-T = TypeVar("T")
-OwnerT = TypeVar("OwnerT", bound=Claimer)
+__all__ = [
+    "OWN_PODS",
+    "OWN_REPLICASETS",
+    "OWN_REVISIONS",
+    "Children",
+    "Controller",
+    "CustomController",
+    "DesiredController",
+    "FanOut",
+    "Found",
+    "PodController",
+    "ReferenceFanOut",
+    "RolloutController",
+    "StepsController",
+    "Watched",
+    "owned_children",
+    "owner_kind",
+]
 
 Children = tuple[tuple[str, str, str], ...]
 """Cached objects that a turn reads: resource, index, and what is looked up there: the "uid" of the key's object, the
@@ -27,77 +41,6 @@ Children = tuple[tuple[str, str, str], ...]
 OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
 OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "wanted"))
 OWN_REPLICASETS: Children = (("replicasets", "owner", "uid"), ("replicasets", "orphan", "wanted"))
-
-
-class Watched(msgspec.Struct, Generic[T], frozen=True):
-    """A kind whose objects are watched and cached.
-
-    `api_version`: `v1` or `<group>/<version>`. `plural`: the last part of its path. `short_name`: kubectl's, or empty.
-    `from_json`: an object's resourceVersion and projection. `decode`: the projection in a blob of the cache.
-    `route`: gets the projection, whether the object has gone, and the owners known; returns index entries and keys.
-    `columns`: of `oarlock get`, beside name, age and resourceVersion: heading -> cell.
-    `namespaced`: keys are `<namespace>/<name>`; otherwise they are bare names.
-    `owner_queue`: the queue whose keys these objects are; empty if no controller acts on them.
-    `adoptable`: an owner may adopt an object of this kind that has no controller.
-    `template_apart`: the cache keeps the pod template beside the blob, once for all owners with the same template.
-    """
-
-    api_version: str
-    plural: str
-    kind: str
-    short_name: str
-    from_json: Callable[[bytes], tuple[str, T]]
-    decode: Callable[[bytes], T]
-    route: Callable[[T, bool, OwnerTable], Routes]
-    columns: Columns = {}
-    namespaced: bool = True
-    owner_queue: str = ""
-    adoptable: bool = False
-    template_apart: bool = False
-
-    @property
-    def group(self) -> str:
-        """The API group; empty for the core API."""
-        return self.api_version.rpartition("/")[0]
-
-    def is_called(self, word: str) -> bool:
-        """Whether the word, in lower case, names the kind as kubectl takes it: plural, singular or short."""
-        return bool(word) and word in (self.plural, self.kind.lower(), self.short_name)
-
-    def encode(self, obj: T) -> bytes:
-        """The blob of a projection, without a template that is kept beside it."""
-        return codec.encode_apart(obj) if self.template_apart else codec.encode(obj)
-
-    def apart(self, obj: T) -> tuple[str, bytes] | None:
-        """Name and bytes of the template that is kept beside the blob; None if nothing is."""
-        return codec.template_apart(obj) if self.template_apart else None
-
-
-def owner_kind(
-    flavour: Flavour,
-    plural: str,
-    short_name: str,
-    queue: str,
-    from_json: Callable[[bytes], tuple[str, OwnerT]],
-    decode: Callable[[bytes], OwnerT],
-    columns: Columns,
-    base_of: Callable[[str], str] = slots.base_of,
-) -> Watched[OwnerT]:
-    """A kind of owner of pods. Its projection has a `template`. `base_of`: from an owner's name to the beginning of its
-    pods' names.
-    """
-    return Watched(
-        api_version=flavour.api_version,
-        plural=plural,
-        kind=flavour.kind,
-        short_name=short_name,
-        from_json=from_json,
-        decode=decode,
-        route=lambda owner, gone, owners: route_owner(owner, gone, queue, base_of),
-        columns=columns,
-        owner_queue=queue,
-        template_apart=True,
-    )
 
 
 class Controller(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +68,7 @@ class Controller(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def resource(self) -> str:
         """The resource whose objects are its keys."""
-        return self.owners.plural
+        return self.owners.resource
 
     @property
     def dependents(self) -> str:
@@ -179,4 +122,84 @@ class FanOut(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def resource(self) -> str:
         """The resource whose objects are its keys."""
-        return self.watched.plural
+        return self.watched.resource
+
+
+class CustomController(Controller, frozen=True, kw_only=True):
+    """A controller of one's own, over objects that are cached whole. Its queue has its name.
+
+    `owned`, `watched`: resources of its children, and of what else it looks at. `names`: those of the latter that its
+    own objects name; the others say themselves which keys they concern. `finalizer`: held while something outside is to
+    be undone; empty for none. `every_ms`: look at each object so often. `concurrency`: objects at once in a process,
+    unless the setting says otherwise; 0: as many as there are.
+    """
+
+    owned: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    finalizer: str = ""
+    every_ms: int | None = None
+    retry_base_ms: int = 5
+    retry_max_ms: int = 1_000_000
+    concurrency: int = 0
+    children: Children = ()
+
+    @property
+    def queue(self) -> str:
+        """The name of its stream."""
+        return self.name
+
+    @property
+    def dependents(self) -> str:
+        """The resource of its first kind of children; empty if it has none."""
+        return self.owned[0] if self.owned else ""
+
+
+Found = Sequence[tuple[str, Whole]]
+"""Objects, each with its resource."""
+
+
+class DesiredController(CustomController, frozen=True, kw_only=True):
+    """A controller that says what is wanted. Its turn is `workers.turn.desired`.
+
+    `want`: gets the object, what it owns and what it watches. Raises UserError.
+    """
+
+    want: Callable[[Whole, Found, Found], Wanted]
+
+
+class StepsController(CustomController, frozen=True, kw_only=True):
+    """A controller that does things one by one. Its turn is `workers.turn.custom_steps`.
+
+    `run`: gets the object and a way to ask for steps. `undo`: the same, of an object that is being deleted and has the
+    finalizer; None if there is no finalizer. They are called on a thread, or make a coroutine if they are async.
+    """
+
+    run: Callable[[Whole, Requests], Any]
+    is_async: bool = False
+    undo: Callable[[Whole, Requests], Any] | None = None
+    undo_is_async: bool = False
+
+
+class ReferenceFanOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue whose turns wake the objects of one's own that name an object of a watched kind.
+
+    Its turn is `workers.turn.fan_out`. `owners`: the resource of those objects. `target`: their queue, whose controller
+    has the same name.
+    """
+
+    queue: str
+    watched: Watched[Any]
+    owners: str
+    target: str
+    children: Children = ()
+
+    @property
+    def resource(self) -> str:
+        """The resource whose objects are its keys."""
+        return self.watched.resource
+
+
+def owned_children(resources: Sequence[str]) -> Children:
+    """What a claim brings of the objects that its owner controls."""
+    return tuple((resource, "owner", "uid") for resource in resources)

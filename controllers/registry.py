@@ -1,52 +1,23 @@
-"""The kinds there are: what is watched of each, and which controller acts on it.
+"""The kinds that this process knows: what is watched of each, and which controller acts on it.
 
-A new kind is a decision module, a route and an entry, given to `register`. All else is read from the entry: where the
-kind is found in the API, the rights of its workers, flags and settings, queues, metrics, what the command line shows.
+It is empty until the process's entry point fills it, before it reads anything from it: with the built-in kinds
+(`controllers.builtin`), with a user's own, or with both. All else is read from the entries: where a kind is found in
+the API, the rights of its workers, flags and settings, queues, metrics, what the command line shows.
 """
 
-from functools import partial
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-import msgspec
+from oarlock.controllers.entries import Controller, CustomController, FanOut, ReferenceFanOut, Watched
 
-from oarlock.controllers import columns
-from oarlock.controllers.daemonset import bodies as daemon_bodies
-from oarlock.controllers.daemonset import decide as daemon_decide
-from oarlock.controllers.daemonset import names
-from oarlock.controllers.daemonset import plan as daemon_plan
-from oarlock.controllers.daemonset import status as daemon_status
-from oarlock.controllers.daemonset.node_changes import daemonsets_concerned
-from oarlock.controllers.daemonset.wire import daemonset_from_json
-from oarlock.controllers.deployment import decide as deployment_decide
-from oarlock.controllers.deployment import status as deployment_status
-from oarlock.controllers.deployment.wire import deployment_from_json
-from oarlock.controllers.entries import (
-    OWN_PODS,
-    OWN_REVISIONS,
-    Controller,
-    FanOut,
-    PodController,
-    RolloutController,
-    Watched,
-    owner_kind,
-)
-from oarlock.controllers.flavour import DAEMONSET, DEPLOYMENT, REPLICASET, REPLICATIONCONTROLLER, Flavour
-from oarlock.controllers.history.wire import revision_from_json
-from oarlock.controllers.objects import codec, wire
-from oarlock.controllers.objects.availability import look_again_ms
-from oarlock.controllers.pods.pod_template import pod_bodies
-from oarlock.controllers.replicaset import decide
-from oarlock.controllers.replicaset import status as replica_status
-from oarlock.controllers.routing import route_node, route_pod, route_replicaset, route_revision, route_rollout
-from oarlock.controllers.scheduling.wire import node_from_json
-
-Entry = Watched[Any] | Controller | FanOut
+Entry = Watched[Any] | Controller | FanOut | ReferenceFanOut
 
 WATCHED: dict[str, Watched[Any]] = {}
-"""By plural."""
+"""By resource: what the cache calls their objects."""
 CONTROLLERS: dict[str, Controller] = {}
 """By queue, as fan-outs are."""
-FAN_OUTS: dict[str, FanOut] = {}
+FAN_OUTS: dict[str, FanOut | ReferenceFanOut] = {}
 QUEUE_OF_KIND: dict[str, str] = {}
 """Kind of owner -> queue of its controller."""
 _OWNERS_OF: dict[str, dict[str, str]] = {}
@@ -57,13 +28,18 @@ def register(entry: Entry) -> None:
     """Make a kind known to this process, before it serves anything. All processes of a fleet register the same kinds in
     the same order.
 
-    A controller registers the kind of its owners too, a fan-out does not. Raises ValueError for a name that is taken.
+    A controller registers the kind of its owners too, a fan-out does not. Nor does a controller of one's own: its kinds
+    may be others' as well, and the owners that it has adopt nothing. Raises ValueError for a name that is taken.
     """
     match entry:
-        case Watched(plural=plural):
-            if plural in WATCHED:
-                raise ValueError(f"{plural} are registered already")
-            WATCHED[plural] = entry
+        case Watched(resource=resource):
+            if resource in WATCHED:
+                raise ValueError(f"{resource} are registered already")
+            WATCHED[resource] = entry
+        case CustomController(queue=queue):
+            if queue in all_queues():
+                raise ValueError(f"the controller {queue} is registered already")
+            CONTROLLERS[queue] = entry
         case Controller(queue=queue, flavour=flavour):
             if queue in all_queues() or flavour.kind in QUEUE_OF_KIND:
                 raise ValueError(f"the controller of {flavour.kind}, queue {queue}, is registered already")
@@ -72,7 +48,7 @@ def register(entry: Entry) -> None:
             QUEUE_OF_KIND[flavour.kind] = queue
             for resource in _owned(entry):
                 _OWNERS_OF.setdefault(resource, {})[flavour.kind] = queue
-        case FanOut(queue=queue):
+        case FanOut(queue=queue) | ReferenceFanOut(queue=queue):
             if queue in all_queues():
                 raise ValueError(f"the queue {queue} is registered already")
             FAN_OUTS[queue] = entry
@@ -82,14 +58,39 @@ def unregister(entry: Entry) -> None:
     """Undo `register`, for tests that register a kind of their own."""
     match entry:
         case Watched():
-            del WATCHED[entry.plural]
+            del WATCHED[entry.resource]
+        case CustomController():
+            del CONTROLLERS[entry.queue]
         case Controller():
             unregister(entry.owners)
             del CONTROLLERS[entry.queue], QUEUE_OF_KIND[entry.flavour.kind]
             for resource in _owned(entry):
                 del _OWNERS_OF[resource][entry.flavour.kind]
-        case FanOut():
+        case FanOut() | ReferenceFanOut():
             del FAN_OUTS[entry.queue]
+
+
+_TABLES: tuple[dict[str, Any], ...] = (WATCHED, CONTROLLERS, FAN_OUTS, QUEUE_OF_KIND, _OWNERS_OF)
+
+
+def replace(entries: Iterable[Entry]) -> None:
+    """Know these kinds and no others. Raises ValueError as `register` does."""
+    for table in _TABLES:
+        table.clear()
+    for entry in entries:
+        register(entry)
+
+
+@contextmanager
+def as_before() -> Iterator[None]:
+    """After the block this process knows the kinds again that it knew before."""
+    before = [dict(table) for table in _TABLES]
+    try:
+        yield
+    finally:
+        for table, kept in zip(_TABLES, before, strict=True):
+            table.clear()
+            table.update(kept)
 
 
 def _owned(controller: Controller) -> set[str]:
@@ -107,7 +108,7 @@ def all_queues() -> tuple[str, ...]:
     return (*CONTROLLERS, *FAN_OUTS)
 
 
-def entry_of(queue: str) -> Controller | FanOut:
+def entry_of(queue: str) -> Controller | FanOut | ReferenceFanOut:
     """The entry of a queue."""
     return CONTROLLERS[queue] if queue in CONTROLLERS else FAN_OUTS[queue]
 
@@ -115,146 +116,3 @@ def entry_of(queue: str) -> Controller | FanOut:
 def resource_of(queue: str) -> str:
     """The resource whose objects are the keys of a queue."""
     return entry_of(queue).resource
-
-
-NODE_QUEUE = "daemonset-node-updates"
-
-PODS = Watched(
-    api_version="v1",
-    plural="pods",
-    kind="Pod",
-    short_name="po",
-    from_json=wire.pod_from_json,
-    decode=codec.decode_pod,
-    route=lambda pod, gone, owners: route_pod(pod, gone, owners_of("pods"), owners),
-    columns=columns.POD,
-    adoptable=True,
-)
-
-NODES = Watched(
-    api_version="v1",
-    plural="nodes",
-    kind="Node",
-    short_name="no",
-    from_json=node_from_json,
-    decode=codec.decode_node,
-    route=lambda node, gone, owners: route_node(node, gone, NODE_QUEUE),
-    columns=columns.NODE,
-    namespaced=False,
-)
-
-CONTROLLERREVISIONS = Watched(
-    api_version="apps/v1",
-    plural="controllerrevisions",
-    kind="ControllerRevision",
-    short_name="",
-    from_json=revision_from_json,
-    decode=codec.decode_revision,
-    route=lambda revision, gone, owners: route_revision(revision, gone, owners_of("controllerrevisions"), owners),
-    columns=columns.REVISION,
-    adoptable=True,
-)
-
-REPLICASETS = msgspec.structs.replace(
-    owner_kind(
-        REPLICASET,
-        plural="replicasets",
-        short_name="rs",
-        queue="replicaset",
-        from_json=wire.replicaset_from_json,
-        decode=codec.decode_replicaset,
-        columns=columns.REPLICAS,
-    ),
-    route=lambda owner, gone, owners: route_replicaset(owner, gone, "replicaset", owners_of("replicasets"), owners),
-    adoptable=True,
-)
-
-REPLICATIONCONTROLLERS = owner_kind(
-    REPLICATIONCONTROLLER,
-    plural="replicationcontrollers",
-    short_name="rc",
-    queue="replicationmanager",
-    from_json=wire.replicationcontroller_from_json,
-    decode=codec.decode_replicaset,
-    columns=columns.REPLICAS,
-)
-
-DAEMONSETS = owner_kind(
-    DAEMONSET,
-    plural="daemonsets",
-    short_name="ds",
-    queue="daemonset",
-    from_json=daemonset_from_json,
-    decode=codec.decode_daemonset,
-    columns=columns.DAEMONSET,
-    base_of=names.base_of,
-)
-
-DEPLOYMENTS = Watched(
-    api_version="apps/v1",
-    plural="deployments",
-    kind="Deployment",
-    short_name="deploy",
-    from_json=deployment_from_json,
-    decode=codec.decode_deployment,
-    route=lambda owner, gone, owners: route_rollout(owner, gone, "deployment"),
-    columns=columns.DEPLOYMENT,
-    owner_queue="deployment",
-    template_apart=True,
-)
-
-
-def _replicas(name: str, flavour: Flavour, owners: Watched[Any], concurrent_syncs: str) -> PodController:
-    """The controller of a kind that keeps a number of equal pods."""
-    return PodController(
-        name=name,
-        owners=owners,
-        concurrent_syncs=concurrent_syncs,
-        flavour=flavour,
-        snapshot=decide.snapshot,
-        decide=partial(decide.decide, flavour=flavour),
-        status=replica_status.status,
-        status_patch=replica_status.status_patch,
-        pod_bodies=partial(pod_bodies, flavour=flavour),
-        look_again_ms=look_again_ms,
-    )
-
-
-for _entry in (
-    PODS,
-    NODES,
-    _replicas("replicaset-controller", REPLICASET, REPLICASETS, "concurrent_replicaset_syncs"),
-    _replicas("replicationcontroller-controller", REPLICATIONCONTROLLER, REPLICATIONCONTROLLERS, "concurrent_rc_syncs"),
-    PodController(
-        name="daemonset-controller",
-        owners=DAEMONSETS,
-        concurrent_syncs="concurrent_daemonset_syncs",
-        flavour=DAEMONSET,
-        snapshot=daemon_plan.snapshot,
-        decide=daemon_decide.decide,
-        status=daemon_status.status,
-        status_patch=daemon_status.status_patch,
-        pod_bodies=daemon_bodies.DaemonPodBodies,
-        children=(*OWN_PODS, *OWN_REVISIONS),
-        local_caches=("nodes",),
-        history=True,
-    ),
-    CONTROLLERREVISIONS,
-    RolloutController(
-        name="deployment-controller",
-        owners=DEPLOYMENTS,
-        concurrent_syncs="concurrent_deployment_syncs",
-        flavour=DEPLOYMENT,
-        decide=deployment_decide.decide,
-        status=deployment_status.status,
-    ),
-    FanOut(
-        queue=NODE_QUEUE,
-        watched=NODES,
-        owners=DAEMONSETS.plural,
-        target=DAEMONSETS.owner_queue,
-        concerned=daemonsets_concerned,
-        children=(("pods", "node", "name"),),
-    ),
-):
-    register(_entry)

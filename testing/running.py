@@ -15,11 +15,13 @@ from typing import TypeVar
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.access.credentials import Auth, FixedCredentials, bearer
 from oarlock.cluster.client import Client
+from oarlock.controllers.builtin import register_builtin
 from oarlock.sandbox.apiserver import server
 from oarlock.sandbox.nodes import NodeSettings
 from oarlock.testing.clock import MovableClock
 from oarlock.testing.fleet.data import FleetData, MemoryData
 from oarlock.testing.fleet.fleet import Fleet
+from oarlock.testing.operator import Operator, What
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
 
@@ -38,7 +40,8 @@ class Options:
 
     ``redis``: keep the fleet's data in a Redis server of this process's own instead of in memory; None: if the
     environment has OARLOCK_TEST_REDIS=1. ``controllers``: which of the built-in ones run, in
-    kube-controller-manager's words; "" for none.
+    kube-controller-manager's words; "" for none. ``operator``: controllers of one's own that run beside them; the kinds
+    that have a type are defined in the cluster.
     """
 
     nodes: int = 3
@@ -47,6 +50,7 @@ class Options:
     terminate_ms: float = 0.0
     controllers: str = "*"
     redis: bool | None = None
+    operator: What = ()
 
     @property
     def on_redis(self) -> bool:
@@ -80,7 +84,12 @@ class Running:
             self.client = Client(config, role=ROLE)
             ends.callback(lambda: self.io.run(self.client.close(), STOP_LIMIT_S))
             if self.options.controllers:
-                settings = Settings(kube_api_qps=0, controllers=self.options.controllers)
+                register_builtin()
+            operator = ends.enter_context(Operator(self.options.operator))
+            operator.define(self.client, self.io)
+            controllers = ",".join(filter(None, (self.options.controllers, *operator.names)))
+            if controllers:
+                settings = Settings(kube_api_qps=0, controllers=controllers)
                 self.fleet = Fleet(config, data, settings, self.clock, self.io)
                 ends.callback(self.fleet.stop)
                 self.fleet.start(START_LIMIT_S)

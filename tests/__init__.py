@@ -2,4 +2,8 @@
 
 from pathlib import Path
 
+from oarlock.controllers.builtin import register_builtin
+
 ROOT = Path(__file__).resolve().parents[1]
+
+register_builtin()  # tests, and programs of theirs, are processes of a fleet with the built-in kinds

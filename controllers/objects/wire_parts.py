@@ -4,7 +4,7 @@ As in Go's decoding, null counts as absent.
 """
 
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
 import msgspec
 
@@ -67,6 +67,13 @@ class AnnotatedMeta(_Meta, rename="camel"):
     """The same with all annotations, where they are copied from object to object."""
 
     annotations: dict[str, str] | None = None
+
+
+class HasOwners(Protocol):
+    """Metadata with owner references."""
+
+    @property
+    def owner_references(self) -> tuple[Owner, ...] | None: ...
 
 
 class WireCondition(msgspec.Struct, rename="camel"):
@@ -137,7 +144,7 @@ def annotations_of(meta: AnnotatedMeta) -> dict[str, str]:
     return annotations
 
 
-def owner_refs(meta: Meta | AnnotatedMeta) -> tuple[OwnerRef, ...]:
+def owner_refs(meta: HasOwners) -> tuple[OwnerRef, ...]:
     """The owner references, in their order."""
     return tuple(
         OwnerRef(ref.api_version, ref.kind, ref.name, ref.uid, bool(ref.controller), bool(ref.block_owner_deletion))

@@ -25,8 +25,6 @@ from oarlock.sandbox.demo.seen import DaemonsSeen, DeploymentSeen, OwnerSeen, Po
 from oarlock.sandbox.reflector import follow
 from oarlock.workers.process.kinds import cluster_resource
 
-FOLLOWED = (WATCHED["pods"], *(WATCHED[controller.resource] for controller in CONTROLLERS.values()))
-
 
 class History:
     """Records pods and all owners from now on. ``run`` on an event loop; everything else from any thread."""
@@ -44,10 +42,11 @@ class History:
 
     async def run(self, client: Client) -> None:
         """Record until cancelled. ``started`` is set once no later event can be missed."""
-        positions = [await _position(client, resource) for resource in FOLLOWED]
+        resources = _followed()
+        positions = [await _position(client, resource) for resource in resources]
         self.started.set()
         await asyncio.gather(
-            *(self._follow(client, resource, rv) for resource, rv in zip(FOLLOWED, positions, strict=True))
+            *(self._follow(client, resource, rv) for resource, rv in zip(resources, positions, strict=True))
         )
 
     async def _follow(self, client: Client, resource: Watched[Any], rv: str) -> None:
@@ -189,3 +188,8 @@ async def _position(client: Client, resource: Watched[Any]) -> str:
         async for page in pages:
             return page.rv
     raise AssertionError("a list has at least one page")
+
+
+def _followed() -> tuple[Watched[Any], ...]:
+    """The kinds that a demo looks at: pods, and all whose objects have a controller."""
+    return (WATCHED["pods"], *(WATCHED[controller.resource] for controller in CONTROLLERS.values()))

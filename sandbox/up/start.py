@@ -144,6 +144,7 @@ class Up:
         return {
             "OARLOCK_SHARDS": str(self._options.shards),
             "OARLOCK_SHARD": shard,
+            "OARLOCK_OPERATOR": "",  # these run the built-in controllers, whatever else is said elsewhere
             "OARLOCK_REDIS_URL": self._redis.url(user),
             "OARLOCK_KUBECONFIG": str(self._state.kubeconfig),
             "OARLOCK_KUBE_API_QPS": os.environ.get(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Collection
 
 from rq.timeouts import BaseDeathPenalty
 
@@ -54,6 +55,10 @@ class NotShown:
         """Nothing."""
 
 
+class _Stopped(Exception):
+    """Turns under way go on no more."""
+
+
 class WorkerThread:
     """``holder``: registered, never used before. Raises nothing on its thread but bugs."""
 
@@ -85,6 +90,8 @@ class WorkerThread:
         try:
             while not self._stopping.is_set():
                 self._work()
+        except _Stopped:
+            pass
         except EpochOver as over:
             log.warning(line("epoch_over", worker=self._holder, reason=over))
         finally:
@@ -94,13 +101,23 @@ class WorkerThread:
         try:
             reply = self._engine.claim(self._holder, self._settings.batch_keys)
             if isinstance(reply, Batch):
-                self._runner.run(reply)
+                self._runner.run(reply, self._more if self._engine.runs_functions else None)
             elif reply is Idle.EMPTY:
                 self._engine.wait(WAIT_S)
             else:
                 self._stopping.wait(PAUSE_S)
         except (BrokerBusy, BrokerFull):  # nothing was taken
             self._stopping.wait(PAUSE_S)
+
+    def _more(self, room: int, but: Collection[str]) -> Batch | None:
+        """Further keys beside functions that are under way. Raises _Stopped: a function may take longer than a test."""
+        if self._stopping.is_set():
+            raise _Stopped
+        try:
+            reply = self._engine.claim(self._holder, room, but=but)
+        except (BrokerBusy, BrokerFull):
+            return None  # nothing was taken; the functions under way go on
+        return reply if isinstance(reply, Batch) else None
 
 
 def _finished(turn: Ended, in_a_row: int) -> None:

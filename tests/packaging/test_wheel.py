@@ -23,7 +23,8 @@ def content(wheel: Path) -> dict[str, bytes]:
 
 def test_every_room_is_a_package_of_oarlock() -> None:
     as_named = {
-        name: name for name in ("broker", "chaos", "cli", "cluster", "controllers", "sandbox", "testing", "workers")
+        name: name
+        for name in ("broker", "chaos", "cli", "cluster", "controllers", "sandbox", "sdk", "testing", "workers")
     }
     assert as_named | {"queue": "keyed_queue"} == ROOMS
     for room, folder in ROOMS.items():

@@ -41,6 +41,7 @@ class PuppetTurn:
     """Begins, waits if it has to, ends."""
 
     age_ratios = ()
+    in_function = False
 
     def __init__(self, engine: PuppetEngine, claim: Claim) -> None:
         self._engine, self._claim = engine, claim
@@ -63,6 +64,8 @@ class PuppetTurn:
 
 class PuppetEngine:
     """Claims and ends for real; ``quiet`` turns do nothing at all, for measuring."""
+
+    runs_functions = False
 
     def __init__(
         self, settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object, quiet: bool = False

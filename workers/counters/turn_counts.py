@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from oarlock.broker.values import Batch, Finish, Verdict
-from oarlock.workers.counters.layout import GC_FACTS, OUTCOMES, RANKS, QueueCells
+from oarlock.workers.counters.layout import GC_FACTS, OUTCOMES, RANKS
 from oarlock.workers.counters.table import Row
 
 GC_EVERY_S = 1.0
@@ -27,13 +27,12 @@ class TurnCounts:
         self._gc_seen = _gc_facts()
         self._since_at, self._queue_at = row.layout.turn_since_ns, row.layout.turn_queue
         self._places = {queue: place for place, queue in enumerate(row.layout.queues)}
-        self._cells: QueueCells | None = None
         self._under_way_at, self._under_way = row.layout.turns_under_way, 0
         row.ints[self._since_at] = row.ints[self._under_way_at] = 0
 
     def claimed(self, batch: Batch) -> None:
         """Keys were taken: how long each had been queued, and whether the cache is behind what they have written."""
-        cells = self._cells = self._queues.get(batch.queue)
+        cells = self._queues.get(batch.queue)
         if cells is not None:
             self._ints[self._queue_at] = self._places[batch.queue]
             ints, first, bounds = self._ints, cells.wait.counts, cells.wait.bounds
@@ -67,11 +66,11 @@ class TurnCounts:
         self._ints[self._under_way_at] = self._under_way
         return now_ns
 
-    def worked(self, begun_ns: int, since_ns: int) -> None:
+    def worked(self, queue: str, begun_ns: int, since_ns: int) -> None:
         """A turn has ended, however; its finish is not sent yet. ``since_ns``: when the oldest turn still under way
         began, 0 where there is none.
         """
-        cells = self._cells
+        cells = self._queues.get(queue)
         self._ints[self._since_at] = since_ns
         self._under_way -= (begun_ns // 1_000 << 8) + 1
         self._ints[self._under_way_at] = self._under_way

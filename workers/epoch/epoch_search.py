@@ -26,7 +26,7 @@ class EpochSearch:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._client = connect(
-            settings.redis_url, timeout_s=LEASE_TIMEOUT_S, shard=settings.serves, tls=settings.redis_tls
+            settings.redis_url, timeout_s=LEASE_TIMEOUT_S, shard=settings.tag, tls=settings.redis_tls
         )
         self._pause_ms, self._trouble = PAUSE_FIRST_MS, ""
         self.next_ms = 0
@@ -54,12 +54,12 @@ class EpochSearch:
         """The epoch, once its scripts are there: they are loaded one by one, ``look`` last, so calling it is the test.
         A worker has no right to ask for them in another way.
         """
-        seen = epoch.current(self._client, self._settings.serves)
+        seen = epoch.current(self._client, self._settings.tag)
         if not seen.intact:
             return None
         client = open_client(self._settings, seen, LEASE_TIMEOUT_S)
         try:
-            RedisBroker(client, seen.epoch, shard=self._settings.serves).look("")
+            RedisBroker(client, seen.epoch, shard=self._settings.tag).look("")
         except EpochOver:
             return None
         finally:

@@ -98,9 +98,9 @@ class FleetLease:
         return self.moving if self.shards == shards else max(self.moving, self.shards)
 
 
-def lease_name(shard: str) -> str:
-    """The Lease of a shard: ``oarlock``, ``oarlock-1``, ``oarlock-2``, ..."""
-    return LEASE_NAME if shard == "0" else f"{LEASE_NAME}-{shard}"
+def lease_name(tag: str) -> str:
+    """The Lease of a shard: ``oarlock``, ``oarlock-1``, ``oarlock-2``, ...; of an operator: ``oarlock-<fleet>``."""
+    return LEASE_NAME if tag == "0" else f"{LEASE_NAME}-{tag}"
 
 
 class LeaseStore(Protocol):

@@ -46,11 +46,11 @@ def open_client(settings: Settings, seen: Seen, timeout_s: float) -> redis.Redis
     """A client whose every connection proves first that it reaches the server of the epoch ``seen``."""
     guard = RunGuard()
     guard.expected = seen.run
-    return connect(settings.redis_url, timeout_s=timeout_s, guard=guard, shard=settings.serves, tls=settings.redis_tls)
+    return connect(settings.redis_url, timeout_s=timeout_s, guard=guard, shard=settings.tag, tls=settings.redis_tls)
 
 
 def open_broker(settings: Settings, seen: Seen) -> RedisBroker:
     """A worker's broker, with a connection of its own to wait on."""
     waiting = open_client(settings, seen, WAIT_TIMEOUT_S)
     client = open_client(settings, seen, CALL_TIMEOUT_S)
-    return RedisBroker(client, seen.epoch, shard=settings.serves, blocking=waiting)
+    return RedisBroker(client, seen.epoch, shard=settings.tag, blocking=waiting)

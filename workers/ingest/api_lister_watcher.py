@@ -23,6 +23,7 @@ from oarlock.workers.process.log_line import line
 EVENTS_MAX = 1_000
 """Watch events that may wait for the main thread: about 2 MB of pods."""
 PAGES_MAX = 2
+NOT_FOUND = 404
 BREATH_S = 0.004
 """Between handing over events and the next read, so that events gather: a call of the broker costs more than ten events
 do. The first event after a pause is handed over at once."""
@@ -69,7 +70,9 @@ class ApiListerWatcher:
                 end = End(Ending.EXPIRED, str(error))
             except Deaf as error:
                 end = End(Ending.DEAF, str(error))
-            except (Broken, ListError) as error:
+            except ListError as error:
+                end = End(Ending.ABSENT if error.answer.code == NOT_FOUND else Ending.BROKEN, str(error))
+            except Broken as error:
                 end = End(Ending.BROKEN, str(error))
             except asyncio.CancelledError:
                 raise

@@ -45,7 +45,7 @@ class Applier:
 
     def __init__(self, projector: Projector, owners: KnownOwners) -> None:
         self._projector, self._owners = projector, owners
-        self._name = projector.resource.plural
+        self._name = projector.resource.resource
         self.counts = Counts()
         self._raw: deque[WatchEvent] = deque()
         self._batch: EventBatch | None = None

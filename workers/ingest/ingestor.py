@@ -57,7 +57,11 @@ class Status:
 
 
 class Ingestor:
-    """``on_open`` is told each epoch in which turns may begin, once. Drive it with ``round``."""
+    """``on_open`` is told each epoch in which turns may begin, once. Drive it with ``round``.
+
+    ``anew``: list everything when it first joins an epoch. The cache there may be of another version of a user's
+    controllers; a list writes it anew and queues every key.
+    """
 
     def __init__(
         self,
@@ -66,7 +70,10 @@ class Ingestor:
         owners: KnownOwners,
         on_open: Callable[[int], None] = lambda epoch: None,
         guard: UpstreamGuard | None = None,
+        *,
+        anew: bool = False,
     ) -> None:
+        self._anew = anew
         self._coordinator, self._reflectors, self._owners, self._on_open = coordinator, reflectors, owners, on_open
         self._guard = guard
         self._broker: Broker | None = None
@@ -165,6 +172,9 @@ class Ingestor:
         self._broker = broker
         for reflector in self._reflectors:
             reflector.join(broker) if broker is not None else reflector.leave()
+            if broker is not None and self._anew:
+                reflector.relist()
+        self._anew = self._anew and broker is None
 
     def _list_for_opening(self) -> bool:
         """Have all resources listed, as the drain is over and no earlier write can land. Returns whether all are."""

@@ -88,11 +88,11 @@ class KnownOwners:
         """
         wakes: dict[str, set[str]] = {}
         for resource in resources:
-            adopters = set(owners_of(resource.plural).values())
+            adopters = set(owners_of(resource.resource).values())
             places = [each for each in sorted(self.doubtful) if any(self.table.has(queue, each) for queue in adopters)]
             entries = [orphan_entry(namespace) for namespace in places]
             for at in range(0, len(entries), NAMESPACES_AT_ONCE):
-                for cached in every(broker, resource.plural, entries[at : at + NAMESPACES_AT_ONCE]):
+                for cached in every(broker, resource.resource, entries[at : at + NAMESPACES_AT_ONCE]):
                     for queue, key in resource.route(decoded(resource, cached), False, self.table).wake:
                         if queue in adopters:  # not its own, if it is an owner too
                             wakes.setdefault(queue, set()).add(key)

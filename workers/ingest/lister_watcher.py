@@ -20,6 +20,7 @@ class Ending(StrEnum):
     EXPIRED = "expired"  # 410: the history from this resourceVersion is no longer kept
     DEAF = "deaf"  # nothing was heard for too long
     BROKEN = "broken"  # refused, cut off or unreadable
+    ABSENT = "absent"  # of a list: the server has no such kind
 
 
 @dataclass(frozen=True, slots=True)

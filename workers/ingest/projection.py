@@ -134,7 +134,7 @@ class Projector:
         # One unreadable object must not stop all the others; the API still refuses what clashes with it.
         self.unreadable += 1
         name = "/".join(filter(None, place_of(raw))) or "?"  # the log shows nothing else of the object
-        log.error(line("unreadable object", resource=self.resource.plural, object=name, error=discreet(error)))
+        log.error(line("unreadable object", resource=self.resource.resource, object=name, error=discreet(error)))
 
 
 class _Meta(msgspec.Struct, gc=False):

@@ -64,7 +64,7 @@ class Reflector:
         random: random.Random,
         detector: UpstreamDetector | None = None,
     ) -> None:
-        self.resource, self.name, self.lister_watcher = resource, resource.plural, lister_watcher
+        self.resource, self.name, self.lister_watcher = resource, resource.resource, lister_watcher
         self._owners, self._nonce, self._random = owners, nonce, random
         self.projector = Projector(resource, owners, detector)
         self.applier = Applier(self.projector, owners)
@@ -81,6 +81,8 @@ class Reflector:
         self.state = ReflectorState.AWAY
         self.listed = False
         """Whether a list asked for by ``relist`` has been committed."""
+        self.absent = False
+        """Whether the last list said that the server has no such kind."""
         self.lists = 0
         """Lists this process committed; each leaves keys to be published."""
 
@@ -209,9 +211,13 @@ class Reflector:
         match outcome:
             case Listed(rv):
                 log.info(line("listed", resource=self.name, objects=self._relist.objects, rv=rv))
-                self.listed, self._failures, self._complained = True, 0, ("", "")
-                self.lists += 1
+                self.listed, self.absent, self.lists = True, self._relist.absent, self.lists + 1
                 self._watch_from(broker, rv)
+                if self.absent:
+                    self._complain("no such kind", "its objects count as gone; it is asked for again and again")
+                    self.state = ReflectorState.PROBING
+                    return self._back_off(now_ms)
+                self._failures, self._complained = 0, ("", "")
                 return 0
             case Unlisted(why, elsewhere):
                 self._drop_streams()
@@ -303,6 +309,9 @@ class Reflector:
             self._drop_streams()
             if newer(self.position, page.rv):
                 raise ApiWentBack(self.name, page.rv, self.position)
+            if self.absent:  # its objects count as gone, though perhaps none was deleted: no event would say so
+                self.absent, self._must_list, self.state = False, True, ReflectorState.SEEKING
+                return 0
             if self._quiet:  # the same as a bookmark at the position: nothing happens, but the cache is not stale
                 broker.ingest(self.name, self.position, self.position, [])
                 self._quiet = False
@@ -310,6 +319,9 @@ class Reflector:
             return 0
         if (end := self._probe.end()) is not None:
             self._drop_streams()
+            if end.ending is Ending.ABSENT and self.resource.whole and not self.absent:
+                self._must_list, self.state = True, ReflectorState.SEEKING
+                return 0
             self._complain("no answer", end.text)
             return self._back_off(now_ms)
         return CHECK_EVERY_MS

@@ -19,6 +19,8 @@ KEEP_LOCK_MS = STAGING_LOCK_MS // 4
 OWN_LOCK_GONE_MS = 5
 """After this our own lock of 1 ms has expired, so a list that begins afresh may stage another generation."""
 OBJECTS_AT_ONCE = 200
+BEFORE_ALL = "1"
+"""A resourceVersion before that of any object: where a watch begins of a kind that was never there."""
 BYTES_AT_ONCE = 1 << 20
 
 
@@ -59,7 +61,7 @@ class Relist:
         not_before: str,
     ) -> None:
         self._projector, self._broker, self._pages = projector, broker, pages
-        self._resource = projector.resource.plural
+        self._resource = projector.resource.resource
         self._nonce, self._not_before = nonce, not_before
         self._generation = nonce()
         self._chunks: deque[list[Event]] = deque()
@@ -69,6 +71,8 @@ class Relist:
         self._abandoned = ""
         self._free_at_ms = 0
         self.objects = 0
+        self.absent = False
+        """The server has no such kind: what is committed is an empty list."""
 
     def step(self, now_ms: int) -> tuple[Listed | Unlisted | None, bool]:
         """(the outcome, once there is one; whether something was done). Raises ApiWentBack."""
@@ -88,6 +92,12 @@ class Relist:
             self._open(page)
             return None, True
         end = self._pages.end()
+        if end is not None and end.ending is Ending.ABSENT and self._projector.resource.whole:
+            # Its definition is not there (any more), and so none of its objects is. The list is not of a later moment
+            # than the cache, so that nothing is missed where the kind comes again.
+            self.absent = True
+            self._open(Page(self._not_before or BEFORE_ALL, (), first=True, last=True))
+            return None, True
         if end is not None:
             return Unlisted(end.text if end.ending is not Ending.CLOSED else "the list broke off"), True
         if self._kept_ms is not None and now_ms - self._kept_ms >= KEEP_LOCK_MS:

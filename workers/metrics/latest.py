@@ -51,8 +51,8 @@ class Latest:
 
 def open_latest(settings: Settings) -> Latest:
     """Of the shard that a process serves, with a client of its own. Connecting happens at the first look."""
-    client = connect(settings.redis_url, timeout_s=TIMEOUT_S, shard=settings.serves, tls=settings.redis_tls)
-    return Latest([FleetReader(client, settings.serves)])
+    client = connect(settings.redis_url, timeout_s=TIMEOUT_S, shard=settings.tag, tls=settings.redis_tls)
+    return Latest([FleetReader(client, settings.tag)])
 
 
 def put_look(samples: Samples, look: Look) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oarlock.cluster.resources import Resource
-from oarlock.controllers.entries import Watched
+from oarlock.controllers.entries import CustomController, Watched
 from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS
 from oarlock.workers.process.settings import BadSetting, Settings
 
@@ -54,7 +54,7 @@ def _enabled(name: str, words: Sequence[str]) -> bool:
 
 
 def _wakes(fan_out: str, queue: str) -> bool:
-    return FAN_OUTS[fan_out].owners == CONTROLLERS[queue].resource
+    return FAN_OUTS[fan_out].target == queue
 
 
 def kinds_of(queues: Sequence[str]) -> frozenset[str]:
@@ -64,7 +64,14 @@ def kinds_of(queues: Sequence[str]) -> frozenset[str]:
 
 def is_bounded(settings: Settings, queue: str) -> bool:
     """Whether it is said how many objects of the queue's kind are synced at once."""
-    return settings.concurrent_syncs.get(queue, 0) > 0
+    return _bound(settings, queue) > 0
+
+
+def _bound(settings: Settings, queue: str) -> int:
+    """The setting, else what a controller of one's own says of itself; 0 for no bound."""
+    controller = CONTROLLERS.get(queue)
+    own = controller.concurrency if isinstance(controller, CustomController) else 0
+    return settings.concurrent_syncs.get(queue) or own
 
 
 def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) -> list[tuple[str, ...]]:
@@ -74,7 +81,7 @@ def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) ->
     process syncs at once, which is what kube-controller-manager's --concurrent-*-syncs bound. Raises BadSetting where
     a worker would have nothing.
     """
-    bounds = {queue: settings.concurrent_syncs.get(queue) or workers for queue in queues if queue in CONTROLLERS}
+    bounds = {queue: _bound(settings, queue) or workers for queue in queues if queue in CONTROLLERS}
     controlled = [queue for queue in queues if queue in bounds]
     found: list[tuple[str, ...]] = [() for _ in range(workers)]
     at = 0

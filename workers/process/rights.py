@@ -10,14 +10,17 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from oarlock.cluster.forbidden import Permission
-from oarlock.controllers.entries import Controller, RolloutController
-from oarlock.controllers.registry import CONTROLLERREVISIONS, CONTROLLERS, WATCHED
+from oarlock.controllers.builtin import CONTROLLERREVISIONS
+from oarlock.controllers.entries import Controller, CustomController, RolloutController
+from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.workers.process.log_line import line
 
 ROLES = "helm/oarlock/rbac"
 SURE_AFTER_MS = 2_000
 """A server that has just started refuses everything until it has read its roles."""
 SAID_AGAIN_MS = 600_000
+OF_OPERATOR = "`oarlock rbac`"
+"""It prints the roles that a user's own controllers need."""
 INGESTOR = ("ingestor.yaml", "lease.yaml")
 
 log = logging.getLogger("oarlock.rights")
@@ -28,7 +31,8 @@ Right = tuple[str, str, str]
 
 def worker_roles(queues: Sequence[str]) -> tuple[str, ...]:
     """Files of the roles that a worker of these queues needs."""
-    return tuple(_file(CONTROLLERS[queue]) for queue in queues if queue in CONTROLLERS)
+    served = [CONTROLLERS[queue] for queue in queues if queue in CONTROLLERS]
+    return tuple(dict.fromkeys(OF_OPERATOR if isinstance(each, CustomController) else _file(each) for each in served))
 
 
 def _file(controller: Controller) -> str:
@@ -54,7 +58,11 @@ def grants() -> dict[str, frozenset[Right]]:
             (verb, each.group, each.plural) for each in WATCHED.values() for verb in ("list", "watch")
         ),
         "lease.yaml": frozenset((verb, "coordination.k8s.io", "leases") for verb in ("create", "get", "update")),
-        **{_file(each): frozenset(_of_worker(each)) for each in CONTROLLERS.values()},
+        **{
+            _file(each): frozenset(_of_worker(each))
+            for each in CONTROLLERS.values()
+            if not isinstance(each, CustomController)
+        },
     }
 
 
@@ -75,7 +83,9 @@ class MissingRights:
             return
         self._due_ms[right] = now_ms + SAID_AGAIN_MS
         granted = grants()
-        granting = [f"{ROLES}/{file}" for file in self._files if right in granted[file]]
+        granting = [f"{ROLES}/{file}" for file in self._files if right in granted.get(file, ())]
+        if any(isinstance(each, CustomController) for each in CONTROLLERS.values()):
+            granting = [OF_OPERATOR]
         facts = {
             "verb": permission.verb,
             "resource": permission.resource,

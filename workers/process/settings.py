@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,9 @@ from oarlock.broker.connection.tls import TlsFiles
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process import shards
 from oarlock.workers.process.shards import SHARDS_MAX
+
+FLEET = r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?"
+"""Of an operator. No number, which would be a shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,10 @@ class Settings:
     """Path; empty: in-cluster credentials, else $KUBECONFIG, else ~/.kube/config."""
     controllers: str = "*"
     """Which controllers a process serves, as kube-controller-manager's --controllers (`enabled_queues`)."""
+    operator: str = ""
+    """File or dotted module of a user's controllers (docs/operators.md); empty: the built-in ones. Its fleet is
+    ``fleet_id``, which has a Lease and keys in Redis of its own: a cluster and a Redis have room for several.
+    """
     concurrent_syncs: Mapping[str, int] = field(default_factory=dict)
     """By queue: how many objects of its kind one process syncs at once at most; 0 or absent: a batch a worker
     (batch_keys). As a setting each has a name of its own, such as concurrent_replicaset_syncs, from the registry.
@@ -90,6 +98,14 @@ class Settings:
                 f"OARLOCK_SHARD={self.shard!r} is no shard of OARLOCK_SHARDS={self.shards}: give 0 to {self.shards - 1}"
             )
 
+        if self.operator and not re.fullmatch(FLEET, self.fleet_id):
+            raise BadSetting(
+                f"OARLOCK_FLEET_ID={self.fleet_id} cannot name the fleet of an operator: small letters, digits and"
+                " dashes, a letter first, at most 40"
+            )
+        if self.operator and self.shards > 1:
+            raise BadSetting(f"OARLOCK_SHARDS={self.shards}: the fleet of an operator is not divided; leave it out")
+
     def value(self, name: str) -> Any:
         """The value of a setting, by its name."""
         queue = _queue_of_setting().get(name)
@@ -101,8 +117,10 @@ class Settings:
         for name, value in values.items():
             if name in queue_of:
                 syncs[queue_of[name]] = value
-            else:
+            elif name in Settings.__annotations__:
                 fields[name] = value
+            else:  # a flag of the built-in controllers, while others are those that there are
+                raise BadSetting(f"OARLOCK_{name.upper()}={value}: none of these controllers has this setting")
         return replace(self, concurrent_syncs={queue: bound for queue, bound in syncs.items() if bound}, **fields)
 
     def _least(self, name: str, bound_ms: int, why: str) -> None:
@@ -121,6 +139,16 @@ class Settings:
         if not self.serves_one:
             raise BadSetting(f"OARLOCK_SHARD is not given: this process serves one shard, 0 to {self.shards - 1}")
         return self.shard or "0"
+
+    @property
+    def tag(self) -> str:
+        """The hash tag of its keys in Redis, and the end of its Lease's name: an operator's fleet, else the shard."""
+        return self.fleet_id if self.operator else self.serves
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Those of all shards."""
+        return (self.fleet_id,) if self.operator else shards.names(self.shards)
 
     @property
     def redis_tls(self) -> TlsFiles:

@@ -13,7 +13,6 @@ from rq.queue import Queue
 from oarlock.broker import keys
 from oarlock.broker.connection.client import connect
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.shards import names
 from oarlock.workers.rq.job import KeyJob, MsgpackSerializer
 
 
@@ -31,7 +30,7 @@ class KeyQueue(Queue):  # type: ignore[misc]
         """Keys in the stream, of all shards, and requests on the list that no worker has read yet."""
         requests = int(self.connection.llen(self.key))
         settings = Settings.from_env()
-        return requests + sum(self._queued(settings, shard) for shard in names(settings.shards))
+        return requests + sum(self._queued(settings, shard) for shard in settings.tags)
 
     def _queued(self, settings: Settings, shard: str) -> int:
         elsewhere = settings.rq_redis_url

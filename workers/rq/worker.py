@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from redis.exceptions import RedisError
@@ -163,7 +164,7 @@ class KeyWorker(RqShell):
         """Run a batch. If we cannot go on, the process that renews our leases gives back our keys."""
         asked, usual, taken = self._keys_max, self.settings.batch_keys, len(job.claims)
         try:
-            took_ms = self._runner.run(job)
+            took_ms = self._runner.run(job, self._more if self._engine.runs_functions else None)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerUnreachable, BrokerFull, RedisError) as error:
@@ -171,6 +172,20 @@ class KeyWorker(RqShell):
         self._heartbeat.tally.worked_s += took_ms / 1_000
         quick = taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
         self._keys_max = 1 if self._runner.slow else max(usual, self.settings.batch_keys_quick) if quick else usual
+
+    def _more(self, room: int, but: Collection[str]) -> Batch | None:
+        """Further keys beside functions of users that are under way, unless this worker is to stop or to rest."""
+        self._exchange(self._broker, WorkerStatus.BUSY)
+        if self._stop_requested or self._suspended:
+            return None
+        try:
+            reply = self._engine.claim(self._holder, room, but=but)
+        except (BrokerFull, BrokerBusy):
+            return None  # nothing was taken
+        if not isinstance(reply, Batch):
+            return None
+        self._counts.claimed(reply)
+        return reply
 
     def _end_early(self, turn: UnderWay, why: Exception) -> None:
         self._runner.end_early(turn, why)

@@ -36,10 +36,11 @@ _NAMED, _BARE = msgspec.msgpack.Decoder(_Named), msgspec.msgpack.Decoder(_Bare)
 def key_in(resource: str, blob: bytes) -> str:
     """The key of the object in a projection, ``namespace/name`` or the bare name; "" where there is none."""
     try:
-        if not WATCHED[resource].namespaced:
+        watched = WATCHED[resource]
+        if not (watched.namespaced or watched.whole):
             return _BARE.decode(blob).name
         named = _NAMED.decode(blob)
-        return f"{named.namespace}/{named.name}"
+        return f"{named.namespace}/{named.name}" if watched.namespaced else named.name
     except (msgspec.MsgspecError, RecursionError):
         return ""
 

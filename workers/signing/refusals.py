@@ -31,7 +31,7 @@ def decoded(resource: Watched[T], cached: Cached) -> T:
     try:
         return resource.decode(cached.blob)
     except (ValueError, RecursionError) as error:
-        raise ObjectRefused(resource.plural, f"it cannot be read ({type(error).__name__})") from None
+        raise ObjectRefused(resource.resource, f"it cannot be read ({type(error).__name__})") from None
 
 
 class Refusals:

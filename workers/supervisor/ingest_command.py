@@ -104,7 +104,7 @@ class IngestProcess:
         self._started_ms = self._clock.mono_ms()
         self._wakeup = Wakeup()
         self._stopping = False
-        guard, shard = RunGuard(), settings.serves
+        guard, shard = RunGuard(), settings.tag
         self._redis: redis.Redis = connect(settings.redis_url, guard=guard, shard=shard, tls=settings.redis_tls)
         cluster = config.load(settings.kubeconfig or None)
         self._client = Client(
@@ -132,7 +132,7 @@ class IngestProcess:
         wrap = signing_wrapper(settings, self._clock)
         side = RedisSide(self._redis, guard, shard=shard, wrap=wrap, client_of=self._client_of)
         layout = None
-        if shard != "0":
+        if settings.serves != "0":
             every_ms = settings.lease_ms // 2
             layout = Layout(self._lease("0"), settings.fleet_id, settings.shards, every_ms, self._wakeup.set)
         self._coordinator = EpochCoordinator(
@@ -144,6 +144,7 @@ class IngestProcess:
             owners,
             self._opened,
             UpstreamGuard(detector, settings.alongside_upstream),
+            anew=bool(settings.operator),
         )
 
     def _lister_watcher(self, resource: Watched[Any]) -> ListerWatcher:

@@ -35,7 +35,7 @@ class LeaseManager:
     """For the holders of one epoch. Every call may raise EpochOver; only ``register`` raises REFUSALS."""
 
     def __init__(self, broker: Broker, timer: Timer, settings: Settings, clock: Clock) -> None:
-        self._broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
+        self.broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
         self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
         self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0
         self._broke_ms = -RETRY_MS
@@ -71,7 +71,7 @@ class LeaseManager:
 
     def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
         """Let a new holder claim. Raises one of REFUSALS: it may be registered, and holds nothing."""
-        self._broker.register(holder, supervisor, queues)
+        self.broker.register(holder, supervisor, queues)
 
     def run_due(self, holders: Iterable[str]) -> list[str]:
         """Do what is due now. Returns the holders that may not claim any more."""
@@ -80,7 +80,7 @@ class LeaseManager:
         try:
             if now_ms >= self._renew_at_ms:
                 self._renew_at_ms = now_ms + RETRY_MS
-                lost = self._broker.renew(list(holders), lease_ms=self._settings.lease_ms)
+                lost = self.broker.renew(list(holders), lease_ms=self._settings.lease_ms)
                 self._acked_ms = now_ms
                 self._answered()
                 self._release_owed()
@@ -129,14 +129,14 @@ class LeaseManager:
     def _release_owed(self) -> list[str]:
         given_back: list[str] = []
         for holder, blamed in list(self._unreleased.items()):
-            released = self._broker.release(holder, blamed=blamed)
+            released = self.broker.release(holder, blamed=blamed)
             del self._unreleased[holder]
             self.on_release(len(released))
             given_back += released
         return given_back
 
     def _reclaim(self) -> None:
-        tasks = self._broker.reclaim()
+        tasks = self.broker.reclaim()
         for task in tasks:
             log.warning(line("reclaimed", task=task, reason="lease ended"))
         self.on_reclaim(len(tasks))
@@ -144,7 +144,7 @@ class LeaseManager:
     def _due(self) -> None:
         asked_ms = self._clock.mono_ms()
         self._due_at_ms = asked_ms + RETRY_MS
-        _, next_in_ms = self._broker.due()
+        _, next_in_ms = self.broker.due()
         self._due_at_ms = NEVER_MS if next_in_ms is None else asked_ms + next_in_ms
 
     def _answered(self) -> None:
@@ -162,5 +162,5 @@ class LeaseManager:
 def open_lease_manager(settings: Settings, seen: Seen, clock: Clock) -> LeaseManager:
     """For one epoch, on connections of its own."""
     client = open_client(settings, seen, LEASE_TIMEOUT_S)
-    broker = RedisBroker(client, seen.epoch, shard=settings.serves)
+    broker = RedisBroker(client, seen.epoch, shard=settings.tag)
     return LeaseManager(broker, TimerWait(client, broker.keys.of("timer")), settings, clock)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.supervisor.watchdog import Watched, start_watchdog
+
+ONLY_BUILTIN = "RQ's own command runs the built-in controllers only; use `oarlock worker --operator`, or leave it out"
 
 
 class FleetWorker(KeyWorker):
@@ -17,6 +20,9 @@ class FleetWorker(KeyWorker):
     def work(self, *args: Any, **options: Any) -> bool:
         """As its parent's. Exits with ``exit_code`` where it could not go on: no supervisor reads it otherwise."""
         if self.identity is None:
+            if self.settings.operator:
+                print(f"oarlock: OARLOCK_OPERATOR={self.settings.operator}: {ONLY_BUILTIN}", file=sys.stderr)
+                raise SystemExit(2)
             self._watched = start_watchdog(self.settings, self.name, self.queue_names(), self.connection, self._clock)
             self.identity = self._watched.identity
         worked = super().work(*args, **options)

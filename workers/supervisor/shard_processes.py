@@ -1,4 +1,5 @@
-"""One process a shard, for a command that serves all shards: the end of one process leaves the others alone.
+"""One process a shard, for a command that serves all shards: the end of one process leaves the others alone. So do the
+ingestor and the workers of `oarlock operator`.
 
 The parent starts each process again when it ends. It ends all of them when it is asked to stop, or when one reports by
 its exit code that its settings cannot be used. It does nothing else and has no connections. The children die with it.
@@ -32,13 +33,14 @@ Life = Callable[[str], int]
 """What a shard's process does, from after the fork to its exit code."""
 
 
-def run_each(shards: Sequence[str], life: Life) -> int:
-    """Run ``life`` of each shard until SIGTERM or SIGINT, which they are sent too; a second one kills them.
+def run_each(parts: Sequence[str], life: Life, what: str = "shard") -> int:
+    """Run ``life`` of each shard until SIGTERM or SIGINT, which they are sent too; a second one kills them. ``what``:
+    what the parts are, if not shards.
 
     Returns 0, or 2 where one of them ended so. Call it on the main thread, before any other is started.
     """
     assert threading.active_count() == 1, "a process with threads must not fork"
-    return _Parent([Child(shard, BACK_OFF) for shard in shards], life).run()
+    return _Parent([Child(part, BACK_OFF) for part in parts], life, what).run()
 
 
 def run_shards(
@@ -61,8 +63,8 @@ def run_shards(
 
 
 class _Parent:
-    def __init__(self, children: list[Child], life: Life) -> None:
-        self._children, self._life = children, life
+    def __init__(self, children: list[Child], life: Life, what: str) -> None:
+        self._children, self._life, self._what = children, life, what
         self._now_ms = SystemClock().mono_ms
         self._stops = 0
         self._code = 0
@@ -87,18 +89,18 @@ class _Parent:
         if not child.is_due(now_ms := self._now_ms()):
             return
         try:
-            child.start(lambda: fork_process(f"shard {child.name}", lambda: self._life(child.name)), now_ms)
+            child.start(lambda: fork_process(f"{self._what} {child.name}", lambda: self._life(child.name)), now_ms)
         except OSError as error:  # the other shards are not to end for it
-            log.warning(line("shard not started", shard=child.name, reason=error))
+            log.warning(line(f"{self._what} not started", **{self._what: child.name}, reason=error))
             return
-        log.info(line("shard started", shard=child.name, pid=child.pid))
+        log.info(line(f"{self._what} started", **{self._what: child.name}, pid=child.pid))
 
     def _reap(self, child: Child) -> None:
         pid, code = child.pid, child.ended(self._now_ms())
         if code is None:
             return
         if not self._stops:
-            log.warning(line("shard ended", shard=child.name, pid=pid, code=code))
+            log.warning(line(f"{self._what} ended", **{self._what: child.name}, pid=pid, code=code))
         if code == USAGE:
             self._code = USAGE
             if not self._stops:

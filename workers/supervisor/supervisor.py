@@ -37,12 +37,14 @@ from oarlock.workers.rq.worker_lists import TIMEOUT_S, DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
 from oarlock.workers.supervisor.position import Death, Position, RunWorker
 from oarlock.workers.supervisor.process_list import OnChange, Process
+from oarlock.workers.supervisor.queue_anew import QueueAnew
 from oarlock.workers.supervisor.timer_wait import watch_instead
 
 log = logging.getLogger("oarlock.fleet")
 
 GRACE_MS = 25_000
 """From SIGTERM to SIGKILL: below the 30 s Kubernetes gives a pod."""
+ANEW_PAUSE_MS = 10
 SEARCH_AFTER_MS = 50
 """After a lost epoch: one that looks intact and is refused all the same must not keep a core busy."""
 
@@ -65,7 +67,7 @@ class Supervisor:
         self._settings, self._run_worker = settings, run_worker
         self._on_change, self._grace_ms, self._clock = on_change, grace_ms, clock or SystemClock()
         self.name = new_supervisor_name() + (f"-s{settings.serves}" if settings.shards > 1 else "")
-        queues = all_queues() if queues is None else queues
+        self._queues = queues = all_queues() if queues is None else queues
         slots = TurnSlots(count)
         table = Table(count + 1)
         served = queues_by_worker(settings, queues, count)
@@ -79,6 +81,7 @@ class Supervisor:
         self._watched_timer: socket.socket | None = None
         self._workers_made, self._untold = 0, True
         self._kill_at_ms: int | None = None
+        self._anew: QueueAnew | None = None
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT; a second one kills the workers at once. Returns the exit code."""
@@ -112,6 +115,7 @@ class Supervisor:
                 self._seek_epoch(now_ms)
             if self._leases is not None:
                 self._keep_workers(self._leases, now_ms)
+                self._queue_anew(self._leases)
             self._watch_timer()
             self._tell()
             pause_ms = max(0, self._next_ms() - self._clock.mono_ms())
@@ -141,7 +145,17 @@ class Supervisor:
                 times.append(start_at_ms)
         elif self._running():
             times.append(self._kill_at_ms)
+        if self._anew is not None and self._anew.left:
+            times.append(self._clock.mono_ms() + ANEW_PAUSE_MS)
         return min(times)
+
+    def _queue_anew(self, leases: LeaseManager) -> None:
+        """A part of the walk a round: what lies between two rounds is not to wait for all of it."""
+        if self._anew is not None and self._anew.left and leases.answered:
+            try:
+                self._anew.step(leases.broker)
+            except REFUSALS as error:
+                log.warning(line("not_queued_anew", reason=error))
 
     def _seek_epoch(self, now_ms: int) -> None:
         """Look for an epoch to work in, once the last one's workers have ended."""
@@ -151,6 +165,7 @@ class Supervisor:
             self._seen = self._search.look(now_ms)
             if self._seen is not None:
                 self._leases = open_lease_manager(self._settings, self._seen, self._clock)
+                self._anew = self._anew or QueueAnew(self._queues if self._settings.operator else ())
                 self._leases.on_reclaim, self._leases.on_release = self._counts.reclaimed, self._counts.released
 
     def _keep_workers(self, leases: LeaseManager, now_ms: int) -> None:

@@ -64,7 +64,7 @@ def start_watchdog(
         if seen is not None:
             client = open_client(settings, seen, LEASE_TIMEOUT_S)
             try:
-                RedisBroker(client, seen.epoch, shard=settings.serves).register(holder, supervisor, queues)
+                RedisBroker(client, seen.epoch, shard=settings.tag).register(holder, supervisor, queues)
                 break
             except (*REFUSALS, EpochOver) as error:
                 log.warning(line("waiting", reason=error))

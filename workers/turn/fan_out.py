@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from oarlock.broker.values import Cached, Claim
-from oarlock.controllers.entries import FanOut
+from oarlock.controllers.entries import FanOut, ReferenceFanOut
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import WATCHED
+from oarlock.controllers.whole_routes import names_entry
 from oarlock.workers.turn import blob_memo
 from oarlock.workers.turn.steps import Look, Turn, Wake
 from oarlock.workers.turn.turn_outcome import TurnOutcome
@@ -23,4 +24,17 @@ def fan_out(claim: Claim, via: FanOut, outcome: TurnOutcome) -> Turn:
     keys = via.concerned(claim.key, obj, pods, blob_memo.owners(via.owners).decode(cached))
     if keys:
         yield Wake(via.target, tuple(keys))
+    return outcome.finish()
+
+
+def reference_fan_out(claim: Claim, via: ReferenceFanOut, outcome: TurnOutcome) -> Turn:
+    """Wake the keys of ``via.target`` whose objects name the object of this key, which may have gone.
+
+    An object that begins to name it later is queued by its own event.
+    """
+    entry = names_entry(via.target, via.resource, claim.key)
+    cached: list[Cached] = yield Look(via.owners, entries=(entry,), paged=True)
+    keys = tuple([WATCHED[via.owners].decode(each.blob).key for each in cached])
+    if keys:
+        yield Wake(via.target, keys)
     return outcome.finish()

@@ -7,7 +7,8 @@ and the simulation stops between any two of them.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, NamedTuple, TypeVar
+from concurrent.futures import Future
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from oarlock.broker.values import Entry, Finish
 
@@ -37,7 +38,11 @@ class Grant(NamedTuple):
 
 
 class Write(NamedTuple):
-    """One request that changes the cluster. ``verb``: create, delete, patch (strategic merge) or status (merge)."""
+    """One request that changes the cluster. ``verb``: create, delete, patch (strategic merge), merge (patch), status
+    (merge) or apply (server-side, in the name of ``manager``; ``force``: over the fields of others).
+
+    ``propagation``: of a delete; empty: the kind's own.
+    """
 
     verb: str
     resource: str
@@ -46,6 +51,9 @@ class Write(NamedTuple):
     body: bytes = b""
     uid: str = ""
     rv: str = ""
+    manager: str = ""
+    force: bool = False
+    propagation: str = ""
 
     @property
     def target(self) -> str:
@@ -106,7 +114,27 @@ class Wake(NamedTuple):
     keys: tuple[str, ...]
 
 
-Step = Announce | Reserve | Send | Read | ListLive | Look | Wake
+class UserRun(Protocol):
+    """A function of a user under way beside the worker's thread: ``workers.turn.engine.user_code.Run``."""
+
+    def resume(self, answer: Any = None) -> Future[Any]: ...
+    def abandon(self) -> None: ...
+
+
+class Resume(NamedTuple):
+    """Let a function of a user go on with the answer to its request; first of all, begin. Result: its next request, or
+    its end (``user_code.Asked``).
+    """
+
+    run: UserRun
+    answer: Any = None
+
+
+class Failures(NamedTuple):
+    """How many turns of the key have failed in a row. Result: int."""
+
+
+Step = Announce | Reserve | Send | Read | ListLive | Look | Wake | Resume | Failures
 Steps = Generator[Step, Any, T]
 """A part of a turn: yields steps, is sent their results, and returns a T."""
 Turn = Steps[Finish]

@@ -14,12 +14,13 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.expectations import BACK_OFF, SCALE
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, ClaimLimits, Entry
+from oarlock.controllers.builtin import NODE_QUEUE
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.deployment import annotations
 from oarlock.controllers.deployment.model import Deployment, DeploymentStatus
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus, label_selector
-from oarlock.controllers.registry import CONTROLLERS, NODE_QUEUE, WATCHED
+from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.turn.engine.engine import load_spec

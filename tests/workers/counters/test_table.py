@@ -56,7 +56,7 @@ def work_for_ever(row: Row, told: mmap.mmap) -> None:
     while True:
         counts.claimed(batch(3))
         begun_ns = counts.begun()
-        counts.worked(begun_ns, 0)
+        counts.worked(QUEUE, begun_ns, 0)
         counts.finished(finish(), False, 0)
         done += 1
         told[:8] = struct.pack("<q", done)
@@ -202,7 +202,7 @@ def test_what_runs_now_is_seen_from_outside() -> None:
     begun_ns = counts.begun()
     assert row.ints[LAYOUT.turn_since_ns] > 0
     assert list(LAYOUT.queues)[row.ints[LAYOUT.turn_queue]] == "daemonset"
-    counts.worked(begun_ns, 0)
+    counts.worked("daemonset", begun_ns, 0)
     assert row.ints[LAYOUT.turn_since_ns] == 0
     counts.begun()
     TurnCounts(row)  # the next worker of the position
@@ -216,10 +216,10 @@ def test_turns_side_by_side_are_counted_together() -> None:
     begun = [counts.begun() for _ in range(3)]
     assert divmod(row.ints[LAYOUT.turns_under_way], 256) == (sum(each // 1_000 for each in begun), 3)
     assert row.ints[LAYOUT.turn_since_ns] == begun[0]
-    counts.worked(begun[0], begun[1])
+    counts.worked(QUEUE, begun[0], begun[1])
     assert row.ints[LAYOUT.turn_since_ns] == begun[1]
-    counts.worked(begun[2], begun[1])
-    counts.worked(begun[1], 0)
+    counts.worked(QUEUE, begun[2], begun[1])
+    counts.worked(QUEUE, begun[1], 0)
     assert (row.ints[LAYOUT.turns_under_way], row.ints[LAYOUT.turn_since_ns]) == (0, 0)
 
 
@@ -228,7 +228,7 @@ def test_a_queue_that_is_not_known_is_not_counted() -> None:
     counts = TurnCounts(row)
     counts.claimed(batch(5, queue="planted"))
     begun_ns = counts.begun()
-    counts.worked(begun_ns, 0)
+    counts.worked("planted", begun_ns, 0)
     counts.lost("planted")
     counts.finished(Finish("planted", "a/1", "n", Verdict.OK), False, 0)
     assert [at for at in range(LAYOUT.ints) if row.ints[at]] in ([], list(range(LAYOUT.gc, LAYOUT.gc + 9)))

@@ -30,6 +30,7 @@ QUICK = Settings(lease_ms=1_000, renew_every_ms=300, request_timeout_ms=500, sen
 """D is three seconds."""
 RUN = (
     "import sys, logging; from oarlock.workers.process.settings import Settings; "
+    "from oarlock.controllers.builtin import register_builtin; register_builtin(); "
     "from oarlock.workers.supervisor.ingest_command import run_ingestor; "
     "logging.basicConfig(level=logging.INFO); wait_s = float(sys.argv[1]); "
     "sys.exit(run_ingestor(Settings.from_env(), embedded=True, wait_for_redis_s=wait_s))"

@@ -130,12 +130,12 @@ class Process:
             for each in self.sources
         }
         self.side = Side(rig.server, self.client)
-        settings = coordinator.pop("settings", rig.settings)
+        settings, anew = coordinator.pop("settings", rig.settings), coordinator.pop("anew", False)
         self.coordinator = EpochCoordinator(self.side, rig.lease, settings, rig.clock, name, **coordinator)
         self.opened: list[int] = []
         guard = UpstreamGuard(self.detector, settings.alongside_upstream)
         self.ingestor = Ingestor(
-            self.coordinator, list(self.reflectors.values()), self.owners, self.opened.append, guard
+            self.coordinator, list(self.reflectors.values()), self.owners, self.opened.append, guard, anew=anew
         )
 
     def round(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
 import pytest
 import redis
 
@@ -359,6 +360,21 @@ def test_a_list_refused_again_and_again_is_said_once(opened: Rig, caplog: pytest
         opened.run_for(11_000)
         assert reflector.listed
         assert said() == []
+
+
+def test_objects_of_a_kind_that_was_said_to_be_absent_come_back_with_it(opened: Rig) -> None:
+    """Its definition need not have gone: one API server of several may not know it yet, or no longer for a moment."""
+    process = opened.processes[0]
+    source, reflector = process.sources[PODS], process.reflectors[PODS]
+    reflector.resource = reflector.projector.resource = msgspec.structs.replace(reflector.resource, whole=True)
+    source.refusal = End(Ending.ABSENT, "404")
+    reflector.relist()
+    opened.run_for(1_000)
+    assert opened.server.cache(1, PODS) == {}
+    source.refusal = None
+    opened.run_for(11_000)
+    assert opened.server.cache(1, PODS) == opened.api.cached_at(PODS, opened.api.rv)
+    assert reflector.state is ReflectorState.WATCHING
 
 
 def test_a_server_that_closes_at_once_is_asked_less_and_less_often(opened: Rig) -> None:

@@ -14,7 +14,7 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
-from oarlock.controllers.registry import PODS
+from oarlock.controllers.builtin import PODS
 from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher
 from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.ingest.stream_buffer import StreamBuffer

@@ -79,7 +79,7 @@ def worker_endpoints(look: Look) -> Endpoints:
         counts.claimed(Batch(queue, [Claim(queue, "a/1", "n", None, [], None, needs, False, 0)], {}, {}, []))
     counts.claimed(Batch("replicaset", [Claim("replicaset", "a/1", "n", None, [], None, "", False, 0)], {}, {}, [7]))
     begun_ns = counts.begun()
-    counts.worked(begun_ns, 0)
+    counts.worked("replicaset", begun_ns, 0)
     counts.finished(Finish("replicaset", "a/1", "n", Verdict.OK, 10), False, 0)
     counts.begun()
     requested(row)

@@ -97,3 +97,24 @@ def test_bad_input(name: str, text: str, says: str) -> None:
 def test_they_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         Settings().lease_ms = 1  # type: ignore[misc]
+
+
+OPERATORS = {
+    "another name": ({"OARLOCK_FLEET_ID": "Site_1"}, "OARLOCK_FLEET_ID=Site_1 cannot name the fleet of an operator"),
+    "a number": ({"OARLOCK_FLEET_ID": "7"}, "OARLOCK_FLEET_ID=7 cannot name the fleet of an operator"),
+    "divided": ({"OARLOCK_SHARDS": "2", "OARLOCK_FLEET_ID": "site"}, "OARLOCK_SHARDS=2: the fleet of an operator is"),
+}
+
+
+@pytest.mark.parametrize(("given", "line"), OPERATORS.values(), ids=list(OPERATORS))
+def test_an_operator_that_cannot_be(given: dict[str, str], line: str) -> None:
+    with pytest.raises(BadSetting, match=line):
+        Settings.from_env({**given, "OARLOCK_OPERATOR": "site.py"})
+
+
+def test_the_fleet_of_an_operator_has_a_lease_and_keys_of_its_own() -> None:
+    ours = Settings.from_env({"OARLOCK_OPERATOR": "site.py", "OARLOCK_FLEET_ID": "site"})
+    assert (ours.tag, ours.tags, ours.serves) == ("site", ("site",), "0")
+    assert (Settings(fleet_id="site").tag, Settings(shards=2, shard="1").tag) == ("0", "1")
+    assert Settings(shards=2).tags == ("0", "1")
+    assert Settings.from_env(ours.to_env()) == ours

@@ -70,6 +70,8 @@ class ScriptedTurn:
 class ScriptedEngine:
     """Hands out ``replies`` in order, then EMPTY; a turn over a key does what ``acts`` says of it."""
 
+    runs_functions = False
+
     def __init__(self, replies: Sequence[Any], acts: dict[str, Act], finish_error: Exception | None = None) -> None:
         self.replies, self.acts, self.finish_error = list(replies), acts, finish_error
         self.asked_for: list[int] = []

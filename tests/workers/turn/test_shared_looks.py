@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from oarlock.broker.values import Batch, Event
+from oarlock.controllers.builtin import DAEMONSETS, NODE_QUEUE, NODES
 from oarlock.controllers.entries import Watched
-from oarlock.controllers.registry import DAEMONSETS, NODE_QUEUE, NODES
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
 from tests.workers.turn.turn_rig import WORKER, Rig

@@ -108,8 +108,20 @@ class KubeApi:
                 return await client.create(resource, namespace, write.body, **options)
             case "delete":
                 return await client.delete(
-                    resource, namespace, name, uid=write.uid, resource_version=write.rv, **options
+                    resource,
+                    namespace,
+                    name,
+                    uid=write.uid,
+                    resource_version=write.rv,
+                    propagation=write.propagation,
+                    **options,
                 )
+            case "apply":
+                return await client.apply(
+                    resource, namespace, name, write.body, manager=write.manager, force=write.force, **options
+                )
+            case "merge":
+                return await client.patch(resource, namespace, name, write.body, **options)
             case "patch":
                 return await client.patch(resource, namespace, name, write.body, PatchType.STRATEGIC, **options)
             case "status":

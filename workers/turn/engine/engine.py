@@ -7,7 +7,8 @@ renewals keep others away; they never lengthen this.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from oarlock.broker.paging import every
@@ -26,18 +27,43 @@ from oarlock.broker.values import (
     Watermark,
 )
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
-from oarlock.controllers.entries import Controller, FanOut, PodController, RolloutController
+from oarlock.controllers.entries import (
+    Controller,
+    DesiredController,
+    FanOut,
+    PodController,
+    ReferenceFanOut,
+    RolloutController,
+    StepsController,
+)
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, entry_of
 from oarlock.workers.process.clock import Clock
+from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.settings import Settings
+from oarlock.workers.turn.custom_steps import NeverAgain, StepsContext, custom_steps
+from oarlock.workers.turn.desired import DesiredContext, desired
 from oarlock.workers.turn.engine.api import KubeApi
 from oarlock.workers.turn.engine.local_cache import LocalCache
 from oarlock.workers.turn.engine.running_turn import RunningTurn
+from oarlock.workers.turn.engine.user_code import UserCode
 from oarlock.workers.turn.engine.write_window import WriteWindow
-from oarlock.workers.turn.fan_out import fan_out
+from oarlock.workers.turn.fan_out import fan_out, reference_fan_out
 from oarlock.workers.turn.rollout import RolloutContext, rollout
 from oarlock.workers.turn.status import KeptCount, LateStatus, StatusWriter
-from oarlock.workers.turn.steps import Announce, ListLive, Look, Read, Reserve, Send, Step, Turn, TurnRefused, Wake
+from oarlock.workers.turn.steps import (
+    Announce,
+    Failures,
+    ListLive,
+    Look,
+    Read,
+    Reserve,
+    Resume,
+    Send,
+    Step,
+    Turn,
+    TurnRefused,
+    Wake,
+)
 from oarlock.workers.turn.turn import TurnContext, View, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
@@ -48,7 +74,7 @@ OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
 
-def load_spec(entry: Controller | FanOut) -> LoadSpec:
+def load_spec(entry: Controller | FanOut | ReferenceFanOut) -> LoadSpec:
     """What a claim of this controller's queue hands over: the owner, and what is read with it."""
     return LoadSpec(entry.queue, entry.resource, entry.children)
 
@@ -74,9 +100,17 @@ class Engine:
         self._rollouts = {
             each.queue: self._rollout(each) for each in controllers if isinstance(each, RolloutController)
         }
+        self._desired = {
+            each.queue: DesiredContext.of(each) for each in controllers if isinstance(each, DesiredController)
+        }
+        self._user_code = UserCode()
+        self._custom = {
+            each.queue: StepsContext(self._user_code.starter(each), NeverAgain())
+            for each in controllers
+            if isinstance(each, StepsController)
+        }
         self._looks: dict[Look, list[Cached]] = {}
         """Answers that turns of the batch in hand may share."""
-        self._deadline_ms = 0
         self._transport_errors = 0
         self._window = self._new_window()
 
@@ -93,13 +127,35 @@ class Engine:
         """Register this worker. Its name must be new."""
         self._broker.register(holder, supervisor, self.queues)
 
-    def claim(self, holder: str, keys_max: int) -> Batch | Idle:
-        """Take keys, each queue first in its turn. WAIT while the API does not answer: keys must not be used up."""
+    @property
+    def runs_functions(self) -> bool:
+        """Whether turns of its queues may wait for functions of users."""
+        return bool(self._custom)
+
+    def claim(self, holder: str, keys_max: int, *, but: Collection[str] = ()) -> Batch | Idle:
+        """Take keys, each queue first in its turn. WAIT while the API does not answer: keys must not be used up.
+
+        ``but``: of none of these queues.
+        """
         if self._transport_errors >= OUTAGE_AFTER:
             if not self._api.probe():
                 return Idle.WAIT
             self._transport_errors = 0
         self._specs.append(self._specs.pop(0))
+        specs = [each for each in self._specs if each.queue not in but]
+        one_by_one = [each for each in specs if each.queue in self._custom and is_bounded(self._settings, each.queue)]
+        rest = [each for each in specs if each not in one_by_one]
+        calls = [([each], 1) for each in one_by_one]  # a worker with more would keep them from others that are idle
+        if rest:
+            calls.insert(0 if specs[0] is rest[0] else len(calls), (rest, keys_max))
+        reply: Batch | Idle = Idle.EMPTY
+        for of, most in calls:
+            reply = self._claim(holder, of, most)
+            if reply is not Idle.EMPTY:
+                break
+        return reply
+
+    def _claim(self, holder: str, specs: Sequence[LoadSpec], keys_max: int) -> Batch | Idle:
         self._looks.clear()
         self._window = self._new_window()
         settings = self._settings
@@ -107,11 +163,11 @@ class Engine:
         batch = self._broker.claim(
             holder,
             secrets.token_hex(16),
-            [self._with_versions(spec) for spec in self._specs],
+            [self._with_versions(spec) for spec in specs],
             ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes),
         )
-        self._deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
         if isinstance(batch, Batch):
+            batch = replace(batch, deadline_ms=asked_ms + settings.lease_ms - settings.send_margin_ms)
             for resource, delta in batch.local_caches.items():
                 self._local_caches[resource].apply(delta)
         return batch
@@ -133,12 +189,18 @@ class Engine:
         match entry_of(claim.queue):
             case FanOut() as via:
                 steps = fan_out(claim, via, outcome)
+            case ReferenceFanOut() as via:
+                steps = reference_fan_out(claim, via, outcome)
+            case DesiredController():
+                steps = desired(claim, self._desired[claim.queue], outcome)
+            case StepsController() as controller:
+                steps = custom_steps(claim, controller, self._custom[claim.queue], outcome)
             case RolloutController() as controller:
                 replicasets = batch.watermarks.get(controller.dependents, UNKNOWN)
                 steps = rollout(claim, replicasets.rv, controller, self._rollouts[claim.queue], outcome)
             case PodController() as controller:
                 steps = self._turn(batch, claim, controller, outcome)
-        return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), self._deadline_ms, self)
+        return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), batch.deadline_ms, self)
 
     def _turn(self, batch: Batch, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Turn:
         if any(not self._local_caches[name].version for name in controller.local_caches):
@@ -157,7 +219,8 @@ class Engine:
         return self._broker.wait(timeout_s=timeout_s)
 
     def close(self) -> None:
-        """Close the way to the API."""
+        """Close the way to the API. No turn is under way any more."""
+        self._user_code.close()
         self._api.close()
 
     def carry_out(self, running: RunningTurn, step: Step) -> Any:
@@ -179,6 +242,10 @@ class Engine:
                 return self._api.list_live(step.resource, step.namespace)
             case Wake():
                 return self._broker.add(step.queue, step.keys)
+            case Resume():
+                return step.run.resume(step.answer)
+            case Failures():
+                return self._broker.num_requeues(running.claim.queue, running.claim.key)
 
     def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
         """A result that was waited for has come. Answers to writes show whether the server can be reached."""

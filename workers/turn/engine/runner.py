@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:  # `rq info` imports this module: it needs no cluster, and no 
 
 log = logging.getLogger("oarlock.worker")
 
+ASK_FIRST_MS, ASK_MS = 5, 50
+"""How long functions of users are waited for before further keys are asked for; and after there were none."""
 LOOK_MS = 100
 """How often the runner looks for turns that have waited for too long."""
 
@@ -55,6 +58,9 @@ class Ended(NamedTuple):
     finish: Finish
     failure: BaseException | None
 
+
+More = Callable[[int, Collection[str]], Batch | None]
+"""Claims at most so many keys, of none of these queues; None: there are none, or none is to be begun."""
 
 OnFinish = Callable[[Ended, int], None]
 """Told of every turn that was ended in Redis, and how many have failed in a row by now; -1: its claim was lost."""
@@ -89,30 +95,33 @@ class TurnRunner:
         self._limit_s = max(1, -(-settings.turn_limit_ms // 1_000))
         self._under_way: dict[UnderWay, None] = {}
         self._waiting = WaitingTurns()
+        self._behind: dict[str, tuple[Batch, deque[Claim]]] = {}
+        """By bounded queue: claims that have yet to begin, and their batch."""
         self._stepping: UnderWay | None = None
         self._ended: list[Ended] = []
         self._untold: list[tuple[Ended, int]] = []
-        self._ended_ms = self._look_ms = 0
-        """When the first of ``_ended`` was over; when to look again."""
+        self._more: More | None = None
+        self._ended_ms = self._look_ms = self._ask_ms = 0
+        """When the first of ``_ended`` was over; when to look again; when to ask for more."""
         self.slow = False
         """Whether a turn of the last batch kept the thread for long by itself."""
 
-    def run(self, batch: Batch) -> int:
+    def run(self, batch: Batch, more: More | None = None) -> int:
         """Run all turns of the batch to their ends. Returns the ms that took, without the last call that ends turns.
+
+        ``more``: asked for further keys while nothing but functions of users is under way: these may take their time.
 
         Raises EpochOver; BrokerUnreachable, BrokerFull or RedisError if nobody knows what is still locked. Whatever
         ends the batch early, nothing more is sent for any of its turns.
         """
-        at_once = 1 if is_bounded(self._settings, batch.queue) else len(batch.claims)
-        self.slow = False
+        self.slow, self._more = False, more
+        self._behind.clear()
         first_ms = now_ms = self._clock.mono_ms()
+        self._ask_ms = now_ms + ASK_FIRST_MS
         try:
-            for claim in batch.claims:
-                now_ms = self._begin(batch, claim, now_ms)
-                while len(self._waiting) >= at_once:
-                    now_ms = self._go_on(now_ms)
+            now_ms = self._begin_all(batch, now_ms)
             while self._waiting:
-                now_ms = self._go_on(now_ms)
+                now_ms = self._begin_behind(self._go_on(now_ms))
             self._finish()
             self._tell()
         except BaseException:
@@ -128,6 +137,35 @@ class TurnRunner:
         if self._stepping is turn:
             raise why
         self._waiting.fail(turn, why)
+
+    def _begin_all(self, batch: Batch, now_ms: int) -> int:
+        if is_bounded(self._settings, batch.queue):
+            self._behind[batch.queue] = (batch, deque(batch.claims))
+            return self._begin_behind(now_ms)
+        for claim in batch.claims:
+            now_ms = self._begin(batch, claim, now_ms)
+        return now_ms
+
+    def _begin_behind(self, now_ms: int) -> int:
+        """Of a bounded queue one at a time."""
+        for queue, (batch, claims) in list(self._behind.items()):
+            while claims and not self._waiting.of(queue):
+                now_ms = self._begin(batch, claims.popleft(), now_ms)
+            if not claims and not self._waiting.of(queue):
+                del self._behind[queue]
+        return now_ms
+
+    def _take_more(self, now_ms: int) -> int:
+        """Claim further keys, if there are any, room for them, and nothing else to do."""
+        room = self._settings.batch_keys - len(self._waiting) - sum(len(each) for _, each in self._behind.values())
+        self._ask_ms = now_ms + ASK_FIRST_MS
+        if self._more is None or room <= 0 or not self._waiting.all_in_functions:
+            return now_ms
+        self._finish()
+        self._tell()
+        batch, now_ms = self._more(room, self._behind), self._clock.mono_ms()
+        self._ask_ms = now_ms + (ASK_MS if batch is None else ASK_FIRST_MS)
+        return now_ms if batch is None else self._begin_all(batch, now_ms)
 
     def _begin(self, batch: Batch, claim: Claim, now_ms: int) -> int:
         each = UnderWay(claim, now_ms, self._counts.begun())
@@ -146,9 +184,13 @@ class TurnRunner:
         if left_ms <= 0:
             self._finish()
             left_ms = LOOK_MS
+        if self._more is not None and len(self._waiting) < self._settings.batch_keys:
+            left_ms = min(left_ms, max(0, self._ask_ms - now_ms))
         found = self._waiting.next(left_ms / 1_000)
         now_ms = self._clock.mono_ms()
-        return now_ms if found is None else self._run(found, None, now_ms)
+        if found is not None:
+            return self._run(found, None, now_ms)
+        return self._take_more(now_ms) if now_ms >= self._ask_ms else now_ms
 
     def _run(self, each: UnderWay, batch: Batch | None, begun_ms: int) -> int:
         """Take a turn as far as it goes without waiting. ``batch``: its batch, if it has yet to begin."""
@@ -161,7 +203,7 @@ class TurnRunner:
         if over:
             del self._under_way[each]
             oldest = next(iter(self._under_way), None)
-            self._counts.worked(each.begun_ns, oldest.begun_ns if oldest is not None else 0)
+            self._counts.worked(claim.queue, each.begun_ns, oldest.begun_ns if oldest is not None else 0)
             if each.turn is not None:
                 self._counts.ranked(claim.queue, each.turn.age_ratios)
             self._shown.end(each)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from oarlock.broker.values import Claim, Finish, Verdict
 from oarlock.cluster.listing import ListError
 from oarlock.workers.signing.refusals import ObjectRefused
-from oarlock.workers.turn.steps import Step, Turn, TurnRefused
+from oarlock.workers.turn.steps import Resume, Step, Turn, TurnRefused
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ class RunningTurn:
     def age_ratios(self) -> Sequence[int]:
         """Of the pods it chose to delete, so far."""
         return self.outcome.age_ratios
+
+    @property
+    def in_function(self) -> bool:
+        """Whether it waits for a function of a user, which may take its time."""
+        return self.waits_for is not None and isinstance(self._step, Resume)
 
     def advance(self) -> Finish | None:
         """Go on until it would have to wait. None: call it again when ``waits_for`` is done.

@@ -61,6 +61,15 @@ class WaitingTurns:
                 return each
         return None
 
+    def of(self, queue: str) -> int:
+        """How many of a queue."""
+        return sum(each.claim.queue == queue for each in self._waiting)
+
+    @property
+    def all_in_functions(self) -> bool:
+        """Whether each waits for a function of a user. None of them was claimed because of a crash."""
+        return all(each.turn is not None and each.turn.in_function and not each.claim.crashes for each in self._waiting)
+
     def begun_before(self, ms: int) -> list[UnderWay]:
         """Those that began before a moment of the worker's clock."""
         return [each for each in self._waiting if each.begun_ms < ms]

@@ -178,6 +178,21 @@ def test_a_turn_waits_while_others_go_on_each_with_a_deadline_of_its_own() -> No
     assert rig.queue.expectations == {}
 
 
+def test_a_later_claim_makes_the_leases_of_an_earlier_one_no_longer() -> None:
+    """Claims of a bounded queue begin one by one, and further keys may be claimed before the last has begun."""
+    rig = Rig()
+    rig.owner(1, "a")
+    _api, engine = beside(rig)
+    claimed_ms = rig.clock.mono_ms()
+    batch = engine.claim("late", 8)
+    assert isinstance(batch, Batch)
+    rig.clock.advance(700)
+    rig.owner(1, "b")
+    assert isinstance(engine.claim("late", 8), Batch)
+    running = engine.start(batch, batch.claims[0])
+    assert running.deadline_ms == claimed_ms + rig.settings.lease_ms - rig.settings.send_margin_ms
+
+
 def test_one_that_has_used_up_half_its_time_ends_with_what_it_has() -> None:
     """Struck at the end of its time it would lose the answers it has, and the next turn would send all of it again."""
     rig = Rig()
@@ -335,6 +350,22 @@ def test_queues_rotate(monkeypatch: pytest.MonkeyPatch) -> None:
         rig.run(batch, batch.claims[0])
     assert served[:4] in (["other", "replicaset"] * 2, ["replicaset", "other"] * 2)
     assert sorted(served) == ["other"] * 3 + ["replicaset"] * 3
+
+
+def test_of_a_bounded_queue_of_functions_one_key_is_taken_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They run one after the other and may take long: other workers are to have the rest meanwhile."""
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
+    rig = Rig(queues=("replicaset", "other"), concurrent_syncs={"other": 1})
+    monkeypatch.setitem(rig.engine._custom, "other", None)
+    for queue in ("replicaset", "other"):
+        rig.broker.add(queue, [f"default/web{number}" for number in range(3)])
+    served = []
+    while isinstance(batch := rig.engine.claim(WORKER, 8), Batch):
+        served.append((batch.queue, len(batch.claims)))
+    assert sorted(served) == [("other", 1)] * 3 + [("replicaset", 3)]
+    assert served.index(("replicaset", 3)) < 2, "each queue is asked first in its turn"
+    rig.broker.add("other", ["default/web9"])
+    assert rig.engine.claim(WORKER, 8, but=["other"]) is Idle.EMPTY
 
 
 def test_a_queue_without_keys_costs_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:

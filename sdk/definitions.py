@@ -1,0 +1,262 @@
+"""Controllers as a user defines them: the decorators `desired` and `steps`, and what they say of a controller.
+
+A definition is called like the function that it decorates, so a test needs no cluster.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from oarlock.sdk.kinds import BadDefinition, Kind, kind_of
+from oarlock.sdk.objects import Object
+from oarlock.sdk.types.fields import check as check_fields
+
+Json = dict[str, Any]
+AnyKind = Kind | str | type[Object]
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """Objects of another kind that matter to a controller, though it does not own them. See `watch`."""
+
+    kind: Kind
+    wakes: Callable[[Any], Iterable[str]] | None = None
+    names: Callable[[Any], Iterable[str]] | None = None
+    fields: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+
+def watch(
+    kind: AnyKind,
+    *,
+    wakes: Callable[[Any], Iterable[str]] | None = None,
+    names: Callable[[Any], Iterable[str]] | None = None,
+    fields: Sequence[str] = (),
+    writes: Sequence[Literal["create", "patch", "delete"]] = (),
+) -> Watch:
+    """Watch objects of another kind, by an index function, one of two:
+
+    `names`: from an object of one's own to the keys of those that it refers to (`lambda site: [f"{ns}/{secret}"]`).
+    `wakes`: from one of those to the keys of one's own objects that it concerns (`lambda pod: [pod namespace]`).
+    `fields`: paths such as `metadata.labels`; only these are cached, and only their changes count. Empty: all.
+    `writes`: what a function of the steps style does to them: create, patch, delete. `oarlock rbac` asks for it.
+
+    Raises BadDefinition.
+    """
+    found = kind_of(kind)
+    if (wakes is None) == (names is None):
+        raise BadDefinition(f"watch({found}): give it wakes= or names=, one of the two")
+    if set(writes) - {"create", "patch", "delete"}:
+        raise BadDefinition(f"watch({found}): writes={list(writes)} has to be some of create, patch, delete")
+    return Watch(found, wakes, names, tuple(fields), tuple(writes))
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """How a failed turn is tried again: after `base_s`, doubled each time, up to `max_s`."""
+
+    base_s: float = 0.005
+    max_s: float = 1000.0
+
+
+QUEUES_OWN = Retry()
+"""The back-off of the queue itself."""
+
+
+class Result(msgspec.Struct):
+    """What is wanted: `children`, whole and each with a name; the `status` of the object, None to leave it as it is.
+
+    `again_s`: look again after so many seconds. `events`: (reason, message), shown by `kubectl describe`.
+    """
+
+    children: Sequence[Json | Object] = ()
+    status: Any = None
+    again_s: float | None = None
+    events: Sequence[tuple[str, str]] = ()
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One controller. `name`: of its queue, its metrics and its events; DNS label. `kind`: of its own objects.
+
+    `model`: the type its objects are decoded to; None for plain dicts. `children`: the kinds that it makes.
+    `finalizer`: held while something outside is to be undone; empty for none. `every_s`: look at each object so often.
+    `concurrency`: objects at once in a process; 0: as many as there are workers' batches.
+    """
+
+    style: Literal["desired", "steps"]
+    function: Callable[..., Any]
+    name: str
+    kind: Kind
+    model: type[Object] | None
+    children: tuple[Kind, ...] = ()
+    watches: tuple[Watch, ...] = ()
+    fields: tuple[str, ...] = ()
+    finalizer: str = ""
+    every_s: float | None = None
+    concurrency: int = 0
+    retry: Retry = Retry()
+
+    undo: list[Callable[..., Any]] = []
+    """The function that `finalize` was put above, if any."""
+
+    @property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
+    def finalize(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Put it above the function that undoes what it has done outside: `def f(obj, ctx)`, sync or async.
+
+        It runs once the object is being deleted; when it has returned, the finalizer is removed and the object goes. It
+        runs again if it raises. Raises BadDefinition.
+        """
+        if not self.finalizer:
+            raise BadDefinition(f"{self.name}: @{self.name}.finalize needs a finalizer: give @steps a finalizer=")
+        if self.undo:
+            raise BadDefinition(f"{self.name} has a function to finalize already: {self.undo[0].__name__}")
+        self.undo.append(function)
+        return function
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the function itself."""
+        return self.function(*args, **options)
+
+
+def desired(
+    kind: AnyKind,
+    *,
+    children: Sequence[AnyKind] = (),
+    watches: Sequence[Watch] = (),
+    fields: Sequence[str] = (),
+    every_s: float | None = None,
+    name: str = "",
+    concurrency: int = 0,
+    retry: Retry = QUEUES_OWN,
+) -> Callable[[Callable[..., Result]], Definition]:
+    """A controller that says what is wanted: above `def f(obj, children) -> Result`, a pure function.
+
+    The fleet compares, applies server-side what differs, deletes children that the result no longer holds, sets owner
+    references and writes the status. Raises BadDefinition.
+    """
+
+    def defined(function: Callable[..., Result]) -> Definition:
+        if inspect.iscoroutinefunction(function):
+            raise BadDefinition(f"{function.__name__}: a desired-state function waits for nothing; use @oarlock.steps")
+        return _definition("desired", function, kind, children, watches, fields, "", every_s, name, concurrency, retry)
+
+    return defined
+
+
+def steps(
+    kind: AnyKind,
+    *,
+    children: Sequence[AnyKind] = (),
+    watches: Sequence[Watch] = (),
+    fields: Sequence[str] = (),
+    finalizer: str = "",
+    every_s: float | None = None,
+    name: str = "",
+    concurrency: int = 0,
+    retry: Retry = QUEUES_OWN,
+) -> Callable[[Callable[..., Any]], Definition]:
+    """A controller that does things one by one: above `def f(obj, ctx)`, sync or async. Raises BadDefinition."""
+
+    def defined(function: Callable[..., Any]) -> Definition:
+        return _definition(
+            "steps", function, kind, children, watches, fields, finalizer, every_s, name, concurrency, retry
+        )
+
+    return defined
+
+
+def _definition(
+    style: Literal["desired", "steps"],
+    function: Callable[..., Any],
+    on: AnyKind,
+    children: Sequence[AnyKind],
+    watches: Sequence[Watch],
+    fields: Sequence[str],
+    finalizer: str,
+    every_s: float | None,
+    name: str,
+    concurrency: int,
+    retry: Retry,
+) -> Definition:
+    name = name or function.__name__.replace("_", "-")
+    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", name):
+        raise BadDefinition(f"{name!r} cannot name a controller: letters, digits and dashes, at most 40; give it name=")
+    if finalizer and not re.fullmatch(r"[a-z0-9.-]+\.[a-z]+/[A-Za-z0-9_.-]+", finalizer):
+        raise BadDefinition(f"{name}: finalizer {finalizer!r} has to be <domain>/<word>, as dns.example.com/record")
+    if every_s is not None and not 0 < every_s < 1e9:
+        raise BadDefinition(f"{name}: every_s={every_s:g} has to be more than nothing, and less than 1e9")
+    if concurrency < 0:
+        raise BadDefinition(f"{name}: concurrency={concurrency} has to be 0, for no bound, or more")
+    if not 0 <= retry.base_s <= retry.max_s < 1e9:
+        raise BadDefinition(f"{name}: Retry(base_s={retry.base_s:g}, max_s={retry.max_s:g}): give 0 <= base_s <= max_s")
+    model = on if isinstance(on, type) else None
+    check_fields(fields, model, name)
+    for each in watches:
+        check_fields(each.fields, None, name)
+    return Definition(
+        style=style,
+        function=function,
+        name=name,
+        kind=kind_of(on),
+        model=model,
+        children=tuple(kind_of(each) for each in children),
+        watches=tuple(watches),
+        fields=tuple(fields),
+        finalizer=finalizer,
+        every_s=every_s,
+        concurrency=concurrency,
+        retry=retry,
+    )
+
+
+class Children:
+    """The objects of a claim, as a function gets them: those that its object owns, and those that it watches.
+
+    They are plain dicts. Do not change them: other turns read the same.
+    """
+
+    __slots__ = ("_by_name", "_others", "_owned")
+
+    def __init__(self, owned: Iterable[Json] = (), others: Iterable[Json] = ()) -> None:
+        """From the objects themselves; `others`: those watched."""
+        self._owned, self._others = _by_key(owned), _by_key(others)
+        self._by_name = {(kind, key.rpartition("/")[2]): each for (kind, key), each in self._owned.items()}
+
+    def get(self, kind: str, name: str) -> Json | None:
+        """The child of this kind ("Deployment") and name, None if there is none yet. An owner without a namespace may
+        have several of a name; then `name` is `namespace/name`.
+        """
+        return (self._owned if "/" in name else self._by_name).get((kind, name))
+
+    def of(self, kind: str) -> list[Json]:
+        """All children of a kind."""
+        return [each for (its, _), each in self._owned.items() if its == kind]
+
+    def watched(self, kind: str, key: str) -> Json | None:
+        """The object of a watched kind; `key`: `namespace/name`, or the name of one without a namespace."""
+        return self._others.get((kind, key))
+
+    def all_watched(self, kind: str) -> list[Json]:
+        """All that the watches on a kind have found for this object."""
+        return [each for (its, _), each in self._others.items() if its == kind]
+
+    def __iter__(self) -> Any:
+        return iter(self._owned.values())
+
+    def __len__(self) -> int:
+        return len(self._owned)
+
+
+def _by_key(objects: Iterable[Json]) -> dict[tuple[str, str], Json]:
+    found = {}
+    for each in objects:
+        meta = each["metadata"]
+        namespace = meta.get("namespace", "")
+        found[each["kind"], f"{namespace}/{meta['name']}" if namespace else meta["name"]] = each
+    return found

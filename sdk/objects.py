@@ -1,0 +1,112 @@
+"""Objects as types. The type of an object makes its CustomResourceDefinition, what of it is cached, and the message
+where one does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+
+from oarlock.sdk.kinds import BadDefinition, Kind
+from oarlock.sdk.types import pydantic_models
+
+
+class Struct(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+    """A part of an object: `tls_secret` in Python is `tlsSecret` in the API. Fields without a default are required."""
+
+
+class Meta(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """An object's metadata, as far as controllers read it."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+    creation_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    deletion_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name of an object without a namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Object(msgspec.Struct, rename="camel", kw_only=True):
+    """The base of a user's kinds: `@oarlock.resource("example.com/v1") class Website(oarlock.Object): spec: ...`."""
+
+    kind: ClassVar[Kind]
+    served: ClassVar[Served]
+
+    metadata: Meta
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+
+class Served(msgspec.Struct, frozen=True):
+    """What the CustomResourceDefinition says beside the schema.
+
+    `columns`: of `kubectl get`, heading -> path such as `spec.image`. `selectable`: paths for field selectors.
+    `scale`: `(path of replicas in the spec, in the status, path of the selector or "")`, for `kubectl scale`.
+    """
+
+    short_names: tuple[str, ...] = ()
+    columns: Mapping[str, str] = {}
+    selectable: tuple[str, ...] = ()
+    scale: tuple[str, str, str] | None = None
+    description: str = ""
+
+
+T = TypeVar("T", bound=type[Object])
+
+
+def resource(
+    api_version: str,
+    *,
+    plural: str = "",
+    namespaced: bool = True,
+    short_name: str = "",
+    columns: Mapping[str, str] = {},
+    selectable: tuple[str, ...] = (),
+    scale: tuple[str, str, str] | None = None,
+) -> Callable[[T], T]:
+    """Say where a kind of one's own is found in the API: `@oarlock.resource("example.com/v1")` above its class.
+
+    Raises BadDefinition.
+    """
+    group, _, version = api_version.rpartition("/")
+    if "." not in group or not version.startswith("v"):
+        raise BadDefinition(
+            f"resource({api_version!r}): a kind of one's own needs <group>/<version>, as example.com/v1"
+        )
+
+    def named(cls: T) -> T:
+        if not issubclass(cls, Object):
+            raise BadDefinition(f"{cls.__name__}: a kind is a subclass of oarlock.Object")
+        cls.kind = Kind(api_version, cls.__name__, plural, namespaced)
+        description = " ".join((cls.__doc__ or "").split())
+        cls.served = Served(tuple(filter(None, (short_name,))), dict(columns), selectable, scale, description)
+        return cls
+
+    return named
+
+
+def to_json(obj: Any) -> Any:
+    """A typed object or part as dicts, lists and scalars, with the API's names. An Object gets apiVersion and kind."""
+    plain = msgspec.to_builtins(obj, enc_hook=pydantic_models.encoded)
+    if isinstance(obj, Object):
+        kind = type(obj).kind
+        return {"apiVersion": kind.api_version, "kind": kind.kind, **plain}
+    return plain

@@ -1,0 +1,76 @@
+"""Parts of an object as pydantic models: `spec: SiteSpec` of a `pydantic.BaseModel` inside an `oarlock.Object`.
+
+They are decoded by pydantic and described by its schema. Names are pydantic's: an alias if there is one. pydantic is an
+extra (`oarlock[pydantic]`) and is imported by the user's file only: here a model is known by its methods.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oarlock.sdk.kinds import BadDefinition
+
+Schema = dict[str, Any]
+
+
+class ModelMisfit(ValueError):
+    """A value that a pydantic model refuses. `where`: the way to it below the model; `what`: what is wrong."""
+
+    def __init__(self, where: tuple[str | int, ...], what: str) -> None:
+        super().__init__(what)
+        self.where, self.what = where, what
+
+
+def is_model(cls: Any) -> bool:
+    """Whether this is a class of pydantic's models."""
+    return isinstance(cls, type) and hasattr(cls, "model_validate") and hasattr(cls, "model_json_schema")
+
+
+def schema_hook(cls: type) -> Schema:
+    """For ``msgspec.json.schema``: the model's schema without references. Raises BadDefinition, NotImplementedError."""
+    if not is_model(cls):
+        raise NotImplementedError(cls.__name__)
+    try:
+        whole: Schema = cls.model_json_schema(by_alias=True)  # type: ignore[attr-defined]
+    except Exception as error:  # of pydantic's classes, which are not imported here
+        raise BadDefinition(f"{cls.__name__}: {str(error).partition(chr(10))[0]}") from None
+    found = _inlined(whole, whole.get("$defs", {}), (cls.__name__,))
+    assert isinstance(found, dict)
+    return found
+
+
+def _inlined(part: Any, named: dict[str, Schema], seen: tuple[str, ...]) -> Any:
+    if isinstance(part, list):
+        return [_inlined(each, named, seen) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if (reference := part.get("$ref")) is not None:
+        name = reference.rpartition("/")[2]
+        if name in seen:
+            why = f"{name} holds itself, which no schema of Kubernetes can say; use dict[str, Any] there"
+            raise BadDefinition(f"{seen[0]}: {why}")
+        beside = {word: each for word, each in part.items() if word != "$ref"}
+        return {**_inlined(named[name], named, (*seen, name)), **beside}
+    return {
+        word: each if word in ("default", "enum", "const") else _inlined(each, named, seen)
+        for word, each in part.items()
+        if word not in ("$defs", "discriminator") and not (word == "title" and isinstance(each, str))
+    }
+
+
+def decoded(cls: type, value: Any) -> Any:
+    """For msgspec's ``dec_hook``: the model of a decoded value. Raises ModelMisfit, NotImplementedError."""
+    if not is_model(cls):
+        raise NotImplementedError(cls.__name__)
+    try:
+        return cls.model_validate(value)  # type: ignore[attr-defined]
+    except ValueError as error:  # pydantic's ValidationError is one, and has `errors`
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]  # type: ignore[attr-defined]
+        raise ModelMisfit(tuple(first["loc"]), first["msg"]) from None
+
+
+def encoded(value: Any) -> Any:
+    """For msgspec's ``enc_hook``: a model as dicts, lists and scalars. Raises NotImplementedError."""
+    if not is_model(type(value)):
+        raise NotImplementedError(type(value).__name__)
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)

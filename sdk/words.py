@@ -1,0 +1,157 @@
+"""The words of a ctx as requests to the turn: which kind is meant, which name, which owner; what differs."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from oarlock.controllers.requests import Delete, Get, List, LookAgain, Patch, Put, Request, Requests, SetStatus, Tell
+from oarlock.sdk.definitions import AnyKind, Definition
+from oarlock.sdk.errors import Never
+from oarlock.sdk.kinds import Kind, kind_of
+from oarlock.sdk.objects import Object, to_json
+
+Json = dict[str, Any]
+
+
+class Words:
+    """Requests from what a function says. `Context` and `AsyncContext` send them."""
+
+    def __init__(self, definition: Definition, own: Json, requests: Requests) -> None:
+        meta = own["metadata"]
+        self._definition, self._requests = definition, requests
+        self._meta, self._status = meta, copy.deepcopy(own.get("status"))
+        self.namespace: str = meta.get("namespace", "")
+        """That of the object; empty for one without a namespace."""
+        self.key: str = f"{self.namespace}/{meta['name']}" if self.namespace else meta["name"]
+        """`namespace/name`, or the name of an object without a namespace."""
+        self.log = logging.LoggerAdapter(logging.getLogger(f"oarlock.controller.{definition.name}"), {"key": self.key})
+        """A logger whose records have the object's `key`."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """For effects outside: the same for each run over this version of the object's spec, and for no other object.
+
+        A function runs at least once for a version, so give the key to what it calls, or ask there first.
+        """
+        return f"{self._meta.get('uid', '')}-{self._meta.get('generation', 0)}"
+
+    # -- kinds and names -----------------------------------------------------------------------------------------------
+
+    def _kind(self, what: AnyKind) -> Kind:
+        """The kind that is meant, one that the definition names. Raises Never: no run will know of another."""
+        known = {each.resource: each for each in self._kinds()}
+        if isinstance(what, str) and " " not in what:
+            found = [each for each in known.values() if each.kind == what]
+            if len(found) == 1:
+                return found[0]
+        else:
+            kind = kind_of(what)
+            if kind.resource in known:
+                return known[kind.resource]
+        names = ", ".join(f'"{each}"' for each in known.values())
+        raise Never(f"{self._definition.name} knows no {what}: it is none of {names}; name it in children= or watches=")
+
+    def _kinds(self) -> tuple[Kind, ...]:
+        definition = self._definition
+        return (definition.kind, *definition.children, *(each.kind for each in definition.watches))
+
+    def _place(self, kind: Kind, name: str) -> tuple[str, str]:
+        """Namespace and name. A bare name is one in the object's own namespace."""
+        namespace, slash, bare = name.rpartition("/")
+        return (namespace if slash else self.namespace if kind.namespaced else ""), bare
+
+    def _put(self, verb: str, obj: Json | Object) -> Put:
+        body: Json = {**to_json(obj)} if isinstance(obj, Object) else {**obj}
+        kind = self._kind(f"{body.get('apiVersion')} {body.get('kind')}")
+        meta = {**(body.get("metadata") or {})}
+        if meta.get("generateName"):
+            raise Never(
+                f"{kind.kind}: generateName gives a name that nobody knows before the answer, so a repeated {verb}"
+                " would make a second object; make a name from your object's, as in f'{obj.name}-web'"
+            )
+        if not meta.get("name"):
+            raise Never(f"{verb} of a {kind.kind} without a name")
+        is_child = kind.resource in {each.resource for each in self._definition.children}
+        if kind.namespaced:
+            meta.setdefault("namespace", self.namespace)
+        if is_child and self.namespace and meta.get("namespace") != self.namespace:
+            raise Never(
+                f"{kind.kind} {meta.get('namespace', '')}/{meta['name']}: a child lives in its owner's namespace"
+            )
+        for field in ("uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"):
+            meta.pop(field, None)
+        if is_child:
+            meta["ownerReferences"] = [self._reference()]
+        body["metadata"] = meta
+        return Put(verb, kind.resource, meta.get("namespace", ""), meta["name"], orjson.dumps(body), is_child)
+
+    def _reference(self) -> Json:
+        kind = self._definition.kind
+        return {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "name": self._meta["name"],
+            "uid": self._meta["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+    # -- requests, each with what reads its answer ---------------------------------------------------------------------
+
+    def _get(self, kind: AnyKind, name: str) -> Request:
+        found = self._kind(kind)
+        return Get(found.resource, *self._place(found, name))
+
+    def _list(self, kind: AnyKind) -> Request:
+        return List(self._kind(kind).resource)
+
+    def _patch(self, kind: AnyKind, name: str, change: Mapping[str, Any]) -> Request:
+        found = self._kind(kind)
+        if not isinstance(change, Mapping):
+            raise TypeError(f"patch of a {found.kind}: a JSON merge patch is a dict, not {type(change).__name__}")
+        return Patch(found.resource, *self._place(found, name), orjson.dumps(change))
+
+    def _delete(self, kind: AnyKind, name: str) -> Request:
+        found = self._kind(kind)
+        return Delete(found.resource, *self._place(found, name))
+
+    def _set_status(self, value: Any) -> SetStatus | None:
+        """None if the object has that status."""
+        wanted = to_json(value)
+        change = merge_patch(self._status, wanted)
+        if change is UNCHANGED:
+            return None
+        return SetStatus(orjson.dumps({"status": change}))
+
+    def _has_status(self, value: Any) -> None:
+        self._status = copy.deepcopy(to_json(value))
+
+    @staticmethod
+    def _tell(reason: str, message: str, warning: bool) -> Request:
+        return Tell("Warning" if warning else "Normal", reason, message)
+
+    @staticmethod
+    def _look_again(seconds: float) -> Request:
+        if not 0 <= seconds < 1e9:
+            raise ValueError(f"again(seconds={seconds!r}): give seconds from 0 on")
+        return LookAgain(round(seconds * 1000))
+
+
+UNCHANGED: Any = object()
+
+
+def merge_patch(has: Any, wants: Any) -> Any:
+    """The JSON merge patch from one value to the other; UNCHANGED if they are equal."""
+    if not isinstance(has, dict) or not isinstance(wants, dict):
+        return UNCHANGED if has == wants and isinstance(has, bool) == isinstance(wants, bool) else wants
+    patch: Json = {name: None for name in has if name not in wants}
+    for name, value in wants.items():
+        change = merge_patch(has.get(name), value)
+        if change is not UNCHANGED:
+            patch[name] = change
+    return patch or UNCHANGED

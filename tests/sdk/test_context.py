@@ -1,0 +1,249 @@
+"""What a ctx asks the turn for, and what it refuses before anything is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from typing import Any
+
+import pytest
+
+import oarlock
+from oarlock.controllers.objects.whole import Whole
+from oarlock.controllers.requests import (
+    Delete,
+    Get,
+    List,
+    LookAgain,
+    Patch,
+    Put,
+    Request,
+    SetStatus,
+    StillMine,
+    Tell,
+)
+from oarlock.sdk.context import AsyncContext, Context, runs
+from oarlock.sdk.errors import Later, Never
+from oarlock.sdk.words import UNCHANGED, merge_patch
+
+CONFIGMAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"a": "b"}}
+REFERENCE = {
+    "apiVersion": "example.com/v1",
+    "kind": "Website",
+    "name": "blog",
+    "uid": "u-1",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+
+
+@oarlock.resource("example.com/v1")
+class Website(oarlock.Object):
+    class Spec(oarlock.Struct):
+        image: str
+        replicas: int = 1
+
+    spec: Spec
+
+
+def define(**options: Any) -> oarlock.Definition:
+    @oarlock.steps(
+        Website,
+        children=["v1 ConfigMap", "apps/v1 Deployment"],
+        watches=[oarlock.watch("v1 Namespace", names=lambda site: ["shop"])],
+        **options,
+    )
+    def website(obj: Any, ctx: Any) -> None: ...
+
+    return website
+
+
+class Line:
+    """Answers by type of request, and keeps what was asked."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.asked: list[Request] = []
+        self._answers = answers
+
+    def ask(self, request: Request) -> Any:
+        self.asked.append(request)
+        return self._answers.get(type(request).__name__)
+
+    async def ask_later(self, request: Request) -> Any:
+        return self.ask(request)
+
+
+def own(**status: Any) -> dict[str, Any]:
+    meta = {"name": "blog", "namespace": "shop", "uid": "u-1", "generation": 3}
+    return {"apiVersion": "example.com/v1", "kind": "Website", "metadata": meta, "spec": {"image": "x"}, **status}
+
+
+SAID = [
+    pytest.param("get", ("ConfigMap", "web"), Get("configmaps.v1", "shop", "web"), id="a bare kind and name"),
+    pytest.param("get", ("v1 ConfigMap", "live/web"), Get("configmaps.v1", "live", "web"), id="both in full"),
+    pytest.param("get", ("Namespace", "shop"), Get("namespaces.v1", "", "shop"), id="a kind without a namespace"),
+    pytest.param("get", (Website, "blog"), Get("websites.example.com", "shop", "blog"), id="a class"),
+    pytest.param("list", ("Deployment",), List("deployments.apps"), id="list"),
+    pytest.param(
+        "patch",
+        ("Deployment", "web", {"spec": {"replicas": 2}}),
+        Patch("deployments.apps", "shop", "web", b'{"spec":{"replicas":2}}'),
+        id="patch",
+    ),
+    pytest.param("delete", ("Deployment", "web"), Delete("deployments.apps", "shop", "web"), id="delete"),
+    pytest.param("status", ({"ready": True},), SetStatus(b'{"status":{"ready":true}}'), id="status"),
+    pytest.param("event", ("Made", "it is there"), Tell("Normal", "Made", "it is there"), id="event"),
+    pytest.param("still_mine", (), StillMine(), id="still mine"),
+]
+ANSWERS = {"Get": None, "List": [], "Patch": b'{"metadata":{}}', "Put": b'{"metadata":{"managedFields":[]}}'}
+
+
+@pytest.mark.parametrize(("word", "arguments", "request_"), SAID)
+def test_words_become_requests_sync_and_async(word: str, arguments: tuple[Any, ...], request_: Request) -> None:
+    line = Line(**ANSWERS)
+    getattr(Context(define(), own(), line), word)(*arguments)
+    asyncio.run(getattr(AsyncContext(define(), own(), line), word)(*arguments))
+    assert line.asked == [request_, request_]
+
+
+def test_both_surfaces_are_the_same() -> None:
+    def surface(of: type) -> dict[str, Any]:
+        names = [name for name in dir(of) if not name.startswith("_")]
+        return {
+            name: inspect.signature(getattr(of, name)) if callable(getattr(of, name)) else "property" for name in names
+        }
+
+    assert surface(Context) == surface(AsyncContext)
+    assert all(
+        inspect.iscoroutinefunction(getattr(AsyncContext, name))
+        for name, kind in surface(Context).items()
+        if kind != "property"
+    )
+
+
+def test_a_child_gets_its_owner_and_namespace() -> None:
+    line = Line(**ANSWERS)
+    given = json.loads(json.dumps(CONFIGMAP))
+    assert Context(define(), own(), line).create(given) == {"metadata": {}}
+    assert given == CONFIGMAP  # what the function gave is its own
+    (put,) = line.asked
+    assert isinstance(put, Put)
+    assert (put.verb, put.resource, put.namespace, put.name, put.is_child) == (
+        "create",
+        "configmaps.v1",
+        "shop",
+        "web",
+        True,
+    )
+    assert json.loads(put.body)["metadata"] == {"name": "web", "namespace": "shop", "ownerReferences": [REFERENCE]}
+
+
+def test_what_is_only_watched_gets_no_owner() -> None:
+    line = Line(**ANSWERS)
+    Context(define(), own(), line).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    (put,) = line.asked
+    assert isinstance(put, Put)
+    assert (put.is_child, put.namespace) == (False, "")
+    assert json.loads(put.body)["metadata"] == {"name": "shop"}
+
+
+def test_what_was_read_can_be_applied_again() -> None:
+    line = Line(**ANSWERS)
+    meta = {"name": "web", "uid": "u-7", "resourceVersion": "12", "managedFields": [], "generation": 2}
+    Context(define(), own(), line).apply(CONFIGMAP | {"metadata": meta})
+    (put,) = line.asked
+    assert isinstance(put, Put)
+    assert sorted(json.loads(put.body)["metadata"]) == ["name", "namespace", "ownerReferences"]
+
+
+BAD = [
+    pytest.param(lambda ctx: ctx.get("Secret", "x"), "website knows no Secret", id="a kind not declared"),
+    pytest.param(lambda ctx: ctx.list("v1 Secret"), "name it in children= or watches=", id="nor in full"),
+    pytest.param(
+        lambda ctx: ctx.create(CONFIGMAP | {"metadata": {"generateName": "web-"}}),
+        "nobody knows before the answer",
+        id="generateName",
+    ),
+    pytest.param(
+        lambda ctx: ctx.apply(CONFIGMAP | {"metadata": {}}), "apply of a ConfigMap without a name", id="no name"
+    ),
+    pytest.param(
+        lambda ctx: ctx.create(CONFIGMAP | {"metadata": {"name": "web", "namespace": "live"}}),
+        "ConfigMap live/web: a child lives in its owner's namespace",
+        id="another namespace",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), BAD)
+def test_refused_before_anything_is_asked(call: Any, text: str) -> None:
+    line = Line()
+    with pytest.raises(Never, match=text):
+        call(Context(define(), own(), line))
+    assert line.asked == []
+
+
+def test_a_status_is_written_only_where_it_differs() -> None:
+    line = Line()
+    ctx = Context(define(), own(status={"ready": True, "old": 1}), line)
+    ctx.status({"ready": True, "old": 1})
+    ctx.status({"ready": False})
+    ctx.status({"ready": False})
+    assert line.asked == [SetStatus(b'{"status":{"old":null,"ready":false}}')]
+
+
+PATCHES = [
+    ({}, {}, UNCHANGED),
+    (None, {}, {}),
+    (None, None, UNCHANGED),
+    ({"a": 1}, None, None),
+    ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, {"a": {"c": None}}),
+    ({"a": [1, 2]}, {"a": [2]}, {"a": [2]}),
+    ({"a": True}, {"a": 1}, {"a": 1}),
+    ({"a": 1.0}, {"a": 1}, UNCHANGED),
+]
+
+
+@pytest.mark.parametrize(("has", "wants", "patch"), PATCHES)
+def test_merge_patch(has: Any, wants: Any, patch: Any) -> None:
+    assert merge_patch(has, wants) == patch
+
+
+def test_times_and_keys() -> None:
+    line = Line()
+    ctx = Context(define(), own(), line)
+    ctx.again(seconds=1.5)
+    assert line.asked == [LookAgain(1500)]
+    assert (ctx.key, ctx.namespace, ctx.idempotency_key) == ("shop/blog", "shop", "u-1-3")
+    with pytest.raises(ValueError, match="from 0 on"):
+        ctx.again(seconds=-1)
+    with pytest.raises(ValueError, match="from 0 on"):
+        Later(seconds=float("nan"))
+
+
+def test_a_run_gets_a_typed_object_and_one_that_does_not_fit_is_never() -> None:
+    seen = []
+    run = runs(define(), lambda obj, ctx: seen.append((obj.spec.image, obj.metadata.uid, ctx.key)))
+    run(Whole(namespace="shop", name="blog", uid="u-1", body=json.dumps(own()).encode()), Line())
+    assert seen == [("x", "u-1", "shop/blog")]
+    bad = own() | {"spec": {"replicas": "two"}}
+    with pytest.raises(Never, match=r"Website shop/blog does not fit its type: .*"):
+        run(Whole(namespace="shop", name="blog", uid="u-1", body=json.dumps(bad).encode()), Line())
+
+
+def test_finalize_needs_a_finalizer_and_is_given_once() -> None:
+    with pytest.raises(oarlock.BadDefinition, match="needs a finalizer"):
+        define().finalize(lambda obj, ctx: None)
+    definition = define(finalizer="example.com/dns")
+    definition.finalize(lambda obj, ctx: None)
+    with pytest.raises(oarlock.BadDefinition, match="already"):
+        definition.finalize(lambda obj, ctx: None)
+    assert define(finalizer="example.com/dns").undo == []  # no definition shares it with another
+
+
+def test_a_patch_is_a_dict() -> None:
+    line = Line()
+    with pytest.raises(TypeError, match="a JSON merge patch is a dict, not list"):
+        Context(define(), own(), line).patch("Website", "blog", [{"op": "remove"}])  # type: ignore[arg-type]
+    assert line.asked == []

@@ -1,0 +1,27 @@
+"""What a definition refuses to say, in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import oarlock
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no interval": ({"every_s": 0}, "every_s=0 has to be"),
+    "never": ({"every_s": float("inf")}, "every_s=inf has to be"),
+    "no number": ({"every_s": float("nan")}, "every_s=nan has to be"),
+    "fewer than none": ({"concurrency": -1}, "concurrency=-1 has to be"),
+    "before now": ({"retry": oarlock.Retry(base_s=-1)}, r"give 0 <= base_s <= max_s"),
+    "upside down": ({"retry": oarlock.Retry(base_s=9, max_s=1)}, r"give 0 <= base_s <= max_s"),
+    "no end": ({"retry": oarlock.Retry(max_s=float("inf"))}, r"give 0 <= base_s <= max_s"),
+}
+
+
+@pytest.mark.parametrize(("options", "said"), REFUSED.values(), ids=list(REFUSED))
+def test_times_and_numbers_that_cannot_be(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(oarlock.BadDefinition, match=f"site: .*{said}"):
+
+        @oarlock.steps("v1 ConfigMap", name="site", **options)
+        def site(obj: Any, ctx: Any) -> None: ...

@@ -1,0 +1,133 @@
+"""Worker processes killed with SIGKILL while functions of users run in them: no effect outside is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from oarlock.broker.connection.client import connect
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.testing import Cluster
+from oarlock.testing.until import gone
+from tests import ROOT
+from tests.e2e.e2e_helpers import environment
+
+OBJECTS, WORKERS, KILLS = 30, 3, 8
+LIMIT_S = 60.0
+
+
+class Operator:
+    """`oarlock operator` over the API server of a cluster, and a Redis."""
+
+    def __init__(self, cluster: Cluster, server: EmbeddedRedis, folder: Path) -> None:
+        self.ledger, self.log = folder / "ledger", folder / "operator.log"
+        self.admin: redis.Redis = connect(server.url("admin"))
+        options = ["--workers", str(WORKERS), "--install-crds", "--embedded", "--redis", server.url("admin")]
+        command = [sys.executable, "-m", "oarlock.cli", "operator", str(ROOT / "tests/sdk/payments.py"), *options]
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [*command, "--kubeconfig", str(cluster.kubeconfig)],
+                env=environment(PAYMENTS=str(self.ledger)),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def workers(self) -> list[int]:
+        """Process ids of the workers that RQ knows and that live."""
+        found = []
+        for key in self.admin.smembers("rq:workers"):
+            pid = int(self.admin.hget(key, "pid") or 0)
+            if pid and Path(f"/proc/{pid}").exists():
+                found.append(pid)
+        return sorted(found)
+
+    def lines(self, what: str) -> list[list[str]]:
+        """Key and idempotency key of each line so far."""
+        text = self.ledger.read_text() if self.ledger.exists() else ""
+        return [line.split()[1:] for line in text.splitlines() if line.startswith(f"{what} ")]
+
+    def close(self) -> None:
+        self.admin.close()
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Cluster(controllers="") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def operator(cluster: Cluster, tmp_path: Path) -> Iterator[Operator]:
+    with EmbeddedRedis(tmp_path / "redis") as server:
+        running = Operator(cluster, server, tmp_path)
+        try:
+            until(lambda: len(running.workers()) == WORKERS, running)
+            yield running
+        finally:
+            running.close()
+
+
+def until(condition: Callable[[], Any], operator: Operator) -> None:
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        assert operator.process.poll() is None, operator.log.read_text()
+        assert time.monotonic() < end, operator.log.read_text()[-4_000:]
+        time.sleep(0.005)
+
+
+def payment(number: int) -> dict[str, Any]:
+    kind = {"apiVersion": "shop.example.com/v1", "kind": "Payment"}
+    return {**kind, "metadata": {"name": f"p{number:02d}"}}
+
+
+def by_key(lines: list[list[str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for key, idempotency_key in lines:
+        found[key].append(idempotency_key)
+    return found
+
+
+def test_no_effect_outside_is_lost_and_each_has_one_key(cluster: Cluster, operator: Operator) -> None:
+    chance, killed = random.Random(7), 0
+    uids = {f"default/p{n:02d}": cluster.create(payment(n))["metadata"]["uid"] for n in range(OBJECTS)}
+    while killed < KILLS:
+        begun = len(operator.lines("begun"))
+        until(lambda begun=begun: len(operator.lines("begun")) > begun or _all_paid(cluster), operator)
+        workers = operator.workers()
+        if _all_paid(cluster) or not workers:
+            break
+        os.kill(chance.choice(workers), signal.SIGKILL)
+        killed += 1
+    until(lambda: _all_paid(cluster), operator)
+    paid, begun_by_key = by_key(operator.lines("paid")), by_key(operator.lines("begun"))
+    assert set(paid) == set(uids)
+    assert {key: set(keys) for key, keys in paid.items()} == {key: {f"{uid}-1"} for key, uid in uids.items()}
+    assert killed >= KILLS // 2
+    cut_off = sum(len(begun_by_key[key]) - len(paid[key]) for key in uids)
+    assert cut_off > 0, "no kill struck while a function ran: this proved nothing"
+
+    for number in range(OBJECTS):
+        cluster.delete(f"payments/p{number:02d}")
+    os.kill(chance.choice(operator.workers()), signal.SIGKILL)
+    for number in range(OBJECTS):
+        cluster.wait(f"payments/p{number:02d}", gone, timeout_s=LIMIT_S)
+    assert set(by_key(operator.lines("refunded"))) == set(uids)
+
+
+def _all_paid(cluster: Cluster) -> bool:
+    return all(each.get("status", {}).get("paid") for each in cluster.list("payments"))

@@ -1,0 +1,159 @@
+"""While nothing but functions of users is under way, a worker claims further keys beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from oarlock.broker.values import Batch, Claim, EpochOver
+from tests.manual_clock import ManualClock
+from tests.workers.turn.engine.test_runner import QUEUE, Rig, Script, Turn, answered, claim_of
+
+
+class Function(Future[Any]):
+    """What a turn waits for while a function runs."""
+
+
+class FunctionTurn(Turn):
+    @property
+    def in_function(self) -> bool:
+        return isinstance(self.waits_for, Function)
+
+
+class TickingClock(ManualClock):
+    """Each look at it takes a millisecond."""
+
+    def mono_ms(self) -> int:
+        self.advance(1)
+        return super().mono_ms()
+
+
+class FunctionRig(Rig):
+    """``more``: batches for each time it asks; after them none. ``rooms``: what it had room for. ``buts``: of which
+    queues it wanted none.
+    """
+
+    def __init__(self, *more: list[Claim], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.clock = self.runner._clock = TickingClock()
+        self._batches, self.rooms, self.buts = list(more), list[int](), list[list[str]]()
+
+    def start(self, batch: Batch, claim: Claim) -> Turn:
+        return FunctionTurn(claim, self.scripts[claim.key], self.told)
+
+    def more(self, room: int, but: Collection[str]) -> Batch | None:
+        self.told.append("asks")
+        self.rooms.append(room)
+        self.buts.append(sorted(but))
+        claims = self._batches.pop(0) if self._batches else []
+        return Batch(claims[0].queue, claims, {}) if claims else None
+
+    def run_beside(self, *first: Claim, **scripts: Script) -> list[str]:
+        self.scripts = scripts
+        self.runner.run(Batch(QUEUE, list(first), {}), self.more)
+        return self.told
+
+
+def test_further_keys_run_beside_a_function() -> None:
+    function = Function()
+    rig = FunctionRig([claim_of("b")])
+    told = rig.run_beside(claim_of("a"), a=[function], b=[answered(function)])
+    assert told[:3] == ["a", "asks", "b"]
+    assert told.index("b") < told.index("a", 1)
+    assert rig.rooms[0] == rig.settings.batch_keys - 1
+
+
+def test_what_is_over_is_ended_before_it_asks() -> None:
+    function = Function()
+    rig = FunctionRig([claim_of("c")])
+    told = rig.run_beside(claim_of("a"), claim_of("b"), a=[function], b=[], c=[answered(function)])
+    assert told[:4] == ["a", "b", "end of b", "asks"]
+    assert rig.failures == {"a": None, "b": None, "c": None}
+
+
+def test_nothing_is_claimed_beside_a_request_to_the_api() -> None:
+    function, request = Function(), Future[Any]()
+    rig = FunctionRig([claim_of("c")])
+    later = [lambda: rig.clock.advance(1_000), answered(request)]
+    rig.runner._waiting.next = _answering(rig, later)  # type: ignore[method-assign]
+    told = rig.run_beside(claim_of("a"), claim_of("b"), a=[function], b=[request], c=[answered(function)])
+    assert told.index("b", 2) < told.index("asks")
+
+
+def _answering(rig: FunctionRig, acts: list[Any]) -> Any:
+    """The waits of a runner, which do one thing after the other before they really wait."""
+    wait = rig.runner._waiting.next
+
+    def next_one(timeout_s: float) -> Any:
+        if acts:
+            acts.pop(0)()
+        return wait(min(timeout_s, 0.001))
+
+    return next_one
+
+
+def test_a_key_that_crashed_a_worker_stays_alone() -> None:
+    function = Function()
+    rig = FunctionRig([claim_of("b")])
+    rig.runner._waiting.next = _answering(rig, [*[lambda: rig.clock.advance(100)] * 5, answered(function)])  # type: ignore[method-assign]
+    told = rig.run_beside(claim_of("a")._replace(crashes=1), a=[function])
+    assert told == ["a", "a", "end of a"]
+
+
+def test_there_is_room_for_as_many_as_a_batch_has() -> None:
+    functions = {f"f{number}": Function() for number in range(3)}
+    rig = FunctionRig([claim_of("f2")], batch_keys=3)
+    rig.runner._waiting.next = _answering(  # type: ignore[method-assign]
+        rig, [*[lambda: rig.clock.advance(100)] * 9, *(answered(each) for each in functions.values())]
+    )
+    rig.run_beside(claim_of("f0"), claim_of("f1"), **{name: [each] for name, each in functions.items()})
+    assert rig.rooms[0] == 1
+    assert all(room > 0 for room in rig.rooms)
+
+
+def test_an_epoch_that_is_over_cuts_off_the_functions() -> None:
+    function = Function()
+    rig = FunctionRig()
+
+    def over(room: int, but: Collection[str]) -> Batch | None:
+        raise EpochOver("stale")
+
+    rig.scripts = {"a": [function]}
+    with pytest.raises(EpochOver):
+        rig.runner.run(Batch(QUEUE, [claim_of("a")], {}), over)
+    assert rig.told == ["a", "a abandoned"]
+
+
+BOUNDED = {"concurrent_syncs": {"daemonset": 1}}
+
+
+def bounded(key: str) -> Claim:
+    return claim_of(key)._replace(queue="daemonset")
+
+
+def test_a_bounded_queue_has_its_turn_beside_functions_that_never_cease() -> None:
+    """Else a worker whose functions always overlap would never claim of it again."""
+    endless = Function()
+    rig = FunctionRig([bounded("b1"), bounded("b2")], **BOUNDED)
+    one, two = Function(), Function()
+    later = [lambda: rig.clock.advance(100)] * 4
+    ends = [*later, answered(one), *later, answered(two), *later, answered(endless)]
+    rig.runner._waiting.next = _answering(rig, ends)  # type: ignore[method-assign]
+    told = rig.run_beside(claim_of("a"), a=[endless], b1=[one], b2=[two])
+    assert [each for each in told if each in ("b1", "b2")] == ["b1", "b1", "b2", "b2"], "one at a time"
+    assert rig.buts[0] == []
+    assert ["daemonset"] in rig.buts, "none more of it while one is under way"
+    assert rig.buts[-1] == [], "and again thereafter"
+    assert rig.failures == {"a": None, "b1": None, "b2": None}
+
+
+def test_what_waits_for_its_turn_takes_room_too() -> None:
+    function = Function()
+    rig = FunctionRig(batch_keys=3, **BOUNDED)
+    rig.runner._waiting.next = _answering(rig, [*[lambda: rig.clock.advance(100)] * 4, answered(function)])  # type: ignore[method-assign]
+    rig.scripts = {"a": [function], "b": [], "c": []}
+    rig.runner.run(Batch("daemonset", [bounded("a"), bounded("b"), bounded("c")], {}), rig.more)
+    assert rig.rooms == []

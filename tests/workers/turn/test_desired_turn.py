@@ -1,0 +1,162 @@
+"""The turn of a controller that says what is wanted, by hand: the moments that a cluster shows seldom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+import oarlock
+from oarlock.broker.values import Cached, Claim, Entry, Finish
+from oarlock.cluster.answer import Answer
+from oarlock.controllers.entries import DesiredController
+from oarlock.controllers.objects import codec
+from oarlock.controllers.objects.whole import reader
+from oarlock.controllers.wanted import CHANGED
+from oarlock.sdk.entries import entries_of
+from oarlock.workers.turn.desired import DesiredContext, desired
+from oarlock.workers.turn.steps import Announce, Grant, Reserve, Send, TurnFailed, Write
+from oarlock.workers.turn.turn_outcome import TurnOutcome
+
+MAPS = "configmaps.v1"
+SITE = oarlock.Kind("example.com/v1", "Site")
+calls: list[str] = []
+
+
+def wish(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"v": "1"}}
+
+
+@oarlock.desired(SITE, children=["v1 ConfigMap"])
+def site(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
+    calls.append("site")
+    return oarlock.Result([wish("a"), wish("b")])
+
+
+@oarlock.desired(SITE, children=["v1 ConfigMap"], every_s=60)
+def clock(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
+    calls.append("clock")
+    return oarlock.Result()
+
+
+CONTROLLERS = {each.name: each for each in entries_of([site, clock]) if isinstance(each, DesiredController)}
+
+
+def cached(obj: dict[str, Any], rv: str) -> Cached:
+    obj["metadata"]["resourceVersion"] = rv
+    _, whole = reader(obj["apiVersion"], obj["kind"])(json.dumps(obj).encode())
+    return Cached(rv, whole.uid, codec.encode(whole))
+
+
+def owner() -> Cached:
+    meta = {"name": "blog", "namespace": "shop", "uid": "o-1"}
+    return cached({"apiVersion": SITE.api_version, "kind": SITE.kind, "metadata": meta}, "5")
+
+
+def as_applied(write: Write, uid: str, rv: str) -> dict[str, Any]:
+    obj: dict[str, Any] = json.loads(write.body)
+    obj["metadata"] |= {"uid": uid, "resourceVersion": rv}
+    return obj
+
+
+class Play:
+    """Turns of one worker. ``writes``: all that it sent; ``granted``: of the rate limit, turn by turn."""
+
+    def __init__(self, controller: str = "site") -> None:
+        self._controller = CONTROLLERS[controller]
+        self._ctx, self.writes = DesiredContext.of(self._controller), list[Write]()
+        self.announced = list[Entry]()
+
+    def turn(
+        self,
+        children: Sequence[Cached] = (),
+        *,
+        unsettled: bool = False,
+        granted: int = 256,
+        answers: Iterable[Answer | None] = (),
+    ) -> Finish:
+        claim = Claim("site", "shop/blog", "nonce", owner(), list(children), None, "", unsettled, 0)
+        self.outcome, given = TurnOutcome(claim), iter(answers)
+        steps, result = desired(claim, self._ctx, self.outcome), None
+        try:
+            while True:
+                step: Any = steps.send(result)
+                match step:
+                    case Reserve(wanted=wanted):
+                        result = Grant(min(granted, wanted), 40)
+                    case Announce(entries=entries):
+                        self.announced += entries
+                        result = []
+                    case Send(writes=writes):
+                        self.writes += writes
+                        result = [next(given, None) or self._done(each) for each in writes]
+                    case _:
+                        result = []
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        except TurnFailed as failed:
+            return failed.finish
+
+    def _done(self, write: Write) -> Answer:
+        if write.verb == "delete":
+            return Answer(200, b"{}")
+        rv = str(20 + len(self.writes))
+        return Answer(200, json.dumps(as_applied(write, f"u-{write.name}", rv)).encode())
+
+    def children(self) -> list[Cached]:
+        return [
+            cached(as_applied(each, f"u-{each.name}", f"{20 + n}"), f"{20 + n}") for n, each in enumerate(self.writes)
+        ]
+
+
+CONFLICT = Answer(409, b'{"kind":"Status","status":"Failure","reason":"Conflict","code":409}')
+NOT_ALL: dict[str, dict[str, Any]] = {
+    "the rate limit left one over": {"granted": 1},
+    "one had changed meanwhile": {"answers": [None, CONFLICT]},
+}
+
+
+@pytest.mark.parametrize("case", NOT_ALL)
+def test_after_a_loss_a_child_that_was_not_changed_stays_at_risk(case: str) -> None:
+    """A delete of a dead worker may be meant for that one."""
+    play = Play()
+    play.turn()
+    children, before = play.children(), len(play.writes)
+    unwanted = {**wish("c"), "metadata": {**json.loads(play.writes[0].body)["metadata"], "name": "c", "uid": "u-c"}}
+    finish = play.turn([*children, cached(unwanted, "30")], unsettled=True, **NOT_ALL[case])
+    assert CHANGED in play.writes[before].body.decode()
+    fields = {f"delete {MAPS}/shop/{name}" for name in "abc"}
+    dropped = {each.name for each in finish.changes if each.op == "drop"}
+    assert {entry.field for entry in play.announced} == fields
+    assert f"delete {MAPS}/shop/a" in dropped
+    assert f"delete {MAPS}/shop/b" in fields - dropped == play.outcome.open
+
+
+def test_a_function_with_a_timer_is_asked_again_though_nothing_has_changed() -> None:
+    play = Play("clock")
+    calls.clear()
+    play.turn()
+    play.turn()
+    assert calls == ["clock", "clock"]
+
+
+def test_a_function_without_one_is_not() -> None:
+    play = Play()
+    play.turn()
+    children = play.children()
+    calls.clear()
+    play.turn(children)
+    play.turn(children)
+    assert calls == ["site"]
+
+
+def test_a_child_that_does_not_fit_its_schema_is_told_of() -> None:
+    """The API server answers 500, which by itself would be tried again without a word."""
+    message = b"failed to create typed patch object (shop/a; v1, Kind=ConfigMap): .dta: field not declared in schema"
+    play = Play()
+    status = b'{"kind":"Status","status":"Failure","message":"%s","code":500}' % message
+    play.turn(answers=[Answer(500, status)])
+    assert "field not declared" in play.outcome.error
+    assert [each.reason for each in play.outcome.events] == ["ApplyFailed", "Created"]

@@ -1,0 +1,195 @@
+"""Writes the children and the status of an object of one's own, and sorts the answers.
+
+A child that is not there is applied without force, and only if no foreign object has its name in the cache. A child
+that differs is applied with force, with its UID and resourceVersion. So is one deleted, once that is announced.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from oarlock.broker.values import Cached
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.outcome import Outcome, of_apply, of_change, of_delete
+from oarlock.controllers.comparison import differences
+from oarlock.controllers.entries import CustomController
+from oarlock.controllers.objects.status import status_merge_patch
+from oarlock.controllers.objects.whole import Whole, decode_whole, without_noise
+from oarlock.controllers.objects.wire_parts import WireError
+from oarlock.controllers.pods.events import NORMAL, WARNING, Event
+from oarlock.controllers.wanted import CHANGED, Changes, Live, Update, Wanted, WantedChild, names_of, status_change
+from oarlock.workers.turn.custom_memory import Memory
+from oarlock.workers.turn.open_deletes import OpenDeletes, entry_of
+from oarlock.workers.turn.steps import Announce, Grant, Look, Reserve, Send, Steps, Write
+from oarlock.workers.turn.turn_outcome import TurnOutcome
+
+WRITES_MAX = 256
+LOOK_AGAIN_MS = 30_000
+"""Until a name that a foreign object has is looked at again: the end of such an object wakes nobody."""
+
+Job = WantedChild | Update | Live
+"""What a write is for: a child that is not there, one that differs, one that is not wanted."""
+
+
+def field_manager(controller: CustomController) -> str:
+    """In whose name the fields of its children are managed."""
+    return f"oarlock-{controller.name}"
+
+
+def write(
+    owner: Whole,
+    plan: Changes,
+    controller: CustomController,
+    memory: Memory,
+    deletes: OpenDeletes,
+    outcome: TurnOutcome,
+) -> Steps[None]:
+    """Carry out what is to be done, all at once; what the rate limit leaves over, the next turn does."""
+    create = yield from _free(plan.create, outcome)
+    jobs: list[Job] = [*create, *plan.update, *plan.delete]
+    if not jobs:
+        return
+    grant: Grant = yield Reserve(min(len(jobs), WRITES_MAX))
+    if grant.granted < len(jobs):
+        outcome.again_in(grant.wait_ms)
+    jobs = jobs[: grant.granted]
+    if not jobs:
+        return
+    entries = tuple(entry_of(job) for job in jobs if isinstance(job, Live))
+    if entries:
+        yield Announce(owner.uid, entries)
+        outcome.announced(entries)
+    manager = field_manager(controller)
+    answers: list[Answer] = yield Send(tuple(_write_of(job, manager) for job in jobs), prepaid=True)
+    for job, answer in zip(jobs, answers, strict=True):
+        _sort(job, answer, memory, deletes, outcome)
+
+
+def _free(create: Sequence[WantedChild], outcome: TurnOutcome) -> Steps[list[WantedChild]]:
+    """Those whose names nobody has in the cache. Says so of the others: they are not ours, else the claim had them."""
+    by_resource: dict[str, dict[str, WantedChild]] = defaultdict(dict)
+    for child in create:
+        by_resource[child.resource][f"{child.namespace}/{child.name}" if child.namespace else child.name] = child
+    foreign: list[WantedChild] = []
+    for resource, children in by_resource.items():
+        cached: list[Cached] = yield Look(resource, ids=tuple(children))
+        foreign += [children[decode_whole(each.blob).key] for each in cached]
+    if foreign:
+        outcome.events += [Event(WARNING, "NameTaken", _taken(child)) for child in foreign]
+        outcome.failed(f"{names_of(foreign)}: there already, and not ours")
+        outcome.due_in(LOOK_AGAIN_MS)
+    return [child for child in create if child not in foreign]
+
+
+def _taken(child: WantedChild) -> str:
+    return f"{child.kind} {child.name} is there already and belongs to another; it is left alone"
+
+
+def _write_of(job: Job, manager: str) -> Write:
+    match job:
+        case WantedChild():
+            return Write("apply", job.resource, job.namespace, job.name, job.body, manager=manager)
+        case Update(child=child, live=live):
+            body = _with_versions(child.body, live)
+            return Write("apply", child.resource, child.namespace, child.name, body, manager=manager, force=True)
+        case Live(resource=resource, rv=rv, obj=obj):
+            return Write("delete", resource, obj.namespace, obj.name, uid=obj.uid, rv=rv, propagation="Background")
+
+
+def _with_versions(body: bytes, live: Live) -> bytes:
+    obj: dict[str, Any] = msgspec.json.decode(body)
+    meta = obj["metadata"]
+    meta |= {"uid": live.obj.uid, "resourceVersion": live.rv}
+    meta["annotations"][CHANGED] = live.rv  # an apply that says nothing new would leave the resourceVersion as it is
+    return msgspec.json.encode(obj)
+
+
+def _sort(job: Job, answer: Answer, memory: Memory, deletes: OpenDeletes, outcome: TurnOutcome) -> None:
+    match job:
+        case Live():
+            _sort_delete(job, answer, deletes, outcome)
+        case WantedChild():
+            _sort_apply(job, "Created", answer, memory, outcome)
+        case Update():
+            _sort_apply(job.child, "Updated", answer, memory, outcome)
+            if answer.ok and answer.resource_version != job.live.rv:
+                deletes.changed(job.live)
+
+
+def _sort_apply(child: WantedChild, done: str, answer: Answer, memory: Memory, outcome: TurnOutcome) -> None:
+    result = of_apply(answer)
+    outcome.heed_throttling(answer)
+    match result:
+        case Outcome.DONE:
+            outcome.cache_must_pass(child.resource, answer.resource_version)
+            outcome.followed = True
+            outcome.events.append(Event(NORMAL, done, f"{done} {child.kind} {child.name}"))
+            _remember(child, answer, memory)
+        case Outcome.NAMESPACE_TERMINATING:
+            pass  # nothing is wrong: the owner goes too
+        case Outcome.TOO_LATE | Outcome.NOT_SENT | Outcome.THROTTLED | Outcome.UNKNOWN:
+            outcome.retry = True  # whatever became of it, it shows in the cache
+        case Outcome.CONFLICT if done == "Updated":
+            outcome.retry = True  # it has changed since it was compared
+        case _:
+            outcome.failed(f"{child.kind} {child.name}: {answer.message}")
+            outcome.events.append(Event(WARNING, "ApplyFailed", f"{child.kind} {child.name}: {answer.message}"))
+
+
+def _remember(child: WantedChild, answer: Answer, memory: Memory) -> None:
+    try:
+        live = without_noise(answer.body, child.kind)
+    except WireError:
+        return
+    memory.settle(answer.uid, child.digest, differences(msgspec.json.decode(child.body), live))
+
+
+def _sort_delete(live: Live, answer: Answer, deletes: OpenDeletes, outcome: TurnOutcome) -> None:
+    result, what = of_delete(answer), f"{live.resource} {live.obj.name}"
+    deletes.answered(live, result)
+    outcome.heed_throttling(answer)
+    match result:
+        case Outcome.DONE:
+            outcome.followed = True
+            outcome.events.append(Event(NORMAL, "Deleted", f"Deleted {what}"))
+        case Outcome.GONE:
+            pass
+        case Outcome.REFUSED:
+            outcome.failed(f"delete {what}: {answer.message}")
+            outcome.events.append(Event(WARNING, "DeleteFailed", f"{what}: {answer.message}"))
+        case _:
+            outcome.retry = True  # it has changed since it was compared, or nobody knows
+
+
+def write_status(
+    owner: Whole, wanted: Wanted, rv: str, controller: CustomController, memory: Memory, outcome: TurnOutcome
+) -> Steps[bool]:
+    """Write the status if it differs from the cached one. Returns whether it does."""
+    if wanted.status is None:
+        return False
+    change = status_change(msgspec.json.decode(owner.body).get("status") or {}, msgspec.json.decode(wanted.status))
+    if change is None:
+        return False
+    patch = status_merge_patch(owner.uid, rv, change)
+    kept = f"status {msgspec.json.encode(change).decode()}"
+    if (owner.uid, kept) in memory.settled:
+        return False  # the server does not keep it
+    (answer,) = yield Send((Write("status", controller.resource, owner.namespace, owner.name, patch),))
+    assert isinstance(answer, Answer)
+    outcome.heed_throttling(answer)
+    match of_change(answer):
+        case Outcome.DONE:
+            outcome.cache_must_pass(controller.resource, answer.resource_version)
+            memory.settle(owner.uid, kept, (("status", ""),) if answer.resource_version == rv else ())
+        case Outcome.GONE:
+            pass  # the event of its end wakes the key
+        case Outcome.REFUSED:
+            outcome.failed(f"status of {owner.key}: {answer.message}")
+            outcome.events.append(Event(WARNING, "StatusFailed", answer.message))
+        case _:
+            outcome.retry = True
+    return True

@@ -1,0 +1,171 @@
+"""One turn over an object of a controller of the `steps` style: the user's function runs beside it, and this generator
+carries out what the function asks, one request after the other.
+
+While the function computes or waits, the turn waits for it as for an answer of the API: the worker goes on with others.
+A turn that ends before its function, for whatever reason, makes each further request of it raise LostClaim.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+import orjson
+
+from oarlock.broker.values import Claim, Verdict
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.outcome import Outcome, of_change
+from oarlock.controllers.entries import StepsController
+from oarlock.controllers.objects.whole import Whole, decode_whole
+from oarlock.controllers.pods.events import NORMAL, WARNING, Event
+from oarlock.controllers.requests import ApiError, Asked, Ended, LostClaim
+from oarlock.controllers.wanted import UserError
+from oarlock.workers.process.log_line import discreet, line
+from oarlock.workers.turn.steps import Failures, Resume, Send, Steps, Turn, UserRun, Write
+from oarlock.workers.turn.turn_outcome import SAID_MAX, TurnOutcome
+from oarlock.workers.turn.user_requests import Answers
+
+log = logging.getLogger("oarlock.worker")
+
+QUEUES_OWN_MS = (5, 1_000_000)
+"""Back-off of the queue itself: the first wait after a failure, which is doubled each time, and the longest."""
+NEVER_MAX = 10_000
+"""Objects that a worker remembers as hopeless. Beyond it the oldest are tried once more."""
+
+
+class NeverAgain:
+    """Objects whose function raised Never, and what they were then. One worker's: a new one tries once, as the code may
+    have been mended since.
+    """
+
+    def __init__(self, most: int = NEVER_MAX) -> None:
+        self._of: dict[str, bytes] = {}
+        self._most = most
+
+    def holds(self, own: Whole) -> bool:
+        """Whether the object is still what it was; its status does not count."""
+        known = self._of.get(own.uid)
+        if known is None or known == _but_status(own):
+            return known is not None
+        del self._of[own.uid]
+        return False
+
+    def add(self, own: Whole) -> None:
+        self._of[own.uid] = _but_status(own)
+        if len(self._of) > self._most:
+            del self._of[next(iter(self._of))]
+
+
+def _but_status(own: Whole) -> bytes:
+    body = orjson.loads(own.body)
+    body.pop("status", None)
+    return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+
+
+class StepsContext(NamedTuple):
+    """What the turns of one controller share in a process. ``start``: makes a run of its function over an object, or
+    of the one that undoes what that has done.
+    """
+
+    start: Callable[[Whole, bool], UserRun]
+    never: NeverAgain
+
+
+def custom_steps(claim: Claim, controller: StepsController, ctx: StepsContext, outcome: TurnOutcome) -> Turn:
+    """Run the function over one object.
+
+    Raises TurnFailed for a turn that is to be retried; ClaimLost ends it at once.
+    """
+    if claim.owner is None:
+        return outcome.finish(Verdict.GONE)
+    if claim.min_rv:
+        return outcome.finish()  # the cache lacks writes of ours; when it has passed them, the key is queued
+    own = decode_whole(claim.owner.blob)
+    undo, held = None, controller.finalizer in own.finalizers
+    if own.deleting_ms:
+        undo = controller.undo
+        if not held or undo is None:
+            return outcome.finish()  # nothing outside is to be undone; its children go with it
+    elif controller.finalizer and not held:
+        # Before the first run: else a deletion in its midst would leave behind what it has done outside.
+        named = (*own.finalizers, controller.finalizer)
+        yield from _change_finalizers(own, claim.owner.rv, named, controller, outcome)
+        return outcome.finish()
+    if ctx.never.holds(own):
+        return outcome.finish()
+    answers = Answers(claim, own, controller, outcome)
+    error = yield from _run(ctx.start(own, undo is not None), answers)
+    if error is not None:
+        yield from _heed(error, own, controller, ctx, outcome)
+    elif own.deleting_ms:
+        rest = tuple(each for each in own.finalizers if each != controller.finalizer)
+        yield from _change_finalizers(own, answers.own_rv, rest, controller, outcome)
+    elif controller.every_ms is not None:
+        outcome.due_in(controller.every_ms)  # also in the first turn after a lost Redis, which looks at everything
+    return outcome.finish()
+
+
+def _run(run: UserRun, answers: Answers) -> Steps[BaseException | None]:
+    """Carry out what the function asks until it ends. Returns what it raised."""
+    answer = None
+    try:
+        while True:
+            asked: Asked = yield Resume(run, answer)
+            if isinstance(asked, Ended):
+                return asked.error
+            answer = yield from answers.answer(asked)
+    finally:
+        run.abandon()
+
+
+def _change_finalizers(
+    own: Whole, rv: str, finalizers: tuple[str, ...], controller: StepsController, outcome: TurnOutcome
+) -> Steps[None]:
+    """Only in the version that was read: others change finalizers too."""
+    meta = {"uid": own.uid, "resourceVersion": rv, "finalizers": finalizers}
+    body = orjson.dumps({"metadata": meta})
+    answer: Answer
+    (answer,) = yield Send((Write("merge", controller.resource, own.namespace, own.name, body),))
+    match of_change(answer):
+        case Outcome.DONE:
+            outcome.cache_must_pass(controller.resource, answer.resource_version)
+        case Outcome.GONE:
+            pass
+        case Outcome.CONFLICT | Outcome.NOT_SENT | Outcome.TOO_LATE | Outcome.THROTTLED:
+            outcome.heed_throttling(answer)
+            outcome.retry = True
+        case _:
+            raise outcome.failure(f"finalizers of {own.key}: {discreet(answer.message)}")
+
+
+def _heed(
+    error: BaseException, own: Whole, controller: StepsController, ctx: StepsContext, outcome: TurnOutcome
+) -> Steps[None]:
+    """The function raised something: say so, and look again when it is of use."""
+    name, said = type(error).__name__, discreet(error, SAID_MAX)
+    if isinstance(error, UserError) and not error.never and error.after_ms is not None:
+        outcome.due_in(error.after_ms)
+        if said:
+            outcome.events.append(Event(NORMAL, "Waiting", said))
+        return
+    if isinstance(error, UserError) and error.never:
+        ctx.never.add(own)
+        outcome.events.append(Event(WARNING, "Failed", said))
+        log.warning(line("never", controller=controller.name, key=own.key, reason=said))
+        return
+    if isinstance(error, LostClaim) or (isinstance(error, ApiError) and error.stale):
+        outcome.retry = True  # nothing is wrong: compute it again on what is there now
+        return
+    facts = {"controller": controller.name, "key": own.key, "error": f"{name}: {said}"}
+    if isinstance(error, ApiError):
+        log.warning(line("refused", **facts))
+    else:
+        log.error(line("function_failed", **facts), exc_info=(type(error), error, error.__traceback__))
+    outcome.events.append(Event(WARNING, "Failed", f"{name}: {said}"))
+    if (controller.retry_base_ms, controller.retry_max_ms) != QUEUES_OWN_MS:
+        failures: int = yield Failures()
+        wait_ms = controller.retry_base_ms * 2 ** min(failures, 40)
+        outcome.least_wait_ms = max(outcome.least_wait_ms, min(wait_ms, controller.retry_max_ms))
+        outcome.due_in(controller.retry_max_ms)
+    raise outcome.failure(f"{name}: {said}")

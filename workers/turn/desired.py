@@ -1,0 +1,156 @@
+"""One turn of a controller that says what is wanted, from top to bottom: read, ask, compare, write, report.
+
+Nothing but deletes is announced. A child's name is the user's, so a create that lands late meets the name; an apply
+carries the digest of its wish, so a late one is seen and applied over. Every update, delete and status carries the UID
+and resourceVersion that were compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from oarlock.broker.values import Cached, Claim, Verdict
+from oarlock.controllers.entries import DesiredController, Found
+from oarlock.controllers.objects.whole import Whole, decode_whole
+from oarlock.controllers.pods.events import WARNING, Event
+from oarlock.controllers.wanted import Live, UserError, Wanted, changes
+from oarlock.controllers.whole_routes import concerns_entry, named
+from oarlock.workers.turn import child_writes
+from oarlock.workers.turn.custom_memory import Memory, Versions
+from oarlock.workers.turn.open_deletes import OpenDeletes
+from oarlock.workers.turn.steps import Announce, Look, Steps, Turn
+from oarlock.workers.turn.turn_outcome import TurnOutcome
+
+
+class DesiredContext(msgspec.Struct, frozen=True):
+    """What the turns of one controller share in a process."""
+
+    controller: DesiredController
+    memory: Memory
+
+    @classmethod
+    def of(cls, controller: DesiredController) -> DesiredContext:
+        return cls(controller, Memory())
+
+
+def desired(claim: Claim, ctx: DesiredContext, outcome: TurnOutcome) -> Turn:
+    """Bring the children of one object to what its controller wants.
+
+    Raises TurnFailed for a turn that is to be retried; ClaimLost from a step ends it at once.
+    """
+    controller, memory = ctx.controller, ctx.memory
+    if claim.owner is None:
+        memory.forget(claim.key)
+        return outcome.finish(Verdict.GONE)
+    if controller.every_ms is not None:
+        outcome.due_in(controller.every_ms)
+    if claim.min_rv:
+        return outcome.finish()  # the cache lacks writes of ours; when it has passed them, the key is queued
+    watched: list[tuple[str, Cached]] = []
+    if controller.watched:
+        watched = yield from _watched(claim, controller)
+    versions = _versions(claim, watched)
+    if claim.expectations is None and not claim.unsettled and memory.at_rest(claim.key, versions):
+        return outcome.finish()
+    owner = decode_whole(claim.owner.blob)
+    if claim.expectations is not None and claim.expectations.owner_uid not in ("", owner.uid):
+        outcome.again_in(0)  # those of a predecessor of the same name
+        return outcome.finish(Verdict.GONE)
+    if owner.deleting_ms:
+        OpenDeletes(claim, (), outcome)
+        return outcome.finish()  # its children go by garbage collection
+    wanted = _wanted(owner, _owned(claim, controller), watched, controller, outcome)
+    if wanted is None:
+        return outcome.finish()
+    yield from _carry_out(owner, wanted, claim, versions, ctx, outcome)
+    if outcome.error:
+        _pace(controller, outcome)
+        raise outcome.failure(outcome.error)
+    return outcome.finish()
+
+
+def _carry_out(
+    owner: Whole, wanted: Wanted, claim: Claim, versions: Versions, ctx: DesiredContext, outcome: TurnOutcome
+) -> Steps[None]:
+    controller, memory = ctx.controller, ctx.memory
+    assert claim.owner is not None
+    outcome.events += memory.news(owner.uid, wanted.events)
+    if wanted.again_ms is not None:
+        outcome.due_in(wanted.again_ms)
+    live = _live(claim, controller)
+    deletes = OpenDeletes(claim, live, outcome)
+    if deletes.lost:
+        entries = deletes.assume(live)
+        if entries:
+            yield Announce(owner.uid, entries)
+            outcome.announced(entries)
+    plan = changes(owner.uid, wanted, live, memory.settled, deletes.uids, controller=controller.name)
+    if not plan.none:
+        yield from child_writes.write(owner, plan, controller, memory, deletes, outcome)
+    patched = yield from child_writes.write_status(owner, wanted, claim.owner.rv, controller, memory, outcome)
+    clocked = wanted.again_ms is not None or controller.every_ms is not None  # it may say something else by now
+    if plan.none and not patched and not outcome.retry and not clocked:
+        memory.rests(claim.key, versions)
+
+
+def _wanted(
+    owner: Whole, owned: Found, watched: list[tuple[str, Cached]], controller: DesiredController, outcome: TurnOutcome
+) -> Wanted | None:
+    """What the user's function wants; None if it is never to be asked again about this state of the object."""
+    try:
+        return controller.want(owner, owned, [(resource, decode_whole(each.blob)) for resource, each in watched])
+    except UserError as error:
+        outcome.events.append(Event(WARNING, "ReconcileFailed", error.message))
+        if error.never:
+            return None
+        _pace(controller, outcome, error.after_ms)
+        raise outcome.failure(error.message) from None
+
+
+def _pace(controller: DesiredController, outcome: TurnOutcome, after_ms: int | None = None) -> None:
+    """When a failed turn is tried again."""
+    if after_ms is not None:
+        outcome.least_wait_ms = max(outcome.least_wait_ms, after_ms)
+        return
+    outcome.least_wait_ms = max(outcome.least_wait_ms, controller.retry_base_ms)
+    outcome.due_in(max(controller.retry_max_ms, outcome.least_wait_ms))
+
+
+def _children(claim: Claim, controller: DesiredController) -> Iterator[tuple[str, Cached]]:
+    for at, resource in enumerate(controller.owned):
+        for each in claim.children if at == 0 else claim.others.get(resource, ()):
+            yield resource, each
+
+
+def _owned(claim: Claim, controller: DesiredController) -> Found:
+    return [(resource, decode_whole(each.blob)) for resource, each in _children(claim, controller)]
+
+
+def _live(claim: Claim, controller: DesiredController) -> list[Live]:
+    return [Live(resource, each.rv, decode_whole(each.blob)) for resource, each in _children(claim, controller)]
+
+
+def _versions(claim: Claim, watched: Sequence[tuple[str, Cached]]) -> Versions:
+    """What stands for all that the function is given: no two objects of a cluster have one resourceVersion."""
+    assert claim.owner is not None
+    found = [claim.owner.uid, claim.owner.rv, *[each.rv for each in claim.children]]
+    for others in claim.others.values():
+        found += [each.rv for each in others]
+    found += [each.rv for _, each in watched]
+    return tuple(found)
+
+
+def _watched(claim: Claim, controller: DesiredController) -> Steps[list[tuple[str, Cached]]]:
+    """The cached objects that the key's object names, and those that concern it."""
+    assert claim.owner is not None
+    owner, found = decode_whole(claim.owner.blob), []
+    for resource in controller.watched:
+        if resource in controller.names:
+            keys = named(owner, controller.name, resource)
+            cached: list[Cached] = (yield Look(resource, ids=keys)) if keys else []
+        else:
+            cached = yield Look(resource, entries=(concerns_entry(controller.queue, claim.key),))
+        found += [(resource, each) for each in cached]
+    return found
