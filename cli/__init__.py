@@ -14,6 +14,8 @@ COMMANDS = {
     "down": ("run", "Stop an `oarlock up` and wait until all its processes are gone."),
     "worker": ("run", "Run supervised workers against a Redis and a cluster."),
     "ingest": ("run", "Run an ingestor: it watches the cluster and fills cache and queues."),
+    "operator": ("run", "Run controllers of your own: ingestor and workers in one command."),
+    "dev": ("dev", "Try controllers of your own: a cluster, reload on every change, tables of what happens."),
     "config": ("run", "Every setting, its value, and where the value came from."),
     "queue": ("look", "Keys queued, in work, delayed and parked, per controller."),
     "locks": ("look", "Who works on which key, since when and until when."),
@@ -25,6 +27,8 @@ COMMANDS = {
     "resume": ("look", "Let a paused fleet work again."),
     "epoch": ("look", "The epoch of the Redis data, its phase, the age of the cache."),
     "acl": ("run", "Write the ACL file of the fleet's Redis from its users' passwords."),
+    "crd": ("operators", "CustomResourceDefinitions of your own controllers' types."),
+    "rbac": ("operators", "The rights that your own controllers need, and no more."),
     "chaos": ("run", "A seeded campaign of faults with a verdict."),
 }
 """name -> (the folder of its module, its line in the list of commands)"""
@@ -37,6 +41,10 @@ On one machine, nothing else needed:
   oarlock up                           the same, staying until Ctrl-C
   oarlock up -f my-replicasets.yaml    with objects of your own
 \b
+Controllers of your own (docs/operators.md):
+  oarlock dev site.py -f site.yaml     a cluster to try them in
+  oarlock operator site.py --workers 8 --redis redis://redis:6379/0
+\b
 Looking into a running one (finds an `oarlock up` of yours by itself):
   oarlock queue
   oarlock explain shop/cart
@@ -46,7 +54,7 @@ Against your own Redis and cluster:
   oarlock worker --redis redis://worker:secret@redis:6379/0 --kubeconfig ~/.kube/config --workers 4
 """
 
-cli = LazyGroup("oarlock", COMMANDS, HELP)
+cli = LazyGroup("oarlock", COMMANDS, HELP, without_kinds={"operator"})
 
 
 def main() -> None:

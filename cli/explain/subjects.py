@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from oarlock.broker.inspect import Inspector, KeyView
+from oarlock.cli.explain.custom_sentences import Referenced, custom_subject
 from oarlock.cli.explain.daemon_sentences import Daemons, NodeSubject
 from oarlock.cli.explain.rollout_sentences import RolloutSubject, plan_of
 from oarlock.cli.explain.sentences import OtherOwner, Owner, Subject
@@ -14,14 +15,19 @@ from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.deployment.model import Deployment
 from oarlock.controllers.deployment.plan import SizeWrite, Snapshot
 from oarlock.controllers.deployment.sizing.sizes import is_observed
+from oarlock.controllers.entries import CustomController, ReferenceFanOut
 from oarlock.controllers.objects.model import FINISHED_PHASES, Owned, ReplicaSet, controller_of
-from oarlock.controllers.registry import CONTROLLERS, WATCHED
+from oarlock.controllers.objects.whole import Whole
+from oarlock.controllers.registry import CONTROLLERS, WATCHED, entry_of
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 from oarlock.controllers.scheduling.model import Node
+from oarlock.controllers.whole_routes import named
 
 
 def subject_of(inspector: Inspector, about: KeyView, rv: str, obj: Any) -> Subject:
     """The object of a key with all that its explanation needs; ``rv``: its revision. Reads whole resources."""
+    if isinstance(obj, Whole):
+        return _of_whole(inspector, about, rv, obj)
     if isinstance(obj, DaemonSet):
         read = about.expectations.parsed if about.expectations is not None else None
         return Daemons(
@@ -43,6 +49,16 @@ def subject_of(inspector: Inspector, about: KeyView, rv: str, obj: Any) -> Subje
     leaving = sum(1 for pod in pods if pod.deleting_ms)
     finished = sum(1 for pod in pods if not pod.deleting_ms and pod.phase in FINISHED_PHASES)
     return Owner(obj, rv, len(pods) - leaving - finished, leaving)
+
+
+def _of_whole(inspector: Inspector, about: KeyView, rv: str, obj: Whole) -> Subject:
+    entry = entry_of(about.queue)
+    if isinstance(entry, CustomController):
+        return custom_subject(inspector, entry, rv, obj)
+    assert isinstance(entry, ReferenceFanOut)
+    owners = _all(inspector, entry.owners)
+    concerned = [each.key for each in owners if obj.key in named(each, entry.target, entry.resource)]
+    return Referenced(obj, rv, WATCHED[entry.owners].kind, concerned)
 
 
 def _of_deployment(inspector: Inspector, about: KeyView, rv: str, deployment: Deployment) -> RolloutSubject:

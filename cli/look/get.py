@@ -38,13 +38,13 @@ def get(kind: str, name: str | None, namespace: str | None, where: Where, output
     resource = _resource(kind)
     with looking(where) as views:
         if name is not None:
-            key = key_of(resource.plural, name, namespace)
+            key = key_of(resource.resource, name, namespace)
             _one(views.of(key), resource, key, output)
             return
         found = {  # nodes are in every shard's cache, and once in the list
             key: cached
             for view in views
-            for key, cached in view.inspector.objects(resource.plural)
+            for key, cached in view.inspector.objects(resource.resource)
             if not namespace or not resource.namespaced or key.startswith(f"{namespace}/")
         }
     objects = [(cached, decoded(resource, cached)) for _, cached in sorted(found.items())]
@@ -72,13 +72,13 @@ def _resource(kind: str) -> Watched[Any]:
 
 
 def _one(view: View, resource: Watched[Any], key: str, output: str) -> None:
-    cached = view.inspector.object(resource.plural, key)
+    cached = view.inspector.object(resource.resource, key)
     if cached is None:
-        at = next((each for each in view.inspector.resources() if each.resource == resource.plural), None)
+        at = next((each for each in view.inspector.resources() if each.resource == resource.resource), None)
         far = (
             f"the cache is at revision {at.rv}, {span(at.age_ms)} old"
             if at
-            else f"no {resource.plural} were listed yet"
+            else f"no {resource.resource} were listed yet"
         )
         raise NotDone(f"{resource.kind} {key} is not in the cache ({far})")
     obj = decoded(resource, cached)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from oarlock.cli.look.view import Views
 from oarlock.cli.problems import InputProblem
-from oarlock.controllers.registry import WATCHED, all_queues, resource_of
+from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, resource_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ def key_of(resource: str, text: str, namespace: str | None) -> str:
     parts = text.split("/")
     if not WATCHED[resource].namespaced:
         if len(parts) > 1 or not text:
-            raise InputProblem(f"{text!r} is no name of a node: nodes have no namespace; write the bare name")
+            kind, many = WATCHED[resource].kind.lower(), WATCHED[resource].plural
+            raise InputProblem(f"{text!r} is no name of a {kind}: {many} have no namespace; write the bare name")
         return text
     if len(parts) == 1 and text:
         return f"{namespace or 'default'}/{text}"
@@ -87,9 +88,15 @@ def _queue_of(kind: str) -> str:
     word = kind.lower().partition(".")[0]
     for resource in WATCHED.values():
         if resource.is_called(word) or word == resource.owner_queue:
-            return resource.owner_queue
+            return resource.owner_queue or _queue_over(resource.resource)
     return ""
 
 
+def _queue_over(resource: str) -> str:
+    """The queue of the first controller of one's own with these objects for keys; "" for none."""
+    return next((queue for queue, each in CONTROLLERS.items() if each.resource == resource), "")
+
+
 def _kinds() -> list[str]:
-    return [each.short_name or each.plural for each in WATCHED.values() if each.owner_queue]
+    acted_on = {each.resource for each in CONTROLLERS.values()}
+    return [each.short_name or each.plural for each in WATCHED.values() if each.resource in acted_on]

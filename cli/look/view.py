@@ -18,8 +18,10 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.cli import logs
+from oarlock.cli.options.operator_option import fleet_option, operator_option
 from oarlock.cli.options.options import Option, output_option, shards_option, state_dir_option, together
 from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
+from oarlock.cli.options.setting_options import settings_in_force
 from oarlock.cli.problems import InputProblem, say
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.shards import has_key, names, shard_of
@@ -96,13 +98,13 @@ class Where:
 
 
 def where_options(command: Callable[..., Any]) -> Any:
-    """--redis, --state-dir and --shards, which the command is given as ``where``."""
+    """--redis, --state-dir, --operator and --shards, of which the command is given the others as ``where``."""
 
     @wraps(command)
     def with_where(redis_url: str | None, state_dir: Path | None, shards: int | None, **given: Any) -> Any:
         return command(where=Where(redis_url, state_dir, shards), **given)
 
-    return together(redis_option, state_dir_option, shards_option)(with_where)
+    return together(redis_option, state_dir_option, operator_option, fleet_option, shards_option)(with_where)
 
 
 view_options = together(where_options, output_option, verbose_option)
@@ -133,17 +135,19 @@ def looking(where: Where) -> Iterator[Views]:
     Raises InputProblem with one line: no Redis, no epoch in it, or a user without the rights; also while they are used.
     """
     source = redis_source(where.redis_url, where.state_dir)
-    count = where.shards or source.shards
+    settings = settings_in_force()
+    tags = (settings.fleet_id,) if settings.operator else names(where.shards or source.shards)
+    count = len(tags)
     given = source.given_by or "Redis"
     with ExitStack() as opened:
         try:
-            views = _views(source, count, opened)
+            views = _views(source, tags, opened)
             found = Views([view for view in views if view.seen.epoch], count)
             if not found.each:
-                raise InputProblem(
-                    f"{given}: the Redis at {source.place} has no oarlock epoch;"
-                    " start an ingestor with `oarlock ingest`"
-                )
+                whose, mend = ("no oarlock epoch", "start an ingestor with `oarlock ingest`")
+                if settings.operator:
+                    whose, mend = f"no epoch of the fleet {settings.fleet_id}", "is its `oarlock operator` running?"
+                raise InputProblem(f"{given}: the Redis at {source.place} has {whose}; {mend}")
             for view in views:
                 if not view.seen.epoch:
                     say([f"shard {view.shard} of {count} has no epoch; is an ingestor of it running?"])
@@ -166,18 +170,18 @@ def looking(where: Where) -> Iterator[Views]:
             raise InputProblem(f"{given}: the Redis at {source.place} says: {error}") from None
 
 
-def _views(source: Source, count: int, opened: ExitStack) -> list[View]:
+def _views(source: Source, tags: Sequence[str], opened: ExitStack) -> list[View]:
     """A view of each reachable shard; the others are named on stderr. If none is, raises the first problem."""
     found: list[View] = []
     problems: list[tuple[str, Exception]] = []
-    for shard in names(count):
+    for shard in tags:
         try:
             found.append(_view(source, shard, opened))
         except (InputProblem, BrokerUnreachable) as problem:
             problems.append((shard, problem))
     if not found:
         raise problems[0][1]
-    say([f"shard {shard} of {count}: {problem}" for shard, problem in problems])
+    say([f"shard {shard} of {len(tags)}: {problem}" for shard, problem in problems])
     return found
 
 

@@ -10,6 +10,7 @@ import click
 
 from oarlock.broker.connection.client import BadRedisUrl
 from oarlock.cli import logs
+from oarlock.cli.options.operator_option import check_no_threads, operator_option
 from oarlock.cli.options.options import (
     check_kubeconfig,
     check_workers,
@@ -29,7 +30,7 @@ from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.process.shards import share
 from oarlock.workers.signing.signature import BadKeyFile, load_keyring
 
-process_options = together(
+own_process_options = together(
     setting_options,
     redis_option,
     click.option(
@@ -45,21 +46,21 @@ process_options = together(
         help="Sign cached objects, and refuse those without a good signature. One key a line, in base64 or hex, of 32"
         " random bytes.",
     ),
-    shards_option,
-    shard_option,
     click.option(
         "--metrics-bind-address",
         metavar="HOST:PORT",
         envvar="OARLOCK_METRICS_BIND_ADDRESS",
         default="0",
         show_default=True,
-        help="Serve /metrics, /livez and /readyz there; :PORT: on all addresses, 0: nowhere. A second shard uses the"
-        " next port.",
+        help="Serve /metrics, /livez and /readyz there; :PORT: on all addresses, 0: nowhere. A second shard, and the"
+        " ingestor of an operator, use the next port.",
     ),
     verbose_option,
     log_format_option,
 )
-"""The options whose values ``prepare`` takes."""
+"""The options whose values ``prepare`` takes, of a fleet that is not divided."""
+process_options = together(operator_option, shards_option, shard_option, own_process_options)
+"""All of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,16 @@ def prepare(
     redis_url: str | None,
     kubeconfig: str | None,
     signing_key_file: str | None,
-    shards: int | None,
-    shard: int | None,
     metrics_bind_address: str,
     verbose: int,
     log_format: str,
+    shards: int | None = None,
+    shard: int | None = None,
     workers: int = 0,
+    processes: int = 1,
 ) -> Prepared:
-    """Check everything that a process is given, and set up its log. ``workers``: of an ingestor 0.
+    """Check everything that a process is given, and set up its log. ``workers``: of an ingestor 0. ``processes``: so
+    many of each shard serve metrics.
 
     Raises InputProblem; nothing was started then.
     """
@@ -105,9 +108,11 @@ def prepare(
     open_redis(source, for_data=True).close()
     if workers:
         _check_rq_url(settings)
+    if settings.operator:
+        check_no_threads(settings.operator)
     try:
         listening = bind_address.given() or bind_address.listen(
-            metrics_bind_address, 1 if settings.shard else settings.shards
+            metrics_bind_address, processes * (1 if settings.shard else settings.shards)
         )
     except bind_address.BadBindAddress as error:
         raise InputProblem(str(error)) from None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
 from oarlock.cli.options.options import Option, together
 from oarlock.cli.problems import InputProblem, say
+from oarlock.sandbox.apiserver.kinds.kind import Kind
 from oarlock.sandbox.manifests.checks import Item, check
 from oarlock.sandbox.manifests.documents import read_all
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE, compiled
@@ -55,10 +57,18 @@ input_options = together(
 """The objects to apply: the arguments of ``checked_items``."""
 
 
-def checked_items(filenames: Sequence[str], namespace: str, skip_unknown: bool) -> list[Item]:
-    """The objects to apply. Raises InputProblem with a line for each problem, before anything is started."""
+def checked_items(
+    filenames: Sequence[str],
+    namespace: str,
+    skip_unknown: bool,
+    defined: Mapping[tuple[str, str], Kind] = MappingProxyType({}),
+) -> list[Item]:
+    """The objects to apply. ``defined``: kinds beside those that are always served.
+
+    Raises InputProblem with a line for each problem, before anything is started.
+    """
     documents, problems = read_all(filenames)
-    found = check(documents, namespace=namespace, skip_unknown=skip_unknown)
+    found = check(documents, namespace=namespace, skip_unknown=skip_unknown, defined=defined)
     if problems or found.problems:
         raise InputProblem(*problems, *found.problems)
     say(found.notes)

@@ -35,6 +35,9 @@ SETTINGS: Mapping[str, Told] = {
     "controllers": Told(
         'Controllers to run: "*" is all, "foo" foo, "-foo" all but foo; such as "*,-daemonset".', "--controllers"
     ),
+    "operator": Told(
+        "File or dotted module of your own controllers; default: the built-in ones.", own_flag="--operator"
+    ),
     "kube_api_qps": Told("Requests a second of one process to the API server; 0: no limit.", "--kube-api-qps"),
     "kube_api_burst": Told("Requests at once before that limit counts.", "--kube-api-burst"),
     "kubeconfig": Told(
@@ -79,8 +82,8 @@ SETTINGS: Mapping[str, Told] = {
 def told(name: str) -> Told:
     """The flag and the help of a setting."""
     bounded = {each.concurrent_syncs: each.flavour.kind for each in CONTROLLERS.values()}
-    if name not in bounded:
-        return SETTINGS[name]
+    if name not in bounded:  # or of a controller that is not there: --operator has others
+        return SETTINGS.get(name, Told(""))
     text = f"{bounded[name]}s that this process syncs at once at most, one a worker; 0: a batch a worker."
     return Told(text, f"--{name.replace('_', '-')}")
 

@@ -47,12 +47,12 @@ def worker(workers: int, state_dir: Path | None, **given: Any) -> int:
         workers,
         queues=ready.queues,
         state_dir=state_dir,
-        on_change=_reporter(),
+        on_change=reporter(),
         listening=ready.listening,
     )
 
 
-def _reporter() -> OnChange | None:
+def reporter() -> OnChange | None:
     """Reports each change as a JSON line to the `oarlock up` that started us, on the pipe that it gave us."""
     fd = os.environ.pop("OARLOCK_REPORT_FD", "")
     if not fd:

@@ -6,8 +6,9 @@ Every problem is one line: file and line, document, object, field, what is wrong
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -51,12 +52,26 @@ class Checked:
     notes: list[str] = field(default_factory=list)
 
 
-def check(documents: Iterable[Document], *, namespace: str = "default", skip_unknown: bool = False) -> Checked:
-    """Check all. ``namespace`` is for objects that name none; ``skip_unknown``: kinds not served are only noted."""
+def check(
+    documents: Iterable[Document],
+    *,
+    namespace: str = "default",
+    skip_unknown: bool = False,
+    defined: Mapping[tuple[str, str], Kind] = MappingProxyType({}),
+) -> Checked:
+    """Check all. ``namespace`` is for objects that name none; ``skip_unknown``: kinds not served are only noted.
+
+    ``defined``: apiVersion and kind -> kinds that will be served because something defines them. Their objects are
+    left to the server to check.
+    """
     found = Checked()
     unknown: Counter[str] = Counter()
     for document in documents:
         kind, problems = _identified(document)
+        custom = defined.get(_words(document.value)) if kind is None and not problems else None
+        if custom is not None:
+            found.items.append(_item(custom, document, namespace))
+            continue
         if kind is None and not problems:
             word = _kind_word(document.value)
             unknown[word] += 1
@@ -74,7 +89,8 @@ def check(documents: Iterable[Document], *, namespace: str = "default", skip_unk
         found.problems += problems
     if skip_unknown and unknown:
         found.notes.append(f"left out, because these kinds are not served here: {_counted(unknown)}")
-    idle = Counter(item.kind.name for item in found.items if item.kind.name not in SELF_ACTING | _acted_on())
+    acted_on = SELF_ACTING | _acted_on() | {kind.name for kind in defined.values()}
+    idle = Counter(item.kind.name for item in found.items if item.kind.name not in acted_on)
     if idle:
         found.notes.append(f"stored, but no controller acts on them yet: {_counted(idle)}")
     return found
@@ -93,8 +109,12 @@ def _counted(kinds: Counter[str]) -> str:
     return ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in sorted(kinds.items()))
 
 
+def _words(value: Obj) -> tuple[str, str]:
+    return value["apiVersion"], value["kind"]
+
+
 def _kind_word(value: Obj) -> str:
-    return f"{value['apiVersion']} {value['kind']}"
+    return " ".join(_words(value))
 
 
 def _where(document: Document, path: str) -> str:

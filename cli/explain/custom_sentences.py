@@ -1,0 +1,130 @@
+"""What is known about an object of a user's own controller. A pure function is asked what it wants."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from oarlock.broker.inspect import Inspector
+from oarlock.cli.explain.sentences import Subject
+from oarlock.cli.tables import listed
+from oarlock.controllers.entries import CustomController, DesiredController
+from oarlock.controllers.objects.model import controller_of
+from oarlock.controllers.objects.whole import Whole
+from oarlock.controllers.registry import WATCHED
+from oarlock.controllers.wanted import Changes, Live, UserError, changes
+from oarlock.controllers.whole_routes import concerns_entry, named
+
+logging.getLogger("oarlock.controller").addHandler(logging.NullHandler())  # a failure is told as a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class CustomOwner(Subject):
+    """``plan``: what a turn would write; None if that cannot be told. ``problem``: why the function wants nothing."""
+
+    obj: Whole
+    rv: str
+    controller: CustomController
+    owned: tuple[Live, ...]
+    plan: Changes | None
+    problem: str
+
+    @property
+    def differs(self) -> bool:
+        return self.plan is not None and not self.plan.none
+
+    @property
+    def waits(self) -> bool:
+        return bool(self.problem or self.obj.deleting_ms or (self.plan is not None and self.plan.waits))
+
+    def sentences(self, kind: str) -> list[str]:
+        children = listed([_title(each) for each in self.owned]) or "none"
+        said = [
+            f"{kind} {self.obj.key} (revision {self.rv}, generation {self.obj.generation})"
+            + (f" has children in the cache: {children}." if self.controller.owned else " is in the cache.")
+        ]
+        if self.obj.deleting_ms:
+            held = f", held by {', '.join(self.obj.finalizers)}" if self.obj.finalizers else ""
+            said.append(f"It is being deleted{held}.")
+        if self.obj.fault:
+            said.append(f"An index function fails on it: {self.obj.fault}.")
+        if self.problem:
+            said.append(f"Its controller cannot use it: {self.problem.rstrip('.')}.")
+        if self.plan is not None:
+            if self.differs:
+                said.append(f"A turn would {' and '.join(_writes(self.plan))}.")
+            if self.plan.waits:
+                said.append("It waits until children that are being deleted have gone.")
+        return said
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"children": [_title(each) for each in self.owned], "problem": self.problem}
+
+
+@dataclass(frozen=True, slots=True)
+class Referenced(Subject):
+    """An object that others name: a turn about it only wakes them."""
+
+    obj: Whole
+    rv: str
+    owners: str
+    concerned: list[str]
+
+    @property
+    def differs(self) -> bool:
+        return False
+
+    def sentences(self, kind: str) -> list[str]:
+        named_by = f"is named by {self.owners} {listed(self.concerned)}" if self.concerned else "is named by nobody"
+        return [f"{kind} {self.obj.key} (revision {self.rv}) {named_by}; a turn about it wakes those that name it."]
+
+
+def custom_subject(inspector: Inspector, controller: CustomController, rv: str, obj: Whole) -> CustomOwner:
+    """Reads the resources of its children whole, as `explain` does for every kind."""
+    owned = tuple(
+        each
+        for resource in controller.owned
+        for each in _cached(inspector, resource)
+        if (ref := controller_of(each.obj)) is not None and ref.uid == obj.uid
+    )
+    plan, problem = None, ""
+    if isinstance(controller, DesiredController) and not obj.deleting_ms:
+        others = [(each.resource, each.obj) for each in _watched(inspector, controller, obj)]
+        try:
+            wanted = controller.want(obj, [(each.resource, each.obj) for each in owned], others)
+            plan = changes(obj.uid, wanted, owned, {}, controller=controller.name)
+        except UserError as error:
+            problem = error.message
+    return CustomOwner(obj, rv, controller, owned, plan, problem)
+
+
+def _watched(inspector: Inspector, controller: CustomController, obj: Whole) -> Iterator[Live]:
+    for resource in controller.watched:
+        if resource in controller.names:
+            keys = set(named(obj, controller.name, resource))
+            yield from (each for each in _cached(inspector, resource) if each.obj.key in keys)
+        else:
+            entry = concerns_entry(controller.queue, obj.key)
+            yield from (each for each in _cached(inspector, resource) if entry in each.obj.keys)
+
+
+def _cached(inspector: Inspector, resource: str) -> list[Live]:
+    decode = WATCHED[resource].decode
+    return [Live(resource, cached.rv, decode(cached.blob)) for _, cached in sorted(inspector.objects(resource))]
+
+
+def _title(live: Live) -> str:
+    return f"{WATCHED[live.resource].kind} {live.obj.name}"
+
+
+def _writes(plan: Changes) -> Iterator[str]:
+    for word, names in (
+        ("create", [f"{each.kind} {each.name}" for each in plan.create]),
+        ("change", [f"{each.child.kind} {each.child.name}" for each in plan.update]),
+        ("delete", [_title(each) for each in plan.delete]),
+    ):
+        if names:
+            yield f"{word} {listed(names)}"

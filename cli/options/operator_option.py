@@ -1,0 +1,69 @@
+"""--operator: the user's own controllers that a command is about, instead of the built-in ones."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import click
+
+from oarlock.cli.options.setting_options import given
+from oarlock.cli.problems import InputProblem
+from oarlock.controllers.registry import replace
+from oarlock.sdk.definitions import Definition
+from oarlock.sdk.entries import entries_of
+from oarlock.sdk.kinds import BadDefinition
+from oarlock.sdk.loading import fleet_of, load
+from oarlock.workers.process.settings import Settings
+
+DEFAULT_FLEET = Settings().fleet_id
+
+
+def know(context: click.Context, what: str) -> list[Definition]:
+    """Load the controllers of a file or a dotted module. For the rest of the command their kinds are the ones that
+    there are, and the fleet is theirs. Raises InputProblem.
+    """
+    try:
+        definitions = load(what)
+        entries = entries_of(definitions)
+        by_flag = given(context)
+        by_flag["operator"] = what
+        if "OARLOCK_FLEET_ID" not in os.environ and by_flag.get("fleet_id", DEFAULT_FLEET) == DEFAULT_FLEET:
+            by_flag["fleet_id"] = fleet_of(what)
+        replace(entries)
+    except (BadDefinition, ValueError) as error:
+        raise InputProblem(str(error)) from None
+    return definitions
+
+
+def check_no_threads(what: str) -> None:
+    """A process with threads must not fork workers. Raises InputProblem."""
+    others = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
+    if others:
+        raise InputProblem(
+            f"{what}: importing it started a thread ({', '.join(others)}); start it in the function that uses it:"
+            " workers are forked after the import"
+        )
+
+
+def _know(context: click.Context, _: click.Parameter, what: str | None) -> None:
+    if what:
+        know(context, what)
+
+
+operator_option = click.option(
+    "--operator",
+    metavar="FILE|MODULE",
+    envvar="OARLOCK_OPERATOR",
+    is_eager=True,  # the values of other options are looked up among its kinds
+    expose_value=False,
+    callback=_know,
+    help="The fleet of an `oarlock operator`: the file or dotted module of its controllers.",
+)
+
+fleet_option = click.option(
+    "--fleet-id",
+    expose_value=False,
+    callback=lambda context, _, value: value and given(context).update(fleet_id=value),
+    help="The name of that fleet, if it is not the file's.",
+)

@@ -1,0 +1,92 @@
+"""Input of `oarlock operator`, `oarlock dev` and --operator that cannot be used: exit 2 and one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from oarlock.controllers.registry import CONTROLLERS, all_queues
+from tests import ROOT
+from tests.cli.cli_helpers import call, problems
+
+SITE = ROOT / "tests" / "sdk" / "website.py"
+NO_REDIS = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(autouse=True)
+def the_same_kinds_afterwards() -> Iterator[None]:
+    before = all_queues()
+    yield
+    assert all_queues() == before
+
+
+FILES = {
+    "syntax": ("def site(:\n", ":1: SyntaxError: invalid syntax"),
+    "nothing in it": ("import oarlock\n", ": no controllers in it; put @oarlock.desired or @oarlock.steps above"),
+    "two versions of a kind": (
+        "import oarlock\n"
+        "a = oarlock.desired('a.example.com/v1 Thing', name='a')(lambda obj, children: None)\n"
+        "b = oarlock.desired('a.example.com/v2 Thing', name='b')(lambda obj, children: None)\n",
+        "a.example.com/v1 Thing and a.example.com/v2 Thing are both used",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "line"),
+    [
+        *((command, *FILES[name]) for name in FILES for command in (("operator",), ("queue", "--operator"))),
+        *((command, *FILES["syntax"]) for command in (("dev",), ("worker", "--operator"))),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path: Path, command: tuple[str, ...], text: str, line: str) -> None:
+    file = tmp_path / f"bad_{abs(hash((command, text)))}.py"
+    file.write_text(text)
+    result = call(*command, str(file))
+    assert result.exit_code == 2
+    (said,) = problems(result)
+    assert said.startswith("oarlock: ")
+    assert line in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("operator", "nothing.py"), "nothing.py: no such file; give one with your controllers"),
+        (("operator", "nowhere.site"), "nowhere.site: no such file, and no such module here or installed"),
+        (("operator",), "Missing argument 'FILE|MODULE'; see oarlock operator --help"),
+        (("dev", "nothing.py"), "nothing.py: no such file; give one with your controllers"),
+        (("operator", str(SITE), "--workers", "0"), "Invalid value for '--workers'"),
+        (("operator", str(SITE), "--kubeconfig", "/nowhere"), "kubeconfig"),
+        (("operator", str(SITE), "--fleet-id", "7"), "--fleet-id=7 cannot name the fleet of an operator"),
+        (("worker", "--operator", str(SITE), "--shards", "2"), "OARLOCK_SHARDS=2: the fleet of an operator is not"),
+        (
+            ("worker", "--operator", str(SITE), "--concurrent-rc-syncs", "1"),
+            "--concurrent-rc-syncs=1: none of these controllers has this setting",
+        ),
+        (("queue", "--operator", str(SITE), "-c", "replicaset"), "'replicaset' is not 'website'"),
+        (("get", "pods", "--operator", str(SITE)), "KIND 'pods' is not in the cache; there are: websites.example.com"),
+        (("queue", "--operator", str(SITE), "--redis", NO_REDIS), "--redis: no Redis answers at 127.0.0.1:1"),
+    ],
+    ids=lambda each: " ".join(each[:2]) if isinstance(each, tuple) else "",
+)
+def test_arguments_that_cannot_be_used(arguments: tuple[str, ...], line: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    (said,) = problems(result)
+    assert line in said
+
+
+def test_a_check_tells_what_is_in_a_file() -> None:
+    result = call("operator", str(SITE), "--check")
+    assert result.exit_code == 0
+    for word in ('"name": "website"', '"resource": "websites.example.com"', '"plural": "configmaps"', str(SITE)):
+        assert word in result.stdout
+
+
+def test_the_kinds_of_the_file_are_known_while_the_command_runs() -> None:
+    result = call("worker", "--help")
+    assert "--concurrent-replicaset-syncs" in result.stdout
+    assert "--concurrent-replicaset-syncs" not in call("operator", "--help").stdout or CONTROLLERS
