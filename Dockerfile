@@ -16,6 +16,7 @@ COPY cluster cluster
 COPY controllers controllers
 COPY keyed_queue keyed_queue
 COPY sandbox sandbox
+COPY sdk sdk
 COPY src src
 COPY workers workers
 RUN sh image/steps.sh wheel /src /dist

@@ -1,7 +1,20 @@
 {{- /* What the schema cannot say. Every template of a workload asks for it. */ -}}
 {{- define "oarlock.check" -}}
 {{- $redis := .Values.redis -}}
-{{- if not (include "oarlock.controllers" . | fromJsonArray) -}}
+{{- if .Values.operator.file -}}
+{{- $accounts := .Values.serviceAccounts -}}
+{{- if or $accounts.create (not $accounts.ingestor) (not $accounts.worker) -}}
+{{- fail "serviceAccounts: with operator.file they come from `oarlock rbac FILE | kubectl apply -f -`; set create to false, and ingestor and worker to their names" -}}
+{{- end -}}
+{{- if gt (int .Values.shards) 1 -}}
+{{- fail "shards: the fleet of operator.file is not divided; set it to 1" -}}
+{{- end -}}
+{{- if eq .Values.worker.autoscaling.mode "keda" -}}
+{{- fail "worker.autoscaling.mode: keda asks for the built-in controllers' queues; with operator.file use hpa or none" -}}
+{{- end -}}
+{{- else if .Values.operator.configMap -}}
+{{- fail "operator.file is missing: name the key of operator.configMap that holds the controllers, such as site.py" -}}
+{{- else if not (include "oarlock.controllers" . | fromJsonArray) -}}
 {{- fail (printf "controllers: all are switched off; leave at least one of %s on" (keys .Values.controllers | sortAlpha | join ", ")) -}}
 {{- end -}}
 {{- if not $redis.existingSecret -}}
@@ -55,7 +68,7 @@
 {{- if and (eq $scaling.mode "keda") (eq $scaling.keda.source "prometheus") (not $scaling.keda.serverAddress) -}}
 {{- fail "worker.autoscaling.keda.serverAddress is missing: the URL of the Prometheus that scrapes the fleet" -}}
 {{- end -}}
-{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "SHARD" "METRICS_BIND_ADDRESS" "CONTROLLERS" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" -}}
+{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "SHARD" "METRICS_BIND_ADDRESS" "CONTROLLERS" "OPERATOR" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" -}}
 {{- range $name, $_ := .Values.settings }}{{ if has $name $ours -}}
 {{- fail (printf "settings.%s is set by another value of the chart: OARLOCK_%s would be there twice" $name $name) -}}
 {{- end }}{{ end -}}

@@ -80,6 +80,9 @@ spec:
         {{- include "oarlock.containerSecurity" $root | nindent 8 }}
       volumeMounts:
         - {name: tmp, mountPath: /tmp}
+        {{- if $root.Values.operator.configMap }}
+        - {name: operator, mountPath: /etc/oarlock/operator, readOnly: true}
+        {{- end }}
         {{- if $root.Values.signing.enabled }}
         - {name: signing, mountPath: /etc/oarlock/signing, readOnly: true}
         {{- end }}
@@ -89,6 +92,10 @@ spec:
   volumes:
     - name: tmp
       emptyDir: {sizeLimit: 64Mi}
+    {{- with $root.Values.operator.configMap }}
+    - name: operator
+      configMap: {name: {{ . }}}
+    {{- end }}
     {{- if $root.Values.signing.enabled }}
     - name: signing
       secret:
@@ -105,7 +112,10 @@ spec:
 {{- end -}}
 
 {{- define "oarlock.env" -}}
-- {name: OARLOCK_CONTROLLERS, value: "*{{ range $name, $is := .Values.controllers }}{{ if not $is }},-{{ $name }}{{ end }}{{ end }}"}
+{{- with .Values.operator.file }}
+- {name: OARLOCK_OPERATOR, value: {{ ternary (printf "/etc/oarlock/operator/%s" .) . (ne $.Values.operator.configMap "") | quote }}}
+{{- end }}
+- {name: OARLOCK_CONTROLLERS, value: "*{{ range $name, $is := .Values.controllers }}{{ if not (or $is $.Values.operator.file) }},-{{ $name }}{{ end }}{{ end }}"}
 - {name: OARLOCK_LEASE_NAMESPACE, value: {{ include "oarlock.leaseNamespace" . }}}
 - {name: OARLOCK_SHARDS, value: {{ int .Values.shards | quote }}}
 - {name: OARLOCK_METRICS_BIND_ADDRESS, value: ":{{ int .Values.metrics.port }}"}
