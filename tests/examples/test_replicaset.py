@@ -1,0 +1,72 @@
+"""What is missing and what is too many are tables; the cluster shows a crew that is kept up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from examples.operators.replicaset import missing, pod, surplus
+from oarlock.testing import Cluster, gone
+from tests.examples.conftest import OPERATORS
+
+
+def made(name: str, *, node: str = "n", ready: bool = True, ended: str = "", going: bool = False, age: int = 0) -> Any:
+    meta = {"name": name, "creationTimestamp": f"2024-01-01T00:00:{59 - age:02}Z"}
+    if going:
+        meta["deletionTimestamp"] = "2024-01-01T00:01:00Z"
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    return {
+        "metadata": meta,
+        "spec": {"nodeName": node},
+        "status": {"phase": ended or "Running", "conditions": conditions},
+    }
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pods", "names"),
+    [
+        (2, [], ["a-0", "a-1"]),
+        (2, [made("a-0"), made("a-1")], []),
+        (1, [made("a-0"), made("a-1")], []),
+        (3, [made("a-0"), made("a-2")], ["a-1"]),
+        pytest.param(2, [made("a-0", ended="Failed"), made("a-1")], ["a-2"], id="an ended pod keeps its name"),
+        pytest.param(2, [made("a-0", going=True), made("a-1", going=True)], ["a-2", "a-3"], id="so does one that goes"),
+        pytest.param(1, [made("other")], [], id="a pod under another name counts"),
+    ],
+)
+def test_missing(replicas: int, pods: list[Any], names: list[str]) -> None:
+    assert missing("a", replicas, pods) == names
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pods", "names"),
+    [
+        (2, [made("a-0"), made("a-1")], []),
+        (1, [made("a-0", age=9), made("a-1", age=1)], ["a-1"]),
+        (1, [made("a-0", ready=False, age=9), made("a-1", age=1)], ["a-0"]),
+        (1, [made("a-0", node="", age=9), made("a-1", ready=False)], ["a-0"]),
+        (0, [made("a-0", ended="Succeeded"), made("a-1", going=True), made("a-2")], ["a-2"]),
+    ],
+)
+def test_surplus(replicas: int, pods: list[Any], names: list[str]) -> None:
+    assert surplus(replicas, pods) == names
+
+
+def test_a_pod_has_the_template_and_its_own_name() -> None:
+    template = {"metadata": {"labels": {"app": "crew"}}, "spec": {"containers": []}}
+    assert pod(template, "crew-0")["metadata"] == {"labels": {"app": "crew"}, "name": "crew-0"}
+    assert "name" not in template["metadata"]
+
+
+def test_in_a_cluster(cluster: Cluster) -> None:
+    cluster.create(OPERATORS / "replicaset.yaml")
+    cluster.wait("pods", count=3, selector="app=crew")
+    cluster.wait("podset/crew", lambda it: it.get("status", {}).get("readyReplicas") == 3)
+    cluster.delete("pod/crew-1")
+    cluster.wait("pods", count=3, selector="app=crew")
+    cluster.patch("podset/crew", {"spec": {"replicas": 1}})
+    cluster.wait("pods", count=1, selector="app=crew")
+    cluster.wait("podset/crew", lambda it: it["status"] == {"observedGeneration": 2, "replicas": 1, "readyReplicas": 1})
+    cluster.delete("podset/crew")
+    cluster.wait("pods", gone, selector="app=crew")
