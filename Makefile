@@ -20,8 +20,8 @@ $(READY): pyproject.toml
 	@touch $@
 
 $(CHART_READY): $(READY)
-	@echo "installing a Helm engine, the API's schemas and three clients into $(VENV) (230 MB, once) ..."
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[chart,clients]'
+	@echo "installing a Helm engine, the API's schemas and three clients, and kopf, into $(VENV) (230 MB, once) ..."
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[chart,clients,kopf]'
 	@touch $@
 
 setup: $(READY) ## make the environment (.venv) and install everything into it
@@ -35,7 +35,7 @@ test: $(CHART_READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue"
 test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also under a fleet's load; ARGS="-k cluster"
 	@OARLOCK_TEST_REDIS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/redis/failover $(ARGS)
 
-test-benchmarks: $(READY) ## each benchmark to its end, however small: that it runs and says what docs/benchmarks.md lists
+test-benchmarks: $(CHART_READY) ## each benchmark to its end, however small: that it runs and says what docs/benchmarks.md lists
 	@OARLOCK_TEST_BENCHMARKS=1 $(BIN)/python -m pytest -q -n 2 tests/benchmarks/runs $(ARGS)
 
 test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver: KUBEBUILDER_ASSETS=DIR, or built once; or OARLOCK_TEST_KUBECONFIG=FILE
@@ -61,7 +61,7 @@ check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7 FAULTS=300, or ONLY=redis-cut
 	@$(BIN)/oarlock chaos $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(ONLY),--only $(ONLY)) $(FLAGS)
 
-bench: $(READY) ## NAME=queue|converge|failover|daemonset|nodes|fixture|keyed_queue|versus_kcm|picture; the last line is one JSON object
+bench: $(READY) ## NAME=queue|converge|failover|daemonset|nodes|fixture|blocking|keyed_queue|desired|operators|operators.kills|versus_kcm|picture; the last line is one JSON object
 	@$(BIN)/python -m benchmarks.$(or $(NAME),queue) $(FLAGS)
 
 release: $(READY) ## wheel, source archive, SBOM, audit and checksums into dist/; AUDIT=no leaves the audit out

@@ -62,6 +62,34 @@ def test_keyed_queue() -> None:
     assert facts["ratio_vs_rq_lock"] > 0
 
 
+def test_operators() -> None:
+    facts = run("operators", "--rounds", "1", "--objects", "100", "--rest-s", "3")
+    assert set(facts) == documented("operators")
+    assert (facts["objects"], facts["workers"]) == (100, 2)
+    for killed in ("oarlock", "oarlock_worker"):
+        assert [facts[f"{count}_{killed}"] for count in ("duplicates", "missing", "unsaid")] == [0, 0, 0]
+    assert facts["ratio_vs_kopf"] > 0
+
+
+def test_operators_kills() -> None:
+    facts = run(
+        *("operators.kills", "--objects", "40", "--workers", "2", "--kills", "4"),
+        *("--changes", "1", "--rest-s", "1", "--seed", "3"),
+    )
+    assert set(facts) == documented("operators.kills")
+    assert facts["broken"] == 0
+    assert facts["kills_worker"] + facts["kills_ingestor"] >= 4
+    assert facts["children_created"] >= 40
+    assert facts["effects"] >= 4
+
+
+def test_desired() -> None:
+    facts = run("desired", "--rounds", "1", "--objects", "50")
+    assert set(facts) == documented("desired")
+    assert (facts["objects"], facts["rounds"]) == (50, 1)
+    assert facts["worker_cpu_us_noop"] > 0
+
+
 def test_converge() -> None:
     facts = run(
         *("converge", "--rounds", "1", "--large", "12", "--many", "2"),
@@ -114,3 +142,9 @@ def test_fixture() -> None:
     assert set(facts) == documented("fixture")
     assert (facts["starts"], facts["tests"]) == (1, 2)
     assert facts["ready_ms_p50_memory"] > 0
+
+
+def test_blocking() -> None:
+    facts = run("blocking", "--rounds", "1", "--objects", "20", "--passes", "1")
+    assert facts.keys() == documented("blocking")
+    assert facts["turns_per_s_blocking_4"] > 0
