@@ -160,7 +160,7 @@ Found = Sequence[tuple[str, Whole]]
 
 
 class DesiredController(CustomController, frozen=True, kw_only=True):
-    """A controller that says what is wanted. Its turn is `workers.turn.desired`.
+    """A controller that says what is wanted. Its turn is `workers.turn.custom.desired`.
 
     `want`: gets the object, what it owns and what it watches. Raises UserError.
     """
@@ -169,7 +169,7 @@ class DesiredController(CustomController, frozen=True, kw_only=True):
 
 
 class StepsController(CustomController, frozen=True, kw_only=True):
-    """A controller that does things one by one. Its turn is `workers.turn.custom_steps`.
+    """A controller that does things one by one. Its turn is `workers.turn.custom.custom_steps`.
 
     `run`: gets the object and a way to ask for steps. `undo`: the same, of an object that is being deleted and has the
     finalizer; None if there is no finalizer. They are called on a thread, or make a coroutine if they are async.

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from oarlock.controllers import wanted
-from oarlock.workers.turn import child_writes, desired, open_deletes
+from oarlock.workers.turn.custom import child_writes, desired, open_deletes
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutants import Mutant, take_out

@@ -40,8 +40,8 @@ from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, entry
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.turn.custom_steps import NeverAgain, StepsContext, custom_steps
-from oarlock.workers.turn.desired import DesiredContext, desired
+from oarlock.workers.turn.custom.custom_steps import NeverAgain, StepsContext, custom_steps
+from oarlock.workers.turn.custom.desired import DesiredContext, desired
 from oarlock.workers.turn.engine.api import KubeApi
 from oarlock.workers.turn.engine.local_cache import LocalCache
 from oarlock.workers.turn.engine.running_turn import RunningTurn

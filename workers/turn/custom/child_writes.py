@@ -22,8 +22,8 @@ from oarlock.controllers.objects.whole import Whole, decode_whole, without_noise
 from oarlock.controllers.objects.wire_parts import WireError
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.wanted import CHANGED, Changes, Live, Update, Wanted, WantedChild, names_of, status_change
-from oarlock.workers.turn.custom_memory import Memory
-from oarlock.workers.turn.open_deletes import OpenDeletes, entry_of
+from oarlock.workers.turn.custom.memory import Memory
+from oarlock.workers.turn.custom.open_deletes import OpenDeletes, entry_of
 from oarlock.workers.turn.steps import Announce, Grant, Look, Reserve, Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 

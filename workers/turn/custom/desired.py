@@ -17,9 +17,9 @@ from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.pods.events import WARNING, Event
 from oarlock.controllers.wanted import Live, UserError, Wanted, changes
 from oarlock.controllers.whole_routes import concerns_entry, named
-from oarlock.workers.turn import child_writes
-from oarlock.workers.turn.custom_memory import Memory, Versions
-from oarlock.workers.turn.open_deletes import OpenDeletes
+from oarlock.workers.turn.custom import child_writes
+from oarlock.workers.turn.custom.memory import Memory, Versions
+from oarlock.workers.turn.custom.open_deletes import OpenDeletes
 from oarlock.workers.turn.steps import Announce, Look, Steps, Turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 

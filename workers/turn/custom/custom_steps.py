@@ -22,9 +22,9 @@ from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.requests import ApiError, Asked, Ended, LostClaim
 from oarlock.controllers.wanted import UserError
 from oarlock.workers.process.log_line import discreet, line
+from oarlock.workers.turn.custom.user_requests import Answers
 from oarlock.workers.turn.steps import Failures, Resume, Send, Steps, Turn, UserRun, Write
 from oarlock.workers.turn.turn_outcome import SAID_MAX, TurnOutcome
-from oarlock.workers.turn.user_requests import Answers
 
 log = logging.getLogger("oarlock.worker")
 

@@ -31,7 +31,7 @@ from oarlock.controllers.requests import (
 )
 from oarlock.sdk.entries import entries_of
 from oarlock.sdk.errors import Later, Never
-from oarlock.workers.turn.custom_steps import NeverAgain, StepsContext, custom_steps
+from oarlock.workers.turn.custom.custom_steps import NeverAgain, StepsContext, custom_steps
 from oarlock.workers.turn.steps import Announce, Failures, Look, Read, Resume, Send, TurnFailed, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 

@@ -16,7 +16,7 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.whole import reader
 from oarlock.controllers.wanted import CHANGED
 from oarlock.sdk.entries import entries_of
-from oarlock.workers.turn.desired import DesiredContext, desired
+from oarlock.workers.turn.custom.desired import DesiredContext, desired
 from oarlock.workers.turn.steps import Announce, Grant, Reserve, Send, TurnFailed, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
