@@ -46,6 +46,18 @@ def until(happened: Callable[[], Any], limit_s: float, what: str, *, pause_s: fl
     return answer
 
 
+def stopped(process: subprocess.Popen[Any], number: int, limit_s: float) -> int:
+    """The exit code of a process that is asked to end. Raises TimeoutExpired if it takes longer; then it is killed."""
+    if process.poll() is None:
+        process.send_signal(number)
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
+
+
 class RunningUp:
     """`oarlock up` with a state directory; ready once made."""
 
@@ -95,14 +107,7 @@ class RunningUp:
 
     def stop(self, number: int = signal.SIGTERM, limit_s: float = 20) -> int:
         """Its exit code. Fails the test if it takes longer."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        try:
-            return self.process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise
+        return stopped(self.process, number, limit_s)
 
 
 def all_gone(processes: Sequence[Process], limit_s: float = 3) -> None:

@@ -18,7 +18,7 @@ from oarlock.cluster.client import Client
 from oarlock.cluster.listing import list_all
 from oarlock.cluster.resources import Resource
 from tests import ROOT
-from tests.e2e.e2e_helpers import environment
+from tests.e2e.e2e_helpers import environment, stopped
 
 SITES = Resource("example.com/v1", "websites", "Website", True)
 DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment", True)
@@ -95,11 +95,4 @@ class Running:
 
     def stop(self, number: int = signal.SIGTERM, limit_s: float = 30) -> int:
         """Its exit code. Fails the test if it takes longer."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        try:
-            return self.process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise
+        return stopped(self.process, number, limit_s)
