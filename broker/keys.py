@@ -55,6 +55,7 @@ TABLE: tuple[KeySpec, ...] = (
         "key -> workers it killed in a row; 0: suspect, its lease ended once",
     ),
     KeySpec("<queue>:bucket", "hash", "epoch", "the shared rate limit of retries: tokens, at_ms"),
+    KeySpec("<queue>:rate", "hash", "epoch", "the rate of a controller's turns: tokens, at_ms"),
     KeySpec(
         "<queue>:expect:<key>",
         "hash",

@@ -180,6 +180,7 @@ class Idle(StrEnum):
     """Why a claim call brought nothing."""
 
     EMPTY = "EMPTY"  # no key is queued: wait for a token
+    LIMITED = "LIMITED"  # keys are queued, but the rates of their queues let none go now: ask again soon
     WAIT = "WAIT"  # the epoch is draining, or the fleet is paused: wait and ask again
     UNKNOWN = "UNKNOWN"  # not registered (any more): register, or exit
 
@@ -316,7 +317,7 @@ class LoadSpec(NamedTuple):
     ``children``: (resource, index, word), the objects under the entry "index=value", where the word says which value:
     "uid" of the owner, "name" of the key after its namespace, if it has one, or "wanted": those that the owner's own
     entries name. Only those of "name" are read where there is no owner object. ``local_caches``: (resource, version
-    known, "" for none).
+    known, "" for none). ``rate_per_s``: keys a second that all claims together may take of the queue; 0: no bound.
 
     What is wanted: an owner's entry "?value" is no index entry but a place to look at; of several the one with the
     fewest objects is chosen. "?a|b" is two places together; "+value" is looked at on top. All that is under a value
@@ -327,10 +328,13 @@ class LoadSpec(NamedTuple):
     owners: str
     children: tuple[tuple[str, str, str], ...] = ()
     local_caches: tuple[tuple[str, str], ...] = ()
+    rate_per_s: float = 0.0
 
     @property
     def text(self) -> str:
         words = [self.queue, self.owners, *("/".join(child) for child in self.children)]
+        if self.rate_per_s:
+            words.insert(2, f"rate={self.rate_per_s!r}")
         if self.local_caches:
             words += (f"{resource}/{version or '-'}/mirror" for resource, version in self.local_caches)
         return " ".join(words)

@@ -131,7 +131,8 @@ class CustomController(Controller, frozen=True, kw_only=True):
     `owned`, `watched`: resources of its children, and of what else it looks at. `names`: those of the latter that its
     own objects name; the others say themselves which keys they concern. `finalizer`: held while something outside is to
     be undone; empty for none. `every_ms`: look at each object so often. `concurrency`: objects at once in a process,
-    unless the setting says otherwise; 0: as many as there are.
+    unless the setting says otherwise; 0: as many as there are. `rate_per_s`: turns that begin in a second in all
+    processes together; 0: no bound.
     """
 
     owned: tuple[str, ...] = ()
@@ -142,6 +143,7 @@ class CustomController(Controller, frozen=True, kw_only=True):
     retry_base_ms: int = 5
     retry_max_ms: int = 1_000_000
     concurrency: int = 0
+    rate_per_s: float = 0.0
     children: Children = ()
 
     @property

@@ -84,6 +84,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `model`: the type its objects are decoded to; None for plain dicts. `children`: the kinds that it makes.
     `finalizer`: held while something outside is to be undone; empty for none. `every_s`: look at each object so often.
     `concurrency`: objects at once in a process; 0: as many as there are workers' batches.
+    `rate_per_s`: turns that begin in a second, in all processes together; 0: no bound.
     """
 
     style: Literal["desired", "steps"]
@@ -97,6 +98,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     finalizer: str = ""
     every_s: float | None = None
     concurrency: int = 0
+    rate_per_s: float = 0.0
     retry: Retry = Retry()
 
     undo: list[Callable[..., Any]] = []
@@ -133,6 +135,7 @@ def desired(
     every_s: float | None = None,
     name: str = "",
     concurrency: int = 0,
+    rate_per_s: float = 0.0,
     retry: Retry = QUEUES_OWN,
 ) -> Callable[[Callable[..., Result]], Definition]:
     """A controller that says what is wanted: above `def f(obj, children) -> Result`, a pure function.
@@ -144,7 +147,9 @@ def desired(
     def defined(function: Callable[..., Result]) -> Definition:
         if inspect.iscoroutinefunction(function):
             raise BadDefinition(f"{function.__name__}: a desired-state function waits for nothing; use @oarlock.steps")
-        return _definition("desired", function, kind, children, watches, fields, "", every_s, name, concurrency, retry)
+        return _definition(
+            "desired", function, kind, children, watches, fields, "", every_s, name, concurrency, rate_per_s, retry
+        )
 
     return defined
 
@@ -159,13 +164,14 @@ def steps(
     every_s: float | None = None,
     name: str = "",
     concurrency: int = 0,
+    rate_per_s: float = 0.0,
     retry: Retry = QUEUES_OWN,
 ) -> Callable[[Callable[..., Any]], Definition]:
     """A controller that does things one by one: above `def f(obj, ctx)`, sync or async. Raises BadDefinition."""
 
     def defined(function: Callable[..., Any]) -> Definition:
         return _definition(
-            "steps", function, kind, children, watches, fields, finalizer, every_s, name, concurrency, retry
+            "steps", function, kind, children, watches, fields, finalizer, every_s, name, concurrency, rate_per_s, retry
         )
 
     return defined
@@ -182,6 +188,7 @@ def _definition(
     every_s: float | None,
     name: str,
     concurrency: int,
+    rate_per_s: float,
     retry: Retry,
 ) -> Definition:
     name = name or function.__name__.replace("_", "-")
@@ -193,6 +200,8 @@ def _definition(
         raise BadDefinition(f"{name}: every_s={every_s:g} has to be more than nothing, and less than 1e9")
     if concurrency < 0:
         raise BadDefinition(f"{name}: concurrency={concurrency} has to be 0, for no bound, or more")
+    if rate_per_s and not 1e-6 <= rate_per_s <= 1e6:
+        raise BadDefinition(f"{name}: rate_per_s={rate_per_s:g} has to be 0, for no bound, or from 1e-6 to 1e6")
     if not 0 <= retry.base_s <= retry.max_s < 1e9:
         raise BadDefinition(f"{name}: Retry(base_s={retry.base_s:g}, max_s={retry.max_s:g}): give 0 <= base_s <= max_s")
     model = on if isinstance(on, type) else None
@@ -211,6 +220,7 @@ def _definition(
         finalizer=finalizer,
         every_s=every_s,
         concurrency=concurrency,
+        rate_per_s=float(rate_per_s),
         retry=retry,
     )
 

@@ -185,6 +185,7 @@ def _controller(definition: Definition, watched: dict[str, Watched[Any]]) -> Cus
         "retry_base_ms": max(1, round(definition.retry.base_s * 1000)),
         "retry_max_ms": max(1, round(definition.retry.max_s * 1000)),
         "concurrency": definition.concurrency,
+        "rate_per_s": definition.rate_per_s,
     }
     if definition.style == "desired":
         return DesiredController(want=want(definition), **common)

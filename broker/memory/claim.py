@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes
-from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, Stored, is_open, timed
+from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
 from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, ClaimLimits, Idle, LoadSpec, Watermark
 from oarlock.broker.versions import newer
 
@@ -21,12 +21,12 @@ def claim(
     if holder not in state.holders:
         return Idle.UNKNOWN
     state.waiters.pop(holder, None)
-    spec = next((spec for spec in specs if state.queue(spec.queue).stream), None)
-    if spec is None:
+    chosen = _choose(state, now, specs, limits.keys_max)
+    if chosen is None:
         state.waiters[holder] = now + WAITER_MS
-        return Idle.EMPTY
+        return Idle.LIMITED if any(state.queue(spec.queue).stream for spec in specs) else Idle.EMPTY
+    spec, names, tokens = chosen
     q, watermarks = state.queue(spec.queue), {}
-    names = q.stream[: limits.keys_max]
 
     def generation_of(resource: str) -> str:
         if resource not in watermarks:
@@ -59,7 +59,9 @@ def claim(
         if found and size > limits.bytes_max:
             break
         found.append(children)
-    queued, q.stream = len(names), q.stream[len(found) :]
+    q.stream, queued = q.stream[len(found) :], len(names)
+    if spec.rate_per_s:
+        q.rate = (float(f"{tokens - len(found):.4f}"), now)
     claims = []
     for key, children in zip(names, found, strict=False):
         task, owner = f"{spec.queue}:{key}", owners.get(key)
@@ -86,6 +88,27 @@ def claim(
     if queued > len(found):
         state.wake(1, now)
     return Batch(spec.queue, claims, watermarks, local_caches)
+
+
+def _choose(
+    state: EpochState, now: int, specs: Sequence[LoadSpec], keys_max: int
+) -> tuple[LoadSpec, list[str], float] | None:
+    """The first queue that lets keys go now, those keys, and its tokens."""
+    for spec in specs:
+        q = state.queue(spec.queue)
+        tokens = _tokens(q, spec.rate_per_s, now) if spec.rate_per_s and q.stream else float(keys_max)
+        if names := q.stream[: min(keys_max, max(0, int(tokens + 1e-6)))]:
+            return spec, names, tokens
+    return None
+
+
+def _tokens(q: QueueState, rate_per_s: float, now: int) -> float:
+    """How many keys a queue with a rate lets go now."""
+    most = max(1.0, rate_per_s)
+    left, at = q.rate or (most, now)
+    if at > now:
+        q.rate = (left, now)
+    return min(most, left + max(0, now - at) * rate_per_s / 1000)
 
 
 def _apart(state: EpochState, resource: str, owner: Stored | None) -> bytes:

@@ -77,6 +77,8 @@ class QueueState:
     unsettled: dict[str, int] = field(default_factory=dict)
     bucket: tuple[float, int] | None = None
     """Tokens left (negative: promised ahead), and when that was."""
+    rate: tuple[float, int] | None = None
+    """The same, of the rate of its turns."""
 
     def expected(self, key: str, now_ms: int) -> ExpectHash | None:
         """The expectations of a key, unless their time is over."""

@@ -82,7 +82,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _times(value)
         case "<queue>:failures" | "<queue>:crashes" | "<queue>:unsettled":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = {k: int(v) for k, v in _pairs(value).items()}
-        case "<queue>:state" | "<queue>:locks" | "<queue>:bucket" | "<queue>:needs":
+        case "<queue>:state" | "<queue>:locks" | "<queue>:bucket" | "<queue>:rate" | "<queue>:needs":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _pairs(value)
         case "<queue>:expect:<key>":
             state.setdefault("records", {}).setdefault(words[0], {})[words[1]] = _pairs(value)
@@ -186,6 +186,7 @@ def of_memory(store: MemoryStore) -> State:
                 for key, needs in q.min_rv.items()
             },
             "bucket": {} if q.bucket is None else {"tokens": f"{q.bucket[0]:.2f}", "at_ms": str(q.bucket[1])},
+            "rate": {} if q.rate is None else {"tokens": f"{q.rate[0]:.4f}", "at_ms": str(q.rate[1])},
             "records": {key: dict(record.fields) for key in list(q.expectations) if (record := q.expected(key, now))},
             "record_ttl": {key: record.ends_ms - now for key, record in q.expectations.items()},
         }

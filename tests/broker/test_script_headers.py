@@ -80,7 +80,8 @@ def test_the_type_check_covers_every_key_that_moves_a_key() -> None:
     """Redis does not roll back: whatever a step writes after it took a key out of somewhere must be of its type."""
     checked = lua_reading.keys_in(lua_reading.functions("lib/queue")["check"])
     per_queue = {table_name(spec.pattern) for spec in keys.TABLE if spec.pattern.startswith("<queue>")}
-    assert checked == per_queue - {"queue:expect:key"} | {"leases", "waiters", "wake", "timer"}
+    of_claim_alone = {"queue:rate"}  # which reads it before it writes anything: test_rate_contract tries it
+    assert checked == per_queue - {"queue:expect:key"} - of_claim_alone | {"leases", "waiters", "wake", "timer"}
 
 
 @pytest.mark.parametrize("name", ["add", "add_after", "announce", "finish", "release", "reclaim", "due", "ingest"])
@@ -130,13 +131,14 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "abcf8e8643d77e6add74557a5b7021c118e60d7f61fdd041d382b692eaffd2d9",
+    4: "692aee533663c0bb8b7e59bbe962fb017c77fb6a0127fe8edddc67e83089d11d",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
-That of 4, which no release has yet, was taken anew three times: when comments and local names changed; when
+That of 4, which no release has yet, was taken anew four times: when comments and local names changed; when
 expectations with an open write or an answered delete came to live for eight days and a finish to ask whose a hash is;
-when an answered scale came to live as long. No key, field, value or result of what there was did change.
+when an answered scale came to live as long; when a claim came to take a rate. No key, field, value or
+result of what there was did change.
 """
 
 

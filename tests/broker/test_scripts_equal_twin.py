@@ -311,8 +311,17 @@ class Twins(RuleBasedStateMachine):
         keys_max=st.integers(1, 4),
         bytes_max=st.sampled_from((1, 700, 262_144)),
         reader=st.one_of(st.integers(0, 1), st.sampled_from(("", "-", "g1:", "g1:1", "g2:999", "g1:0x1", ":"))),
+        rate_per_s=st.sampled_from((0.0, 0.0, 0.3, 1.0, 2.5)),
     )
-    def claim(self, holder: str, order: list[str], keys_max: int, bytes_max: int, reader: int | str = 0) -> None:
+    def claim(
+        self,
+        holder: str,
+        order: list[str],
+        keys_max: int,
+        bytes_max: int,
+        reader: int | str = 0,
+        rate_per_s: float = 0.0,
+    ) -> None:
         """``reader``: one of two that keep local_caches, or the version that a stranger names."""
         self.nonces += 1
         known = {
@@ -321,7 +330,8 @@ class Twins(RuleBasedStateMachine):
             else reader
             for resource in RESOURCES
         }
-        specs = [SPECS[queue]._replace(local_caches=tuple(known.items())) for queue in order]
+        given = tuple(known.items())
+        specs = [SPECS[queue]._replace(local_caches=given, rate_per_s=rate_per_s) for queue in order]
         batch = self.both(
             lambda broker: broker.claim(
                 holder,

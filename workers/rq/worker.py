@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("oarlock.worker")
 
 WAIT_S = 1.0
+LIMITED_S = 0.1
+"""How long a worker waits while the rates of controllers let no key go. A token of another queue ends it earlier."""
 QUICK_TURN_MS = 0.5
 """What a turn takes that finds nothing to do, with room to spare; one request to the API takes longer."""
 DRAIN_PAUSE_S = 0.15
@@ -149,8 +151,8 @@ class KeyWorker(RqShell):
 
     def _wait(self, why: Idle) -> None:
         try:
-            if why is Idle.EMPTY:
-                self._engine.wait(WAIT_S)
+            if why in (Idle.EMPTY, Idle.LIMITED):
+                self._engine.wait(WAIT_S if why is Idle.EMPTY else LIMITED_S)
             else:
                 time.sleep(DRAIN_PAUSE_S)
         except EpochOver as over:

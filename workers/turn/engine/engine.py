@@ -29,6 +29,7 @@ from oarlock.broker.values import (
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
 from oarlock.controllers.entries import (
     Controller,
+    CustomController,
     DesiredController,
     FanOut,
     PodController,
@@ -76,7 +77,8 @@ OUTAGE_AFTER = 3
 
 def load_spec(entry: Controller | FanOut | ReferenceFanOut) -> LoadSpec:
     """What a claim of this controller's queue hands over: the owner, and what is read with it."""
-    return LoadSpec(entry.queue, entry.resource, entry.children)
+    rate_per_s = entry.rate_per_s if isinstance(entry, CustomController) else 0.0
+    return LoadSpec(entry.queue, entry.resource, entry.children, rate_per_s=rate_per_s)
 
 
 class Engine:
@@ -150,8 +152,10 @@ class Engine:
             calls.insert(0 if specs[0] is rest[0] else len(calls), (rest, keys_max))
         reply: Batch | Idle = Idle.EMPTY
         for of, most in calls:
-            reply = self._claim(holder, of, most)
-            if reply is not Idle.EMPTY:
+            found = self._claim(holder, of, most)
+            if found is not Idle.EMPTY:
+                reply = found
+            if found not in (Idle.EMPTY, Idle.LIMITED):
                 break
         return reply
 
