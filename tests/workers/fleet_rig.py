@@ -73,7 +73,8 @@ class Rig:
     def start(self, *command: str | Path, **env: str) -> subprocess.Popen[bytes]:
         """A process of its own group, its output in ``out-<n>.log``; its environment carries the settings."""
         number = len(self.processes)
-        environment = os.environ | self.settings.to_env() | {"PYTHONPATH": str(ROOT)} | env
+        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])  # the package of this tree, and its tests
+        environment = os.environ | self.settings.to_env() | {"PYTHONPATH": path} | env
         with (self.directory / f"out-{number}.log").open("wb") as out:
             process = subprocess.Popen(
                 [str(word) for word in command],
