@@ -43,6 +43,8 @@ QUEUE, KEY, UID = "replicaset", "default/web", "uid-web"
 SETTINGS = Settings(lease_ms=1_500, renew_every_ms=400, request_timeout_ms=200)
 """After a lost epoch, writes that may still land are waited for for 2.9 s."""
 STEP_MS = 100
+RATE_PER_S = 1_000
+"""More than there is to do; so that the key of the rate is read and written too."""
 LABELS = {"app": "web"}
 KEYRING = (Key("0a0a", bytes(range(32))),)
 
@@ -283,6 +285,7 @@ class Fleet:
         worker._broker, worker._counts = self.broker, TurnCounts(identity.counts)
         broker: Broker = signed(self.broker) if self._signs else self.broker
         worker._engine = Engine(broker, self.cluster, SETTINGS, self.clock, [QUEUE])  # type: ignore[assignment]
+        worker._engine._specs = [each._replace(rate_per_s=RATE_PER_S) for each in worker._engine._specs]
         worker._runner = worker._new_runner()
         return worker
 

@@ -55,6 +55,7 @@ EXPECTED: dict[str, Expected] = {
     "<queue>:failures": SHOWS_BY_TYPE,
     "<queue>:crashes": Expected(EPOCH, EPOCH, HARMLESS, EPOCH),
     "<queue>:bucket": SHOWS_BY_TYPE,
+    "<queue>:rate": SHOWS_BY_TYPE,
     "<queue>:expect:<key>": Expected(EPOCH, EPOCH, REFUSED, REFUSED),
     "<queue>:needs": Expected(EPOCH, HARMLESS, HARMLESS, EPOCH),
     "<queue>:unsettled": SHOWS_BY_TYPE,
