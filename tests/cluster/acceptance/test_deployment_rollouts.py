@@ -248,7 +248,9 @@ def test_pods_that_go_while_it_rolls_come_back(kubectl: Kubectl) -> None:
     before = rolled_out(kubectl, 6)
     with following(kubectl) as followed:
         set_image(kubectl, "nginx:2")
-        assert any(one_goes(kubectl, pod) for pod in before), "the rollout may be faster with one of them, not with all six"
+        assert any(one_goes(kubectl, pod) for pod in before), (
+            "the rollout may be faster with one of them, not with all six"
+        )
         assert images(rolled_out(kubectl, 6)) == {"nginx:2"}
         followed.catch_up()
         assert max(map(len, states(followed))) <= 8
