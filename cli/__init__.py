@@ -44,6 +44,7 @@ On one machine, nothing else needed:
 Controllers of your own (docs/operators.md):
   oarlock dev site.py -f site.yaml     a cluster to try them in
   oarlock operator site.py --workers 8 --redis redis://redis:6379/0
+  oarlock explain shop/web --operator site.py
 \b
 Looking into a running one (finds an `oarlock up` of yours by itself):
   oarlock queue

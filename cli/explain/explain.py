@@ -26,7 +26,10 @@ SUSPENDED = "rq:suspended"
 @click.command(
     epilog="\b\nExamples:\n  oarlock explain shop/cart\n  oarlock explain rs/shop/cart -o json\n"
     "  oarlock explain deployment/shop/web\n"
-    "  oarlock explain kube-system/agent -c daemonset\n  oarlock explain node-3"
+    "  oarlock explain kube-system/agent -c daemonset\n  oarlock explain node-3\n"
+    "  oarlock explain shop/web --operator website.py\n"
+    "  oarlock explain audit/shop/web --operator website.py\n"
+    "\b\nThe last two are of controllers of your own: all of the object's kind, and the one that is called audit."
 )
 @click.argument("key")
 @controller_option("Whose key. Default: of the kind that has an object of that name in the cache.")
@@ -40,7 +43,7 @@ def explain(
     output: str,
 ) -> None:
     """Why has nothing happened to KEY (namespace/name, or rs/namespace/name; of a node its name)? All that Redis knows
-    of it, in sentences.
+    of it, in sentences. Of a kind with several controllers each is told; CONTROLLER/namespace/name is one of them.
 
     \b
     JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
@@ -48,20 +51,21 @@ def explain(
     `oarlock expectations`; object is null or as `oarlock get` prints it. Of a Deployment also rollout: {new, old,
     complete, waiting_for, error}, of each ReplicaSet {name, revision, replicas, created, available, observed,
     size_write}. With --shards of more than one also shard, and of a node a list of these: each shard looks at it for
-    its own DaemonSets
+    its own DaemonSets. A list also of a kind with several controllers
     """
     asked = AskedKey.parse(key, controller, namespace)
     with looking(where) as views:
-        queue, name = asked.task(views)
-        views.of(name)  # raises if its shard has no epoch
-        found = [(view, look(view, queue, name)) for view in views.having(name)]
+        tasks = asked.tasks(views)
+        views.of(tasks[0][1])  # raises if its shard has no epoch
+        found = [(view, look(view, queue, name)) for queue, name in tasks for view in views.having(name)]
     if output == "json":
         told = [views.told(view, facts) for view, facts in found]
         show_json(told if len(told) > 1 else told[0])
         return
     for view, facts in found:
+        whose = f"{facts['queue']}: " if len(tasks) > 1 else views.of_shard(view) if len(found) > 1 else ""
         for sentence in facts["sentences"]:
-            click.echo((views.of_shard(view) if len(found) > 1 else "") + sentence)
+            click.echo(whose + sentence)
 
 
 def look(view: View, queue: str, key: str) -> dict[str, Any]:

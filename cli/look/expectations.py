@@ -38,7 +38,7 @@ def expectations(key: str | None, controller: str | None, namespace: str | None,
     asked = AskedKey.parse(key, controller, namespace) if key is not None else None
     with looking(where) as views:
         if asked is not None:
-            queues = filter(asked.fits, queues_of(views, asked.queue))
+            queues = filter(asked.fits, asked.queues or queues_of(views, None))
             tasks = [(queue, asked.of(queue)) for queue in queues]
             views_of = [(view, queue, key) for queue, key in tasks for view in views.having(key)]
             told = [views.told(view, row) for view, queue, key in views_of for row in _of_key(view, queue, key)]

@@ -11,17 +11,17 @@ from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, resou
 
 @dataclass(frozen=True, slots=True)
 class AskedKey:
-    """A key that a command is about. ``queue``: None if neither --controller nor the key says it."""
+    """A key that a command is about. ``queues``: those that --controller or the key name; empty if neither does."""
 
     text: str
-    queue: str | None
+    queues: tuple[str, ...]
     namespace: str | None
 
     @classmethod
     def parse(cls, text: str, controller: str | None, namespace: str | None) -> AskedKey:
         """Raises InputProblem, before any server is asked."""
         asked = cls(*_without_kind(text, controller, namespace), namespace)
-        asked.of(asked.queue or all_queues()[0])
+        asked.of((asked.queues or all_queues())[0])
         return asked
 
     def of(self, queue: str) -> str:
@@ -32,17 +32,19 @@ class AskedKey:
         """Whether the queue can have such a key: a node has no namespace."""
         return WATCHED[resource_of(queue)].namespaced or not ("/" in self.text or self.namespace)
 
-    def task(self, views: Views) -> tuple[str, str]:
-        """Queue and key: of the first queue that has such an object in the cache, else of the first queue.
-
-        Raises InputProblem.
+    def tasks(self, views: Views) -> list[tuple[str, str]]:
+        """Queues and their keys: of the queues that are named; else of the first that has such an object in the cache,
+        or of the first of all, and of the other controllers of its kind. Raises InputProblem.
         """
-        for queue in () if self.queue else filter(self.fits, all_queues()):
-            key = self.of(queue)
-            if views.of(key).inspector.object(resource_of(queue), key) is not None:
-                return queue, key
-        queue = self.queue or all_queues()[0]
-        return queue, self.of(queue)
+        queues = self.queues or self._queues_of_object(views)
+        return [(queue, self.of(queue)) for queue in queues]
+
+    def _queues_of_object(self, views: Views) -> tuple[str, ...]:
+        for queue in filter(self.fits, all_queues()):
+            key, resource = self.of(queue), resource_of(queue)
+            if views.of(key).inspector.object(resource, key) is not None:
+                return _queues_over(resource)
+        return _queues_over(resource_of(all_queues()[0]))
 
 
 def key_of(resource: str, text: str, namespace: str | None) -> str:
@@ -62,39 +64,43 @@ def key_of(resource: str, text: str, namespace: str | None) -> str:
     return text
 
 
-def _without_kind(text: str, controller: str | None, namespace: str | None) -> tuple[str, str | None]:
+def _without_kind(text: str, controller: str | None, namespace: str | None) -> tuple[str, tuple[str, ...]]:
     """The key alone, and whose it is: ``rs/batch/crunch`` is batch/crunch of the replicaset queue, and so is
     ``rs/crunch`` with --namespace batch. Of two parts without --namespace the first is the namespace. A key without a
     kind is of ``controller``. Raises InputProblem.
     """
-    kind, _, key = text.partition("/")
+    by_option = () if controller is None else (controller,)
+    word, _, key = text.partition("/")
     parts = text.count("/") + 1
-    if parts != 3 and (parts != 2 or namespace in (None, "", kind)):
-        return text, controller
-    queue = _queue_of(kind)
-    if not queue:
+    if parts != 3 and (parts != 2 or namespace in (None, "", word)):
+        return text, by_option
+    queues = _queues_called(word)
+    if not queues:
         if parts == 2:
-            return text, controller  # another namespace than --namespace, which is said elsewhere
+            return text, by_option  # another namespace than --namespace, which is said elsewhere
         raise InputProblem(
             f"{text!r} is no key; write namespace/name, such as default/web, or KIND before it: {', '.join(_kinds())}"
         )
-    if controller not in (None, queue):
+    if controller is not None and controller not in queues:
         raise InputProblem(f"{text!r} is no key of --controller {controller}; leave one of them out")
-    return key, queue
+    return key, by_option or queues
 
 
-def _queue_of(kind: str) -> str:
-    """The queue whose keys objects of this kind are; "" for none. A group may follow: ``replicaset.apps``."""
-    word = kind.lower().partition(".")[0]
+def _queues_called(name: str) -> tuple[str, ...]:
+    """The queues whose keys objects of this kind are, or the controller of this name; a kind comes first. A group may
+    follow a kind: ``replicaset.apps``.
+    """
+    word = name.lower().partition(".")[0]
     for resource in WATCHED.values():
-        if resource.is_called(word) or word == resource.owner_queue:
-            return resource.owner_queue or _queue_over(resource.resource)
-    return ""
+        if resource.is_called(word) and (queues := _queues_over(resource.resource)):
+            return queues
+    return (word,) if word in CONTROLLERS else ()
 
 
-def _queue_over(resource: str) -> str:
-    """The queue of the first controller of one's own with these objects for keys; "" for none."""
-    return next((queue for queue, each in CONTROLLERS.items() if each.resource == resource), "")
+def _queues_over(resource: str) -> tuple[str, ...]:
+    """The queues of all controllers with these objects for keys; where there are none, of the fan-outs."""
+    queues = [queue for queue in all_queues() if resource_of(queue) == resource]
+    return tuple([queue for queue in queues if queue in CONTROLLERS] or queues)
 
 
 def _kinds() -> list[str]:

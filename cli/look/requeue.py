@@ -23,13 +23,13 @@ from oarlock.controllers.registry import resource_of
 @where_options
 def requeue(keys: tuple[str, ...], controller: str | None, force: bool, namespace: str | None, where: Where) -> None:
     """Queue each KEY (namespace/name, or rs/namespace/name; of a node its name) again, now. A key in work is queued
-    once its turn ends.
+    once its turn ends. Of a kind with several controllers it is queued for each.
 
     Harmless at any time: a turn changes nothing if nothing differs.
     """
     asked = [AskedKey.parse(key, controller, namespace) for key in keys]
     with looking(where) as views:
-        wanted = [each.task(views) for each in asked]
+        wanted = [task for each in asked for task in each.tasks(views)]
         if not force:
             missing = [task for task in wanted if _is_missing(views, *task)]
             for queue in dict.fromkeys(queue for queue, _ in missing):
@@ -42,7 +42,8 @@ def requeue(keys: tuple[str, ...], controller: str | None, force: bool, namespac
                 added = RedisBroker(view.client, view.seen.epoch, shard=view.shard).add(queue, [key], unpark=True)
                 state = view.inspector.key(queue, key).state
                 of = "" if "/" in key else views.of_shard(view)
-                click.echo(f"{of}{key}: {'queued' if added else f'nothing to add, it is {state} already'}")
+                whose = f" of {queue}" if len(wanted) > len(asked) else ""
+                click.echo(f"{of}{key}{whose}: {'queued' if added else f'nothing to add, it is {state} already'}")
 
 
 def _is_missing(views: Views, queue: str, key: str) -> bool:

@@ -58,7 +58,7 @@ operator_option = click.option(
     is_eager=True,  # the values of other options are looked up among its kinds
     expose_value=False,
     callback=_know,
-    help="The fleet of an `oarlock operator`: the file or dotted module of its controllers.",
+    help="The fleet of an `oarlock operator`: the file or dotted module of its controllers, such as website.py.",
 )
 
 fleet_option = click.option(
