@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 
 from oarlock.controllers.requests import Requests, StillMine
-from oarlock.sdk.definitions import AnyKind, Definition
+from oarlock.sdk.definitions import Definition
 from oarlock.sdk.errors import Never
-from oarlock.sdk.objects import Object
+from oarlock.sdk.objects import AnyKind, Object
 from oarlock.sdk.types.typed import DoesNotFit, Typed
 from oarlock.sdk.words import Json, Words
 

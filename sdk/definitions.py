@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from oarlock.sdk.children import Children, given_to
 from oarlock.sdk.kinds import BadDefinition, Kind, kind_of
-from oarlock.sdk.objects import Object
+from oarlock.sdk.objects import AnyKind, Object
 from oarlock.sdk.types.fields import check as check_fields
 
 Json = dict[str, Any]
-AnyKind = Kind | str | type[Object]
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -122,8 +122,16 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return function
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call the function itself."""
-        return self.function(*args, **options)
+        """Call the function itself. Children that it gets know what the controller declares, as in a turn."""
+        obj = next(iter((*args, *options.values())), None)
+        given = {name: self._given(each, obj) for name, each in options.items()}
+        return self.function(*(self._given(each, obj) for each in args), **given)
+
+    def _given(self, argument: Any, obj: Any) -> Any:
+        if not isinstance(argument, Children):
+            return argument
+        namespace = obj.namespace if isinstance(obj, Object) else obj["metadata"].get("namespace") or ""
+        return given_to(argument, self.name, namespace, self.children, [each.kind for each in self.watches])
 
 
 def desired(
@@ -223,50 +231,3 @@ def _definition(
         rate_per_s=float(rate_per_s),
         retry=retry,
     )
-
-
-class Children:
-    """The objects of a claim, as a function gets them: those that its object owns, and those that it watches.
-
-    They are plain dicts. Do not change them: other turns read the same.
-    """
-
-    __slots__ = ("_by_name", "_others", "_owned")
-
-    def __init__(self, owned: Iterable[Json] = (), others: Iterable[Json] = ()) -> None:
-        """From the objects themselves; `others`: those watched."""
-        self._owned, self._others = _by_key(owned), _by_key(others)
-        self._by_name = {(kind, key.rpartition("/")[2]): each for (kind, key), each in self._owned.items()}
-
-    def get(self, kind: str, name: str) -> Json | None:
-        """The child of this kind ("Deployment") and name, None if there is none yet. An owner without a namespace may
-        have several of a name; then `name` is `namespace/name`.
-        """
-        return (self._owned if "/" in name else self._by_name).get((kind, name))
-
-    def of(self, kind: str) -> list[Json]:
-        """All children of a kind."""
-        return [each for (its, _), each in self._owned.items() if its == kind]
-
-    def watched(self, kind: str, key: str) -> Json | None:
-        """The object of a watched kind; `key`: `namespace/name`, or the name of one without a namespace."""
-        return self._others.get((kind, key))
-
-    def all_watched(self, kind: str) -> list[Json]:
-        """All that the watches on a kind have found for this object."""
-        return [each for (its, _), each in self._others.items() if its == kind]
-
-    def __iter__(self) -> Any:
-        return iter(self._owned.values())
-
-    def __len__(self) -> int:
-        return len(self._owned)
-
-
-def _by_key(objects: Iterable[Json]) -> dict[tuple[str, str], Json]:
-    found = {}
-    for each in objects:
-        meta = each["metadata"]
-        namespace = meta.get("namespace", "")
-        found[each["kind"], f"{namespace}/{meta['name']}" if namespace else meta["name"]] = each
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -54,9 +55,6 @@ class Kind(msgspec.Struct, frozen=True):
         return f"{self.api_version} {self.kind}"
 
 
-KindLike = "Kind | str | type[Object]"
-
-
 def kind_of(what: Kind | str | type[Object]) -> Kind:
     """The kind that is meant. Raises BadDefinition."""
     if isinstance(what, Kind):
@@ -74,6 +72,25 @@ def kind_of(what: Kind | str | type[Object]) -> Kind:
     if not isinstance(found, Kind):
         raise BadDefinition(f'{what!r} is no kind: put @oarlock.resource("<group>/<version>") above the class')
     return found
+
+
+def among(what: Kind | str | type[Object], known: Iterable[Kind]) -> Kind | None:
+    """The one of these kinds that is meant: by its name alone, or in full and of any version. None: none, or several.
+
+    Raises BadDefinition for what is no kind.
+    """
+    if isinstance(what, str) and " " not in what:
+        found = {each.resource: each for each in known if each.kind == what}
+    else:
+        asked = kind_of(what)
+        found = {each.resource: each for each in known if (each.group, each.kind) == (asked.group, asked.kind)}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def told(*kinds: Kind | str | type[Object]) -> str:
+    """For messages: `"v1 Secret", "Website"`; `none` for no kinds."""
+    names = (each if isinstance(each, str | Kind) else getattr(each, "__name__", each) for each in kinds)
+    return ", ".join(f'"{each}"' for each in names) or "none"
 
 
 def plural_of(kind: str) -> str:

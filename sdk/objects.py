@@ -55,6 +55,10 @@ class Object(msgspec.Struct, rename="camel", kw_only=True):
         return self.metadata.namespace
 
 
+AnyKind = Kind | str | type[Object]
+"""How a user says a kind: in full, as "apps/v1 Deployment" or, of those declared, "Deployment"; or a class."""
+
+
 class Served(msgspec.Struct, frozen=True):
     """What the CustomResourceDefinition says beside the schema.
 

@@ -13,7 +13,8 @@ from oarlock.controllers.entries import Found
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.pods.events import NORMAL, Event
 from oarlock.controllers.wanted import UserError, Wanted, WantedChild, wanted_child
-from oarlock.sdk.definitions import Children, Definition, Result
+from oarlock.sdk.children import Children
+from oarlock.sdk.definitions import Definition, Result
 from oarlock.sdk.kinds import Kind
 from oarlock.sdk.objects import Object, to_json
 from oarlock.sdk.types.typed import DoesNotFit, Typed
@@ -44,7 +45,9 @@ def _want(
 ) -> Wanted:
     obj = own_object(definition, typed, own)
     try:
-        result = definition.function(obj, children_of(owned, others))
+        result = definition(obj, children_of(owned, others))
+    except UserError:
+        raise
     except Exception as error:
         log.exception("controller=%s key=%s the function failed", definition.name, own.key)
         raise UserError(f"{definition.name}: {type(error).__name__}: {error}") from error

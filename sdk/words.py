@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 
 from oarlock.controllers.requests import Delete, Get, List, LookAgain, Patch, Put, Request, Requests, SetStatus, Tell
-from oarlock.sdk.definitions import AnyKind, Definition
+from oarlock.sdk.definitions import Definition
 from oarlock.sdk.errors import Never
-from oarlock.sdk.kinds import Kind, kind_of
-from oarlock.sdk.objects import Object, to_json
+from oarlock.sdk.kinds import Kind, among, told
+from oarlock.sdk.objects import AnyKind, Object, to_json
 
 Json = dict[str, Any]
 
@@ -44,17 +44,12 @@ class Words:
 
     def _kind(self, what: AnyKind) -> Kind:
         """The kind that is meant, one that the definition names. Raises Never: no run will know of another."""
-        known = {each.resource: each for each in self._kinds()}
-        if isinstance(what, str) and " " not in what:
-            found = [each for each in known.values() if each.kind == what]
-            if len(found) == 1:
-                return found[0]
-        else:
-            kind = kind_of(what)
-            if kind.resource in known:
-                return known[kind.resource]
-        names = ", ".join(f'"{each}"' for each in known.values())
-        raise Never(f"{self._definition.name} knows no {what}: it is none of {names}; name it in children= or watches=")
+        known = dict.fromkeys(self._kinds())
+        found = among(what, known)
+        if found is None:
+            name = self._definition.name
+            raise Never(f"{name} knows no {told(what)}: it is none of {told(*known)}; name it in children= or watches=")
+        return found
 
     def _kinds(self) -> tuple[Kind, ...]:
         definition = self._definition

@@ -6,8 +6,9 @@ For controllers of one's own this is the one module to import: `import oarlock`.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oarlock.sdk.children import Children
     from oarlock.sdk.context import AsyncContext, Context
-    from oarlock.sdk.definitions import Children, Definition, Result, Retry, Watch, desired, steps, watch
+    from oarlock.sdk.definitions import Definition, Result, Retry, Watch, desired, steps, watch
     from oarlock.sdk.errors import ApiError, Later, LostClaim, Never
     from oarlock.sdk.kinds import BadDefinition, Kind
     from oarlock.sdk.objects import Meta, Object, Struct, resource
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "AsyncContext": "context",
     "Context": "context",
-    "Children": "definitions",
+    "Children": "children",
     "Definition": "definitions",
     "Result": "definitions",
     "Retry": "definitions",

@@ -158,7 +158,12 @@ def test_what_was_read_can_be_applied_again() -> None:
 
 
 BAD = [
-    pytest.param(lambda ctx: ctx.get("Secret", "x"), "website knows no Secret", id="a kind not declared"),
+    pytest.param(
+        lambda ctx: ctx.get("Secret", "x"),
+        'website knows no "Secret": it is none of "example.com/v1 Website", "v1 ConfigMap"',
+        id="a kind not declared",
+    ),
+    pytest.param(lambda ctx: ctx.get("configmaps", "x"), 'website knows no "configmaps"', id="a plural"),
     pytest.param(lambda ctx: ctx.list("v1 Secret"), "name it in children= or watches=", id="nor in full"),
     pytest.param(
         lambda ctx: ctx.create(CONFIGMAP | {"metadata": {"generateName": "web-"}}),
