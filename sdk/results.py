@@ -13,10 +13,10 @@ from oarlock.controllers.entries import Found
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.pods.events import NORMAL, Event
 from oarlock.controllers.wanted import UserError, Wanted, WantedChild, wanted_child
+from oarlock.sdk.checks import Wrong, as_events, as_list, as_ms, as_object, as_status
 from oarlock.sdk.children import Children
 from oarlock.sdk.definitions import Definition, Result
-from oarlock.sdk.kinds import Kind
-from oarlock.sdk.objects import Object, to_json
+from oarlock.sdk.kinds import Kind, told
 from oarlock.sdk.types.typed import DoesNotFit, Typed
 
 Json = dict[str, Any]
@@ -78,41 +78,39 @@ def children_of(owned: Found, others: Found) -> Children:
 
 def wanted_of(result: Any, definition: Definition, kinds: Mapping[tuple[str, str], Kind], own: Whole) -> Wanted:
     """What a result wants of an object. Raises UserError, never to be tried again on the same object."""
+    try:
+        return _wanted(result, definition, kinds, own)
+    except Wrong as wrong:
+        raise UserError(f"{definition.name}: {definition.kind.kind} {own.key}: {wrong}", never=True) from None
+
+
+def _wanted(result: Any, definition: Definition, kinds: Mapping[tuple[str, str], Kind], own: Whole) -> Wanted:
     if not isinstance(result, Result):
-        raise _never(definition, f"it returned {type(result).__name__}, not oarlock.Result")
-    children = [_child(each, definition, kinds, own) for each in result.children]
+        raise Wrong(f"its function returned {type(result).__name__}, not oarlock.Result")
+    given = as_list(result.children, "children=", "objects")
+    children = [_child(each, at, definition, kinds, own) for at, each in enumerate(given)]
     places: set[tuple[str, str, str]] = set()
     for child in children:
         if child.place in places:
-            raise _never(definition, f"it wants two children {child.kind} {child.name}: each needs a name of its own")
+            raise Wrong(f"it wants two children {child.kind} {child.name}: each needs a name of its own")
         places.add(child.place)
-    again_s = result.again_s
-    if again_s is not None and not again_s > 0:
-        raise _never(definition, f"again_s={again_s!r} has to be more than nothing")
     return Wanted(
         tuple(children),
-        None if result.status is None else _encoded(result.status, definition, "its status"),
-        None if again_s is None else max(1, round(again_s * 1000)),
-        tuple(Event(NORMAL, str(reason), str(message)) for reason, message in result.events),
+        None if result.status is None else _encoded(as_status(result.status)),
+        None if result.again_s is None else as_ms(result.again_s, "again_s"),
+        tuple(Event(NORMAL, reason, message) for reason, message in as_events(result.events)),
     )
 
 
-def _child(given: Any, definition: Definition, kinds: Mapping[tuple[str, str], Kind], own: Whole) -> WantedChild:
-    obj = to_json(given) if isinstance(given, Object) else given
-    if not isinstance(obj, Mapping) or not isinstance(obj.get("metadata"), Mapping):
-        raise _never(definition, "a child is an object with apiVersion, kind and metadata")
-    which, meta = (obj.get("apiVersion"), obj.get("kind")), obj["metadata"]
-    kind = kinds.get(which)  # type: ignore[arg-type]
+def _child(
+    given: Any, at: int, definition: Definition, kinds: Mapping[tuple[str, str], Kind], own: Whole
+) -> WantedChild:
+    obj = as_object(given, f"children[{at}]")
+    which, meta = (obj["apiVersion"], obj["kind"]), obj["metadata"]
+    kind, name = kinds.get(which), meta["name"]
     if kind is None:
-        there = ", ".join(map(str, kinds.values())) or "none"
-        raise _never(definition, f'it wants a child "{which[0]} {which[1]}" that is not in its children= ({there})')
-    name = meta.get("name")
-    if meta.get("generateName"):
-        text = f"a {kind.kind} with generateName: a repeated create would make another one; give it a name"
-        raise _never(definition, text)
-    if not isinstance(name, str) or not name:
-        raise _never(definition, f"a {kind.kind} without metadata.name")
-    namespace = _namespace(meta.get("namespace") or "", kind, definition, own, name)
+        raise Wrong(f'it wants a child "{which[0]} {which[1]}" that is not in its children= ({told(*kinds.values())})')
+    namespace = _namespace(meta.get("namespace") or "", kind, own, name)
     clean = {
         **{part: value for part, value in obj.items() if part != "status"},
         "metadata": {part: value for part, value in meta.items() if part not in _SERVERS_OWN},
@@ -130,30 +128,26 @@ def _child(given: Any, definition: Definition, kinds: Mapping[tuple[str, str], K
             kind.resource, clean, namespace=namespace, owner_reference=reference, controller=definition.name
         )
     except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
-        raise _never(definition, f"{kind.kind} {name} is not JSON: {error}") from None
+        raise Wrong(f"{kind.kind} {name} is not JSON: {error}") from None
 
 
-def _namespace(asked: str, kind: Kind, definition: Definition, own: Whole, name: str) -> str:
+def _namespace(asked: str, kind: Kind, own: Whole, name: str) -> str:
     what = f"{kind.kind} {name}"
     if not kind.namespaced:
         if own.namespace:
-            raise _never(definition, f"{what} has no namespace: an object in a namespace cannot own it")
+            raise Wrong(f"{what} has no namespace: an object in a namespace cannot own it")
         if asked:
-            raise _never(definition, f"{what} is in namespace {asked}, but its kind has none")
+            raise Wrong(f"{what} is in namespace {asked}, but its kind has none")
         return ""
     if own.namespace and asked not in ("", own.namespace):
-        raise _never(definition, f"{what} is in namespace {asked}: children are in their owner's, {own.namespace}")
+        raise Wrong(f"{what} is in namespace {asked}: children are in their owner's, {own.namespace}")
     if not (asked or own.namespace):
-        raise _never(definition, f"{what} needs a metadata.namespace, as its owner has none")
+        raise Wrong(f"{what} needs a metadata.namespace, as its owner has none")
     return asked or own.namespace
 
 
-def _encoded(value: Any, definition: Definition, what: str) -> bytes:
+def _encoded(status: Json) -> bytes:
     try:
-        return msgspec.json.encode(to_json(value))
+        return msgspec.json.encode(status)
     except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
-        raise _never(definition, f"{what} is not JSON: {error}") from None
-
-
-def _never(definition: Definition, text: str) -> UserError:
-    return UserError(f"{definition.name}: {text}", never=True)
+        raise Wrong(f"the status is not JSON: {error}") from None

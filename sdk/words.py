@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import orjson
 
 from oarlock.controllers.requests import Delete, Get, List, LookAgain, Patch, Put, Request, Requests, SetStatus, Tell
+from oarlock.sdk.checks import Wrong, as_event, as_object, as_status
 from oarlock.sdk.definitions import Definition
 from oarlock.sdk.errors import Never
 from oarlock.sdk.kinds import Kind, among, told
 from oarlock.sdk.objects import AnyKind, Object, to_json
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 class Words:
@@ -61,16 +63,9 @@ class Words:
         return (namespace if slash else self.namespace if kind.namespaced else ""), bare
 
     def _put(self, verb: str, obj: Json | Object) -> Put:
-        body: Json = {**to_json(obj)} if isinstance(obj, Object) else {**obj}
-        kind = self._kind(f"{body.get('apiVersion')} {body.get('kind')}")
-        meta = {**(body.get("metadata") or {})}
-        if meta.get("generateName"):
-            raise Never(
-                f"{kind.kind}: generateName gives a name that nobody knows before the answer, so a repeated {verb}"
-                " would make a second object; make a name from your object's, as in f'{obj.name}-web'"
-            )
-        if not meta.get("name"):
-            raise Never(f"{verb} of a {kind.kind} without a name")
+        body = self._checked(as_object, obj, f"what it would {verb}")
+        kind = self._kind(f"{body['apiVersion']} {body['kind']}")
+        meta = {**body["metadata"]}
         is_child = kind.resource in {each.resource for each in self._definition.children}
         if kind.namespaced:
             meta.setdefault("namespace", self.namespace)
@@ -84,6 +79,13 @@ class Words:
             meta["ownerReferences"] = [self._reference()]
         body["metadata"] = meta
         return Put(verb, kind.resource, meta.get("namespace", ""), meta["name"], orjson.dumps(body), is_child)
+
+    def _checked(self, check: Callable[..., T], *given: Any) -> T:
+        """What the function gave. Raises Never: it would give the same again."""
+        try:
+            return check(*given)
+        except Wrong as wrong:
+            raise Never(f"{self._definition.name}: {self._definition.kind.kind} {self.key}: {wrong}") from None
 
     def _reference(self) -> Json:
         kind = self._definition.kind
@@ -117,7 +119,7 @@ class Words:
 
     def _set_status(self, value: Any) -> SetStatus | None:
         """None if the object has that status."""
-        wanted = to_json(value)
+        wanted = self._checked(as_status, value)
         change = merge_patch(self._status, wanted)
         if change is UNCHANGED:
             return None
@@ -126,9 +128,8 @@ class Words:
     def _has_status(self, value: Any) -> None:
         self._status = copy.deepcopy(to_json(value))
 
-    @staticmethod
-    def _tell(reason: str, message: str, warning: bool) -> Request:
-        return Tell("Warning" if warning else "Normal", reason, message)
+    def _tell(self, reason: str, message: str, warning: bool) -> Request:
+        return Tell("Warning" if warning else "Normal", *self._checked(as_event, reason, message))
 
     @staticmethod
     def _look_again(seconds: float) -> Request:

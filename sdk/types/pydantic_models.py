@@ -72,5 +72,5 @@ def decoded(cls: type, value: Any) -> Any:
 def encoded(value: Any) -> Any:
     """For msgspec's ``enc_hook``: a model as dicts, lists and scalars. Raises NotImplementedError."""
     if not is_model(type(value)):
-        raise NotImplementedError(type(value).__name__)
+        raise NotImplementedError(f"a value of type {type(value).__name__}")
     return value.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -171,8 +171,16 @@ BAD = [
         id="generateName",
     ),
     pytest.param(
-        lambda ctx: ctx.apply(CONFIGMAP | {"metadata": {}}), "apply of a ConfigMap without a name", id="no name"
+        lambda ctx: ctx.apply(CONFIGMAP | {"metadata": {}}),
+        "website: Website shop/blog: what it would apply, a ConfigMap, has the name None: write metadata.name",
+        id="no name",
     ),
+    pytest.param(lambda ctx: ctx.create([CONFIGMAP]), "would create has to be a dict or an", id="a list"),
+    pytest.param(lambda ctx: ctx.apply({"metadata": {"name": "web"}}), "would apply has no apiVersion", id="no kind"),
+    pytest.param(lambda ctx: ctx.status("ready"), "Website shop/blog: the status has to be a dict", id="a bad status"),
+    pytest.param(lambda ctx: ctx.status(None), "not None; write {} for an empty one", id="no status"),
+    pytest.param(lambda ctx: ctx.event("all is well", ""), "an event has the reason 'all is well'", id="a bad reason"),
+    pytest.param(lambda ctx: ctx.event("Ready", None), "has a message that is None", id="a bad message"),
     pytest.param(
         lambda ctx: ctx.create(CONFIGMAP | {"metadata": {"name": "web", "namespace": "live"}}),
         "ConfigMap live/web: a child lives in its owner's namespace",

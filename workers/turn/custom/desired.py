@@ -7,6 +7,7 @@ and resourceVersion that were compared.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -14,14 +15,17 @@ import msgspec
 from oarlock.broker.values import Cached, Claim, Verdict
 from oarlock.controllers.entries import DesiredController, Found
 from oarlock.controllers.objects.whole import Whole, decode_whole
-from oarlock.controllers.pods.events import WARNING, Event
+from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.wanted import Live, UserError, Wanted, changes
 from oarlock.controllers.whole_routes import concerns_entry, named
+from oarlock.workers.process.log_line import line
 from oarlock.workers.turn.custom import child_writes
 from oarlock.workers.turn.custom.memory import Memory, Versions
 from oarlock.workers.turn.custom.open_deletes import OpenDeletes
 from oarlock.workers.turn.steps import Announce, Look, Steps, Turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
+
+log = logging.getLogger("oarlock.worker")
 
 
 class DesiredContext(msgspec.Struct, frozen=True):
@@ -98,22 +102,25 @@ def _carry_out(
 def _wanted(
     owner: Whole, owned: Found, watched: list[tuple[str, Cached]], controller: DesiredController, outcome: TurnOutcome
 ) -> Wanted | None:
-    """What the user's function wants; None if it is never to be asked again about this state of the object."""
+    """What the user's function wants; None if nothing: it waits, or is never to be asked again about this state."""
     try:
         return controller.want(owner, owned, [(resource, decode_whole(each.blob)) for resource, each in watched])
     except UserError as error:
+        if error.after_ms is not None:
+            outcome.due_in(error.after_ms)
+            if error.message:
+                outcome.events.append(Event(NORMAL, "Waiting", error.message))
+            return None
         outcome.events.append(Event(WARNING, "ReconcileFailed", error.message))
         if error.never:
+            log.warning(line("never", controller=controller.name, key=owner.key, reason=error.message))
             return None
-        _pace(controller, outcome, error.after_ms)
+        _pace(controller, outcome)
         raise outcome.failure(error.message) from None
 
 
-def _pace(controller: DesiredController, outcome: TurnOutcome, after_ms: int | None = None) -> None:
+def _pace(controller: DesiredController, outcome: TurnOutcome) -> None:
     """When a failed turn is tried again."""
-    if after_ms is not None:
-        outcome.least_wait_ms = max(outcome.least_wait_ms, after_ms)
-        return
     outcome.least_wait_ms = max(outcome.least_wait_ms, controller.retry_base_ms)
     outcome.due_in(max(controller.retry_max_ms, outcome.least_wait_ms))
 

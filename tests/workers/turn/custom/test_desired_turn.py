@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import oarlock
-from oarlock.broker.values import Cached, Claim, Entry, Finish
+from oarlock.broker.values import Cached, Claim, Entry, Finish, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.entries import DesiredController
 from oarlock.controllers.objects import codec
@@ -41,7 +41,13 @@ def clock(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
     return oarlock.Result()
 
 
-CONTROLLERS = {each.name: each for each in entries_of([site, clock]) if isinstance(each, DesiredController)}
+@oarlock.desired(SITE, children=["v1 ConfigMap"], every_s=60)
+def raising(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
+    raise raised[-1]
+
+
+raised: list[Exception] = []
+CONTROLLERS = {each.name: each for each in entries_of([site, clock, raising]) if isinstance(each, DesiredController)}
 
 
 def cached(obj: dict[str, Any], rv: str) -> Cached:
@@ -160,3 +166,20 @@ def test_a_child_that_does_not_fit_its_schema_is_told_of() -> None:
     play.turn(answers=[Answer(500, status)])
     assert "field not declared" in play.outcome.error
     assert [each.reason for each in play.outcome.events] == ["ApplyFailed", "Created"]
+
+
+RAISED: list[tuple[Exception, Verdict, int | None, tuple[str, ...]]] = [
+    (oarlock.Later(seconds=5, reason="it comes"), Verdict.OK, 5_000, ("Normal", "Waiting", "it comes")),
+    (oarlock.Later(seconds=90), Verdict.OK, 60_000, ()),
+    (oarlock.Never("no such region"), Verdict.OK, 60_000, ("Warning", "ReconcileFailed", "no such region")),
+    (KeyError("x"), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: KeyError: 'x'")),
+]
+
+
+@pytest.mark.parametrize(("error", "verdict", "wait_ms", "told"), RAISED, ids=["later", "timer", "never", "error"])
+def test_what_a_function_raises(error: Exception, verdict: Verdict, wait_ms: int, told: tuple[str, ...]) -> None:
+    raised.append(error)
+    play = Play("raising")
+    finish = play.turn()
+    assert (finish.verdict, finish.delay_ms, play.writes) == (verdict, wait_ms, [])
+    assert [(each.type, each.reason, each.message) for each in play.outcome.events] == ([told] if told else [])
