@@ -48,7 +48,7 @@ class WholeRoutes(msgspec.Struct, frozen=True):
             if word.startswith(FOR):
                 queue, _, key = word.removeprefix(FOR).partition(":")
                 wake.append((queue, key))
-        warning = f"{obj.key}: an index function failed: {obj.fault}" if obj.fault else ""
+        warning = f"{obj.key}: {obj.fault}" if obj.fault else ""
         if gone:
             return Routes(wake=tuple(wake), warning=warning)
         entries = (*(() if ref is None else (owner_entry(ref.uid),)), *((EVERY_OWNER,) if self.own else ()), *obj.keys)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from oarlock.controllers.columns import WHOLE
@@ -22,15 +21,14 @@ from oarlock.controllers.entries import (
 )
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects import whole
-from oarlock.controllers.whole_routes import OwnerQueue, WholeRoutes, concerns_entry, names_entry
+from oarlock.controllers.whole_routes import OwnerQueue, WholeRoutes
 from oarlock.sdk.context import runs
 from oarlock.sdk.definitions import Definition, Watch
+from oarlock.sdk.index import names_index, wakes_index
 from oarlock.sdk.kinds import BadDefinition, Kind
 from oarlock.sdk.results import own_type, want
 from oarlock.sdk.types.fields import paths_of
-from oarlock.sdk.types.typed import Typed
 
-Json = dict[str, Any]
 Entry = Watched[Any] | CustomController | ReferenceFanOut
 
 
@@ -143,29 +141,12 @@ def _watch(uses: dict[str, _Use], definition: Definition, watch: Watch) -> list[
     use = _use(uses, watch.kind)
     use.needs(watch.fields)
     if watch.wakes is not None:
-        use.index.append(partial(_concerned, watch.wakes, definition.name))
+        use.index.append(wakes_index(definition, watch))
         return []
     queue = f"{definition.name}-{resource}"
     use.fan_outs.append(queue)
-    uses[definition.kind.resource].index.append(
-        partial(_named, watch.names, definition, own_type(definition), resource)
-    )
+    uses[definition.kind.resource].index.append(names_index(definition, watch, own_type(definition)))
     return [(queue, resource, definition.name)]
-
-
-def _concerned(wakes: Any, queue: str, obj: Json) -> list[str]:
-    return [concerns_entry(queue, key) for key in _keys(wakes(obj))]
-
-
-def _named(names: Any, definition: Definition, typed: Typed[Any] | None, resource: str, obj: Json) -> list[str]:
-    own = obj if typed is None else typed.from_json(obj)
-    return [names_entry(definition.name, resource, key) for key in _keys(names(own))]
-
-
-def _keys(found: Any) -> list[str]:
-    if isinstance(found, str):
-        raise TypeError("an index function returns a list of keys, not one key")
-    return [key for key in found or () if key]
 
 
 def _controller(definition: Definition, watched: dict[str, Watched[Any]]) -> CustomController:

@@ -22,6 +22,10 @@ _LEFT_OUT = ("managedFields", "resourceVersion", "selfLink")
 _FAULT_MAX = 200
 
 
+class IndexFault(Exception):
+    """What an index function did wrong, in one line that says whose it is."""
+
+
 class Whole(Namespaced, frozen=True):
     """An object of any kind; of one without a namespace `namespace` is empty.
 
@@ -124,8 +128,12 @@ def _said(index: Sequence[Index], obj: Json) -> tuple[tuple[str, ...], str]:
         try:
             words |= dict.fromkeys(function(obj))
         except Exception as error:  # a user's function: one object that it cannot read must not stop all the others
-            fault = fault or f"{type(error).__name__}: {error}"[:_FAULT_MAX]
+            fault = fault or _told(error)[:_FAULT_MAX]
     return tuple(words), fault
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, IndexFault) else f"{type(error).__name__}: {error}"
 
 
 def without_noise(raw: bytes, what: str) -> Json:

@@ -80,7 +80,7 @@ def test_routes(case: str) -> None:
 
 
 def test_an_index_function_that_failed_is_told() -> None:
-    assert routes_warning(obj(fault="KeyError: 'spec'")) == "shop/cart: an index function failed: KeyError: 'spec'"
+    assert routes_warning(obj(fault="KeyError: 'spec'")) == "shop/cart: KeyError: 'spec'"
 
 
 def routes_warning(whole: Whole) -> str:

@@ -118,7 +118,8 @@ class Projector:
     def _routes(self, obj: Any, gone: bool) -> tuple[tuple[str, ...], tuple[WakeKey, ...]]:
         routes = self.resource.route(obj, gone, self._owners.table)
         if routes.warning:
-            log.warning(line("ambiguous owner", detail=routes.warning))
+            event = "index function failed" if self.resource.whole else "ambiguous owner"
+            log.warning(line(event, detail=routes.warning))
         if self.resource.owner_queue and not gone:
             return (*routes.index, EVERY_OWNER), routes.wake
         return routes.index, routes.wake

@@ -94,6 +94,8 @@ def custom_steps(claim: Claim, controller: StepsController, ctx: StepsContext, o
         return outcome.finish()
     if ctx.never.holds(own):
         return outcome.finish()
+    if own.fault:
+        outcome.events.append(Event(WARNING, "IndexFailed", own.fault))
     answers = Answers(claim, own, controller, outcome)
     error = yield from _run(ctx.start(own, undo is not None), answers)
     if error is not None:

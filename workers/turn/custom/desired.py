@@ -65,6 +65,8 @@ def desired(claim: Claim, ctx: DesiredContext, outcome: TurnOutcome) -> Turn:
     if owner.deleting_ms:
         OpenDeletes(claim, (), outcome)
         return outcome.finish()  # its children go by garbage collection
+    if owner.fault:
+        outcome.events.append(Event(WARNING, "IndexFailed", owner.fault))
     wanted = _wanted(owner, _owned(claim, controller), watched, controller, outcome)
     if wanted is None:
         return outcome.finish()

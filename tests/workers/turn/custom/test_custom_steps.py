@@ -14,7 +14,7 @@ from oarlock.broker.values import Cached, Change, Claim, Finish, Verdict
 from oarlock.cluster.answer import NO_ANSWER, TOO_LATE, Answer
 from oarlock.controllers.entries import StepsController
 from oarlock.controllers.objects import codec
-from oarlock.controllers.objects.whole import reader
+from oarlock.controllers.objects.whole import decode_whole, reader
 from oarlock.controllers.requests import (
     ApiError,
     Delete,
@@ -234,6 +234,16 @@ def test_what_is_not_undone_keeps_its_finalizer() -> None:
 def test_what_is_being_deleted_and_not_held_is_left_alone() -> None:
     for controller in ("held", "site"):
         assert not Play(controller=controller, owner=own(metadata={**DELETING, "finalizers": ["a.b/c"]})).ran
+
+
+def test_an_index_function_that_failed_is_told_on_the_object() -> None:
+    fine = own()
+    faulty = msgspec.structs.replace(decode_whole(fine.blob), fault="site: names=f returned None")
+    play = Play(owner=fine._replace(blob=codec.encode(faulty)))
+    assert [(each.reason, each.message) for each in play.outcome.events] == [
+        ("IndexFailed", "site: names=f returned None")
+    ]
+    assert play.ran
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 import oarlock
@@ -50,15 +51,15 @@ raised: list[Exception] = []
 CONTROLLERS = {each.name: each for each in entries_of([site, clock, raising]) if isinstance(each, DesiredController)}
 
 
-def cached(obj: dict[str, Any], rv: str) -> Cached:
+def cached(obj: dict[str, Any], rv: str, fault: str = "") -> Cached:
     obj["metadata"]["resourceVersion"] = rv
     _, whole = reader(obj["apiVersion"], obj["kind"])(json.dumps(obj).encode())
-    return Cached(rv, whole.uid, codec.encode(whole))
+    return Cached(rv, whole.uid, codec.encode(msgspec.structs.replace(whole, fault=fault)))
 
 
-def owner() -> Cached:
+def owner(fault: str = "") -> Cached:
     meta = {"name": "blog", "namespace": "shop", "uid": "o-1"}
-    return cached({"apiVersion": SITE.api_version, "kind": SITE.kind, "metadata": meta}, "5")
+    return cached({"apiVersion": SITE.api_version, "kind": SITE.kind, "metadata": meta}, "5", fault)
 
 
 def as_applied(write: Write, uid: str, rv: str) -> dict[str, Any]:
@@ -82,8 +83,9 @@ class Play:
         unsettled: bool = False,
         granted: int = 256,
         answers: Iterable[Answer | None] = (),
+        fault: str = "",
     ) -> Finish:
-        claim = Claim("site", "shop/blog", "nonce", owner(), list(children), None, "", unsettled, 0)
+        claim = Claim("site", "shop/blog", "nonce", owner(fault), list(children), None, "", unsettled, 0)
         self.outcome, given = TurnOutcome(claim), iter(answers)
         steps, result = desired(claim, self._ctx, self.outcome), None
         try:
@@ -166,6 +168,13 @@ def test_a_child_that_does_not_fit_its_schema_is_told_of() -> None:
     play.turn(answers=[Answer(500, status)])
     assert "field not declared" in play.outcome.error
     assert [each.reason for each in play.outcome.events] == ["ApplyFailed", "Created"]
+
+
+def test_an_index_function_that_failed_is_told_on_the_object() -> None:
+    play = Play()
+    play.turn(fault="site: names=secret_of returned None")
+    told = [(each.reason, each.message) for each in play.outcome.events]
+    assert told[0] == ("IndexFailed", "site: names=secret_of returned None")
 
 
 RAISED: list[tuple[Exception, Verdict, int | None, tuple[str, ...]]] = [
