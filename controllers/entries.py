@@ -125,6 +125,10 @@ class FanOut(msgspec.Struct, frozen=True, kw_only=True):
         return self.watched.resource
 
 
+def _fits(_: Whole) -> str:
+    return ""
+
+
 class CustomController(Controller, frozen=True, kw_only=True):
     """A controller of one's own, over objects that are cached whole. Its queue has its name.
 
@@ -132,7 +136,8 @@ class CustomController(Controller, frozen=True, kw_only=True):
     own objects name; the others say themselves which keys they concern. `finalizer`: held while something outside is to
     be undone; empty for none. `every_ms`: look at each object so often. `concurrency`: objects at once in a process,
     unless the setting says otherwise; 0: as many as there are. `rate_per_s`: turns that begin in a second in all
-    processes together; 0: no bound.
+    processes together; 0: no bound. `misfit`: why an object does not fit the type that the function gets, as
+    `spec.size: is required`; empty if it does.
     """
 
     owned: tuple[str, ...] = ()
@@ -144,6 +149,7 @@ class CustomController(Controller, frozen=True, kw_only=True):
     retry_max_ms: int = 1_000_000
     concurrency: int = 0
     rate_per_s: float = 0.0
+    misfit: Callable[[Whole], str] = _fits
     children: Children = ()
 
     @property

@@ -6,7 +6,7 @@ All definitions of a process are taken together, because they may share kinds: e
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,8 @@ from oarlock.sdk.context import runs
 from oarlock.sdk.definitions import Definition, Watch
 from oarlock.sdk.index import names_index, wakes_index
 from oarlock.sdk.kinds import BadDefinition, Kind
-from oarlock.sdk.results import own_type, want
+from oarlock.sdk.results import misfit, own_type, want
+from oarlock.sdk.types.columns import cells
 from oarlock.sdk.types.fields import paths_of
 
 Entry = Watched[Any] | CustomController | ReferenceFanOut
@@ -38,6 +39,7 @@ class _Use:
 
     kind: Kind
     short_name: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
     own: list[str] = field(default_factory=list)
     owners: dict[tuple[str, str], list[OwnerQueue]] = field(default_factory=dict)
     fan_outs: list[str] = field(default_factory=list)
@@ -54,6 +56,7 @@ class _Use:
             tuple(self.own), {kind: tuple(queues) for kind, queues in self.owners.items()}, tuple(self.fan_outs)
         )
         kind = self.kind
+        fields = () if self.whole else sorted(self.fields)
         return Watched(
             api_version=kind.api_version,
             plural=kind.plural,
@@ -62,12 +65,12 @@ class _Use:
             from_json=whole.reader(
                 kind.api_version,
                 kind.kind,
-                () if self.whole else sorted(self.fields),
+                fields,
                 tuple(self.index),
             ),
             decode=whole.decode_whole,
             route=lambda obj, gone, owners: routes.route(obj, gone),
-            columns=WHOLE,
+            columns=cells(self.columns, fields) or WHOLE,
             namespaced=kind.namespaced,
             cached_as=kind.resource,
             whole=True,
@@ -86,8 +89,9 @@ def entries_of(definitions: Iterable[Definition]) -> list[Entry]:
         own = _use(uses, each.kind)
         own.own.append(each.name)
         own.needs(_fields(each))
-        if each.model is not None and each.model.served.short_names:
-            own.short_name = each.model.served.short_names[0]
+        if each.model is not None:
+            own.short_name = next(iter(each.model.served.short_names), own.short_name)
+            own.columns = own.columns or each.model.served.columns
         for kind in dict.fromkeys(each.children):
             child = _use(uses, kind)
             child.needs(())
@@ -167,6 +171,7 @@ def _controller(definition: Definition, watched: dict[str, Watched[Any]]) -> Cus
         "retry_max_ms": max(1, round(definition.retry.max_s * 1000)),
         "concurrency": definition.concurrency,
         "rate_per_s": definition.rate_per_s,
+        "misfit": misfit(definition),
     }
     if definition.style == "desired":
         return DesiredController(want=want(definition), **common)

@@ -59,6 +59,12 @@ def own_type(definition: Definition) -> Typed[Any] | None:
     return None if definition.model is None else Typed(definition.model)
 
 
+def misfit(definition: Definition) -> Callable[[Whole], str]:
+    """A function that says why an object does not fit the type of a controller; empty if it does."""
+    typed = own_type(definition)
+    return lambda own: "" if typed is None else typed.fault(own.body)
+
+
 def own_object(definition: Definition, typed: Typed[Any] | None, own: Whole) -> Any:
     """The object as the function gets it. Raises UserError where it does not fit its type."""
     if typed is None:

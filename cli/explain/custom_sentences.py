@@ -22,7 +22,9 @@ logging.getLogger("oarlock.controller").addHandler(logging.NullHandler())  # a f
 
 @dataclass(frozen=True, slots=True)
 class CustomOwner(Subject):
-    """``plan``: what a turn would write; None if that cannot be told. ``problem``: why the function wants nothing."""
+    """``plan``: what a turn would write; None if that cannot be told. ``problem``: why the function wants nothing.
+    ``misfit``: why the object does not fit its type.
+    """
 
     obj: Whole
     rv: str
@@ -30,6 +32,7 @@ class CustomOwner(Subject):
     owned: tuple[Live, ...]
     plan: Changes | None
     problem: str
+    misfit: str
 
     @property
     def differs(self) -> bool:
@@ -37,7 +40,7 @@ class CustomOwner(Subject):
 
     @property
     def waits(self) -> bool:
-        return bool(self.problem or self.obj.deleting_ms or (self.plan is not None and self.plan.waits))
+        return bool(self.misfit or self.problem or self.obj.deleting_ms or (self.plan is not None and self.plan.waits))
 
     def sentences(self, kind: str) -> list[str]:
         children = listed([_title(each) for each in self.owned]) or "none"
@@ -48,7 +51,9 @@ class CustomOwner(Subject):
         if self.obj.deleting_ms:
             held = f", held by {', '.join(self.obj.finalizers)}" if self.obj.finalizers else ""
             said.append(f"It is being deleted{held}.")
-        if self.obj.fault:
+        if self.misfit:
+            said.append(f"It does not fit its type, so nothing is done for it: {self.misfit.rstrip('.')}.")
+        elif self.obj.fault:
             said.append(f"An index function fails on it: {self.obj.fault}.")
         if self.problem:
             said.append(f"Its controller cannot use it: {self.problem.rstrip('.')}.")
@@ -61,7 +66,7 @@ class CustomOwner(Subject):
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"children": [_title(each) for each in self.owned], "problem": self.problem}
+        return {"children": [_title(each) for each in self.owned], "problem": self.problem, "misfit": self.misfit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +96,15 @@ def custom_subject(inspector: Inspector, controller: CustomController, rv: str, 
         if (ref := controller_of(each.obj)) is not None and ref.uid == obj.uid
     )
     plan, problem = None, ""
-    if isinstance(controller, DesiredController) and not obj.deleting_ms:
+    misfit = controller.misfit(obj)
+    if isinstance(controller, DesiredController) and not misfit and not obj.deleting_ms:
         others = [(each.resource, each.obj) for each in _watched(inspector, controller, obj)]
         try:
             wanted = controller.want(obj, [(each.resource, each.obj) for each in owned], others)
             plan = changes(obj.uid, wanted, owned, {}, controller=controller.name)
         except UserError as error:
             problem = error.message
-    return CustomOwner(obj, rv, controller, owned, plan, problem)
+    return CustomOwner(obj, rv, controller, owned, plan, problem, misfit)
 
 
 def _watched(inspector: Inspector, controller: CustomController, obj: Whole) -> Iterator[Live]:

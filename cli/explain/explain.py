@@ -12,8 +12,8 @@ from oarlock.cli.explain.expectation_entries import entries_of, said_of
 from oarlock.cli.explain.sentences import Fleet
 from oarlock.cli.explain.sentences import explain as explain_key
 from oarlock.cli.explain.subjects import subject_of
-from oarlock.cli.look.get import as_json, decoded
 from oarlock.cli.look.keys import AskedKey
+from oarlock.cli.look.objects import as_json, decoded
 from oarlock.cli.look.view import View, Where, controller_option, looking, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
@@ -51,7 +51,8 @@ def explain(
     `oarlock expectations`; object is null or as `oarlock get` prints it. Of a Deployment also rollout: {new, old,
     complete, waiting_for, error}, of each ReplicaSet {name, revision, replicas, created, available, observed,
     size_write}. With --shards of more than one also shard, and of a node a list of these: each shard looks at it for
-    its own DaemonSets. A list also of a kind with several controllers
+    its own DaemonSets. Of a controller of your own also children, problem (why its function wants nothing), misfit (why
+    the object does not fit its type); of a kind with several controllers a list of these
     """
     asked = AskedKey.parse(key, controller, namespace)
     with looking(where) as views:
@@ -98,7 +99,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         "phase": fleet.phase,
         "epoch": view.seen.epoch,
         "workers": fleet.workers,
-        "object": as_json(cached, obj) if cached is not None else None,
+        "object": as_json(WATCHED[resource], cached, obj) if cached is not None else None,
         **(subject.facts if subject is not None else {}),
     }
 

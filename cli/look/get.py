@@ -7,21 +7,26 @@ import time
 from typing import Any
 
 import click
-import msgspec
 
 from oarlock.broker.values import Cached
 from oarlock.cli.look.keys import key_of
+from oarlock.cli.look.objects import as_json, decoded, misfit_of
 from oarlock.cli.look.view import View, Where, looking, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.cli.tables import Row, show, show_json, span
 from oarlock.controllers.entries import Watched
+from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.registry import WATCHED
+
+MISFIT = "DOES NOT FIT"
+"""The heading over why an object does not fit its type; there is no such column where all fit."""
 
 
 @click.command(
     epilog="\b\nExamples:\n  oarlock get pods -n shop\n  oarlock get rs shop/cart -o json\n"
-    "  oarlock get ds -n kube-system\n  oarlock get controllerrevisions\n  oarlock get node node-3\n\n"
+    "  oarlock get ds -n kube-system\n  oarlock get controllerrevisions\n  oarlock get node node-3\n"
+    "  oarlock get websites --operator website.py\n\n"
     "What is shown is what the workers decide on: only the fields they read."
 )
 @click.argument("kind")
@@ -33,7 +38,8 @@ def get(kind: str, name: str | None, namespace: str | None, where: Where, output
     too, such as pods, replicaset or ds, of a kind that the fleet watches.
 
     \b
-    JSON: a list of objects, or the one object; each has rv, uid, name and the fields of its class in controllers/
+    JSON: a list of objects, or the one object; each has rv, uid, name and the fields of its class in controllers/;
+    with --operator also misfit: why it does not fit its type. The values of Secrets are never shown
     """
     resource = _resource(kind)
     with looking(where) as views:
@@ -49,11 +55,16 @@ def get(kind: str, name: str | None, namespace: str | None, where: Where, output
         }
     objects = [(cached, decoded(resource, cached)) for _, cached in sorted(found.items())]
     if output == "json":
-        show_json([as_json(cached, obj) for cached, obj in objects])
+        show_json([as_json(resource, cached, obj) for cached, obj in objects])
         return
     now_ms = time.time_ns() // 1_000_000
     rows = [_row(resource, cached, obj, now_ms) for cached, obj in objects]
-    show(rows, {heading: heading for row in rows[:1] for heading in row}, output, empty="none")
+    columns = {heading: heading for row in rows[:1] for heading in row}
+    misfits = [misfit_of(resource, obj) if isinstance(obj, Whole) else "" for _, obj in objects]
+    if any(misfits):
+        rows = [{**row, MISFIT: why} for row, why in zip(rows, misfits, strict=True)]
+        columns[MISFIT] = MISFIT
+    show(rows, columns, output, empty="none")
 
 
 def _row(resource: Watched[Any], cached: Cached, obj: Any, now_ms: int) -> Row:
@@ -83,32 +94,7 @@ def _one(view: View, resource: Watched[Any], key: str, output: str) -> None:
         raise NotDone(f"{resource.kind} {key} is not in the cache ({far})")
     obj = decoded(resource, cached)
     if output == "json":
-        show_json(as_json(cached, obj))
+        show_json(as_json(resource, cached, obj))
         return
-    for name, value in as_json(cached, obj).items():
+    for name, value in as_json(resource, cached, obj).items():
         click.echo(f"{name:20} {value if isinstance(value, str) else json.dumps(value)}")
-
-
-def decoded(resource: Watched[Any], cached: Cached) -> Any:
-    """The projection as it is shown: with the template that is kept beside it."""
-    obj = resource.decode(cached.blob)
-    if not resource.template_apart:
-        return obj
-    return msgspec.structs.replace(obj, template=cached.apart)  # which is empty if it went meanwhile
-
-
-def as_json(cached: Cached, obj: Any) -> dict[str, Any]:
-    """A cached object as JSON: its revision, and every field of its projection by name."""
-    return {"rv": cached.rv, **_plain(obj)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, msgspec.Struct):
-        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
-    if isinstance(value, bytes):
-        return json.loads(value) if value else None
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    return value

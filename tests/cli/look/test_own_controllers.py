@@ -18,53 +18,41 @@ from oarlock.sdk.entries import entries_of
 from oarlock.sdk.loading import load
 from tests.cli.cli_helpers import call, problems, stored
 
-FLEET = "planted"
-CODE = """
-import oarlock
+FLEET = "shops"
+FILE = Path(__file__).with_name("shops.py")
 
 
-class Spec(oarlock.Struct):
-    image: str
+def listed(name: str, namespace: str = "shop", **parts: Any) -> dict[str, Any]:
+    """An object as the API server lists it."""
+    meta = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "resourceVersion": "10", "generation": 1}
+    return {"metadata": {**meta, **parts.pop("metadata", {})}, **parts}
 
 
-@oarlock.resource("example.com/v1")
-class Website(oarlock.Object):
-    spec: Spec
-
-
-@oarlock.desired(Website, children=["v1 ConfigMap"])
-def site(obj, children):
-    return oarlock.Result([])
-
-
-@oarlock.desired(Website)
-def audit(obj, children):
-    raise RuntimeError("no auditor")
-"""
-
-
-def website(name: str, **spec: Any) -> dict[str, Any]:
-    """A Website in namespace shop, as the API server would list it."""
-    meta = {"namespace": "shop", "name": name, "uid": f"uid-{name}", "resourceVersion": "10", "generation": 1}
-    return {"metadata": meta, "spec": spec}
-
-
-WEBSITES = (website("web", image="nginx"), website("other", image="nginx"))
-PLANTED = {"websites.example.com": WEBSITES, "configmaps.v1": ()}
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+PLANTED = {
+    "websites.example.com": (
+        listed("web", spec={"image": "nginx", "hosts": ["a.example.com", "b.example.com"]}),
+        listed("other", spec={"image": "nginx"}),
+        listed("older", spec={"image": 7}),
+    ),
+    "configmaps.v1": (),
+    "teams.example.com": (listed("red", "", spec={"size": 3}), listed("blue", "", spec={"size": 0})),
+    "secrets.v1": (
+        listed(
+            "tls",
+            data={"key": "aGlkZGVu", "cert": "aGlkZGVu"},
+            type="Opaque",
+            metadata={"annotations": {APPLIED: '{"data": {"key": "aGlkZGVu"}}', "note": "seen"}},
+        ),
+        listed("empty"),
+    ),
+}
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of the controllers."""
-    path = tmp_path_factory.mktemp("operator") / f"{FLEET}.py"
-    path.write_text(CODE)
-    return path
-
-
-@pytest.fixture(scope="module")
-def planted(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
     """The fleet's Redis: all keys are idle, and shop/other is requeued by one test."""
-    watched = {each.resource: each for each in entries_of(load(file)) if isinstance(each, Watched)}
+    watched = {each.resource: each for each in entries_of(load(FILE)) if isinstance(each, Watched)}
     with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
         client = connect(server.url("admin"))
         epoch.bootstrap(client, 3, FLEET)
@@ -75,17 +63,17 @@ def planted(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Em
             broker.stage(resource, "g1", events)
             assert broker.commit_list(resource, "g1", "12").verdict == "OK"
         assert broker.open(list(PLANTED)) == ""
-        broker.register("w-a", "s", ["site", "audit"])
+        broker.register("w-a", "s", ["site", "audit", "rotate", "team"])
         yield server
         client.close()
 
 
 @pytest.fixture
-def said(planted: EmbeddedRedis, file: Path) -> Any:
+def said(planted: EmbeddedRedis) -> Any:
     """What a command prints."""
 
     def of(*arguments: str, user: str = "metrics") -> str:
-        result = call(*arguments, "--operator", str(file), "--redis", planted.url(user))
+        result = call(*arguments, "--operator", str(FILE), "--redis", planted.url(user))
         assert result.exit_code == 0, result.stderr
         return result.stdout
 
@@ -128,8 +116,8 @@ def test_each_sentence_of_several_controllers_says_of_which_it_is(said: Any) -> 
     assert all(not line.startswith("audit: ") for line in said("explain", "audit/shop/web").splitlines())
 
 
-def test_a_controller_of_another_kind_is_no_way_to_a_key(planted: EmbeddedRedis, file: Path) -> None:
-    result = call("explain", "site/shop/web", "-c", "audit", "--operator", str(file), "--redis", planted.url("metrics"))
+def test_a_controller_of_another_kind_is_no_way_to_a_key(planted: EmbeddedRedis) -> None:
+    result = call("explain", "site/shop/web", "-c", "audit", "--operator", str(FILE), "--redis", planted.url("metrics"))
     assert result.exit_code == 2
     assert problems(result) == ["oarlock: 'site/shop/web' is no key of --controller audit; leave one of them out"]
 
@@ -140,3 +128,47 @@ def test_requeue_is_for_all_controllers_of_a_kind(said: Any) -> None:
         "shop/other of audit: queued",
     ]
     assert said("requeue", "audit/shop/other", user="admin") == "shop/other: nothing to add, it is queued already\n"
+
+
+def test_explain_says_why_an_object_does_not_fit_its_type(said: Any) -> None:
+    told = "It does not fit its type, so nothing is done for it: spec.image: has to be a text, not a whole number."
+    lines = said("explain", "shop/older").splitlines()
+    assert {f"site: {told}", f"audit: {told}"} <= set(lines)
+    assert "All is as it should be" not in " ".join(lines)
+    of_steps = said("explain", "blue").splitlines()
+    assert "It does not fit its type, so nothing is done for it: spec.size: has to be at least 1." in of_steps
+    assert "All is as it should be" not in " ".join(of_steps)
+    assert json.loads(said("explain", "blue", "-o", "json"))["misfit"] == "spec.size: has to be at least 1"
+
+
+def test_get_says_which_objects_do_not_fit_their_type(said: Any) -> None:
+    head, *lines = said("get", "teams").splitlines()
+    assert head.endswith("DOES NOT FIT")
+    assert [line.split()[0] for line in lines] == ["blue", "red"]
+    assert lines[0].endswith("spec.size: has to be at least 1")
+    assert lines[1].endswith("-")
+    misfits = {each["name"]: each["misfit"] for each in json.loads(said("get", "teams", "-o", "json"))}
+    assert misfits == {"blue": "spec.size: has to be at least 1", "red": ""}
+    assert "DOES NOT FIT" not in said("get", "secrets")
+
+
+def test_get_has_the_columns_of_the_type(said: Any) -> None:
+    head, *lines = [line.split() for line in said("get", "websites").splitlines()]
+    assert head[:5] == ["NAMESPACE", "NAME", "IMAGE", "HOSTS", "AGE"]
+    assert lines[1][:4] == ["shop", "other", "nginx", "-"]
+    assert lines[2][:4] == ["shop", "web", "nginx", "a.example.com,b.example.com"]
+    assert said("get", "teams").split()[:2] == ["NAME", "GENERATION"]
+
+
+@pytest.mark.parametrize("words", [["get", "secrets"], ["get", "secret", "shop/tls"], ["explain", "rotate/shop/tls"]])
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_values_of_secrets_are_not_shown(said: Any, words: list[str], output: str) -> None:
+    assert "aGlkZGVu" not in said(*words, "-o", output)
+
+
+def test_the_names_in_a_secret_are_shown(said: Any) -> None:
+    body = json.loads(said("get", "secret", "shop/tls", "-o", "json"))["body"]
+    assert body["data"] == {"key": "(redacted)", "cert": "(redacted)"}
+    assert body["metadata"]["annotations"] == {APPLIED: "(redacted)", "note": "seen"}
+    assert body["type"] == "Opaque"
+    assert "data" not in json.loads(said("get", "secret", "shop/empty", "-o", "json"))["body"]

@@ -1,0 +1,54 @@
+"""Controllers of one's own for the tests of the inspection commands: two of one kind, and two of other kinds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+import oarlock
+
+
+class Spec(oarlock.Struct):
+    image: str
+    hosts: list[str] = []
+
+
+@oarlock.resource("example.com/v1", columns={"Image": "spec.image", "Hosts": "spec.hosts"})
+class Website(oarlock.Object):
+    """Of the controllers site and audit."""
+
+    spec: Spec
+
+
+class TeamSpec(oarlock.Struct):
+    size: Annotated[int, Meta(ge=1)]
+
+
+@oarlock.resource("example.com/v1", namespaced=False)
+class Team(oarlock.Object):
+    """Without a namespace."""
+
+    spec: TeamSpec
+
+
+@oarlock.desired(Website, children=["v1 ConfigMap"])
+def site(obj: Website, children: oarlock.Children) -> oarlock.Result:
+    """Nothing is wanted."""
+    return oarlock.Result([])
+
+
+@oarlock.desired(Website)
+def audit(obj: Website, children: oarlock.Children) -> oarlock.Result:
+    """It fails."""
+    raise RuntimeError("no auditor")
+
+
+@oarlock.steps("v1 Secret")
+def rotate(obj: dict[str, Any], ctx: oarlock.Context) -> None:
+    """Of objects without a type."""
+
+
+@oarlock.steps(Team, watches=[oarlock.watch("v1 Secret", names=lambda team: [f"shop/{team.name}"])])
+def team(obj: Team, ctx: oarlock.Context) -> None:
+    """Of a kind without a namespace."""
