@@ -4,6 +4,7 @@ A child is as it was wanted if the annotation APPLIED has the digest of what was
 of it. The digest tells that something was taken out of the wish; the comparison, that somebody changed the object.
 """
 
+from base64 import b64encode
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -96,6 +97,7 @@ def wanted_child(
     A wish that was made from the live child has the annotations of the last apply. They are no part of it: its digest
     would be another in each turn.
     """
+    obj = _as_kept(obj)
     meta = {**obj["metadata"]}
     if namespace:
         meta["namespace"] = namespace
@@ -113,6 +115,17 @@ def wanted_child(
     meta["ownerReferences"] = [*others, owner_reference]
     body = msgspec.json.encode({**obj, "metadata": meta})
     return WantedChild(resource, obj["kind"], obj["apiVersion"], namespace, meta["name"], body, digest)
+
+
+def _as_kept(obj: dict[str, Any]) -> dict[str, Any]:
+    """With a Secret's stringData put into its data, as the server does. What is wrong there the server refuses."""
+    plain, data = obj.get("stringData"), obj.get("data") or {}
+    if (obj["apiVersion"], obj["kind"]) != ("v1", "Secret") or not isinstance(plain, Mapping):
+        return obj
+    if not isinstance(data, Mapping) or not all(isinstance(value, str) for value in plain.values()):
+        return obj
+    encoded = {name: b64encode(value.encode()).decode() for name, value in plain.items()}
+    return {**{name: value for name, value in obj.items() if name != "stringData"}, "data": {**data, **encoded}}
 
 
 def changes(

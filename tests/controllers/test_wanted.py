@@ -93,6 +93,41 @@ def test_a_child_made_from_a_live_one_has_its_owner_once() -> None:
     assert msgspec.json.decode(again.body)["metadata"]["ownerReferences"] == [OWNER]
 
 
+SECRETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "it is kept as data": ({"stringData": {"a": "ä"}}, {"data": {"a": "w6Q="}}),
+    "it wins over data": (
+        {"data": {"a": "MQ==", "b": "Mg=="}, "stringData": {"a": "3"}},
+        {"data": {"a": "Mw==", "b": "Mg=="}},
+    ),
+    "an empty one says nothing": ({"stringData": {}}, {"data": {}}),
+    "one that is no text is the server's to refuse": ({"stringData": {"a": 1}}, {"stringData": {"a": 1}}),
+    "data alone is left": ({"data": {"a": "MQ=="}}, {"data": {"a": "MQ=="}}),
+    "another kind may have a field of the name": (
+        {"kind": "Vault", "stringData": {"a": "1"}},
+        {"kind": "Vault", "stringData": {"a": "1"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SECRETS)
+def test_the_string_data_of_a_secret(case: str) -> None:
+    given, kept = SECRETS[case]
+    obj = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, **given}
+    body = msgspec.json.decode(
+        wanted_child("secrets.v1", obj, namespace="shop", owner_reference=OWNER, controller="site").body
+    )
+    assert body == {"apiVersion": "v1", "kind": "Secret", "metadata": body["metadata"], **kept}
+    assert "stringData" not in obj or obj["stringData"] == given["stringData"]
+
+
+def test_a_secret_that_was_changed_by_hand_is_updated() -> None:
+    obj = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"v": "1"}}
+    wish = wanted_child("secrets.v1", obj, namespace="shop", owner_reference=OWNER, controller="site")
+    wanted = Wanted((wish,))
+    assert changes("o1", wanted, [live(wish)], {}, controller="site").none
+    assert len(changes("o1", wanted, [live(wish, v="Mg==")], {}, controller="site").update) == 1
+
+
 STATUSES: dict[str, tuple[Any, Any, Any]] = {
     "equal": ({"a": 1}, {"a": 1}, None),
     "both empty": ({}, {}, None),
