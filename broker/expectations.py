@@ -88,6 +88,33 @@ class SizeEntry(NamedTuple):
         return f"answered uid={self.uid} {self.hint}"
 
 
+REWRITTEN = "rewritten"
+"""The field that counts statuses which a controller of one's own wrote though nothing else had changed."""
+
+
+class Rewritten(NamedTuple):
+    """``times``: how often in a row. ``rv``: of the object after the last time. ``inputs``: a digest of all else that
+    the controller looked at. ``until_ms``: no turn before, by Redis's clock.
+    """
+
+    times: int = 0
+    rv: str = ""
+    inputs: str = ""
+    until_ms: int = 0
+
+    @classmethod
+    def parse(cls, value: str) -> Rewritten:
+        """A bad number counts as absent."""
+        facts = _facts(value)
+        times, until_ms = (_whole(facts.get(name, "")) for name in ("times", "until_ms"))
+        return cls(times, facts.get("rv", ""), facts.get("inputs", ""), until_ms)
+
+    @property
+    def text(self) -> str:
+        """As it is stored."""
+        return f"times={self.times} rv={self.rv} inputs={self.inputs} until_ms={self.until_ms}"
+
+
 BACK_OFF = "backoff"
 """Verb of a back-off of a node. Its text is stored as given; it is announced with the delete that causes it."""
 
@@ -106,6 +133,7 @@ class Expectations:
     over. ``blocked``: by name, the uid of a foreign object that has it. ``passed``: names passed over, and until when
     (Redis's clock). ``rests``: by name, "uid=.." of the failed pod or "until_ms=..". ``hints``: "node=.." of creates
     and reserved names. ``back_offs``: text by node. ``said``: the last answer to a write that proved nothing.
+    ``rewritten``: None where no status was.
     """
 
     owner_uid: str
@@ -120,6 +148,7 @@ class Expectations:
     hints: dict[str, str] = field(default_factory=dict)
     back_offs: dict[str, str] = field(default_factory=dict)
     said: str = ""
+    rewritten: Rewritten | None = None
 
     @property
     def unanswered(self) -> int:
@@ -139,7 +168,7 @@ class Expectations:
         texts_by_verb = {REST: read.rests, BACK_OFF: read.back_offs}
         for name, value in zip(texts[::2], texts[1::2], strict=True):
             verb, _, target = name.partition(" ")
-            if verb in ("owner", "said"):
+            if verb in ("owner", "said", REWRITTEN):
                 facts[verb] = value
             elif verb == "create":
                 read.creates[target] = OpenWrite.parse(value)
@@ -166,6 +195,7 @@ class Expectations:
             scales=tuple(scales),
             pending_others=tuple(others),
             said=facts.get("said", ""),
+            rewritten=Rewritten.parse(facts[REWRITTEN]) if REWRITTEN in facts else None,
         )
 
 

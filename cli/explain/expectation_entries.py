@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from oarlock.broker.expectations import BACK_OFF, REST, SCALE, OpenWrite
+from oarlock.broker.expectations import BACK_OFF, REST, REWRITTEN, SCALE, OpenWrite, Rewritten
 from oarlock.broker.inspect import ExpectationsView
 from oarlock.cli.tables import span
 from oarlock.controllers.daemonset.backoff import BackOff
@@ -83,6 +83,9 @@ def state_told(entry: EntryView) -> str:
             return time_told(entry, "over")
         case "rest":
             return rest_told(entry)
+        case verb if verb == REWRITTEN:
+            held = f", no turn {time_told(entry, '')}" if entry.left_ms else ""
+            return f"{Rewritten.parse(entry.state).times} times in a row{held}"
         case verb if verb == BACK_OFF and (back_off := BackOff.parse(entry.state)) is not None:
             left = time_told(entry, "over")
             return f"{left}, {span(back_off.delay_ms)} in all, generation {back_off.generation}"
@@ -124,7 +127,7 @@ def _entry(name: str, text: str, now_ms: int, wall_ms: int) -> EntryView:
     until = _UNTIL.search(text)
     left_ms = max(0, int(until[1]) - now_ms) if until else 0 if "over" in text.split() else None
     if verb not in ("create", "delete", SCALE) or not text.startswith("pending "):
-        return EntryView(name, text, hint, left_ms if verb in ("reserved", "passed", REST) else None)
+        return EntryView(name, text, hint, left_ms if verb in ("reserved", "passed", REST, REWRITTEN) else None)
     opened = OpenWrite.parse(text)
     return EntryView(
         name,

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from oarlock.broker.expectations import SCALE
+from oarlock.broker.expectations import REWRITTEN, SCALE
 from oarlock.broker.inspect import ExpectationsView
-from oarlock.cli.explain.expectation_entries import EntryView, entries_of, rest_told, said_of, time_told, write_told
+from oarlock.cli.explain.expectation_entries import (
+    EntryView,
+    entries_of,
+    rest_told,
+    said_of,
+    state_told,
+    time_told,
+    write_told,
+)
 from oarlock.cli.tables import listed
 
 
@@ -74,6 +82,12 @@ def sentences_of_expectations(expectations: ExpectationsView) -> list[str]:
             "names are blocked by pods that are not its own",
             lambda each: each.name,
         ),
+    ]
+    said += [
+        f"Its status was written though nothing else had changed, {state_told(each)}: a time or a random value may be"
+        " in it."
+        for each in of(REWRITTEN)
+        if each.left_ms
     ]
     return [each for each in said if each]
 

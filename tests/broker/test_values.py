@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.expectations import BACK_OFF, Expectations, ExpectedDelete, OpenWrite, SizeEntry
+from oarlock.broker.expectations import BACK_OFF, Expectations, ExpectedDelete, OpenWrite, Rewritten, SizeEntry
 from oarlock.broker.values import Cached, Entry, LoadSpec
 
 VALUES = [
@@ -63,6 +63,7 @@ def test_a_record_in_all_its_words() -> None:
         "backoff n1": "generation=1 delay_ms=1000 at_ms=5",
         "backoff n2": "pending",
         "status sets/web": "pending since_ms=5",
+        "rewritten": "times=6 rv=9 inputs=ab until_ms=5",
         "said": "create pods/a: no answer",
     }
     record = Expectations.parse([text for pair in said.items() for text in pair])
@@ -85,8 +86,11 @@ def test_a_record_in_all_its_words() -> None:
         hints={"pods/a": "node=n1"},
         back_offs={"n1": "generation=1 delay_ms=1000 at_ms=5", "n2": "pending"},
         said="create pods/a: no answer",
+        rewritten=Rewritten(6, "9", "ab", 5),
     )
     assert record.unanswered == 5
+    assert record.rewritten is not None
+    assert record.rewritten.text == said["rewritten"]
     pending, done = record.scales
     assert pending.answered_text == "answered uid=y low=0 high=12"
     assert done.answered_text == said[done.field]

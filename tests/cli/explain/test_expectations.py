@@ -64,6 +64,19 @@ def record(fields: dict[str, str]) -> ExpectationsView:
             id="create whose time ended without a claim since",
         ),
         pytest.param(
+            "rewritten",
+            f"times=7 rv=5 inputs=abc {UNTIL}",
+            "7 times in a row, no turn for another 9.0s",
+            [
+                "Its status was written though nothing else had changed, 7 times in a row, no turn for another 9.0s: a"
+                " time or a random value may be in it."
+            ],
+            id="status written again and again",
+        ),
+        pytest.param(
+            "rewritten", f"times=2 rv=5 inputs=abc {GONE_BY}", "2 times in a row", [], id="status written twice"
+        ),
+        pytest.param(
             "delete pods/a",
             f"{SENT_ONCE} uid=u1 rv=5 {UNTIL}",
             "no answer: sent 1.2s ago, may land for another 9.0s",

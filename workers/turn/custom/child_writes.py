@@ -24,6 +24,7 @@ from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.wanted import CHANGED, Changes, Live, Update, Wanted, WantedChild, names_of, status_change
 from oarlock.workers.turn.custom.memory import Memory
 from oarlock.workers.turn.custom.open_deletes import OpenDeletes, entry_of
+from oarlock.workers.turn.custom.rewrites import Rewrites
 from oarlock.workers.turn.steps import Announce, Grant, Look, Reserve, Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
@@ -166,18 +167,23 @@ def _sort_delete(live: Live, answer: Answer, deletes: OpenDeletes, outcome: Turn
 
 
 def write_status(
-    owner: Whole, wanted: Wanted, rv: str, controller: CustomController, memory: Memory, outcome: TurnOutcome
+    owner: Whole,
+    wanted: Wanted,
+    rv: str,
+    controller: CustomController,
+    memory: Memory,
+    rewrites: Rewrites,
+    outcome: TurnOutcome,
 ) -> Steps[bool]:
     """Write the status if it differs from the cached one. Returns whether it does."""
-    if wanted.status is None:
-        return False
-    change = status_change(msgspec.json.decode(owner.body).get("status") or {}, msgspec.json.decode(wanted.status))
-    if change is None:
+    change = None
+    if wanted.status is not None:
+        change = status_change(msgspec.json.decode(owner.body).get("status") or {}, msgspec.json.decode(wanted.status))
+    kept = f"status {msgspec.json.encode(change).decode()}"
+    if change is None or (owner.uid, kept) in memory.settled:  # the latter: the server does not keep it
+        rewrites.none(outcome)
         return False
     patch = status_merge_patch(owner.uid, rv, change)
-    kept = f"status {msgspec.json.encode(change).decode()}"
-    if (owner.uid, kept) in memory.settled:
-        return False  # the server does not keep it
     (answer,) = yield Send((Write("status", controller.resource, owner.namespace, owner.name, patch),))
     assert isinstance(answer, Answer)
     outcome.heed_throttling(answer)
@@ -185,6 +191,7 @@ def write_status(
         case Outcome.DONE:
             outcome.cache_must_pass(controller.resource, answer.resource_version)
             memory.settle(owner.uid, kept, (("status", ""),) if answer.resource_version == rv else ())
+            rewrites.one(rv, answer.resource_version, outcome, controller.every_ms)
         case Outcome.GONE:
             pass  # the event of its end wakes the key
         case Outcome.REFUSED:

@@ -22,6 +22,8 @@ from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.requests import ApiError, Asked, Ended, LostClaim
 from oarlock.controllers.wanted import UserError
 from oarlock.workers.process.log_line import discreet, line
+from oarlock.workers.turn.custom.inputs import versions_of_others, watched_by
+from oarlock.workers.turn.custom.rewrites import Rewrites, but_status
 from oarlock.workers.turn.custom.user_requests import Answers
 from oarlock.workers.turn.steps import Failures, Resume, Send, Steps, Turn, UserRun, Write
 from oarlock.workers.turn.turn_outcome import SAID_MAX, TurnOutcome
@@ -46,21 +48,15 @@ class NeverAgain:
     def holds(self, own: Whole) -> bool:
         """Whether the object is still what it was; its status does not count."""
         known = self._of.get(own.uid)
-        if known is None or known == _but_status(own):
+        if known is None or known == but_status(own):
             return known is not None
         del self._of[own.uid]
         return False
 
     def add(self, own: Whole) -> None:
-        self._of[own.uid] = _but_status(own)
+        self._of[own.uid] = but_status(own)
         if len(self._of) > self._most:
             del self._of[next(iter(self._of))]
-
-
-def _but_status(own: Whole) -> bytes:
-    body = orjson.loads(own.body)
-    body.pop("status", None)
-    return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
 
 
 class StepsContext(NamedTuple):
@@ -92,12 +88,18 @@ def custom_steps(claim: Claim, controller: StepsController, ctx: StepsContext, o
         named = (*own.finalizers, controller.finalizer)
         yield from _change_finalizers(own, claim.owner.rv, named, controller, outcome)
         return outcome.finish()
-    if ctx.never.holds(own):
+    watched = (yield from watched_by(claim, controller)) if claim.expectations is not None else []
+    rewrites = Rewrites(claim, own, versions_of_others(claim, watched))
+    if ctx.never.holds(own) or rewrites.hold(outcome):
         return outcome.finish()
     if own.fault:
         outcome.events.append(Event(WARNING, "IndexFailed", own.fault))
     answers = Answers(claim, own, controller, outcome)
     error = yield from _run(ctx.start(own, undo is not None), answers)
+    if answers.status_written:
+        rewrites.one(claim.owner.rv, answers.own_rv, outcome, controller.every_ms)
+    else:
+        rewrites.none(outcome)
     if error is not None:
         yield from _heed(error, own, controller, ctx, outcome)
     elif own.deleting_ms:

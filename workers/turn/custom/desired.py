@@ -8,7 +8,7 @@ and resourceVersion that were compared.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -17,12 +17,13 @@ from oarlock.controllers.entries import DesiredController, Found
 from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.wanted import Live, UserError, Wanted, changes
-from oarlock.controllers.whole_routes import concerns_entry, named
 from oarlock.workers.process.log_line import line
 from oarlock.workers.turn.custom import child_writes
+from oarlock.workers.turn.custom.inputs import versions_of_others, watched_by
 from oarlock.workers.turn.custom.memory import Memory, Versions
 from oarlock.workers.turn.custom.open_deletes import OpenDeletes
-from oarlock.workers.turn.steps import Announce, Look, Steps, Turn
+from oarlock.workers.turn.custom.rewrites import Rewrites
+from oarlock.workers.turn.steps import Announce, Steps, Turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 log = logging.getLogger("oarlock.worker")
@@ -54,8 +55,9 @@ def desired(claim: Claim, ctx: DesiredContext, outcome: TurnOutcome) -> Turn:
         return outcome.finish()  # the cache lacks writes of ours; when it has passed them, the key is queued
     watched: list[tuple[str, Cached]] = []
     if controller.watched:
-        watched = yield from _watched(claim, controller)
-    versions = _versions(claim, watched)
+        watched = yield from watched_by(claim, controller)
+    others = versions_of_others(claim, watched)
+    versions = (claim.owner.uid, claim.owner.rv, *others)
     if claim.expectations is None and not claim.unsettled and memory.at_rest(claim.key, versions):
         return outcome.finish()
     owner = decode_whole(claim.owner.blob)
@@ -65,12 +67,15 @@ def desired(claim: Claim, ctx: DesiredContext, outcome: TurnOutcome) -> Turn:
     if owner.deleting_ms:
         OpenDeletes(claim, (), outcome)
         return outcome.finish()  # its children go by garbage collection
+    rewrites = Rewrites(claim, owner, others)
+    if not claim.unsettled and rewrites.hold(outcome):
+        return outcome.finish()
     if owner.fault:
         outcome.events.append(Event(WARNING, "IndexFailed", owner.fault))
     wanted = _wanted(owner, _owned(claim, controller), watched, controller, outcome)
     if wanted is None:
         return outcome.finish()
-    yield from _carry_out(owner, wanted, claim, versions, ctx, outcome)
+    yield from _carry_out(owner, wanted, claim, versions, rewrites, ctx, outcome)
     if outcome.error:
         _pace(controller, outcome)
         raise outcome.failure(outcome.error)
@@ -78,7 +83,13 @@ def desired(claim: Claim, ctx: DesiredContext, outcome: TurnOutcome) -> Turn:
 
 
 def _carry_out(
-    owner: Whole, wanted: Wanted, claim: Claim, versions: Versions, ctx: DesiredContext, outcome: TurnOutcome
+    owner: Whole,
+    wanted: Wanted,
+    claim: Claim,
+    versions: Versions,
+    rewrites: Rewrites,
+    ctx: DesiredContext,
+    outcome: TurnOutcome,
 ) -> Steps[None]:
     controller, memory = ctx.controller, ctx.memory
     assert claim.owner is not None
@@ -95,7 +106,7 @@ def _carry_out(
     plan = changes(owner.uid, wanted, live, memory.settled, deletes.uids, controller=controller.name)
     if not plan.none:
         yield from child_writes.write(owner, plan, controller, memory, deletes, outcome)
-    patched = yield from child_writes.write_status(owner, wanted, claim.owner.rv, controller, memory, outcome)
+    patched = yield from child_writes.write_status(owner, wanted, claim.owner.rv, controller, memory, rewrites, outcome)
     clocked = wanted.again_ms is not None or controller.every_ms is not None  # it may say something else by now
     if plan.none and not patched and not outcome.retry and not clocked:
         memory.rests(claim.key, versions)
@@ -139,27 +150,3 @@ def _owned(claim: Claim, controller: DesiredController) -> Found:
 
 def _live(claim: Claim, controller: DesiredController) -> list[Live]:
     return [Live(resource, each.rv, decode_whole(each.blob)) for resource, each in _children(claim, controller)]
-
-
-def _versions(claim: Claim, watched: Sequence[tuple[str, Cached]]) -> Versions:
-    """What stands for all that the function is given: no two objects of a cluster have one resourceVersion."""
-    assert claim.owner is not None
-    found = [claim.owner.uid, claim.owner.rv, *[each.rv for each in claim.children]]
-    for others in claim.others.values():
-        found += [each.rv for each in others]
-    found += [each.rv for _, each in watched]
-    return tuple(found)
-
-
-def _watched(claim: Claim, controller: DesiredController) -> Steps[list[tuple[str, Cached]]]:
-    """The cached objects that the key's object names, and those that concern it."""
-    assert claim.owner is not None
-    owner, found = decode_whole(claim.owner.blob), []
-    for resource in controller.watched:
-        if resource in controller.names:
-            keys = named(owner, controller.name, resource)
-            cached: list[Cached] = (yield Look(resource, ids=keys)) if keys else []
-        else:
-            cached = yield Look(resource, entries=(concerns_entry(controller.queue, claim.key),))
-        found += [(resource, each) for each in cached]
-    return found

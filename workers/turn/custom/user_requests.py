@@ -59,6 +59,7 @@ class Answers:
         self._listed: dict[str, tuple[Place, ...]] = {}
         self._put: dict[str, dict[Place, None]] = {}
         """By resource, what was made as a child."""
+        self.status_written = False
 
     def answer(self, request: Request) -> Steps[Any]:
         """The answer; an exception is raised on the function's side. ClaimLost ends the turn instead."""
@@ -76,7 +77,9 @@ class Answers:
                 return (yield from self._delete((resource, namespace, name)))
             case SetStatus(body):
                 seen = self._seen[self._me]
-                return (yield from self._change(self._me, seen, "status", body, with_body=False))
+                refused = yield from self._change(self._me, seen, "status", body, with_body=False)
+                self.status_written = self.status_written or refused is None
+                return refused
             case StillMine():
                 yield Announce("", ())
             case Tell(kind, reason, message):

@@ -1,0 +1,33 @@
+"""What a controller of one's own looks at beside its object, and the versions that stand for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oarlock.broker.values import Cached, Claim
+from oarlock.controllers.entries import CustomController
+from oarlock.controllers.objects.whole import decode_whole
+from oarlock.controllers.whole_routes import concerns_entry, named
+from oarlock.workers.turn.steps import Look, Steps
+
+
+def versions_of_others(claim: Claim, watched: Sequence[tuple[str, Cached]]) -> list[str]:
+    """Of the children and of what is watched. No two objects of a cluster have one resourceVersion."""
+    found = [each.rv for each in claim.children]
+    for others in claim.others.values():
+        found += [each.rv for each in others]
+    return found + [each.rv for _, each in watched]
+
+
+def watched_by(claim: Claim, controller: CustomController) -> Steps[list[tuple[str, Cached]]]:
+    """The cached objects that the key's object names, and those that concern it."""
+    assert claim.owner is not None
+    owner, found = decode_whole(claim.owner.blob), []
+    for resource in controller.watched:
+        if resource in controller.names:
+            keys = named(owner, controller.name, resource)
+            cached: list[Cached] = (yield Look(resource, ids=keys)) if keys else []
+        else:
+            cached = yield Look(resource, entries=(concerns_entry(controller.queue, claim.key),))
+        found += [(resource, each) for each in cached]
+    return found
