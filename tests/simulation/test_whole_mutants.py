@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from oarlock.controllers import wanted
-from oarlock.workers.turn.custom import child_writes, desired, open_deletes
+from oarlock.workers.turn.custom import child_writes, inputs, open_deletes
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutants import Mutant, take_out
@@ -41,7 +41,7 @@ MUTANTS: dict[str, Mutant] = {
         weights=USUAL,
     ),
     "what a worker saw at rest is for ever": Mutant(
-        code=((desired._versions, "found += [each.rv for each in others]", "pass"),),
+        code=((inputs.versions_of_others, "found += [each.rv for each in others]", "pass"),),
         weights=replace(USUAL, values=(2,)),
     ),
     "edits are not seen": Mutant(
