@@ -6,6 +6,7 @@ numbers may be some milliseconds apart.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -204,6 +205,16 @@ class Inspector:
             ExpectationsView(queue, key, _texts(fields), ttl, now) if fields else None,
             crashes == b"0",
         )
+
+    def rate_wait_ms(self, queue: str, rate_per_s: float, ahead: int) -> int:
+        """How long a queued key with ``ahead`` keys before it waits for the rate of its queue, as `claim.lua` counts
+        it; 0: the rate lets it go now.
+        """
+        now, most = self._now_ms(), max(1.0, rate_per_s)
+        ((tokens, at_ms),) = self._ask(("HMGET", self.keys.rate(queue), "tokens", "at_ms"))
+        since_ms = max(0, now - int(at_ms)) if at_ms else 0
+        left = min(most, (float(tokens) if tokens else most) + since_ms * rate_per_s / 1000)
+        return max(0, math.ceil((ahead + 1 - left - 1e-6) * 1000 / rate_per_s))
 
     def expectations(self, queue: str) -> Iterator[ExpectationsView]:
         """The expectations of every key of a queue, in no order. Walks the key space."""

@@ -151,6 +151,7 @@ class Keys:
     crashes = partialmethod(_of_queue, "crashes")
     min_rv = partialmethod(_of_queue, "needs")
     unsettled = partialmethod(_of_queue, "unsettled")
+    rate = partialmethod(_of_queue, "rate")
 
     def expect(self, queue: str, key: str) -> str:
         return f"{self.base}{queue}:expect:{key}"

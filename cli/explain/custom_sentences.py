@@ -23,7 +23,7 @@ logging.getLogger("oarlock.controller").addHandler(logging.NullHandler())  # a f
 @dataclass(frozen=True, slots=True)
 class CustomOwner(Subject):
     """``plan``: what a turn would write; None if that cannot be told. ``problem``: why the function wants nothing.
-    ``misfit``: why the object does not fit its type.
+    ``later``: that it asks to be called again later. ``misfit``: why the object does not fit its type.
     """
 
     obj: Whole
@@ -33,6 +33,7 @@ class CustomOwner(Subject):
     plan: Changes | None
     problem: str
     misfit: str
+    later: bool = False
 
     @property
     def differs(self) -> bool:
@@ -40,7 +41,8 @@ class CustomOwner(Subject):
 
     @property
     def waits(self) -> bool:
-        return bool(self.misfit or self.problem or self.obj.deleting_ms or (self.plan is not None and self.plan.waits))
+        held = self.misfit or self.problem or self.later or self.obj.deleting_ms
+        return bool(held or (self.plan is not None and self.plan.waits))
 
     def sentences(self, kind: str) -> list[str]:
         children = listed([_title(each) for each in self.owned]) or "none"
@@ -55,7 +57,9 @@ class CustomOwner(Subject):
             said.append(f"It does not fit its type, so nothing is done for it: {self.misfit.rstrip('.')}.")
         elif self.obj.fault:
             said.append(f"An index function fails on it: {self.obj.fault}.")
-        if self.problem:
+        if self.later:
+            said.append(f"Its controller looks at it again later: {self.problem.rstrip('.') or 'it gave no reason'}.")
+        elif self.problem:
             said.append(f"Its controller cannot use it: {self.problem.rstrip('.')}.")
         if self.plan is not None:
             if self.differs:
@@ -95,7 +99,7 @@ def custom_subject(inspector: Inspector, controller: CustomController, rv: str, 
         for each in _cached(inspector, resource)
         if (ref := controller_of(each.obj)) is not None and ref.uid == obj.uid
     )
-    plan, problem = None, ""
+    plan, problem, later = None, "", False
     misfit = controller.misfit(obj)
     if isinstance(controller, DesiredController) and not misfit and not obj.deleting_ms:
         others = [(each.resource, each.obj) for each in _watched(inspector, controller, obj)]
@@ -103,8 +107,8 @@ def custom_subject(inspector: Inspector, controller: CustomController, rv: str, 
             wanted = controller.want(obj, [(each.resource, each.obj) for each in owned], others)
             plan = changes(obj.uid, wanted, owned, {}, controller=controller.name)
         except UserError as error:
-            problem = error.message
-    return CustomOwner(obj, rv, controller, owned, plan, problem, misfit)
+            problem, later = error.message, error.after_ms is not None
+    return CustomOwner(obj, rv, controller, owned, plan, problem, misfit, later)
 
 
 def _watched(inspector: Inspector, controller: CustomController, obj: Whole) -> Iterator[Live]:

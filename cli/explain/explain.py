@@ -18,7 +18,8 @@ from oarlock.cli.look.view import View, Where, controller_option, looking, view_
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
 from oarlock.cli.tables import show_json
-from oarlock.controllers.registry import WATCHED, resource_of
+from oarlock.controllers.entries import CustomController
+from oarlock.controllers.registry import CONTROLLERS, WATCHED, resource_of
 
 SUSPENDED = "rq:suspended"
 
@@ -47,12 +48,13 @@ def explain(
 
     \b
     JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
-    unsettled_age_ms, record, suspect, entries, said, phase, epoch, workers, object}; entries and said are as in
-    `oarlock expectations`; object is null or as `oarlock get` prints it. Of a Deployment also rollout: {new, old,
-    complete, waiting_for, error}, of each ReplicaSet {name, revision, replicas, created, available, observed,
-    size_write}. With --shards of more than one also shard, and of a node a list of these: each shard looks at it for
-    its own DaemonSets. Of a controller of your own also children, problem (why its function wants nothing), misfit (why
-    the object does not fit its type); of a kind with several controllers a list of these
+    unsettled_age_ms, record, suspect, entries, said, phase, epoch, workers, rate_wait_ms (how long a queued key waits
+    for its controller's rate), object}; entries and said are as in `oarlock expectations`; object is null or as
+    `oarlock get` prints it. Of a Deployment also rollout: {new, old, complete, waiting_for, error}, of each ReplicaSet
+    {name, revision, replicas, created, available, observed, size_write}. With --shards of more than one also shard, and
+    of a node a list of these: each shard looks at it for its own DaemonSets. Of a controller of your own also children,
+    problem (why its function wants nothing), misfit (why the object does not fit its type); of a kind with several
+    controllers a list of these
     """
     asked = AskedKey.parse(key, controller, namespace)
     with looking(where) as views:
@@ -77,6 +79,9 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
     if about.state == "queued":
         queued = [line.key for line in inspector.keys_of(queue) if line.state == "queued"]
         ahead = queued.index(key) if key in queued else 0
+    entry, rate = CONTROLLERS.get(queue), 0.0
+    if about.state == "queued" and isinstance(entry, CustomController):
+        rate = entry.rate_per_s
     fleet = Fleet(
         view.seen.phase,
         view.seen.intact,
@@ -85,6 +90,8 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         ahead,
         inspector.resources(),
         inspector.pause_reason(),
+        rate,
+        inspector.rate_wait_ms(queue, rate, ahead) if rate else 0,
     )
     cached = inspector.object(resource, key)
     obj = decoded(WATCHED[resource], cached) if cached is not None else None
@@ -99,6 +106,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         "phase": fleet.phase,
         "epoch": view.seen.epoch,
         "workers": fleet.workers,
+        "rate_wait_ms": fleet.rate_wait_ms,
         "object": as_json(WATCHED[resource], cached, obj) if cached is not None else None,
         **(subject.facts if subject is not None else {}),
     }

@@ -24,7 +24,8 @@ confirms the watermark, and watches end sooner."""
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """What concerns every key. ``workers``: how many are registered; ``ahead``: how many keys are queued before it;
-    ``paused``: why no turn begins, in phase HELD.
+    ``paused``: why no turn begins, in phase HELD. ``rate_per_s``: of the key's controller, 0 for no bound;
+    ``rate_wait_ms``: how long the key waits for it.
     """
 
     phase: str
@@ -34,6 +35,8 @@ class Fleet:
     ahead: int = 0
     resources: Sequence[ResourceView] = field(default_factory=tuple)
     paused: str = ""
+    rate_per_s: float = 0.0
+    rate_wait_ms: int = 0
 
 
 class Subject(ABC):
@@ -187,8 +190,15 @@ def _fleet(fleet: Fleet) -> list[str]:
 def _state(key: KeyView, fleet: Fleet) -> list[str]:
     said = []
     if key.state == "queued":
-        ahead = f"{fleet.ahead} keys are ahead of it" if fleet.ahead else "it is the next one"
+        ahead = {0: "it is the next one", 1: "1 key is ahead of it"}.get(
+            fleet.ahead, f"{fleet.ahead} keys are ahead of it"
+        )
         said.append(f"It is queued: {ahead}.")
+        if fleet.rate_wait_ms:
+            said.append(
+                f"It waits for the rate of its controller, rate_per_s={fleet.rate_per_s:g} in the whole fleet:"
+                f" its turn begins in {span(fleet.rate_wait_ms)} at the earliest."
+            )
     elif key.lock is not None:
         lock = key.lock
         left = f"for another {span(lock.remaining_ms)} unless renewed"

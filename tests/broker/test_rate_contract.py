@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oarlock.broker.inspect import Inspector
 from oarlock.broker.keys import base
 from oarlock.broker.values import Batch, EpochOver, Idle, LoadSpec
 from tests.broker.broker_cases import QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_reply, finish, opened
@@ -161,3 +162,22 @@ def test_no_stretch_of_time_brings_more_than_the_rate_and_a_burst(
         assert sum(each for _, each in took[first : last + 1]) <= burst + rate_per_s * span_s + 0.01
     case.advance(int(1_000 / rate_per_s) + 2)
     assert count(case, rate_per_s) >= 1
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("rate", [0.1, 1, 5, 40])
+def test_what_a_look_says_a_key_waits_is_what_it_waits(real: RedisCase, rate: float) -> None:
+    look = Inspector(real.clients["metrics"], real.epoch, now_ms=real.now_ms)
+    full(real, keys=60)
+    assert look.rate_wait_ms(QUEUE, rate, 0) == 0
+    while count(real, rate):
+        pass
+    told, waited = look.rate_wait_ms(QUEUE, rate, 2), 0
+    for _ in range(3):  # two keys are ahead of the third
+        step_ms = look.rate_wait_ms(QUEUE, rate, 0)
+        real.jump(step_ms - 1)
+        assert count(real, rate) == 0
+        real.jump(1)
+        assert count(real, rate) == 1
+        waited += step_ms
+    assert told == waited

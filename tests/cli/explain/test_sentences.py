@@ -39,7 +39,15 @@ LOCK = LockView("replicaset", "ns/web", "w-1", "n", 1_500, 3_000)
             "last confirmed 1m30s ago: no ingestor",
             id="deaf",
         ),
+        pytest.param({"state": "queued"}, {"ahead": 1}, {}, "It is queued: 1 key is ahead of it.", id="second"),
         pytest.param({"state": "queued"}, {"ahead": 7}, {}, "It is queued: 7 keys are ahead of it.", id="queued"),
+        pytest.param(
+            {"state": "queued"},
+            {"rate_per_s": 0.1, "rate_wait_ms": 12_000},
+            {},
+            "waits for the rate of its controller, rate_per_s=0.1 in the whole fleet: its turn begins in 12.0s",
+            id="limited",
+        ),
         pytest.param(
             {"state": "running", "lock": LOCK},
             {},

@@ -44,7 +44,7 @@ def audit(obj: Website, children: oarlock.Children) -> oarlock.Result:
     raise RuntimeError("no auditor")
 
 
-@oarlock.steps("v1 Secret")
+@oarlock.steps("v1 Secret", rate_per_s=0.01)
 def rotate(obj: dict[str, Any], ctx: oarlock.Context) -> None:
     """Of objects without a type."""
 
@@ -52,3 +52,9 @@ def rotate(obj: dict[str, Any], ctx: oarlock.Context) -> None:
 @oarlock.steps(Team, watches=[oarlock.watch("v1 Secret", names=lambda team: [f"shop/{team.name}"])])
 def team(obj: Team, ctx: oarlock.Context) -> None:
     """Of a kind without a namespace."""
+
+
+@oarlock.desired("v1 ConfigMap")
+def later(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
+    """It waits."""
+    raise oarlock.Later(seconds=60, reason="there is no page yet")

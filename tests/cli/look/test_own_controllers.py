@@ -35,7 +35,7 @@ PLANTED = {
         listed("other", spec={"image": "nginx"}),
         listed("older", spec={"image": 7}),
     ),
-    "configmaps.v1": (),
+    "configmaps.v1": (listed("page"),),
     "teams.example.com": (listed("red", "", spec={"size": 3}), listed("blue", "", spec={"size": 0})),
     "secrets.v1": (
         listed(
@@ -51,7 +51,7 @@ PLANTED = {
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
-    """The fleet's Redis: all keys are idle, and shop/other is requeued by one test."""
+    """The fleet's Redis: two Secrets are queued, and shop/other is requeued by one test."""
     watched = {each.resource: each for each in entries_of(load(FILE)) if isinstance(each, Watched)}
     with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
         client = connect(server.url("admin"))
@@ -63,7 +63,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
             broker.stage(resource, "g1", events)
             assert broker.commit_list(resource, "g1", "12").verdict == "OK"
         assert broker.open(list(PLANTED)) == ""
-        broker.register("w-a", "s", ["site", "audit", "rotate", "team"])
+        broker.register("w-a", "s", ["site", "audit", "rotate", "team", "later"])
+        broker.add("rotate", ["shop/first", "shop/tls"])
         yield server
         client.close()
 
@@ -139,6 +140,21 @@ def test_explain_says_why_an_object_does_not_fit_its_type(said: Any) -> None:
     assert "It does not fit its type, so nothing is done for it: spec.size: has to be at least 1." in of_steps
     assert "All is as it should be" not in " ".join(of_steps)
     assert json.loads(said("explain", "blue", "-o", "json"))["misfit"] == "spec.size: has to be at least 1"
+
+
+def test_explain_says_that_a_key_waits_for_a_rate(said: Any) -> None:
+    of_first, of_next = said("explain", "shop/first", "-c", "rotate"), said("explain", "rotate/shop/tls")
+    assert "It is queued: it is the next one." in of_first
+    assert "rate_per_s" not in of_first
+    told = "It waits for the rate of its controller, rate_per_s=0.01 in the whole fleet: its turn begins in 1m40s"
+    assert told in of_next
+    assert json.loads(said("explain", "rotate/shop/tls", "-o", "json"))["rate_wait_ms"] == 100_000
+
+
+def test_explain_says_that_a_function_asks_for_a_later_look(said: Any) -> None:
+    told = said("explain", "later/shop/page")
+    assert "Its controller looks at it again later: there is no page yet." in told
+    assert "All is as it should be" not in told
 
 
 def test_get_says_which_objects_do_not_fit_their_type(said: Any) -> None:
