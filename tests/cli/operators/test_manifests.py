@@ -32,6 +32,8 @@ def test_rights_carry_the_names_that_were_given() -> None:
     options = ["--namespace", "web", "--fleet-id", "sites", "--lease-namespace", "leases"]
     made = list(yaml.safe_load_all(call("rbac", str(WEBSITE), *options).stdout))
     assert [(each["kind"], each["metadata"]["name"], each["metadata"].get("namespace")) for each in made] == [
+        ("Namespace", "web", None),
+        ("Namespace", "leases", None),
         ("ServiceAccount", "sites-ingestor", "web"),
         ("ServiceAccount", "sites-worker", "web"),
         ("ClusterRole", "sites-ingestor", None),
@@ -46,6 +48,42 @@ def test_rights_carry_the_names_that_were_given() -> None:
         "kind": "List",
         "items": made,
     }
+
+
+NAMESPACES: dict[str, tuple[list[str], list[str]]] = {
+    "of the accounts": ([], ["oarlock"]),
+    "another": (["--namespace", "web"], ["web"]),
+    "of the Lease too": (["--namespace", "web", "--lease-namespace", "leases"], ["web", "leases"]),
+    "one for both": (["--namespace", "web", "--lease-namespace", "web"], ["web"]),
+    "that every cluster has": (["--namespace", "default"], []),
+    "made by another": (["--namespace", "web", "--no-create-namespace"], []),
+}
+
+
+@pytest.mark.parametrize("case", NAMESPACES)
+def test_the_namespaces_come_first(case: str) -> None:
+    options, names = NAMESPACES[case]
+    made = list(yaml.safe_load_all(call("rbac", str(WEBSITE), *options).stdout))
+    assert [each["kind"] for each in made[: len(names)]] == ["Namespace"] * len(names)
+    assert [each["metadata"]["name"] for each in made if each["kind"] == "Namespace"] == names
+
+
+NO_FLEET = "cannot name the fleet of an operator: small letters, digits and dashes, a letter first, at most 40"
+NO_NAMESPACE = "cannot name a namespace: small letters, digits and dashes, at most 63"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        *(("--fleet-id", value, NO_FLEET) for value in ("", "7", "Sites", "a_b", "a b", "-a", "a-", "a" * 41, "a\nb")),
+        *(("--namespace", value, NO_NAMESPACE) for value in ("", "Web", "web/site", "a" * 64)),
+        ("--lease-namespace", "kube system", NO_NAMESPACE),
+    ],
+)
+def test_a_name_that_the_server_would_refuse(option: str, value: str, why: str) -> None:
+    done = call("rbac", str(WEBSITE), option, value)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert problems(done) == [f"oarlock: {option}={' '.join(value.split())} {why}"]
 
 
 NONE = "import oarlock\n@oarlock.desired('v1 Pod')\ndef pods(obj, children): return oarlock.Result()\n"
