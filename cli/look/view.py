@@ -18,7 +18,7 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.cli import logs
-from oarlock.cli.options.operator_option import fleet_option, operator_option
+from oarlock.cli.options.operator_option import check_fleet_has_file, fleet_option, operator_option
 from oarlock.cli.options.options import Option, output_option, shards_option, state_dir_option, together
 from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
 from oarlock.cli.options.setting_options import settings_in_force
@@ -136,6 +136,7 @@ def looking(where: Where) -> Iterator[Views]:
     """
     source = redis_source(where.redis_url, where.state_dir)
     settings = settings_in_force()
+    check_fleet_has_file(settings)
     tags = (settings.fleet_id,) if settings.operator else names(where.shards or source.shards)
     count = len(tags)
     given = source.given_by or "Redis"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -16,8 +19,6 @@ from oarlock.sdk.kinds import BadDefinition
 from oarlock.sdk.loading import fleet_of, load
 from oarlock.workers.process.settings import Settings
 
-DEFAULT_FLEET = Settings().fleet_id
-
 
 def know(context: click.Context, what: str) -> list[Definition]:
     """Load the controllers of a file or a dotted module. For the rest of the command their kinds are the ones that
@@ -28,12 +29,26 @@ def know(context: click.Context, what: str) -> list[Definition]:
         entries = entries_of(definitions)
         by_flag = given(context)
         by_flag["operator"] = what
-        if "OARLOCK_FLEET_ID" not in os.environ and by_flag.get("fleet_id", DEFAULT_FLEET) == DEFAULT_FLEET:
+        if not _is_fleet_named(by_flag):
             by_flag["fleet_id"] = fleet_of(what)
         replace(entries)
     except (BadDefinition, ValueError) as error:
         raise InputProblem(str(error)) from None
     return definitions
+
+
+def _is_fleet_named(by_flag: Mapping[str, Any]) -> bool:
+    return "fleet_id" in by_flag or "OARLOCK_FLEET_ID" in os.environ
+
+
+def with_fleet_of_file(settings: Settings) -> Settings:
+    """The settings with the fleet of their operator, named after its file unless it is named. Raises InputProblem."""
+    if not settings.operator or _is_fleet_named(given(click.get_current_context())):
+        return settings
+    try:
+        return dataclasses.replace(settings, fleet_id=fleet_of(settings.operator))
+    except BadDefinition as error:
+        raise InputProblem(str(error)) from None
 
 
 def check_no_threads(what: str) -> None:
@@ -44,6 +59,13 @@ def check_no_threads(what: str) -> None:
             f"{what}: importing it started a thread ({', '.join(others)}); start it in the function that uses it:"
             " workers are forked after the import"
         )
+
+
+def check_fleet_has_file(settings: Settings) -> None:
+    """Raises InputProblem where --fleet-id names the fleet of an operator, and nothing says which kinds it has."""
+    fleet = given(click.get_current_context()).get("fleet_id")
+    if fleet is not None and not settings.operator:
+        raise InputProblem(f"--fleet-id {fleet}: whose controllers? name their file too: --operator FILE")
 
 
 def _know(context: click.Context, _: click.Parameter, what: str | None) -> None:
@@ -64,6 +86,6 @@ operator_option = click.option(
 fleet_option = click.option(
     "--fleet-id",
     expose_value=False,
-    callback=lambda context, _, value: value and given(context).update(fleet_id=value),
+    callback=lambda context, _, value: None if value is None else given(context).update(fleet_id=value),
     help="The name of that fleet, if it is not the file's.",
 )

@@ -60,7 +60,7 @@ redis_option = together(
         envvar="OARLOCK_REDIS_URL",
         help="redis://user:password@host:6379/0, rediss:// with TLS, unix:///path,"
         " redis+sentinel://user:password@host:26379,host:26379/mymaster/0, redis+cluster://user:password@host:6379/."
-        " Default: that of the running `oarlock up`.",
+        f" Default: that of the running `oarlock up`, else {DEFAULT_REDIS_URL}.",
     ),
     tls_options,
 )

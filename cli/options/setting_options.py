@@ -22,13 +22,15 @@ _META = "oarlock.settings"
 @dataclass(frozen=True, slots=True)
 class Told:
     """``upstream``: kube-controller-manager's flag with the same meaning. ``own_flag``: a flag that another module
-    declares. ``named``: the flag, if it is not the setting's name with dashes.
+    declares. ``named``: the flag, if it is not the setting's name with dashes. ``default``: what the default is, if it
+    is not the same for all commands.
     """
 
     help: str
     upstream: str = ""
     own_flag: str = ""
     named: str = ""
+    default: str = ""
 
 
 SETTINGS: Mapping[str, Told] = {
@@ -59,7 +61,10 @@ SETTINGS: Mapping[str, Told] = {
     "alongside_upstream": Told(
         "Work on although kube-controller-manager is seen at work on the same kinds.", own_flag="--alongside-upstream"
     ),
-    "fleet_id": Told("Name of the fleet, in its Lease and in requests."),
+    "fleet_id": Told(
+        "Name of the fleet, in its Lease and in requests.",
+        default="oarlock; with controllers of your own the name of their file",
+    ),
     "lease_namespace": Told("Namespace of the Lease in which epochs are numbered."),
     "terminating_replicas": Told("Whether statuses say terminatingReplicas where the server keeps it; false: nowhere."),
     "lease_ms": Told("How long a lock lasts that is not renewed."),
@@ -117,9 +122,11 @@ def _option(name: str) -> Option:
             given(context)[name] = value
 
     kinds: Mapping[type, Any] = {bool: click.BOOL, int: click.INT, float: click.FLOAT, str: click.STRING}
-    shown = "" if default == "" else f"  [default: {str(default).lower() if isinstance(default, bool) else default}]"
+    about = told(name)
+    text = about.default or (str(default).lower() if isinstance(default, bool) else str(default))
+    shown = f"  [default: {text}]" if text else ""
     return click.option(
-        flag(name), name, type=kinds[type(default)], callback=keep, expose_value=False, help=told(name).help + shown
+        flag(name), name, type=kinds[type(default)], callback=keep, expose_value=False, help=about.help + shown
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from oarlock.broker.connection.redis_url import without_password
+from oarlock.cli.options.operator_option import with_fleet_of_file
 from oarlock.cli.options.options import output_option
 from oarlock.cli.options.setting_options import every_setting_option, flag, given, settings_in_force, told, variable
 from oarlock.cli.tables import show
@@ -33,7 +34,7 @@ def config(changed: bool, output: str) -> None:
     JSON: [{setting, value, from (default | the variable | the flag), flag, variable, upstream, help}]
     """
     by_flag = given(click.get_current_context())
-    settings = settings_in_force()
+    settings = with_fleet_of_file(settings_in_force())
     rows = [_row(settings, name, by_flag) for name in setting_names()]
     show([row for row in rows if not changed or row["from"] != "default"], COLUMNS, output)
 

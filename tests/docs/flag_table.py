@@ -16,7 +16,8 @@ def table() -> str:
     told_of, bounds = list(SETTINGS), [name for name in setting_names() if name not in SETTINGS]
     for name in [*told_of[:1], *bounds, *told_of[1:]]:  # --controllers, what bounds each of them, all else
         about, default = told(name), Settings().value(name)
-        shown = f"`{str(default).lower() if isinstance(default, bool) else default}`" if default != "" else ""
+        text = str(default).lower() if isinstance(default, bool) else str(default)
+        shown = about.default or (f"`{text}`" if text else "")
         upstream = f"`{about.upstream}`" if about.upstream else ""
         lines.append(
             f"| `{flag(name)}` | `{variable(name)}` | {shown} | {upstream} | {about.help.replace('|', '&#124;')} |"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from oarlock.controllers.registry import CONTROLLERS, all_queues
+from oarlock.cli.options.operator_option import know
+from oarlock.cli.options.setting_options import given
+from oarlock.controllers.registry import CONTROLLERS, all_queues, as_before
 from tests import ROOT
 from tests.cli.cli_helpers import call, problems
 
@@ -62,6 +66,8 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, command: tuple[str, ...], te
         (("operator", str(SITE), "--kubeconfig", "/nowhere"), "kubeconfig"),
         (("operator", str(SITE), "--fleet-id", "7"), "--fleet-id=7 cannot name the fleet of an operator"),
         (("worker", "--operator", str(SITE), "--shards", "2"), "OARLOCK_SHARDS=2: the fleet of an operator is not"),
+        (("queue", "--operator", str(SITE), "--fleet-id", ""), "--fleet-id= cannot name the fleet of an operator"),
+        (("queue", "--fleet-id", "sites"), "--fleet-id sites: whose controllers? name their file too: --operator FILE"),
         (
             ("worker", "--operator", str(SITE), "--concurrent-rc-syncs", "1"),
             "--concurrent-rc-syncs=1: none of these controllers has this setting",
@@ -84,6 +90,35 @@ def test_a_check_tells_what_is_in_a_file() -> None:
     assert result.exit_code == 0
     for word in ('"name": "website"', '"resource": "websites.example.com"', '"plural": "configmaps"', str(SITE)):
         assert word in result.stdout
+
+
+@pytest.mark.parametrize("command", ["operator", "worker", "ingest"])
+def test_help_says_what_the_fleet_is_called(command: str) -> None:
+    said = " ".join(call(command, "--help").stdout.split())
+    assert "[default: oarlock; with controllers of your own the name of their file]" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "fleet"),
+    [
+        ([], {}, "oarlock"),
+        (["--operator", str(SITE)], {}, "website"),
+        (["--operator", str(SITE), "--fleet-id", "oarlock"], {}, "oarlock"),
+        ([], {"OARLOCK_OPERATOR": str(SITE)}, "website"),
+        ([], {"OARLOCK_OPERATOR": str(SITE), "OARLOCK_FLEET_ID": "sites"}, "sites"),
+    ],
+)
+def test_the_fleet_in_force(arguments: list[str], env: dict[str, str], fleet: str) -> None:
+    found = call("config", *arguments, "-o", "json", env=env)
+    assert {each["setting"]: each["value"] for each in json.loads(found.stdout)}["fleet_id"] == fleet
+
+
+@pytest.mark.parametrize(("flags", "fleet"), [([], "website"), (["--fleet-id", "oarlock"], "oarlock")])
+def test_a_fleet_that_is_named_has_that_name(flags: list[str], fleet: str) -> None:
+    with click.Context(click.Command("operator")) as context, as_before():
+        given(context).update(zip(["fleet_id"], flags[1:], strict=False))
+        know(context, str(SITE))
+        assert given(context)["fleet_id"] == fleet
 
 
 def test_the_kinds_of_the_file_are_known_while_the_command_runs() -> None:
