@@ -115,6 +115,9 @@ class Rewritten(NamedTuple):
         return f"times={self.times} rv={self.rv} inputs={self.inputs} until_ms={self.until_ms}"
 
 
+UNDONE = "undone"
+"""The field that names the object whose finalizer we removed, after its effects outside had been undone."""
+
 BACK_OFF = "backoff"
 """Verb of a back-off of a node. Its text is stored as given; it is announced with the delete that causes it."""
 
@@ -133,7 +136,7 @@ class Expectations:
     over. ``blocked``: by name, the uid of a foreign object that has it. ``passed``: names passed over, and until when
     (Redis's clock). ``rests``: by name, "uid=.." of the failed pod or "until_ms=..". ``hints``: "node=.." of creates
     and reserved names. ``back_offs``: text by node. ``said``: the last answer to a write that proved nothing.
-    ``rewritten``: None where no status was.
+    ``rewritten``: None where no status was. ``undone``: the uid of the object whose finalizer was removed.
     """
 
     owner_uid: str
@@ -149,6 +152,7 @@ class Expectations:
     back_offs: dict[str, str] = field(default_factory=dict)
     said: str = ""
     rewritten: Rewritten | None = None
+    undone: str = ""
 
     @property
     def unanswered(self) -> int:
@@ -168,7 +172,7 @@ class Expectations:
         texts_by_verb = {REST: read.rests, BACK_OFF: read.back_offs}
         for name, value in zip(texts[::2], texts[1::2], strict=True):
             verb, _, target = name.partition(" ")
-            if verb in ("owner", "said", REWRITTEN):
+            if verb in ("owner", "said", REWRITTEN, UNDONE):
                 facts[verb] = value
             elif verb == "create":
                 read.creates[target] = OpenWrite.parse(value)
@@ -196,6 +200,7 @@ class Expectations:
             pending_others=tuple(others),
             said=facts.get("said", ""),
             rewritten=Rewritten.parse(facts[REWRITTEN]) if REWRITTEN in facts else None,
+            undone=facts.get(UNDONE, ""),
         )
 
 

@@ -64,6 +64,7 @@ def test_a_record_in_all_its_words() -> None:
         "backoff n2": "pending",
         "status sets/web": "pending since_ms=5",
         "rewritten": "times=6 rv=9 inputs=ab until_ms=5",
+        "undone": "uid-web",
         "said": "create pods/a: no answer",
     }
     record = Expectations.parse([text for pair in said.items() for text in pair])
@@ -87,6 +88,7 @@ def test_a_record_in_all_its_words() -> None:
         back_offs={"n1": "generation=1 delay_ms=1000 at_ms=5", "n2": "pending"},
         said="create pods/a: no answer",
         rewritten=Rewritten(6, "9", "ab", 5),
+        undone="uid-web",
     )
     assert record.unanswered == 5
     assert record.rewritten is not None

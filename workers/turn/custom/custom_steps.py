@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import orjson
 
-from oarlock.broker.values import Claim, Verdict
+from oarlock.broker.expectations import UNDONE
+from oarlock.broker.values import Change, Claim, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change
 from oarlock.controllers.entries import StepsController
@@ -81,7 +82,7 @@ def custom_steps(claim: Claim, controller: StepsController, ctx: StepsContext, o
     undo, held = None, controller.finalizer in own.finalizers
     if own.deleting_ms:
         undo = controller.undo
-        if not held or undo is None:
+        if not held or undo is None or _is_undone(claim):
             return outcome.finish()  # nothing outside is to be undone; its children go with it
     elif controller.finalizer and not held:
         # Before the first run: else a deletion in its midst would leave behind what it has done outside.
@@ -96,15 +97,17 @@ def custom_steps(claim: Claim, controller: StepsController, ctx: StepsContext, o
         outcome.events.append(Event(WARNING, "IndexFailed", own.fault))
     answers = Answers(claim, own, controller, outcome)
     error = yield from _run(ctx.start(own, undo is not None), answers)
-    if answers.status_written:
-        rewrites.one(claim.owner.rv, answers.own_rv, outcome, controller.every_ms)
-    else:
-        rewrites.none(outcome)
+    after = answers.own_rv if answers.status_written else claim.owner.rv
+    rewrites.one(claim.owner.rv, after, outcome, controller.every_ms)
     if error is not None:
         yield from _heed(error, own, controller, ctx, outcome)
     elif own.deleting_ms:
         rest = tuple(each for each in own.finalizers if each != controller.finalizer)
-        yield from _change_finalizers(own, answers.own_rv, rest, controller, outcome)
+        done = yield from _change_finalizers(own, answers.own_rv, rest, controller, outcome)
+        if (
+            done
+        ):  # the answer may have the version before it, so the cache may still show the finalizer to the next turn
+            outcome.changes.append(Change.set(UNDONE, own.uid))
     elif controller.every_ms is not None:
         outcome.due_in(controller.every_ms)  # also in the first turn after a lost Redis, which looks at everything
     return outcome.finish()
@@ -123,10 +126,24 @@ def _run(run: UserRun, answers: Answers) -> Steps[BaseException | None]:
         run.abandon()
 
 
+def _is_undone(claim: Claim) -> bool:
+    """Whether a turn has let the object go: nobody can have given it the finalizer again."""
+    noted, own = claim.expectations, claim.owner
+    return noted is not None and own is not None and noted.undone == own.uid
+
+
+def _let_go(own: Whole, rv: str, controller: StepsController, outcome: TurnOutcome) -> Steps[None]:
+    """Note it, too: the answer may have the version before it, so the cache may show the finalizer to the next turn."""
+    rest = tuple(each for each in own.finalizers if each != controller.finalizer)
+    done = yield from _change_finalizers(own, rv, rest, controller, outcome)
+    if done:
+        outcome.changes.append(Change.set(UNDONE, own.uid))
+
+
 def _change_finalizers(
     own: Whole, rv: str, finalizers: tuple[str, ...], controller: StepsController, outcome: TurnOutcome
-) -> Steps[None]:
-    """Only in the version that was read: others change finalizers too."""
+) -> Steps[bool]:
+    """Only in the version that was read: others change finalizers too. Returns whether it is done."""
     meta = {"uid": own.uid, "resourceVersion": rv, "finalizers": finalizers}
     body = orjson.dumps({"metadata": meta})
     answer: Answer
@@ -134,6 +151,7 @@ def _change_finalizers(
     match of_change(answer):
         case Outcome.DONE:
             outcome.cache_must_pass(controller.resource, answer.resource_version)
+            return True
         case Outcome.GONE:
             pass
         case Outcome.CONFLICT | Outcome.NOT_SENT | Outcome.TOO_LATE | Outcome.THROTTLED:
@@ -141,6 +159,7 @@ def _change_finalizers(
             outcome.retry = True
         case _:
             raise outcome.failure(f"finalizers of {own.key}: {discreet(answer.message)}")
+    return False
 
 
 def _heed(

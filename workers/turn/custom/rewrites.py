@@ -66,7 +66,7 @@ class Rewrites:
             outcome.changes.append(Change.drop(REWRITTEN))
 
     def one(self, before: str, after: str, outcome: TurnOutcome, every_ms: int | None) -> None:
-        """The status was written. ``before``, ``after``: resourceVersions; equal if the server kept nothing of it.
+        """The status was written. ``before``, ``after``: resourceVersions; if they are equal, nothing has changed.
 
         The next turn does not wait for longer than ``every_ms``, nor than until what is due already.
         """

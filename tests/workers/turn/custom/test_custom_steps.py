@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import oarlock
+from oarlock.broker.expectations import UNDONE, Expectations
 from oarlock.broker.values import Cached, Change, Claim, Finish, Verdict
 from oarlock.cluster.answer import NO_ANSWER, TOO_LATE, Answer
 from oarlock.controllers.entries import StepsController
@@ -132,11 +133,11 @@ class Play:
         never: NeverAgain | None = None,
         min_rv: str = "",
         gone: bool = False,
+        noted: tuple[str, ...] = (),
     ) -> None:
         self.run, self.asked, self.undone = Run(script, raises), list[Any](), list[bool]()
-        claim = Claim(
-            controller, "shop/blog", "nonce", None if gone else owner or own(), list(children), None, min_rv, False, 0
-        )
+        there, expectations = None if gone else owner or own(), Expectations.parse(noted)
+        claim = Claim(controller, "shop/blog", "nonce", there, list(children), expectations, min_rv, False, 0)
         self.outcome, self.failure = TurnOutcome(claim), ""
         ctx = StepsContext(self._start, never or NeverAgain())
         turn, given, result = custom_steps(claim, CONTROLLERS[controller], ctx, self.outcome), iter(answers), None
@@ -223,6 +224,27 @@ def test_what_is_being_deleted_is_undone_and_then_let_go_in_the_version_that_the
     )
     assert play.undone == [True]
     assert body(play.writes[1]) == {"metadata": {"uid": "u-1", "resourceVersion": "8", "finalizers": ["a.b/c"]}}
+
+
+def test_what_was_undone_is_not_undone_again_though_the_cache_shows_the_finalizer() -> None:
+    """The answer to the patch that lets an object go has the version before it."""
+    owner = own(metadata={**DELETING, "finalizers": [FINALIZER]})
+    (note,) = [
+        each
+        for each in Play(controller="held", owner=owner, answers=[[answer()]]).finish.changes
+        if each.name == UNDONE
+    ]
+    assert note == Change.set(UNDONE, "u-1")
+    play = Play(controller="held", owner=owner, noted=(note.name, note.value))
+    assert (play.ran, play.writes, play.finish.verdict) == (False, [], Verdict.OK)
+    assert Play(controller="held", owner=owner, noted=(UNDONE, "u-0"), answers=[[answer()]]).ran
+
+
+@pytest.mark.parametrize("code", [409, 403, NO_ANSWER])
+def test_what_was_not_let_go_is_undone_once_more(code: int) -> None:
+    owner = own(metadata={**DELETING, "finalizers": [FINALIZER]})
+    play = Play(controller="held", owner=owner, answers=[[answer(code)]])
+    assert (play.ran, UNDONE in {each.name for each in play.finish.changes}) == (True, False)
 
 
 def test_what_is_not_undone_keeps_its_finalizer() -> None:
