@@ -25,7 +25,7 @@ from oarlock.cli.options.redis_options import open_redis, redis_option, redis_so
 from oarlock.cli.options.setting_options import given, in_words_of_flags, setting_options, settings_in_force
 from oarlock.cli.problems import InputProblem, say
 from oarlock.workers.metrics.serving import bind_address
-from oarlock.workers.process.kinds import enabled_queues, queues_by_worker
+from oarlock.workers.process.kinds import enabled_queues, queues_by_worker, useful_workers
 from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.process.shards import share
 from oarlock.workers.signing.signature import BadKeyFile, load_keyring
@@ -65,10 +65,13 @@ process_options = together(operator_option, shards_option, shard_option, own_pro
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Whatever a process needs to start. ``listening``: a socket for the metrics of each shard that it serves."""
+    """Whatever a process needs to start. ``workers``: how many of those that were asked for have something to do.
+    ``listening``: a socket for the metrics of each shard that it serves.
+    """
 
     settings: Settings
     queues: tuple[str, ...]
+    workers: int
     listening: list[socket.socket]
 
 
@@ -96,7 +99,7 @@ def prepare(
     files: dict[str, Any] = {"signing_key_file": signing_key_file, "kubeconfig": kubeconfig}
     files = {name: file for name, file in files.items() if file}
     settings = replace(settings_in_force(environment), **files)
-    queues = _served_queues(settings, workers)
+    queues, useful = _served_queues(settings, workers)
     check_kubeconfig(settings.kubeconfig)
     try:
         if settings.signing_key_file:
@@ -118,23 +121,27 @@ def prepare(
         raise InputProblem(str(error)) from None
     if source.found:
         say([f"working with the {source.found}; --redis names another"])
+    if useful < workers:
+        say([f"{useful} of {workers} workers start: concurrency= of the controllers keeps no more of them busy"])
     logs.set_up(verbose, log_format)
-    return Prepared(settings, queues, listening)
+    return Prepared(settings, queues, useful, listening)
 
 
-def _served_queues(settings: Settings, workers: int) -> tuple[str, ...]:
+def _served_queues(settings: Settings, workers: int) -> tuple[tuple[str, ...], int]:
     """The queues of the enabled controllers. ``workers``: among how many they are shared out; 0: nobody takes keys.
+    And how many of these workers are of use.
 
-    Raises InputProblem, also where a worker would have nothing to do.
+    Raises InputProblem, also where a worker would have nothing to do because of a setting.
     """
     try:
         queues = enabled_queues(settings.controllers)
+        useful = useful_workers(settings, queues, workers)
         parts = 1 if settings.serves_one else settings.shards
         for part in range(parts if workers else 0):
-            queues_by_worker(settings, queues, share(workers, part, parts))
+            queues_by_worker(settings, queues, share(useful, part, parts))
     except BadSetting as error:
         raise InputProblem(in_words_of_flags(str(error), given(click.get_current_context()))) from None
-    return queues
+    return queues, useful
 
 
 def _check_rq_url(settings: Settings) -> None:

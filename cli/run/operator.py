@@ -90,14 +90,14 @@ def operator(
     ready = prepare(workers=workers, processes=2, **given)
     _make_sure_of_kinds(what, ready, crds if install_crds else [])
     settings = replace(ready.settings, alongside_upstream=True)  # upstream's manager has no controllers of these kinds
-    say([f"fleet {settings.fleet_id}: {', '.join(each.name for each in definitions)}; {workers} workers"])
+    say([f"fleet {settings.fleet_id}: {', '.join(each.name for each in definitions)}; workers: {ready.workers}"])
     report = reporter()
 
     def live(part: str) -> int:
         if part == INGESTOR:
             small = embedded or up is not None
             return run_ingestor(settings, embedded=small, announce=lambda facts: None, listening=ready.listening[1:])
-        return run_fleet(settings, workers, queues=ready.queues, on_change=report, listening=ready.listening[:1])
+        return run_fleet(settings, ready.workers, queues=ready.queues, on_change=report, listening=ready.listening[:1])
 
     return run_each((INGESTOR, WORKERS), live, "part")
 

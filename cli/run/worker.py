@@ -44,7 +44,7 @@ def worker(workers: int, state_dir: Path | None, **given: Any) -> int:
     ready = prepare(workers=workers, **given)
     return run_fleet(
         ready.settings,
-        workers,
+        ready.workers,
         queues=ready.queues,
         state_dir=state_dir,
         on_change=reporter(),

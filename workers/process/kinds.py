@@ -74,6 +74,17 @@ def _bound(settings: Settings, queue: str) -> int:
     return settings.concurrent_syncs.get(queue) or own
 
 
+def useful_workers(settings: Settings, queues: Sequence[str], workers: int) -> int:
+    """How many of these workers have something to do where controllers of one's own bound themselves.
+
+    All of them if a setting bounds a queue too: who gives that setting gives the number of workers to it.
+    """
+    controlled = [queue for queue in queues if queue in CONTROLLERS]
+    if any(settings.concurrent_syncs.get(queue) for queue in controlled):
+        return workers
+    return min(workers, sum(_bound(settings, queue) or workers for queue in controlled))
+
+
 def queues_by_worker(settings: Settings, queues: Sequence[str], workers: int) -> list[tuple[str, ...]]:
     """Which queues each worker of a process takes keys of: of a bounded one only so many do.
 
