@@ -170,10 +170,12 @@ Found = Sequence[tuple[str, Whole]]
 class DesiredController(CustomController, frozen=True, kw_only=True):
     """A controller that says what is wanted. Its turn is `workers.turn.custom.desired`.
 
-    `want`: gets the object, what it owns and what it watches. Raises UserError.
+    `want`: gets the object, what it owns and what it watches. Raises UserError. `rivals`: the names of other such
+    controllers of these objects that may make children of the same kinds.
     """
 
     want: Callable[[Whole, Found, Found], Wanted]
+    rivals: tuple[str, ...] = ()
 
 
 class StepsController(CustomController, frozen=True, kw_only=True):

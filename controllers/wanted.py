@@ -77,12 +77,15 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What is to be done. `waits`: a wanted child is being deleted; its end wakes the owner."""
+    """What is to be done. `waits`: a wanted child is being deleted; its end wakes the owner. `taken`: wanted children
+    that another controller makes for the same owner, each with its name; they are left alone.
+    """
 
     create: tuple[WantedChild, ...] = ()
     update: tuple[Update, ...] = ()
     delete: tuple[Live, ...] = ()
     waits: bool = False
+    taken: tuple[tuple[WantedChild, str], ...] = ()
 
     @property
     def none(self) -> bool:
@@ -136,26 +139,31 @@ def changes(
     at_risk: Collection[str] = (),
     *,
     controller: str,
+    rivals: Collection[str] = (),
 ) -> Changes:
     """Compare. `owned`: the cached objects that the owner controls, of the kinds that it may have for children.
 
     `settled`: by UID and digest, how a child differs since the server itself changed what was applied. `at_risk`: UIDs
     of children that an earlier delete may still take; those that are wanted are changed, whatever they are like.
-    `controller`: deletes only what it applied itself; the owner may have children of other controllers, too.
+    `controller`: deletes only what it applied itself; the owner may have children of other controllers, too. `rivals`:
+    what one of these applied is left alone, or the two would apply against each other. What a controller applied that
+    is not known, as it was renamed, is taken over.
     """
     there = {(each.resource, each.obj.namespace, each.obj.name): each for each in owned if _is_ours(each, owner_uid)}
-    create, update, waits = [], [], False
+    create, update, taken, waits = [], [], [], False
     for child in wanted.children:
         live = there.pop(child.place, None)
         if live is None:
             create.append(child)
         elif live.obj.deleting_ms:
             waits = True
+        elif (applied_by := _applied(live.obj).partition(":")[0]) in rivals:
+            taken.append((child, applied_by))
         elif live.obj.uid in at_risk or not as_wanted(child, live.obj, settled.get((live.obj.uid, child.digest), ())):
             update.append(Update(child, live))
     unwanted = [each for each in there.values() if not each.obj.deleting_ms]
     delete = tuple(each for each in unwanted if _applied(each.obj).startswith(f"{controller}:"))
-    return Changes(tuple(create), tuple(update), delete, waits)
+    return Changes(tuple(create), tuple(update), delete, waits, tuple(taken))
 
 
 def _is_ours(live: Live, owner_uid: str) -> bool:

@@ -102,7 +102,7 @@ def entries_of(definitions: Iterable[Definition]) -> list[Entry]:
         for watch in each.watches:
             fan_outs += _watch(uses, each, watch)
     watched = {resource: use.watched() for resource, use in uses.items()}
-    controllers = [_controller(each, watched) for each in definitions]
+    controllers = [_controller(each, watched, _rivals(each, definitions)) for each in definitions]
     return [
         *watched.values(),
         *controllers,
@@ -153,7 +153,19 @@ def _watch(uses: dict[str, _Use], definition: Definition, watch: Watch) -> list[
     return [(queue, resource, definition.name)]
 
 
-def _controller(definition: Definition, watched: dict[str, Watched[Any]]) -> CustomController:
+def _rivals(definition: Definition, definitions: Sequence[Definition]) -> tuple[str, ...]:
+    """The other desired-state controllers of its objects that may want the same children."""
+    return tuple(
+        each.name
+        for each in definitions
+        if each is not definition
+        and each.style == "desired"
+        and each.kind == definition.kind
+        and set(each.children) & set(definition.children)
+    )
+
+
+def _controller(definition: Definition, watched: dict[str, Watched[Any]], rivals: tuple[str, ...]) -> CustomController:
     owned = tuple(dict.fromkeys(kind.resource for kind in definition.children))
     name, kind = definition.name, definition.kind
     common: dict[str, Any] = {
@@ -174,7 +186,7 @@ def _controller(definition: Definition, watched: dict[str, Watched[Any]]) -> Cus
         "misfit": misfit(definition),
     }
     if definition.style == "desired":
-        return DesiredController(want=want(definition), **common)
+        return DesiredController(want=want(definition), rivals=rivals, **common)
     undo = next(iter(definition.undo), None)
     if definition.finalizer and undo is None:
         raise BadDefinition(

@@ -42,7 +42,7 @@ class CustomOwner(Subject):
     @property
     def waits(self) -> bool:
         held = self.misfit or self.problem or self.later or self.obj.deleting_ms
-        return bool(held or (self.plan is not None and self.plan.waits))
+        return bool(held or (self.plan is not None and (self.plan.waits or self.plan.taken)))
 
     def sentences(self, kind: str) -> list[str]:
         children = listed([_title(each) for each in self.owned]) or "none"
@@ -64,6 +64,7 @@ class CustomOwner(Subject):
         if self.plan is not None:
             if self.differs:
                 said.append(f"A turn would {' and '.join(_writes(self.plan))}.")
+            said += [f"{child.kind} {child.name} is made by the controller {by}." for child, by in self.plan.taken]
             if self.plan.waits:
                 said.append("It waits until children that are being deleted have gone.")
         return said
@@ -105,7 +106,7 @@ def custom_subject(inspector: Inspector, controller: CustomController, rv: str, 
         others = [(each.resource, each.obj) for each in _watched(inspector, controller, obj)]
         try:
             wanted = controller.want(obj, [(each.resource, each.obj) for each in owned], others)
-            plan = changes(obj.uid, wanted, owned, {}, controller=controller.name)
+            plan = changes(obj.uid, wanted, owned, {}, controller=controller.name, rivals=controller.rivals)
         except UserError as error:
             problem, later = error.message, error.after_ms is not None
     return CustomOwner(obj, rv, controller, owned, plan, problem, misfit, later)

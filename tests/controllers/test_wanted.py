@@ -161,6 +161,31 @@ def test_a_wish_that_was_made_from_the_live_child_is_the_same_wish() -> None:
     assert annotations == {"theirs": "stays", APPLIED: second.digest}
 
 
+def applied_by(controller: str) -> Live:
+    wish = wanted_child(
+        MAPS, msgspec.json.decode(A.body), namespace="shop", owner_reference=OWNER, controller=controller
+    )
+    return live(wish)
+
+
+@pytest.mark.parametrize(
+    ("by", "updated", "taken"),
+    [
+        pytest.param("site", [], [], id="itself"),
+        pytest.param("blog", [], [("a", "blog")], id="a controller that is at work too"),
+        pytest.param("blo", ["a"], [], id="one that is not known, as before it was renamed"),
+        pytest.param("", ["a"], [], id="nobody"),
+    ],
+)
+def test_a_wanted_child_that_somebody_else_applied(by: str, updated: list[str], taken: list[tuple[str, str]]) -> None:
+    found = changes(
+        "o1", Wanted((A,)), [applied_by(by)], {}, {"u-a"} if taken else (), controller="site", rivals=("blog",)
+    )
+    assert [each.child.name for each in found.update] == updated
+    assert [(child.name, other) for child, other in found.taken] == taken
+    assert found.create == found.delete == ()
+
+
 def test_what_another_controller_or_none_applied_is_not_deleted() -> None:
     """An owner may have several controllers, as a Namespace has."""
     theirs = wanted_child(MAPS, msgspec.json.decode(A.body), namespace="shop", owner_reference=OWNER, controller="si")

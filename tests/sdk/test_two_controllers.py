@@ -35,3 +35,21 @@ def test_each_leaves_the_children_of_the_other_alone() -> None:
         cluster.patch("serviceaccounts/a", {"metadata": {"labels": {"first": "no"}}})
         cluster.wait("configmaps/a-first", gone)
         assert cluster.get("configmaps/a-second")["metadata"]["uid"] == uids[1]
+
+
+@oarlock.desired(ACCOUNT, children=["v1 ConfigMap"])
+def third(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
+    """Wants a child of `first`, with another content."""
+    return oarlock.Result([{**wish, "data": {"v": "3"}} for wish in made(obj, "first").children])
+
+
+def test_a_child_that_two_want_is_left_to_one_and_the_other_says_so() -> None:
+    with Cluster(operator=[first, third]) as cluster:
+        cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}})
+        before = cluster.wait("configmaps/a-first")
+        owner, other = ("first", "third") if before["data"] == {"v": "1"} else ("third", "first")
+        taken = f"ConfigMap a-first is made by the controller {owner}; it is left alone: give it another name"
+        cluster.wait("events", lambda found: any(each["message"] == taken for each in found))
+        assert cluster.get("configmaps/a-first") == before
+        said = [each["source"]["component"] for each in cluster.list("events") if each["reason"] == "NameTaken"]
+        assert set(said) == {other}

@@ -86,6 +86,14 @@ def _free(create: Sequence[WantedChild], outcome: TurnOutcome) -> Steps[list[Wan
     return [child for child in create if child not in foreign]
 
 
+def tell_taken(plan: Changes, outcome: TurnOutcome) -> None:
+    """Say which children another controller makes. The event of a child's end wakes the key."""
+    for child, other in plan.taken:
+        told = f"{child.kind} {child.name} is made by the controller {other}; it is left alone: give it another name"
+        outcome.events.append(Event(WARNING, "NameTaken", told))
+        outcome.failed(told)
+
+
 def _taken(child: WantedChild) -> str:
     return f"{child.kind} {child.name} is there already and belongs to another; it is left alone"
 

@@ -103,7 +103,10 @@ def _carry_out(
         if entries:
             yield Announce(owner.uid, entries)
             outcome.announced(entries)
-    plan = changes(owner.uid, wanted, live, memory.settled, deletes.uids, controller=controller.name)
+    plan = changes(
+        owner.uid, wanted, live, memory.settled, deletes.uids, controller=controller.name, rivals=controller.rivals
+    )
+    child_writes.tell_taken(plan, outcome)
     if not plan.none:
         yield from child_writes.write(owner, plan, controller, memory, deletes, outcome)
     patched = yield from child_writes.write_status(owner, wanted, claim.owner.rv, controller, memory, rewrites, outcome)
