@@ -69,7 +69,7 @@ class Cluster:
     # -- its life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> Cluster:
-        """Return when controllers work. Raises NotStarted."""
+        """Return when controllers work. Raises NotStarted, and BadDefinition for an ``operator`` that cannot run."""
         try:
             self._running.start()
         except (FleetFailed, CannotListen, NoRedisBinary, RedisNotStarted, RuntimeError) as error:
