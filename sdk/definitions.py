@@ -42,7 +42,7 @@ def watch(
 
     `names`: from an object of one's own to the keys of those that it refers to (`lambda site: [f"{ns}/{secret}"]`).
     `wakes`: from one of those to the keys of one's own objects that it concerns (`lambda pod: [pod namespace]`).
-    `fields`: paths such as `metadata.labels`; only these are cached, and only their changes count. Empty: all.
+    `fields`: paths such as `spec.image`; beside the identity only these are cached. Empty: all.
     `writes`: what a function of the steps style does to them: create, patch, delete. `oarlock rbac` asks for it.
 
     Raises BadDefinition.
