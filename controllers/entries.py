@@ -182,13 +182,15 @@ class StepsController(CustomController, frozen=True, kw_only=True):
     """A controller that does things one by one. Its turn is `workers.turn.custom.custom_steps`.
 
     `run`: gets the object and a way to ask for steps. `undo`: the same, of an object that is being deleted and has the
-    finalizer; None if there is no finalizer. They are called on a thread, or make a coroutine if they are async.
+    finalizer; None if there is no finalizer. `undo_reads`: it gets the object whole, read live, not as cached. They
+    are called on a thread, or make a coroutine if they are async.
     """
 
     run: Callable[[Whole, Requests], Any]
     is_async: bool = False
     undo: Callable[[Whole, Requests], Any] | None = None
     undo_is_async: bool = False
+    undo_reads: bool = False
 
 
 class ReferenceFanOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
 
+from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.requests import Requests, StillMine
 from oarlock.sdk.definitions import Definition
 from oarlock.sdk.errors import Never
 from oarlock.sdk.objects import AnyKind, Object
-from oarlock.sdk.types.typed import DoesNotFit, Typed
+from oarlock.sdk.results import own_object, own_type
 from oarlock.sdk.words import Json, Words
 
 
@@ -129,20 +131,43 @@ def _sure(answer: bytes) -> Json:
     return found
 
 
-def runs(definition: Definition, function: Callable[..., Any]) -> Callable[[Any, Requests], Any]:
-    """The function as the turn calls it: with the cached object (a `Whole`), and the line to the turn.
+def runs(definition: Definition) -> Callable[[Any, Requests], Any]:
+    """Its function as the turn calls it: with the cached object (a `Whole`), and the line to the turn.
 
     An object that does not fit its type raises Never: it has to change first.
     """
-    decode = Typed(definition.model).decode if definition.model is not None else orjson.loads
-    context = AsyncContext if inspect.iscoroutinefunction(function) else Context
+    return partial(_run, definition, definition.function, reader(definition))
 
-    def run(own: Any, requests: Requests) -> Any:
-        ctx = context(definition, orjson.loads(own.body), requests)
+
+def undoes(definition: Definition) -> Callable[[Any, Requests], Any] | None:
+    """As `runs`, of the function that undoes; None if there is none."""
+    if not definition.undo:
+        return None
+    return partial(_run, definition, definition.undo[0].function, reader(definition, undo=True))
+
+
+def reader(definition: Definition, *, undo: bool = False) -> Callable[[Whole], Any]:
+    """From a cached object to what a function gets. Raises Never, which says what holds an object to be undone."""
+    typed = own_type(definition)
+    if not undo:
+        return partial(own_object, definition, typed)
+    if definition.undo[0].raw:
+        return partial(own_object, definition, None)
+
+    def read(own: Whole) -> Any:
         try:
-            obj = decode(own.body)
-        except DoesNotFit as misfit:
-            raise Never(f"{definition.kind.kind} {own.key} does not fit its type: {misfit}") from None
-        return function(obj, ctx)
+            return own_object(definition, typed, own)
+        except Never as never:
+            raise Never(
+                f"{never}; so nothing is undone, and the finalizer {definition.finalizer} stays: mend the object, or"
+                f" have {definition.undo[0].function.__name__} take any object, by finalize(raw=True)"
+            ) from None
 
-    return run
+    return read
+
+
+def _run(
+    definition: Definition, function: Callable[..., Any], read: Callable[[Whole], Any], own: Whole, requests: Requests
+) -> Any:
+    context = AsyncContext if inspect.iscoroutinefunction(function) else Context
+    return function(read(own), context(definition, orjson.loads(own.body), requests))

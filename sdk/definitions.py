@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -18,6 +19,7 @@ from oarlock.sdk.objects import AnyKind, Object
 from oarlock.sdk.types.fields import check as check_fields
 
 Json = dict[str, Any]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -78,6 +80,13 @@ class Result(msgspec.Struct):
     events: Sequence[tuple[str, str]] = ()
 
 
+class Undo(NamedTuple):
+    """The function that undoes what a controller does outside. `raw`: it gets its object as a plain dict."""
+
+    function: Callable[..., Any]
+    raw: bool = False
+
+
 class Definition(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One controller. `name`: of its queue, its metrics and its events; DNS label. `kind`: of its own objects.
 
@@ -101,24 +110,34 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     rate_per_s: float = 0.0
     retry: Retry = Retry()
 
-    undo: list[Callable[..., Any]] = []
-    """The function that `finalize` was put above, if any."""
+    undo: list[Undo] = []
+    """Of the function that `finalize` was put above, if any."""
 
     @property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.function)
 
-    def finalize(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    @overload
+    def finalize(self, function: F) -> F: ...
+    @overload
+    def finalize(self, *, raw: bool) -> Callable[[F], F]: ...
+    def finalize(self, function: Any = None, *, raw: bool = False) -> Any:
         """Put it above the function that undoes what it has done outside: `def f(obj, ctx)`, sync or async.
 
         It runs once the object is being deleted; when it has returned, the finalizer is removed and the object goes. It
-        runs again if it raises. Raises BadDefinition.
+        runs again if it raises. `@name.finalize(raw=True)`: it gets the object as a plain dict, read live, so it runs
+        for one that does not fit its type too. Raises BadDefinition.
         """
+        if function is None:
+            return partial(self._undone_by, raw=raw)
+        return self._undone_by(function, raw=raw)
+
+    def _undone_by(self, function: F, *, raw: bool) -> F:
         if not self.finalizer:
             raise BadDefinition(f"{self.name}: @{self.name}.finalize needs a finalizer: give @steps a finalizer=")
         if self.undo:
-            raise BadDefinition(f"{self.name} has a function to finalize already: {self.undo[0].__name__}")
-        self.undo.append(function)
+            raise BadDefinition(f"{self.name} has a function to finalize already: {self.undo[0].function.__name__}")
+        self.undo.append(Undo(function, raw))
         return function
 
     def __call__(self, *args: Any, **options: Any) -> Any:

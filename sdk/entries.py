@@ -22,7 +22,7 @@ from oarlock.controllers.entries import (
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects import whole
 from oarlock.controllers.whole_routes import OwnerQueue, WholeRoutes
-from oarlock.sdk.context import runs
+from oarlock.sdk.context import runs, undoes
 from oarlock.sdk.definitions import Definition, Watch
 from oarlock.sdk.index import names_index, wakes_index
 from oarlock.sdk.kinds import BadDefinition, Kind
@@ -187,16 +187,16 @@ def _controller(definition: Definition, watched: dict[str, Watched[Any]], rivals
     }
     if definition.style == "desired":
         return DesiredController(want=want(definition), rivals=rivals, **common)
-    undo = next(iter(definition.undo), None)
-    if definition.finalizer and undo is None:
+    if definition.finalizer and not definition.undo:
         raise BadDefinition(
             f"{name}: nothing would ever remove its finalizer: put @{definition.function.__name__}.finalize above the"
             " function that undoes what it does outside"
         )
     return StepsController(
-        run=runs(definition, definition.function),
+        run=runs(definition),
         is_async=definition.is_async,
-        undo=None if undo is None else runs(definition, undo),
-        undo_is_async=inspect.iscoroutinefunction(undo),
+        undo=undoes(definition),
+        undo_is_async=any(inspect.iscoroutinefunction(undo.function) for undo in definition.undo),
+        undo_reads=any(undo.raw for undo in definition.undo),
         **common,
     )

@@ -16,6 +16,7 @@ from oarlock.controllers.wanted import UserError, Wanted, WantedChild, wanted_ch
 from oarlock.sdk.checks import Wrong, as_events, as_list, as_ms, as_object, as_status
 from oarlock.sdk.children import Children
 from oarlock.sdk.definitions import Definition, Result
+from oarlock.sdk.errors import Never
 from oarlock.sdk.kinds import Kind, told
 from oarlock.sdk.types.typed import DoesNotFit, Typed
 
@@ -66,13 +67,13 @@ def misfit(definition: Definition) -> Callable[[Whole], str]:
 
 
 def own_object(definition: Definition, typed: Typed[Any] | None, own: Whole) -> Any:
-    """The object as the function gets it. Raises UserError where it does not fit its type."""
+    """The object as the function gets it. Raises Never where it does not fit its type."""
     if typed is None:
         return msgspec.json.decode(own.body)
     try:
         return typed.decode(own.body)
     except DoesNotFit as misfit:
-        raise UserError(f"{definition.kind.kind} {own.key} does not fit its type: {misfit}", never=True) from None
+        raise Never(f"{definition.kind.kind} {own.key} does not fit its type: {misfit}") from None
 
 
 def children_of(owned: Found, others: Found) -> Children:

@@ -10,7 +10,7 @@ from typing import Any
 from oarlock.broker.inspect import Inspector
 from oarlock.cli.explain.sentences import Subject
 from oarlock.cli.tables import listed
-from oarlock.controllers.entries import CustomController, DesiredController
+from oarlock.controllers.entries import CustomController, DesiredController, StepsController
 from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.registry import WATCHED
@@ -54,7 +54,7 @@ class CustomOwner(Subject):
             held = f", held by {', '.join(self.obj.finalizers)}" if self.obj.finalizers else ""
             said.append(f"It is being deleted{held}.")
         if self.misfit:
-            said.append(f"It does not fit its type, so nothing is done for it: {self.misfit.rstrip('.')}.")
+            said += self._of_a_misfit()
         elif self.obj.fault:
             said.append(f"An index function fails on it: {self.obj.fault}.")
         if self.later:
@@ -68,6 +68,18 @@ class CustomOwner(Subject):
             if self.plan.waits:
                 said.append("It waits until children that are being deleted have gone.")
         return said
+
+    def _of_a_misfit(self) -> list[str]:
+        controller, why = self.controller, self.misfit.rstrip(".")
+        nothing = f"It does not fit its type, so nothing is done for it: {why}."
+        if not isinstance(controller, StepsController) or not self.obj.deleting_ms:
+            return [nothing]
+        if controller.finalizer not in self.obj.finalizers:
+            return [nothing]
+        if controller.undo_reads:
+            return [f"It does not fit its type; what undoes it takes it all the same: {why}."]
+        mend = "mend the object, or have its finalize function take any object, by finalize(raw=True)"
+        return [nothing, f"So nothing is undone, and the finalizer {controller.finalizer} stays: {mend}."]
 
     @property
     def facts(self) -> dict[str, Any]:

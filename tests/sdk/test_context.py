@@ -23,7 +23,7 @@ from oarlock.controllers.requests import (
     StillMine,
     Tell,
 )
-from oarlock.sdk.context import AsyncContext, Context, runs
+from oarlock.sdk.context import AsyncContext, Context, runs, undoes
 from oarlock.sdk.errors import Later, Never
 from oarlock.sdk.words import UNCHANGED, merge_patch
 
@@ -235,14 +235,56 @@ def test_times_and_keys() -> None:
         Later(seconds=float("nan"))
 
 
+def whole(obj: dict[str, Any]) -> Whole:
+    return Whole("shop", "blog", "u-1", body=json.dumps(obj).encode())
+
+
+MISFIT = own() | {"spec": {"replicas": "two"}}
+DNS = "example.com/dns"
+
+
 def test_a_run_gets_a_typed_object_and_one_that_does_not_fit_is_never() -> None:
     seen = []
-    run = runs(define(), lambda obj, ctx: seen.append((obj.spec.image, obj.metadata.uid, ctx.key)))
-    run(Whole(namespace="shop", name="blog", uid="u-1", body=json.dumps(own()).encode()), Line())
+
+    @oarlock.steps(Website)
+    def website(obj: Website, ctx: oarlock.Context) -> None:
+        seen.append((obj.spec.image, obj.metadata.uid, ctx.key))
+
+    runs(website)(whole(own()), Line())
     assert seen == [("x", "u-1", "shop/blog")]
-    bad = own() | {"spec": {"replicas": "two"}}
-    with pytest.raises(Never, match=r"Website shop/blog does not fit its type: .*"):
-        run(Whole(namespace="shop", name="blog", uid="u-1", body=json.dumps(bad).encode()), Line())
+    with pytest.raises(Never, match=r"^Website shop/blog does not fit its type: spec\.replicas: has to be a whole"):
+        runs(website)(whole(MISFIT), Line())
+
+
+def undoing(**options: Any) -> tuple[oarlock.Definition, list[Any]]:
+    given: list[Any] = []
+    definition = define(finalizer=DNS)
+
+    @definition.finalize(**options)
+    def forget(obj: Any, ctx: oarlock.Context) -> None:
+        given.append(obj)
+
+    return definition, given
+
+
+def test_what_undoes_gets_a_plain_dict_if_it_asks_for_it_whether_it_fits_or_not() -> None:
+    definition, given = undoing(raw=True)
+    undo = undoes(definition)
+    assert undo is not None
+    for obj in (own(), MISFIT):
+        undo(whole(obj), Line())
+    assert given == [own(), MISFIT]
+
+
+def test_what_undoes_a_typed_object_is_not_called_for_a_misfit_and_the_mend_is_said() -> None:
+    definition, given = undoing(raw=False)
+    undo = undoes(definition)
+    assert undo is not None
+    undo(whole(own()), Line())
+    assert [type(each) for each in given] == [Website]
+    mend = "mend the object, or have forget take any object, by finalize\\(raw=True\\)"
+    with pytest.raises(Never, match=f"the finalizer {DNS} stays: {mend}"):
+        undo(whole(MISFIT), Line())
 
 
 def test_finalize_needs_a_finalizer_and_is_given_once() -> None:

@@ -1,4 +1,4 @@
-"""Controllers of one's own for the tests of the inspection commands: two of one kind, and two of other kinds."""
+"""Controllers of one's own for the tests of the inspection commands: some of one kind, some of others."""
 
 from __future__ import annotations
 
@@ -58,3 +58,30 @@ def team(obj: Team, ctx: oarlock.Context) -> None:
 def later(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
     """It waits."""
     raise oarlock.Later(seconds=60, reason="there is no page yet")
+
+
+@oarlock.resource("example.com/v1")
+class Record(oarlock.Object):
+    """Of the controllers publish and enroll."""
+
+    spec: Spec
+
+
+@oarlock.steps(Record, finalizer="example.com/record")
+def publish(obj: Record, ctx: oarlock.Context) -> None:
+    """With an undo of typed objects."""
+
+
+@publish.finalize
+def forget(obj: Record, ctx: oarlock.Context) -> None:
+    """Of those that fit alone."""
+
+
+@oarlock.steps(Record, finalizer="example.com/entry")
+def enroll(obj: Record, ctx: oarlock.Context) -> None:
+    """With an undo of plain dicts."""
+
+
+@enroll.finalize(raw=True)
+def remove(obj: dict[str, Any], ctx: oarlock.Context) -> None:
+    """Of all."""

@@ -29,6 +29,7 @@ def listed(name: str, namespace: str = "shop", **parts: Any) -> dict[str, Any]:
 
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+GOING = {"deletionTimestamp": "2026-01-05T08:00:00Z"}
 PLANTED = {
     "websites.example.com": (
         listed("web", spec={"image": "nginx", "hosts": ["a.example.com", "b.example.com"]}),
@@ -37,6 +38,10 @@ PLANTED = {
     ),
     "configmaps.v1": (listed("page"),),
     "teams.example.com": (listed("red", "", spec={"size": 3}), listed("blue", "", spec={"size": 0})),
+    "records.example.com": (
+        listed("held", metadata={**GOING, "finalizers": ["example.com/record", "example.com/entry"]}),
+        listed("others", metadata={**GOING, "finalizers": ["example.com/other"]}),
+    ),
     "secrets.v1": (
         listed(
             "tls",
@@ -63,7 +68,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]
             broker.stage(resource, "g1", events)
             assert broker.commit_list(resource, "g1", "12").verdict == "OK"
         assert broker.open(list(PLANTED)) == ""
-        broker.register("w-a", "s", ["site", "audit", "rotate", "team", "later"])
+        broker.register("w-a", "s", ["site", "audit", "rotate", "team", "later", "publish", "enroll"])
         broker.add("rotate", ["shop/first", "shop/tls"])
         yield server
         client.close()
@@ -115,6 +120,27 @@ def test_each_sentence_of_several_controllers_says_of_which_it_is(said: Any) -> 
     assert "audit: Its controller cannot use it: audit: RuntimeError: no auditor." in lines
     assert {line.partition(": ")[0] for line in lines} == BOTH
     assert all(not line.startswith("audit: ") for line in said("explain", "audit/shop/web").splitlines())
+
+
+MISFIT = "It does not fit its type, so nothing is done for it: spec: is required."
+HELD = (
+    "So nothing is undone, and the finalizer example.com/record stays: mend the object, or have its finalize function"
+    " take any object, by finalize(raw=True)."
+)
+UNDONE = "It does not fit its type; what undoes it takes it all the same: spec: is required."
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("publish/shop/held", [MISFIT, HELD]),
+        ("publish/shop/others", [MISFIT]),
+        ("enroll/shop/held", [UNDONE]),
+    ],
+)
+def test_what_holds_an_object_that_does_not_fit_its_type(said: Any, key: str, told: list[str]) -> None:
+    lines = said("explain", key).splitlines()
+    assert [line for line in lines if "fit its type" in line or "undone" in line] == told
 
 
 def test_a_controller_of_another_kind_is_no_way_to_a_key(planted: EmbeddedRedis) -> None:

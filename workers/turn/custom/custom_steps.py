@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
 import orjson
 
 from oarlock.broker.expectations import UNDONE
@@ -18,7 +19,7 @@ from oarlock.broker.values import Change, Claim, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change
 from oarlock.controllers.entries import StepsController
-from oarlock.controllers.objects.whole import Whole, decode_whole
+from oarlock.controllers.objects.whole import Whole, decode_whole, without_noise
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.requests import ApiError, Asked, Ended, LostClaim
 from oarlock.controllers.wanted import UserError
@@ -26,36 +27,38 @@ from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.turn.custom.inputs import versions_of_others, watched_by
 from oarlock.workers.turn.custom.rewrites import Rewrites, but_status
 from oarlock.workers.turn.custom.user_requests import Answers
-from oarlock.workers.turn.steps import Failures, Resume, Send, Steps, Turn, UserRun, Write
+from oarlock.workers.turn.steps import Failures, Read, Resume, Send, Steps, Turn, UserRun, Write
 from oarlock.workers.turn.turn_outcome import SAID_MAX, TurnOutcome
 
 log = logging.getLogger("oarlock.worker")
 
 QUEUES_OWN_MS = (5, 1_000_000)
 """Back-off of the queue itself: the first wait after a failure, which is doubled each time, and the longest."""
+HELD_TOLD_AGAIN_MS = 600_000
+"""Until it is told again that an object is held, though nothing will be undone."""
 NEVER_MAX = 10_000
 """Objects that a worker remembers as hopeless. Beyond it the oldest are tried once more."""
 
 
 class NeverAgain:
-    """Objects whose function raised Never, and what they were then. One worker's: a new one tries once, as the code may
-    have been mended since.
+    """Objects whose function raised Never, what they were then, and why. One worker's: a new one tries once, as the
+    code may have been mended since.
     """
 
     def __init__(self, most: int = NEVER_MAX) -> None:
-        self._of: dict[str, bytes] = {}
+        self._of: dict[str, tuple[bytes, str]] = {}
         self._most = most
 
-    def holds(self, own: Whole) -> bool:
-        """Whether the object is still what it was; its status does not count."""
+    def reason(self, own: Whole) -> str | None:
+        """Why nothing is to be done while the object is what it was, its status aside. None: it is to be tried."""
         known = self._of.get(own.uid)
-        if known is None or known == but_status(own):
-            return known is not None
+        if known is None or known[0] == but_status(own):
+            return known and known[1]
         del self._of[own.uid]
-        return False
+        return None
 
-    def add(self, own: Whole) -> None:
-        self._of[own.uid] = but_status(own)
+    def add(self, own: Whole, reason: str) -> None:
+        self._of[own.uid] = (but_status(own), reason)
         if len(self._of) > self._most:
             del self._of[next(iter(self._of))]
 
@@ -89,28 +92,41 @@ def custom_steps(claim: Claim, controller: StepsController, ctx: StepsContext, o
         named = (*own.finalizers, controller.finalizer)
         yield from _change_finalizers(own, claim.owner.rv, named, controller, outcome)
         return outcome.finish()
+    reason = ctx.never.reason(own)
+    if reason is None:
+        yield from _carry_out(claim, own, undo is not None, controller, ctx, outcome)
+    elif undo is not None:
+        _tell_never(own, reason, controller, outcome)
+    return outcome.finish()
+
+
+def _carry_out(
+    claim: Claim, own: Whole, undo: bool, controller: StepsController, ctx: StepsContext, outcome: TurnOutcome
+) -> Steps[None]:
+    """Run the function, or the one that undoes, and heed how it ends."""
+    assert claim.owner is not None
     watched = (yield from watched_by(claim, controller)) if claim.expectations is not None else []
     rewrites = Rewrites(claim, own, versions_of_others(claim, watched))
-    if ctx.never.holds(own) or rewrites.hold(outcome):
-        return outcome.finish()
+    if rewrites.hold(outcome):
+        return
+    given = own
+    if undo and controller.undo_reads:
+        live = yield from _live(own, controller, outcome)
+        if live is None:
+            return
+        given = live
     if own.fault:
         outcome.events.append(Event(WARNING, "IndexFailed", own.fault))
-    answers = Answers(claim, own, controller, outcome)
-    error = yield from _run(ctx.start(own, undo is not None), answers)
+    answers = Answers(claim, given, controller, outcome)
+    error = yield from _run(ctx.start(given, undo), answers)
     after = answers.own_rv if answers.status_written else claim.owner.rv
     rewrites.one(claim.owner.rv, after, outcome, controller.every_ms)
     if error is not None:
         yield from _heed(error, own, controller, ctx, outcome)
     elif own.deleting_ms:
-        rest = tuple(each for each in own.finalizers if each != controller.finalizer)
-        done = yield from _change_finalizers(own, answers.own_rv, rest, controller, outcome)
-        if (
-            done
-        ):  # the answer may have the version before it, so the cache may still show the finalizer to the next turn
-            outcome.changes.append(Change.set(UNDONE, own.uid))
+        yield from _let_go(own, answers.own_rv, controller, outcome)
     elif controller.every_ms is not None:
         outcome.due_in(controller.every_ms)  # also in the first turn after a lost Redis, which looks at everything
-    return outcome.finish()
 
 
 def _run(run: UserRun, answers: Answers) -> Steps[BaseException | None]:
@@ -138,6 +154,18 @@ def _let_go(own: Whole, rv: str, controller: StepsController, outcome: TurnOutco
     done = yield from _change_finalizers(own, rv, rest, controller, outcome)
     if done:
         outcome.changes.append(Change.set(UNDONE, own.uid))
+
+
+def _live(own: Whole, controller: StepsController, outcome: TurnOutcome) -> Steps[Whole | None]:
+    """The object with all its fields, whatever its type names of them. None: it has gone."""
+    answer: Answer
+    (answer,) = yield Read(controller.resource, own.namespace, (own.name,))
+    if answer.ok and answer.uid == own.uid:
+        return msgspec.structs.replace(own, body=orjson.dumps(without_noise(answer.body, own.key)))
+    if answer.ok or (answer.code == 404 and answer.status is not None):
+        return None
+    outcome.heed_throttling(answer)
+    raise outcome.failure(f"{own.key} could not be read to be undone: {discreet(answer.message)}")
 
 
 def _change_finalizers(
@@ -173,9 +201,8 @@ def _heed(
             outcome.events.append(Event(NORMAL, "Waiting", said))
         return
     if isinstance(error, UserError) and error.never:
-        ctx.never.add(own)
-        outcome.events.append(Event(WARNING, "Failed", said))
-        log.warning(line("never", controller=controller.name, key=own.key, reason=said))
+        ctx.never.add(own, said)
+        _tell_never(own, said, controller, outcome)
         return
     if isinstance(error, LostClaim) or (isinstance(error, ApiError) and error.stale):
         outcome.retry = True  # nothing is wrong: compute it again on what is there now
@@ -192,3 +219,11 @@ def _heed(
         outcome.least_wait_ms = max(outcome.least_wait_ms, min(wait_ms, controller.retry_max_ms))
         outcome.due_in(controller.retry_max_ms)
     raise outcome.failure(f"{name}: {said}")
+
+
+def _tell_never(own: Whole, reason: str, controller: StepsController, outcome: TurnOutcome) -> None:
+    """Nothing is done before the object changes. One that is held by it is told of again: an event lasts an hour."""
+    outcome.events.append(Event(WARNING, "Failed", reason))
+    log.warning(line("never", controller=controller.name, key=own.key, reason=reason))
+    if own.deleting_ms:
+        outcome.due_in(HELD_TOLD_AGAIN_MS)

@@ -57,7 +57,15 @@ def held(obj: Site, ctx: oarlock.Context) -> None: ...
 def undo(obj: Site, ctx: oarlock.Context) -> None: ...
 
 
-CONTROLLERS = {each.name: each for each in entries_of([site, held]) if isinstance(each, StepsController)}
+@oarlock.steps(Site, finalizer=FINALIZER, name="rawly")
+def rawly(obj: Site, ctx: oarlock.Context) -> None: ...
+
+
+@rawly.finalize(raw=True)
+def undo_raw(obj: dict[str, Any], ctx: oarlock.Context) -> None: ...
+
+
+CONTROLLERS = {each.name: each for each in entries_of([site, held, rawly]) if isinstance(each, StepsController)}
 
 
 def own(rv: str = OWN_RV, **parts: Any) -> Cached:
@@ -156,6 +164,7 @@ class Play:
         assert next(given, None) is None, "an answer was not asked for"
 
     def _start(self, whole: Any, undo: bool) -> Run:
+        self.given = whole
         self.undone.append(undo)
         return self.run
 
@@ -251,6 +260,46 @@ def test_what_is_not_undone_keeps_its_finalizer() -> None:
     owner = own(metadata={**DELETING, "finalizers": [FINALIZER]})
     play = Play(controller="held", owner=owner, raises=RuntimeError("down"))
     assert (play.writes, play.finish.verdict) == ([], Verdict.RETRY)
+
+
+GOING = {**DELETING, "finalizers": [FINALIZER]}
+
+
+def test_what_undoes_rawly_gets_the_object_as_the_api_has_it() -> None:
+    """The cache has only the fields that the type names today."""
+    meta = {"name": "blog", "namespace": "shop", "uid": "u-1", **GOING}
+    live = {"apiVersion": "example.com/v1", "kind": "Site", "metadata": meta, "spec": {"renamed": "since"}}
+    play = Play(controller="rawly", owner=own(metadata=GOING), answers=[[answer(rv="5", obj=live)], [answer(rv="9")]])
+    assert play.asked[0] == Read(SITES, "shop", ("blog",))
+    assert (json.loads(play.given.body)["spec"], play.undone) == ({"renamed": "since"}, [True])
+    assert body(play.writes[0])["metadata"]["finalizers"] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "uid", "verdict"),
+    [(404, "", Verdict.OK), (200, "u-2", Verdict.OK), (500, "", Verdict.RETRY), (NO_ANSWER, "", Verdict.RETRY)],
+    ids=["gone", "another", "refused", "unanswered"],
+)
+def test_what_cannot_be_read_is_not_undone(code: int, uid: str, verdict: Verdict) -> None:
+    live = {"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": "blog", "uid": uid}}
+    play = Play(controller="rawly", owner=own(metadata=GOING), answers=[[answer(code, obj=live)]])
+    assert (play.ran, play.writes, play.finish.verdict) == (False, [], verdict)
+
+
+def test_an_object_that_never_holds_is_told_of_again_and_again() -> None:
+    """Nobody changes what is being deleted, and an event lasts an hour."""
+    never = NeverAgain()
+    owner = own(metadata=GOING)
+    for turn in (1, 2, 3):
+        play = Play(controller="held", owner=owner, raises=Never("it does not fit"), never=never)
+        assert play.ran == (turn == 1)
+        assert [(each.type, each.reason, each.message) for each in play.outcome.events] == [
+            ("Warning", "Failed", "it does not fit")
+        ]
+        assert (play.finish.verdict, play.finish.delay_ms, play.writes) == (Verdict.OK, 600_000, [])
+    assert Play(
+        controller="held", owner=own("6", metadata={**GOING, "labels": {"a": "b"}}), never=never, answers=[[answer()]]
+    ).ran
 
 
 def test_what_is_being_deleted_and_not_held_is_left_alone() -> None:
