@@ -9,7 +9,11 @@ import shlex
 import sys
 import time
 
+from oarlock.workers.process.log_line import line
+
 FORMATS = ("text", "json")
+USERS_OWN = "oarlock.controller"
+"""The loggers of users' functions begin so."""
 _WORD = re.compile(r"(\w+)=(\"(?:[^\"\\]|\\.)*\"|\S*)(?:\s|$)")
 
 
@@ -19,9 +23,9 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         text = record.getMessage()
         if not text.startswith("event="):
-            text = f"event=message text={json.dumps(text)}"
-        line = f"time={_time(record)} level={record.levelname.lower()} logger={record.name} {text}"
-        return line + _traceback(self, record)
+            text = f"{line('message', **_about(record))} text={json.dumps(text)}"
+        head = f"time={_time(record)} level={record.levelname.lower()} logger={record.name}"
+        return f"{head} {text}{_traceback(self, record)}"
 
 
 class JsonFormatter(logging.Formatter):
@@ -33,10 +37,17 @@ class JsonFormatter(logging.Formatter):
         if text.startswith("event="):
             told |= {name: _plain(value) for name, value in _WORD.findall(text)}
         else:
-            told |= {"event": "message", "text": text}
+            told |= {"event": "message", **{name: str(value) for name, value in _about(record).items()}, "text": text}
         if record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
         return json.dumps(told)
+
+
+def _about(record: logging.LogRecord) -> dict[str, object]:
+    """Whom a line of a user's function is about: `ctx.log` says it."""
+    if not record.name.startswith(USERS_OWN):
+        return {}
+    return {name: vars(record)[name] for name in ("controller", "key") if name in vars(record)}
 
 
 def _plain(value: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -21,7 +20,6 @@ from oarlock.sdk.kinds import Kind, told
 from oarlock.sdk.types.typed import DoesNotFit, Typed
 
 Json = dict[str, Any]
-log = logging.getLogger("oarlock.controller")
 
 _SERVERS_OWN = (
     *("uid", "resourceVersion", "generation", "managedFields", "selfLink"),
@@ -50,7 +48,6 @@ def _want(
     except UserError:
         raise
     except Exception as error:
-        log.exception("controller=%s key=%s the function failed", definition.name, own.key)
         raise UserError(f"{definition.name}: {type(error).__name__}: {error}") from error
     return wanted_of(result, definition, kinds, own)
 

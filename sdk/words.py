@@ -31,8 +31,9 @@ class Words:
         """That of the object; empty for one without a namespace."""
         self.key: str = f"{self.namespace}/{meta['name']}" if self.namespace else meta["name"]
         """`namespace/name`, or the name of an object without a namespace."""
-        self.log = logging.LoggerAdapter(logging.getLogger(f"oarlock.controller.{definition.name}"), {"key": self.key})
-        """A logger whose records have the object's `key`."""
+        about = {"controller": definition.name, "key": self.key}
+        self.log = logging.LoggerAdapter(logging.getLogger(f"oarlock.controller.{definition.name}"), about)
+        """A logger whose records have the `controller` and the object's `key`."""
 
     @property
     def idempotency_key(self) -> str:

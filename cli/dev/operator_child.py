@@ -11,15 +11,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from oarlock.cli.logs import USERS_OWN
 from oarlock.sandbox.up.program import Program, ProgramChild
 from oarlock.workers.metrics.serving.bind_address import BACKLOG, FD_VARIABLE, url
 from oarlock.workers.process.log_line import printable
 
 LISTENERS = 2
 """Its workers' metrics, and its ingestor's."""
-USERS_OWN = "oarlock.controller"
-"""The loggers of users' functions begin so."""
-_SHOWN = frozenset({"queue", "key", "resource", "reason", "why", "detail", "verb"})
+_SHOWN = frozenset({"queue", "controller", "key", "resource", "error", "reason", "why", "detail", "verb"})
 _OF_EVERY_START = frozenset({"bootstrap", "waiting", "ended", "left"})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +15,6 @@ from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.registry import WATCHED
 from oarlock.controllers.wanted import Changes, Live, UserError, changes
 from oarlock.controllers.whole_routes import concerns_entry, named
-
-logging.getLogger("oarlock.controller").addHandler(logging.NullHandler())  # a failure is told as a sentence
 
 
 @dataclass(frozen=True, slots=True)

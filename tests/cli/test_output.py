@@ -67,6 +67,16 @@ def test_log_lines() -> None:
     }
 
 
+def test_what_a_users_function_logs_says_of_what() -> None:
+    made = record("made it")
+    made.name, made.controller, made.key = "oarlock.controller.site", "site", "shop/a b"  # type: ignore[attr-defined]
+    assert 'event=message controller=site key="shop/a b" text="made it"' in TextFormatter().format(made)
+    told = json.loads(JsonFormatter().format(made))
+    assert (told["controller"], told["key"], told["text"]) == ("site", "shop/a b", "made it")
+    made.name = "of.a.library"
+    assert "key" not in TextFormatter().format(made)
+
+
 def test_what_others_wrote_neither_forges_a_line_nor_speaks_to_a_terminal() -> None:
     assert line("x", why="a\rb\x1b[2Jc\x85d\u2028e") == 'event=x why="a\\u000db\\u001b[2Jc\\u0085d\\u2028e"'
     assert line("x", why="\x1b[2J") == 'event=x why="\\u001b[2J"'

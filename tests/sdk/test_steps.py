@@ -135,6 +135,7 @@ def test_an_exception_is_tried_again_with_the_controllers_back_off(
     assert "KeyError: 'what was looked for'" in events(cluster, "Failed")[0]["message"]
     said = [each for each in caplog.records if "function_failed" in each.message]
     assert len(said) == 4
+    assert "controller=check key=" in said[0].message
     assert said[0].exc_info is not None  # the traceback is in the log, not in the event
 
 

@@ -105,13 +105,13 @@ LINES = {
         ["! turn_failed queue=site key=default/a reason=no way"],
     ),
     "a user's own": (
-        'time=T level=info logger=oarlock.controller.site event=message text="made it"',
-        ["  made it"],
+        'time=T level=info logger=oarlock.controller.site event=message controller=site key=default/a text="made it"',
+        ["  made it controller=site key=default/a"],
     ),
-    "a traceback": (
-        'time=T level=error logger=oarlock.controller event=message text="it failed" traceback='
-        + json.dumps("Traceback:\n  File x\nValueError: no"),
-        ["! it failed", "    Traceback:", "      File x", "    ValueError: no"],
+    "a function that failed": (
+        'time=T level=error logger=oarlock.worker event=function_failed controller=site key=default/a error="E: no"'
+        " traceback=" + json.dumps("Traceback:\n  File x\nE: no"),
+        ["! function_failed controller=site key=default/a error=E: no", "    Traceback:", "      File x", "    E: no"],
     ),
     "a print": ("hello \x1b[31mred", ["  hello \\u001b[31mred"]),
     "damaged": ('time=T level=error logger="oarlock', []),

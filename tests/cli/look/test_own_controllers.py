@@ -80,7 +80,7 @@ def said(planted: EmbeddedRedis) -> Any:
 
     def of(*arguments: str, user: str = "metrics") -> str:
         result = call(*arguments, "--operator", str(FILE), "--redis", planted.url(user))
-        assert result.exit_code == 0, result.stderr
+        assert (result.exit_code, result.stderr) == (0, "")
         return result.stdout
 
     return of

@@ -17,7 +17,7 @@ from oarlock.controllers.entries import DesiredController, Found
 from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.wanted import Live, UserError, Wanted, changes
-from oarlock.workers.process.log_line import line
+from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.turn.custom import child_writes
 from oarlock.workers.turn.custom.inputs import versions_of_others, watched_by
 from oarlock.workers.turn.custom.memory import Memory, Versions
@@ -131,6 +131,10 @@ def _wanted(
         if error.never:
             log.warning(line("never", controller=controller.name, key=owner.key, reason=error.message))
             return None
+        log.error(
+            line("function_failed", controller=controller.name, key=owner.key, error=discreet(error.message)),
+            exc_info=error.__cause__,
+        )
         _pace(controller, outcome)
         raise outcome.failure(error.message) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -183,6 +184,16 @@ RAISED: list[tuple[Exception, Verdict, int | None, tuple[str, ...]]] = [
     (oarlock.Never("no such region"), Verdict.OK, 60_000, ("Warning", "ReconcileFailed", "no such region")),
     (KeyError("x"), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: KeyError: 'x'")),
 ]
+
+
+def test_a_function_that_failed_is_logged_with_its_controller_and_key(caplog: pytest.LogCaptureFixture) -> None:
+    raised.append(KeyError("x"))
+    with caplog.at_level(logging.WARNING, "oarlock"):
+        Play("raising").turn()
+    (said,) = caplog.records
+    assert said.getMessage().startswith("event=function_failed controller=raising key=")
+    assert said.exc_info is not None
+    assert isinstance(said.exc_info[1], KeyError)  # with the traceback of the user's code
 
 
 @pytest.mark.parametrize(("error", "verdict", "wait_ms", "told"), RAISED, ids=["later", "timer", "never", "error"])
