@@ -205,6 +205,31 @@ def status_change(old: Any, new: Any) -> Any:
     return None if old == new else new
 
 
+def stamped(old: Any, new: Any, now: str) -> Any:
+    """A status whose conditions have a lastTransitionTime, so that a pure function can have some.
+
+    Where it is missing: that of the old condition, if this has the same status, else now.
+    """
+    given = new.get("conditions") if isinstance(new, dict) else None
+    if not isinstance(given, list):
+        return new
+    before = old.get("conditions") if isinstance(old, dict) else None
+    since = {_state(each): each.get("lastTransitionTime") for each in before or () if isinstance(each, dict)}
+    return {**new, "conditions": [_since(each, since.get(_state(each)) or now) for each in given]}
+
+
+def _state(condition: Any) -> tuple[str, str] | None:
+    if not isinstance(condition, dict) or "type" not in condition or "status" not in condition:
+        return None
+    return str(condition["type"]), str(condition["status"])
+
+
+def _since(condition: Any, time: str) -> Any:
+    if _state(condition) is None or condition.get("lastTransitionTime"):
+        return condition
+    return {**condition, "lastTransitionTime": time}
+
+
 def names_of(children: Sequence[WantedChild]) -> str:
     """For messages."""
     return ", ".join(f"{each.kind} {each.name}" for each in children)

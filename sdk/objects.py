@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -36,6 +36,20 @@ class Meta(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     def key(self) -> str:
         """`namespace/name`, or the name of an object without a namespace."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Condition(Struct):
+    """One condition of a status, as metav1.Condition: `conditions: list[oarlock.Condition] = []` in the status's type.
+
+    Leave `last_transition_time` out: it is set when the status of the condition has changed, and kept otherwise.
+    """
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: Annotated[str, msgspec.Meta(min_length=1)]
+    message: str = ""
+    observed_generation: int = 0
+    last_transition_time: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
 class Object(msgspec.Struct, rename="camel", kw_only=True):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import orjson
 
+from oarlock.controllers.objects.wire_parts import rfc3339
 from oarlock.controllers.requests import Delete, Get, List, LookAgain, Patch, Put, Request, Requests, SetStatus, Tell
+from oarlock.controllers.wanted import stamped
 from oarlock.sdk.checks import Wrong, as_event, as_object, as_status
 from oarlock.sdk.definitions import Definition
 from oarlock.sdk.errors import Never
@@ -120,14 +123,17 @@ class Words:
 
     def _set_status(self, value: Any) -> SetStatus | None:
         """None if the object has that status."""
-        wanted = self._checked(as_status, value)
+        wanted = self._stamped(self._checked(as_status, value))
         change = merge_patch(self._status, wanted)
         if change is UNCHANGED:
             return None
         return SetStatus(orjson.dumps({"status": change}))
 
     def _has_status(self, value: Any) -> None:
-        self._status = copy.deepcopy(to_json(value))
+        self._status = copy.deepcopy(self._stamped(to_json(value)))
+
+    def _stamped(self, status: Any) -> Any:
+        return stamped(self._status, status, rfc3339(time.time_ns() // 1_000_000))
 
     def _tell(self, reason: str, message: str, warning: bool) -> Request:
         return Tell("Warning" if warning else "Normal", *self._checked(as_event, reason, message))

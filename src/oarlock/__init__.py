@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from oarlock.sdk.definitions import Definition, Result, Retry, Watch, desired, steps, watch
     from oarlock.sdk.errors import ApiError, Later, LostClaim, Never
     from oarlock.sdk.kinds import BadDefinition, Kind
-    from oarlock.sdk.objects import Meta, Object, Struct, resource
+    from oarlock.sdk.objects import Condition, Meta, Object, Struct, resource
 
 _PUBLIC = {
     "AsyncContext": "context",
@@ -30,6 +30,7 @@ _PUBLIC = {
     "Never": "errors",
     "BadDefinition": "kinds",
     "Kind": "kinds",
+    "Condition": "objects",
     "Meta": "objects",
     "Object": "objects",
     "Struct": "objects",
@@ -42,6 +43,7 @@ __all__ = [
     "AsyncContext",
     "BadDefinition",
     "Children",
+    "Condition",
     "Context",
     "Definition",
     "Kind",

@@ -9,7 +9,17 @@ import pytest
 
 from oarlock.controllers.objects.model import OwnerRef
 from oarlock.controllers.objects.whole import Whole
-from oarlock.controllers.wanted import APPLIED, CHANGED, Live, Wanted, WantedChild, changes, status_change, wanted_child
+from oarlock.controllers.wanted import (
+    APPLIED,
+    CHANGED,
+    Live,
+    Wanted,
+    WantedChild,
+    changes,
+    stamped,
+    status_change,
+    wanted_child,
+)
 
 OWNER = {"apiVersion": "example.com/v1", "kind": "Website", "name": "web", "uid": "o1", "controller": True}
 MAPS = "configmaps.v1"
@@ -193,3 +203,34 @@ def test_what_another_controller_or_none_applied_is_not_deleted() -> None:
     del body["metadata"]["annotations"]
     nobodys = Live(MAPS, "7", msgspec.structs.replace(live(A).obj, body=msgspec.json.encode(body)))
     assert changes("o1", Wanted(), [live(theirs), nobodys], {}, controller="site").none
+
+
+NOW, BEFORE = "2026-01-05T08:00:00Z", "2026-01-04T08:00:00Z"
+OLD_CONDITION = {"type": "Ready", "status": "True", "reason": "A", "lastTransitionTime": BEFORE}
+CONDITIONS: dict[str, tuple[Any, Any, Any]] = {
+    "a new one": ({}, [{"type": "Ready", "status": "True"}], NOW),
+    "the same": ([OLD_CONDITION], [{"type": "Ready", "status": "True", "reason": "A"}], BEFORE),
+    "another reason": ([OLD_CONDITION], [{"type": "Ready", "status": "True", "reason": "B"}], BEFORE),
+    "another status": ([OLD_CONDITION], [{"type": "Ready", "status": "False", "reason": "A"}], NOW),
+    "another type": ([OLD_CONDITION], [{"type": "Sound", "status": "True", "reason": "A"}], NOW),
+    "a time of its own": ([OLD_CONDITION], [{"type": "Ready", "status": "True", "lastTransitionTime": "x"}], "x"),
+    "a null for the time": ([OLD_CONDITION], [{"type": "Ready", "status": "True", "lastTransitionTime": None}], BEFORE),
+    "an old one without a time": ([{"type": "Ready", "status": "True"}], [{"type": "Ready", "status": "True"}], NOW),
+    "old ones that are none": (["Ready", {"type": "Ready"}], [{"type": "Ready", "status": "True"}], NOW),
+}
+
+
+@pytest.mark.parametrize("case", CONDITIONS)
+def test_when_a_condition_has_changed(case: str) -> None:
+    old, (given,), time = CONDITIONS[case]
+    new = stamped({"conditions": old, "x": 1}, {"conditions": [given], "y": 2}, NOW)
+    assert new == {"conditions": [{**given, "lastTransitionTime": time}], "y": 2}
+
+
+@pytest.mark.parametrize(
+    "status",
+    [None, "on", {"a": 1}, {"conditions": None}, {"conditions": ["Ready", {"type": "Ready"}, {"status": "x"}]}],
+)
+def test_what_is_no_condition_is_left_as_it_is(status: Any) -> None:
+    assert stamped({"conditions": [OLD_CONDITION]}, status, NOW) == status
+    assert stamped(None, status, NOW) == status

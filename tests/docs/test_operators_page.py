@@ -45,7 +45,7 @@ def test_the_tests_of_the_page(tmp_path: Path, files: int | None, tests: int) ->
     assert f"{tests} passed" in said, said
 
 
-@pytest.mark.parametrize("name", ["sites.py", "book.py", "record.py", "theme.py"])
+@pytest.mark.parametrize("name", ["sites.py", "book.py", "record.py", "theme.py", "lamp.py"])
 def test_the_operators_of_the_page(name: str, tmp_path: Path) -> None:
     write(tmp_path)
     (definition,) = load(str(tmp_path / name))

@@ -47,6 +47,11 @@ class TurnOutcome:
         self.said = self._said_before = ""
         self._passed = 0
 
+    @property
+    def now_ms(self) -> int:
+        """When the turn's key was claimed, by Redis's clock."""
+        return self._claim.now_ms
+
     def again_in(self, delay_ms: int) -> None:
         """Look again after ``delay_ms``; the earliest of several counts."""
         self.again_ms = delay_ms if self.again_ms is None else min(self.again_ms, delay_ms)

@@ -19,9 +19,19 @@ from oarlock.controllers.comparison import differences
 from oarlock.controllers.entries import CustomController
 from oarlock.controllers.objects.status import status_merge_patch
 from oarlock.controllers.objects.whole import Whole, decode_whole, without_noise
-from oarlock.controllers.objects.wire_parts import WireError
+from oarlock.controllers.objects.wire_parts import WireError, rfc3339
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
-from oarlock.controllers.wanted import CHANGED, Changes, Live, Update, Wanted, WantedChild, names_of, status_change
+from oarlock.controllers.wanted import (
+    CHANGED,
+    Changes,
+    Live,
+    Update,
+    Wanted,
+    WantedChild,
+    names_of,
+    stamped,
+    status_change,
+)
 from oarlock.workers.turn.custom.memory import Memory
 from oarlock.workers.turn.custom.open_deletes import OpenDeletes, entry_of
 from oarlock.workers.turn.custom.rewrites import Rewrites
@@ -186,7 +196,8 @@ def write_status(
     """Write the status if it differs from the cached one. Returns whether it does."""
     change = None
     if wanted.status is not None:
-        change = status_change(msgspec.json.decode(owner.body).get("status") or {}, msgspec.json.decode(wanted.status))
+        old = msgspec.json.decode(owner.body).get("status") or {}
+        change = status_change(old, stamped(old, msgspec.json.decode(wanted.status), rfc3339(outcome.now_ms)))
     kept = f"status {msgspec.json.encode(change).decode()}"
     if change is None or (owner.uid, kept) in memory.settled:  # the latter: the server does not keep it
         rewrites.none(outcome)

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 import oarlock
-from oarlock.broker.values import Cached, Claim, Entry, Finish, Verdict
+from oarlock.broker.values import Cached, Change, Claim, Entry, Finish, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.entries import DesiredController
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.whole import reader
-from oarlock.controllers.wanted import CHANGED
+from oarlock.controllers.wanted import CHANGED, UserError
 from oarlock.sdk.entries import entries_of
 from oarlock.workers.turn.custom.desired import DesiredContext, desired
 from oarlock.workers.turn.steps import Announce, Grant, Reserve, Send, TurnFailed, Write
@@ -76,6 +76,10 @@ class Play:
         self._controller = CONTROLLERS[controller]
         self._ctx, self.writes = DesiredContext.of(self._controller), list[Write]()
         self.announced = list[Entry]()
+
+    def over(self, **changed: Any) -> None:
+        """The same controller, but for this."""
+        self._ctx = DesiredContext.of(msgspec.structs.replace(self._controller, **changed))
 
     def turn(
         self,
@@ -149,6 +153,19 @@ def test_a_function_with_a_timer_is_asked_again_though_nothing_has_changed() -> 
     play.turn()
     play.turn()
     assert calls == ["clock", "clock"]
+
+
+@pytest.mark.parametrize(("every_ms", "due_ms"), [(60_000, 60_000), (500, 1_000), (None, 600_000)])
+def test_a_failed_turn_comes_again_by_every_s_at_the_latest_and_by_base_s_at_the_earliest(
+    every_ms: int | None, due_ms: int
+) -> None:
+    def fails(*given: Any) -> Any:
+        raise UserError("down")
+
+    play = Play()
+    play.over(want=fails, every_ms=every_ms, retry_base_ms=1_000, retry_max_ms=600_000)
+    finish = play.turn()
+    assert (finish.verdict, finish.delay_ms, finish.changes) == (Verdict.RETRY, 1_000, (Change.again(due_ms),))
 
 
 def test_a_function_without_one_is_not() -> None:
