@@ -17,13 +17,28 @@ if TYPE_CHECKING:
     from oarlock.testing.cluster import Cluster, NotStarted
     from oarlock.testing.faults import InjectedFault
     from oarlock.testing.objects import Refused
+    from oarlock.testing.steps.context import FakeAsyncContext, FakeContext
     from oarlock.testing.until import condition, exists, gone, ready
     from oarlock.testing.waiting import NotInTime
 
-__all__ = ["Cluster", "InjectedFault", "NotInTime", "NotStarted", "Refused", "condition", "exists", "gone", "ready"]
+__all__ = [
+    "Cluster",
+    "FakeAsyncContext",
+    "FakeContext",
+    "InjectedFault",
+    "NotInTime",
+    "NotStarted",
+    "Refused",
+    "condition",
+    "exists",
+    "gone",
+    "ready",
+]
 
 _PLACES = {
     "Cluster": "cluster",
+    "FakeAsyncContext": "steps.context",
+    "FakeContext": "steps.context",
     "NotStarted": "cluster",
     "InjectedFault": "faults",
     "Refused": "objects",

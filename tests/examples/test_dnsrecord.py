@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import oarlock
-from examples.operators.dnsrecord import DNSRecord, DNSRecordSpec, body, call
-from oarlock.testing import Cluster, gone
+from examples.operators.dnsrecord import DNSRecord, DNSRecordSpec, body, call, dnsrecord, unpublish
+from oarlock.testing import Cluster, FakeContext, gone
 from tests.examples.conftest import OPERATORS
 from tests.examples.dns_service import DnsService
 
@@ -38,6 +38,30 @@ def test_a_service_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> No
 def test_to_delete_what_is_gone_is_no_error(dns: DnsService) -> None:
     call("DELETE", NAME, "k")
     assert dns.requests == [("DELETE", NAME, "k")]
+
+
+def www() -> DNSRecord:
+    return DNSRecord(metadata=oarlock.Meta(name=NAME, uid="u1", generation=3), spec=DNSRecordSpec(value="v"))
+
+
+def test_a_run_publishes_under_its_own_key_and_reports(dns: DnsService) -> None:
+    ctx = FakeContext(dnsrecord, www())
+    dnsrecord(www(), ctx)
+    assert dns.requests == [("PUT", NAME, "u1-3")]
+    assert ctx.did.status == {"publishedGeneration": 3, "value": "v"}
+
+
+def test_a_run_that_lost_its_object_does_nothing_outside(dns: DnsService) -> None:
+    for function in (dnsrecord, unpublish):
+        with pytest.raises(oarlock.LostClaim):
+            function(www(), FakeContext(dnsrecord, www(), lost=True))
+    assert dns.requests == []
+
+
+def test_what_was_published_is_undone(dns: DnsService) -> None:
+    dnsrecord(www(), FakeContext(dnsrecord, www()))
+    unpublish(www(), FakeContext(dnsrecord, www()))
+    assert dns.records == {}
 
 
 def test_in_a_cluster(cluster: Cluster, dns: DnsService) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from examples.operators.replicaset import missing, pod, surplus
-from oarlock.testing import Cluster, gone
+import oarlock
+from examples.operators.replicaset import PodSet, PodSetSpec, missing, pod, podset, surplus
+from oarlock.testing import Cluster, FakeContext, gone
 from tests.examples.conftest import OPERATORS
 
 
@@ -51,6 +52,21 @@ def test_missing(replicas: int, pods: list[Any], names: list[str]) -> None:
 )
 def test_surplus(replicas: int, pods: list[Any], names: list[str]) -> None:
     assert surplus(replicas, pods) == names
+
+
+def test_a_run_makes_what_is_missing_and_counts() -> None:
+    crew = PodSet(
+        metadata=oarlock.Meta(name="crew", namespace="sea", generation=2),
+        spec=PodSetSpec(template={"spec": {"containers": []}}, replicas=2),
+    )
+    pods = [{"kind": "Pod", **made("crew-0")}, {"kind": "Pod", **made("crew-1", ended="Failed")}]
+    ctx = FakeContext(podset, crew, children=pods)
+    podset(crew, ctx)
+    assert [(each.verb, each.kind, each.name) for each in ctx.did.writes] == [
+        ("create", "Pod", "crew-2"),
+        ("status", "PodSet", "crew"),
+    ]
+    assert ctx.did.status == {"observedGeneration": 2, "replicas": 1, "readyReplicas": 1}
 
 
 def test_a_pod_has_the_template_and_its_own_name() -> None:

@@ -1,0 +1,1 @@
+"""What a function of the steps style is given in a test without a cluster."""
