@@ -18,6 +18,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker import keys
 from oarlock.broker.expectations import Expectations
+from oarlock.broker.history import PastTurn, Queued, past_turns
 from oarlock.broker.values import BrokerUnreachable, Cached
 
 
@@ -50,7 +51,10 @@ class KeyLine:
 
 @dataclass(frozen=True, slots=True)
 class LockView:
-    """Who holds a key, for how long already, and how long still unless renewed (negative: overdue)."""
+    """Who holds a key, for how long already, and how long still unless renewed (negative: overdue).
+
+    ``why``: what had queued it.
+    """
 
     queue: str
     key: str
@@ -58,6 +62,7 @@ class LockView:
     nonce: str
     age_ms: int
     remaining_ms: int
+    why: Queued | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,11 @@ class ExpectationsView:
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """Everything kept of one key. ``suspect``: its lease ended once, and no turn of it has ended since."""
+    """Everything kept of one key. ``suspect``: its lease ended once, and no turn of it has ended since.
+
+    ``why``: what queues it, or while its turn is under way, what queues it anew. ``turns``: its last ones, the newest
+    first. ``now_ms``: the time of the look by Redis's clock, as the times in these are.
+    """
 
     queue: str
     key: str
@@ -94,6 +103,9 @@ class KeyView:
     unsettled_age_ms: int | None
     expectations: ExpectationsView | None
     suspect: bool = False
+    why: Queued | None = None
+    turns: Sequence[PastTurn] = ()
+    now_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +190,22 @@ class Inspector:
     def key(self, queue: str, key: str) -> KeyView:
         """All that is known of one key. A key that needs nothing is "idle"."""
         now, k = self._now_ms(), self.keys
-        state, lock, lease, delayed, parked, failures, crashes, min_rv, unsettled, fields, ttl = self._ask(
-            ("HGET", k.state(queue), key),
-            ("HGET", k.locks(queue), key),
-            ("ZSCORE", k.of("leases"), f"{queue}:{key}"),
-            ("ZSCORE", k.delayed(queue), key),
-            ("ZSCORE", k.parked(queue), key),
-            ("HGET", k.failures(queue), key),
-            ("HGET", k.crashes(queue), key),
-            ("HGET", k.min_rv(queue), key),
-            ("HGET", k.unsettled(queue), key),
-            ("HGETALL", k.expect(queue, key)),
-            ("PTTL", k.expect(queue, key)),
+        state, lock, lease, delayed, parked, failures, crashes, min_rv, unsettled, fields, ttl, why, history = (
+            self._ask(
+                ("HGET", k.state(queue), key),
+                ("HGET", k.locks(queue), key),
+                ("ZSCORE", k.of("leases"), f"{queue}:{key}"),
+                ("ZSCORE", k.delayed(queue), key),
+                ("ZSCORE", k.parked(queue), key),
+                ("HGET", k.failures(queue), key),
+                ("HGET", k.crashes(queue), key),
+                ("HGET", k.min_rv(queue), key),
+                ("HGET", k.unsettled(queue), key),
+                ("HGETALL", k.expect(queue, key)),
+                ("PTTL", k.expect(queue, key)),
+                ("HGET", k.why(queue), key),
+                ("HGET", k.history(queue), key),
+            )
         )
         return KeyView(
             queue,
@@ -204,6 +220,9 @@ class Inspector:
             now - int(unsettled) if unsettled else None,
             ExpectationsView(queue, key, _texts(fields), ttl, now) if fields else None,
             crashes == b"0",
+            Queued.parse(why.decode(errors="replace")) if why else None,
+            past_turns(history.decode(errors="replace")) if history else (),
+            now,
         )
 
     def rate_wait_ms(self, queue: str, rate_per_s: float, ahead: int) -> int:
@@ -309,8 +328,10 @@ def raw_answers(client: redis.Redis, commands: Sequence[tuple[Any, ...]], raise_
 
 
 def _lock(queue: str, key: str, text: bytes, end_ms: int, now_ms: int) -> LockView:
-    words = dict(word.split("=", 1) for word in text.decode().split())
-    return LockView(queue, key, words["holder"], words["nonce"], now_ms - int(words["since_ms"]), end_ms - now_ms)
+    head, _, why = text.decode(errors="replace").partition(" why=")
+    words = dict(word.split("=", 1) for word in head.split())
+    since_ms = int(words["since_ms"])
+    return LockView(queue, key, words["holder"], words["nonce"], now_ms - since_ms, end_ms - now_ms, Queued.parse(why))
 
 
 def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:

@@ -46,7 +46,9 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked; absent is idle"),
     KeySpec("<queue>:delayed", "zset", "epoch", "key -> ms when it is to be queued"),
     KeySpec("<queue>:parked", "zset", "epoch", "key that crashes its workers -> ms when it is tried again"),
-    KeySpec("<queue>:locks", "hash", "epoch", "key -> holder, nonce, since when"),
+    KeySpec("<queue>:locks", "hash", "epoch", "key -> holder, nonce, since when, why it was queued"),
+    KeySpec("<queue>:why", "hash", "until claimed", "key -> ms since when it is queued, triggers, the first, the last"),
+    KeySpec("<queue>:history", "hash", "a day, or until Redis is nearly full", "key -> its last turns, a line each"),
     KeySpec("<queue>:failures", "hash", "until a good turn", "key -> failed turns in a row"),
     KeySpec(
         "<queue>:crashes",
@@ -83,6 +85,8 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec(
         "capping", "hash", "until walked", "set -> ms down to which it was rid of times that a jump left too far away"
     ),
+    KeySpec("histories", "zset", "as the histories", "queue:key with a history -> ms of its last turn"),
+    KeySpec("history_bytes", "string", "as the histories", "bytes of all histories, about"),
     KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
     KeySpec("watermark_at", "hash", "epoch", "resource -> ms when that was last confirmed"),
     KeySpec(
@@ -152,6 +156,8 @@ class Keys:
     min_rv = partialmethod(_of_queue, "needs")
     unsettled = partialmethod(_of_queue, "unsettled")
     rate = partialmethod(_of_queue, "rate")
+    why = partialmethod(_of_queue, "why")
+    history = partialmethod(_of_queue, "history")
 
     def expect(self, queue: str, key: str) -> str:
         return f"{self.base}{queue}:expect:{key}"

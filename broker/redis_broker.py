@@ -55,9 +55,12 @@ class RedisBroker(ScriptRunner):
 
     # -- the work queue ------------------------------------------------------------------------------------------
 
-    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int:
-        """client-go's Add, for many keys. Returns how many entered the stream. ``unpark`` frees parked keys too."""
-        return int(self._run("add", queue, "unpark" if unpark else "", *key_names)[1])
+    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False, why: str = "asked") -> int:
+        """client-go's Add, for many keys. Returns how many entered the stream. ``unpark`` frees parked keys too.
+
+        ``why``: the trigger, for people.
+        """
+        return int(self._run("add", queue, "unpark" if unpark else "", why, *key_names)[1])
 
     def add_after(self, queue: str, key: str, delay_ms: int) -> None:
         """client-go's AddAfter: at once if the delay is not positive. The earlier of two times wins."""
@@ -110,7 +113,7 @@ class RedisBroker(ScriptRunner):
         flat: list[str | int] = [len(turns)]
         for turn in turns:
             delay = "" if turn.delay_ms is None else turn.delay_ms
-            flat += (turn.queue, turn.key, turn.nonce, turn.verdict.value, delay, len(turn.changes))
+            flat += (turn.queue, turn.key, turn.nonce, turn.verdict.value, delay, turn.did, len(turn.changes))
             for change in turn.changes:
                 flat += change
         return [int(each) for each in self._run("finish", *flat)[1:]]

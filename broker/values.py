@@ -227,7 +227,10 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The end of one turn. ``delay_ms``: look again after it (the earlier time wins); with RETRY, the shortest wait."""
+    """The end of one turn. ``delay_ms``: look again after it (the earlier time wins); with RETRY, the shortest wait.
+
+    ``did``: what it did, in a line for people.
+    """
 
     queue: str
     key: str
@@ -235,6 +238,7 @@ class Finish:
     verdict: Verdict
     delay_ms: int | None = None
     changes: tuple[Change, ...] = ()
+    did: str = ""
 
 
 class Entry(NamedTuple):

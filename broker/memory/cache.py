@@ -52,12 +52,12 @@ def drop_apart(state: EpochState, resource: str, gen: str, old: Stored | None) -
         state.apart.get((resource, gen), {}).pop(old.apart, None)
 
 
-def wake_readers(state: EpochState, resource: str, rv: str) -> int:
+def wake_readers(state: EpochState, now: int, resource: str, rv: str) -> int:
     """Add the keys that waited for the cache to pass ``rv``. Returns how many entered a stream."""
     waiting = state.unread.get(resource, set())
     passed = sorted(each for each in waiting if not newer(each[1], rv))
     waiting.difference_update(passed)
-    return sum(state.add(*split(task)) for _, _, task in passed)
+    return sum(state.add(*split(task), f"read {resource}", now) for _, _, task in passed)
 
 
 def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
@@ -81,7 +81,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         if not unchanged:
             was = old.wakes if old is not None else ""
             woken = was.split() + (new.wakes.split() if new.wakes != was else [])
-            added += sum(state.add(*split(task)) for task in woken)
+            trigger = f"{'del' if event.blob is None else 'set'} {resource}/{event.id}"
+            added += sum(state.add(*split(task), trigger, now) for task in woken)
             if changes.mirrored(old) or (event.blob is not None and changes.mirrored(new)):
                 changes.log(state, resource, gen, event.id)
                 logged = True
@@ -96,7 +97,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
     if logged:
         changes.trim(state, resource, gen)
     if newer(to_rv, mark):
-        added += wake_readers(state, resource, to_rv)
+        added += wake_readers(state, now, resource, to_rv)
     state.wake(added, now)
     if not newer(mark, to_rv):
         state.watermark_at[resource] = now
@@ -134,7 +135,7 @@ def commit_list(state: EpochState, now: int, resource: str, gen: str, rv: str) -
     state.republish.append(Job("keep", resource, gen))
     if old != "0":
         state.republish.append(Job("sweep", resource, old))
-    state.wake(wake_readers(state, resource, rv), now)
+    state.wake(wake_readers(state, now, resource, rv), now)
     state.generation[resource] = gen
     state.watermark_at[resource] = now
     state.watermark[resource] = rv
@@ -151,7 +152,7 @@ def republish(state: EpochState, now: int, chunk: int) -> int:
         job.rest = list(objects)
     step, job.rest = job.rest[:chunk], job.rest[chunk:]
     for each in (objects[object_id] for object_id in step if object_id in objects):
-        added += sum(state.add(*split(task)) for task in each.wakes.split())
+        added += sum(state.add(*split(task), f"list {job.resource}", now) for task in each.wakes.split())
         if job.mode == "sweep":
             for entry in indexed(each.entries):
                 state.index.pop((job.resource, job.generation, entry), None)

@@ -67,7 +67,7 @@ def claim(
         task, owner = f"{spec.queue}:{key}", owners.get(key)
         first, *others = children.items() or [("", [])]
         q.state[key] = "running"
-        q.locks[key] = Lock(holder, nonce, now)
+        q.locks[key] = Lock(holder, nonce, now, q.why.pop(key, f"{now} 0 unknown"))
         state.leases[task] = now + limits.lease_ms
         state.tasks_of.setdefault(holder, set()).add(task)
         claims.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from oarlock.broker.memory import history
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, EXPECTATIONS_TTL_MS, EpochState, ExpectHash, is_open, timed
 from oarlock.broker.values import Finish, Verdict
 from oarlock.broker.versions import latest, newer
@@ -26,7 +27,8 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
         if not mine:
             reply.append(-1)
             continue
-        state.unlock(queue, key, q.locks[key].holder)
+        lock = q.locks[key]
+        state.unlock(queue, key, lock.holder)
         dirty = q.state.pop(key, "") == "running+"
         q.crashes.pop(key, None)
         settled = _settle(state, turn, now)
@@ -52,7 +54,9 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
         if open_writes.wait_ms is not None:
             added += state.add_after(queue, key, open_writes.wait_ms, now)
         state.keep_expectations(queue, key, delay or 0, now)
+        history.end_turn(state, now, f"{queue}:{key}", lock, turn.verdict, turn.did)
         reply.append(q.failures.get(key, 0))
+    history.keep_turns(state)
     state.wake(added, now)
     return reply
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from oarlock.broker.memory import history
 from oarlock.broker.memory.state import CAP_PAGE, CLOCK_JUMP_MS, PARKED_MAX_MS, SILENT_MS, WAITER_MS, EpochState, split
 
 
@@ -14,12 +15,15 @@ def release(state: EpochState, now: int, holder: str, blamed: str) -> list[str]:
     added, tasks = 0, sorted(state.tasks_of.get(holder, ()))
     for task in tasks:
         queue, key = split(task)
+        lock = state.queue(queue).locks[key]
         state.unlock(queue, key, holder)
+        history.lose_turn(state, now, task, lock)
         if task == blamed:
             added += state.requeue_crashed(queue, key, now)
         else:
             state.append(queue, key)
             added += 1
+    history.keep_turns(state)
     state.wake(max(added, 1), now)
     return tasks
 
@@ -35,7 +39,9 @@ def reclaim(state: EpochState, now: int, limit: int) -> list[str]:
     for task in tasks:
         queue, key = split(task)
         q = state.queue(queue)
-        state.unlock(queue, key, q.locks[key].holder)
+        lock = q.locks[key]
+        state.unlock(queue, key, lock.holder)
+        history.lose_turn(state, now, task, lock)
         if key in q.crashes:
             added += state.requeue_crashed(queue, key, now)
         else:
@@ -45,6 +51,7 @@ def reclaim(state: EpochState, now: int, limit: int) -> list[str]:
     for _, holder in silent:
         if holder not in state.tasks_of:
             state.strike_off(holder)
+    history.keep_turns(state)
     state.wake(added, now)
     return tasks
 
@@ -65,6 +72,7 @@ def renew(state: EpochState, now: int, holders: Sequence[str], lease_ms: int) ->
         if holder in state.holders:
             state.seen[holder] = now
             state.leases |= dict.fromkeys(state.tasks_of.get(holder, ()), now + lease_ms)
+    history.trim(state, now)
     if any(state.queue(queue).stream for queue in state.registered):
         state.wake(1, now)
     return [holder for holder in holders if holder not in state.holders]

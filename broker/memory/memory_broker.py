@@ -61,14 +61,14 @@ class MemoryBroker:
 
     # -- the work queue ------------------------------------------------------------------------------------------
 
-    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int:
+    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False, why: str = "asked") -> int:
         state, now = self._enter("add")
         q, added = state.queue(queue), 0
         for key in key_names:
             if unpark and q.parked.pop(key, None) is not None:
                 q.state.pop(key, None)
                 q.crashes.pop(key, None)
-            added += state.add(queue, key)
+            added += state.add(queue, key, why, now)
         state.wake(added, now)
         return added
 
@@ -124,7 +124,7 @@ class MemoryBroker:
                     del entries[key]
                     if entries is q.parked:
                         q.state.pop(key, None)
-                    added += state.add(queue, key)
+                    added += state.add(queue, key, "parked" if entries is q.parked else "due", now)
                 moved += len(ready)
                 waiting += entries.values()
         state.wake(added, now)

@@ -20,6 +20,7 @@ CLOCK_JUMP_MS = 3_000
 SILENT_MS = 60_000
 CAP_PAGE = 2_000
 WAITER_MS = 1_500
+TRIGGER_BYTES_MAX = 160
 
 
 def split(task: str) -> tuple[str, str]:
@@ -33,6 +34,13 @@ class Lock:
     holder: str
     nonce: str
     since_ms: int
+    why: str
+    """What had queued the key, as text."""
+
+    @property
+    def text(self) -> str:
+        """As Redis stores it."""
+        return f"holder={self.holder} nonce={self.nonce} since_ms={self.since_ms} why={self.why}"
 
 
 @dataclass(slots=True)
@@ -75,6 +83,8 @@ class QueueState:
     expectations: dict[str, ExpectHash] = field(default_factory=dict)
     min_rv: dict[str, dict[str, str]] = field(default_factory=dict)
     unsettled: dict[str, int] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    history: dict[str, str] = field(default_factory=dict)
     bucket: tuple[float, int] | None = None
     """Tokens left (negative: promised ahead), and when that was."""
     rate: tuple[float, int] | None = None
@@ -160,6 +170,8 @@ class EpochState:
     no_reclaim_until: int = 0
     capping: dict[str, float] = field(default_factory=dict)
     """Set -> time down to which it was walked since the clock jumped."""
+    histories: dict[str, int] = field(default_factory=dict)
+    history_bytes: int = 0
     watermark: dict[str, str] = field(default_factory=dict)
     watermark_at: dict[str, int] = field(default_factory=dict)
     unread: dict[str, set[tuple[int, str, str]]] = field(default_factory=dict)
@@ -191,8 +203,18 @@ class EpochState:
         q.stream.append(key)
         q.state[key] = "queued"
 
-    def add(self, queue: str, key: str) -> int:
+    def because(self, queue: str, key: str, trigger: str, now: int) -> None:
+        """Note what queues a key: since when, how many triggers, the first, the last."""
+        whys, trigger = self.queue(queue).why, trigger[:TRIGGER_BYTES_MAX]
+        if key not in whys:
+            whys[key] = f"{now} 1 {trigger}"
+        else:
+            since_ms, count, triggers = whys[key].split(" ", 2)
+            whys[key] = f"{since_ms} {int(count) + 1} {triggers.split(',')[0]}, {trigger}"
+
+    def add(self, queue: str, key: str, trigger: str, now: int) -> int:
         state = self.queue(queue).state
+        self.because(queue, key, trigger, now)
         if key not in state:
             self.append(queue, key)
             return 1
@@ -202,7 +224,7 @@ class EpochState:
 
     def add_after(self, queue: str, key: str, delay_ms: int, now: int) -> int:
         if delay_ms <= 0:
-            return self.add(queue, key)
+            return self.add(queue, key, "due", now)
         delayed, due = self.queue(queue).delayed, now + delay_ms
         if not delayed or due < min(delayed.values()):
             self.hurry()

@@ -2,26 +2,29 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases holder:name queue:state queue:stream queue:expect:key queue:needs queue:unsettled
 -- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer watermark unread:resource
+-- DERIVED queue:why queue:history histories history_bytes
 -- ARGV[1] count; then a turn: queue  key  nonce  verdict ("ok" | "retry" | "gone")  delay ms ("" or a look again after it)
---   n changes, then n triples: "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)
+--   what it did, in a line for people  n changes, then n triples:
+--   "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)
 --   |  "again" "" ms: a look again after it whatever the verdict, unless the verdict's own comes first
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write open or a name reserved never to idle.
--- include: cache queue locks reads
+-- include: cache queue locks reads history
 local at, now, reply, added, plans, queues = 2, now_ms(), {'OK'}, 0, {}, {}
 local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true, again = true}
 for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write
   local plan = {queue = ARGV[at], key = ARGV[at + 1], nonce = ARGV[at + 2], verdict = ARGV[at + 3], changes = {}}
-  plan.delay = ARGV[at + 4] ~= '' and whole(ARGV[at + 4]) or nil
+  plan.delay, plan.did = ARGV[at + 4] ~= '' and whole(ARGV[at + 4]) or nil, ARGV[at + 5]
+  if string.find(plan.did, '\n', 1, true) then error('finish: more than a line from ' .. plan.key) end
   if not VERDICTS[plan.verdict] then error('finish: bad verdict of ' .. plan.key) end
-  for c = 1, whole(ARGV[at + 5]) do
-    local from = at + 6 + (c - 1) * 3
+  for c = 1, whole(ARGV[at + 6]) do
+    local from = at + 7 + (c - 1) * 3
     plan.changes[c] = {ARGV[from], ARGV[from + 1], ARGV[from + 2]}
     local counts = ARGV[from] == 'need' or ARGV[from] == 'again'
     local bad = not OPS[ARGV[from]] or not ARGV[from + 2] or (counts and not string.match(ARGV[from + 2], '^%d+$'))
     if bad then error('finish: bad change of ' .. plan.key) end
   end
-  at = at + 6 + 3 * #plan.changes
+  at = at + 7 + 3 * #plan.changes
   plan.expected = base .. plan.queue .. ':expect:' .. plan.key
   local group = queues[plan.queue] or {keys = {}, plans = {}, expects = {}}
   group.keys[#group.keys + 1], group.plans[#group.plans + 1] = plan.key, plan
@@ -38,10 +41,11 @@ for queue, group in pairs(queues) do
   local crashes = redis.call('HMGET', own .. ':crashes', unpack(group.keys))
   local any_expected = redis.call('EXISTS', unpack(group.expects)) > 0
   redis.call('ZCARD', base .. 'leases')
+  read_turns(queue, group.keys)
   group.ended = {}
   for i, plan in ipairs(group.plans) do
     if locks[i] and nonce_of(locks[i]) == plan.nonce and not seen[plan.key] then
-      seen[plan.key], plan.holder, plan.dirty = true, holder_of(locks[i]), states[i] == 'running+'
+      seen[plan.key], plan.lock, plan.holder, plan.dirty = true, locks[i], holder_of(locks[i]), states[i] == 'running+'
       plan.failed, plan.crashed = failures[i], crashes[i]
       plan.expects = any_expected and redis.call('HLEN', plan.expected) > 0
       local ended = group.ended[plan.holder] or {}
@@ -145,8 +149,11 @@ for turn, plan in ipairs(plans) do
     if plan.again then added = added + add_after(queue, key, plan.again, now) end
     if again then added = added + add_after(queue, key, again, now) end
     if touched then keep_expectations(queue, key, delay or 0) end
+    end_turn(queue, key, plan.lock, plan.verdict, plan.did, now)
     reply[turn + 1] = failures
   end
 end
+keep_triggers(now)
+keep_turns(now)
 wake(added, now)
 return reply

@@ -1,7 +1,7 @@
 -- ingest: apply one contiguous batch of watch events. Cache, indexes, keys to wake and watermark change in one step.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
--- DERIVED apart:resource:generation
+-- DERIVED apart:resource:generation queue:why
 -- DERIVED unread:resource queue:state queue:stream waiters wake changes:resource:generation changes_at:resource:generation
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4..] count and pairs name, bytes of what lies apart; then six an event:
@@ -35,8 +35,11 @@ redis.call('HLEN', changes_at_key(resource, gen))
 redis.call('HLEN', apart)
 local read = newer(to, mark) and readers(resource, to) or {}
 
-local function wake_all(wakes)
-  for task in string.gmatch(wakes, '%S+') do added = added + add(split(task)) end
+local function wake_all(wakes, trigger)
+  for task in string.gmatch(wakes, '%S+') do
+    local queue, key = split(task)
+    added = added + add(queue, key, trigger)
+  end
 end
 local function reindex(id, was, is)
   local kept = {}
@@ -63,8 +66,9 @@ for i = first, #ARGV, 6 do
     -- Wake, log, index, object. A replay compares with the object, so it is written last, and a failure in between repeats the rest.
     local same = op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
     if not same then
-      wake_all(old_wakes)
-      if wakes ~= old_wakes then wake_all(wakes) end
+      local trigger = op .. ' ' .. resource .. '/' .. id
+      wake_all(old_wakes, trigger)
+      if wakes ~= old_wakes then wake_all(wakes, trigger) end
       if mirrored(old_entries) or (op == 'set' and mirrored(entries)) then
         log_change(resource, gen, id)
         logged = true
@@ -85,6 +89,7 @@ for i = first, #ARGV, 6 do
 end
 if logged then trim_changes(resource, gen) end
 added = added + wake_readers(resource, read)
+keep_triggers(now)
 wake(added, now)
 -- A batch that ends below the watermark does not say how old the view is.
 if not newer(mark, to) then redis.call('HSET', base .. 'watermark_at', resource, number(now)) end

@@ -2,10 +2,11 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED leases tick no_reclaim_until waiters wake timer holders seen queues holder:name
 -- DERIVED queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key queue:unsettled
+-- DERIVED queue:why queue:history histories history_bytes
 -- ARGV[1] at most so many
 -- Returns: {"OK", task, ...} | {"STALE"}
 -- Invariant: a lease ends by finish, by release or here. Here its key is queued or parked in the same step.
--- include: queue locks
+-- include: queue locks history
 local SILENT_MS = 60000 -- a supervisor renews its holders once a second, and has ended them long before this
 local leases, limit, now, added, reply = base .. 'leases', whole(ARGV[1]), now_ms(), 0, {'OK'}
 local tick = tonumber(redis.call('GET', base .. 'tick') or now)
@@ -13,13 +14,18 @@ if now < tick or now - tick > CLOCK_JUMP_MS then return reply end -- the next re
 if now < tonumber(redis.call('GET', base .. 'no_reclaim_until') or 0) then return reply end
 local tasks = redis.call('ZRANGEBYSCORE', leases, '-inf', number(now), 'LIMIT', 0, limit)
 local silent = redis.call('ZRANGEBYSCORE', base .. 'seen', '-inf', number(now - SILENT_MS), 'LIMIT', 0, limit)
-for _, task in ipairs(tasks) do check((split(task))) end
+for _, task in ipairs(tasks) do
+  local queue, key = split(task)
+  check(queue)
+  read_turns(queue, {key})
+end
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   local lock = redis.call('HGET', base .. queue .. ':locks', key)
   redis.call('ZREM', leases, task)
   if lock then
     unlock(queue, {key}, holder_of(lock))
+    lose_turn(queue, key, holder_of(lock), lock, now)
     -- The supervisor, which could say on which key the worker was working, has died too or was cut off. So at first no key is blamed:
     -- all become suspect, and a suspect key is claimed alone. If its lease ends again, it was the only key of the worker that died.
     if redis.call('HSETNX', base .. queue .. ':crashes', key, 0) == 1 then
@@ -34,5 +40,7 @@ end
 for _, holder in ipairs(silent) do
   if redis.call('EXISTS', base .. 'holder:' .. holder) == 0 then strike_off(holder) end
 end
+keep_triggers(now)
+keep_turns(now)
 if added > 0 then wake(added, now) end
 return reply

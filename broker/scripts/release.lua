@@ -1,19 +1,26 @@
 -- release: a holder is dead or done. Every key it held goes back to its stream; the keys' expectations stay.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED holders seen holder:name waiters wake leases queues queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key
--- DERIVED queue:unsettled timer
+-- DERIVED queue:unsettled timer queue:why queue:history histories history_bytes
 -- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death
 -- Returns: {"OK", task, ...} the tasks given back | {"STALE"}
 -- Invariant: every unlock without a finish queues or parks its key. Afterwards the holder can claim nothing.
--- include: queue locks
+-- include: queue locks history
 local holder, blamed, now, added, reply = ARGV[1], ARGV[2], now_ms(), 0, {'OK'}
 local tasks = redis.call('SMEMBERS', base .. 'holder:' .. holder)
 table.sort(tasks)
-for _, task in ipairs(tasks) do check((split(task))) end
+local locks = {}
+for _, task in ipairs(tasks) do
+  local queue, key = split(task)
+  check(queue)
+  read_turns(queue, {key})
+  locks[task] = redis.call('HGET', base .. queue .. ':locks', key)
+end
 strike_off(holder)
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   unlock(queue, {key}, holder)
+  lose_turn(queue, key, holder, locks[task], now)
   if task == blamed then
     added = added + requeue_crashed(queue, key, now)
   else
@@ -22,5 +29,7 @@ for _, task in ipairs(tasks) do
   end
   reply[#reply + 1] = task
 end
+keep_triggers(now)
+keep_turns(now)
 wake(math.max(added, 1), now) -- one more: the dead holder may have taken a token and not used it
 return reply

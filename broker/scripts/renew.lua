@@ -1,10 +1,11 @@
 -- renew: a supervisor renews all leases of all its workers, once a second. The call also watches for jumps of Redis's clock.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED waiters wake holders seen holder:name leases tick no_reclaim_until capping queues queue:stream queue:delayed queue:parked timer
+-- DERIVED queue:history histories history_bytes
 -- ARGV[1] lease ms  ARGV[2..] holders
 -- Returns: {"OK", holder, ...} the holders that are no longer registered | {"STALE"}
 -- Invariant: a lease is only ever renewed for a registered holder that still has the lock.
--- include: queue locks
+-- include: queue locks history
 local lease_ms, now, reply = whole(ARGV[1]), now_ms(), {'OK'}
 local holders, seen, leases = base .. 'holders', base .. 'seen', base .. 'leases'
 local capping, tick = base .. 'capping', base .. 'tick'
@@ -14,6 +15,7 @@ for _, queue in ipairs(queues) do check(queue) end -- once a second, so that dam
 redis.call('HLEN', holders)
 redis.call('HLEN', capping)
 redis.call('ZCARD', seen)
+redis.call('ZCARD', base .. 'histories')
 
 -- After a jump no lease may end early, and nothing may wait an hour longer: no lease, no delayed key, no parked key.
 -- Each set is walked once, from its latest time down. What enters meanwhile is timed by the right clock.
@@ -48,6 +50,7 @@ for i = 2, #ARGV do
     end
   end
 end
+trim_histories(queues, now)
 local listed = 0
 for _, queue in ipairs(queues) do listed = listed + redis.call('XLEN', base .. queue .. ':stream') end
 if listed > 0 then wake(1, now) end -- a stopped waiter can have taken a token

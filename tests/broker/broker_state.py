@@ -82,12 +82,20 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _times(value)
         case "<queue>:failures" | "<queue>:crashes" | "<queue>:unsettled":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = {k: int(v) for k, v in _pairs(value).items()}
-        case "<queue>:state" | "<queue>:locks" | "<queue>:bucket" | "<queue>:rate" | "<queue>:needs":
+        case (
+            "<queue>:why"
+            | "<queue>:history"
+            | "<queue>:state"
+            | "<queue>:locks"
+            | "<queue>:bucket"
+            | "<queue>:rate"
+            | "<queue>:needs"
+        ):
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _pairs(value)
         case "<queue>:expect:<key>":
             state.setdefault("records", {}).setdefault(words[0], {})[words[1]] = _pairs(value)
             state.setdefault("record_ttl", {}).setdefault(words[0], {})[words[1]] = ttl
-        case "leases" | "waiters" | "seen":
+        case "leases" | "waiters" | "seen" | "histories":
             state[pattern] = _times(value)
         case "holder:<holder>":
             state.setdefault("held", {})[words[0]] = sorted(task.decode() for task in value)
@@ -113,7 +121,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("unread", {})[words[0]] = list(_pairs(value))
         case "republish":
             state["republish"] = [" ".join(job.decode().split()[:3]) for job in value]
-        case "phase" | "hold" | "tick" | "no_reclaim_until":
+        case "phase" | "hold" | "tick" | "no_reclaim_until" | "history_bytes":
             state[pattern] = value.decode()
         case "run":
             pass
@@ -166,6 +174,8 @@ def of_memory(store: MemoryStore) -> State:
     }
     if s.tick is not None:
         state["tick"] = str(s.tick)
+    if s.histories:
+        state["histories"], state["history_bytes"] = dict(s.histories), str(s.history_bytes)
     if s.no_reclaim_until:
         state["no_reclaim_until"] = str(s.no_reclaim_until)
     for name, q in s.queues.items():
@@ -174,13 +184,12 @@ def of_memory(store: MemoryStore) -> State:
             "state": dict(q.state),
             "delayed": dict(q.delayed),
             "parked": dict(q.parked),
-            "locks": {
-                key: f"holder={lock.holder} nonce={lock.nonce} since_ms={lock.since_ms}"
-                for key, lock in q.locks.items()
-            },
+            "locks": {key: lock.text for key, lock in q.locks.items()},
             "failures": dict(q.failures),
             "crashes": dict(q.crashes),
             "unsettled": dict(q.unsettled),
+            "why": dict(q.why),
+            "history": dict(q.history),
             "needs": {
                 key: " ".join(f"{resource}={rv}" for resource, rv in sorted(needs.items()))
                 for key, needs in q.min_rv.items()
@@ -229,6 +238,10 @@ def problems(state: State, *, whole_leases: bool = True) -> list[str]:
             found.append(f"{queue}: parked {sorted(parked)} but state {sorted(of['parked'])}")
         if set(states) != set().union(*of.values()):
             found.append(f"{queue}: unknown state in {states}")
+        if forgotten := set(state.get("why", {}).get(queue, {})) - set(states):
+            found.append(f"{queue}: why {sorted(forgotten)} are queued is said, but they are not")
+        if said := set(states) - running - set(state.get("why", {}).get(queue, {})):
+            found.append(f"{queue}: nothing says why {sorted(said)} are queued")
         for key, lock in locks.items():
             task, holder = f"{queue}:{key}", lock.split()[0].removeprefix("holder=")
             if whole_leases and task not in state.get("leases", {}):

@@ -18,7 +18,7 @@ SPEC = f"{QUEUE} replicasets pods/owner/uid replicasets/orphan/wanted pods/node/
 
 # Arguments that each script takes gladly in the state of ``busy``. They are spoiled one at a time.
 GOOD: dict[str, list[Any]] = {
-    "add": [QUEUE, "unpark", "ns/parked", "ns/new", "ns/a"],
+    "add": [QUEUE, "unpark", "asked", "ns/parked", "ns/new", "ns/a"],
     "add_after": [QUEUE, "ns/new", 500],
     "claim": [HOLDER, "n2", 5000, 14000, 8, 262144, SPEC],
     "announce": [
@@ -38,9 +38,9 @@ GOOD: dict[str, list[Any]] = {
         "generation=1 delay_ms=1000 at_ms=5",
     ],
     "finish": [
-        *(2, QUEUE, "ns/a", NONCE, "ok", 500, 3),
+        *(2, QUEUE, "ns/a", NONCE, "ok", 500, "created 1 pod", 3),
         *("drop", "create pods/w", "", "set", "blocked pods/v", "uid=u", "need", "pods", "120"),
-        *(QUEUE, "ns/b", NONCE, "retry", "", 0),
+        *(QUEUE, "ns/b", NONCE, "retry", "", "", 0),
     ],
     "release": [HOLDER, f"{QUEUE}:ns/a"],
     "reclaim": [200],

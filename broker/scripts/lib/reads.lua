@@ -15,7 +15,8 @@ end
 local function wake_readers(resource, members)
   local added = 0
   for _, member in ipairs(members) do
-    added = added + add(split((string.match(member, '^%d+ (.+)$'))))
+    local queue, key = split((string.match(member, '^%d+ (.+)$')))
+    added = added + add(queue, key, 'read ' .. resource)
     redis.call('ZREM', unread_key(resource), member)
   end
   return added

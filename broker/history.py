@@ -1,0 +1,75 @@
+"""What a key remembers, for people: what queued it, and its last turns. Nothing is decided by it.
+
+The scripts write it as text (``scripts/lib/queue.lua``, ``scripts/lib/history.lua``); here the text is read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_WHY = re.compile(r"(\d+) (.*)", re.DOTALL)
+_TRIGGERS = re.compile(r"(\d+) ([^,]*)(?:, (.*))?", re.DOTALL)
+_TURN = re.compile(r"(\d+) (\S+) (\d+)\+(\d+) ([a-z]+)(?:\*(\d+))? (.*?) < (.*)")
+
+
+class Triggers(NamedTuple):
+    """How many events queued a key while it waited, and the first and the last of them.
+
+    A trigger is "set RESOURCE/ID" or "del RESOURCE/ID" (the object was written, or went), "list RESOURCE" (its objects
+    were listed anew), "read RESOURCE" (the cache has passed a write of its own), "due" (its time had come), "parked"
+    (its pause is over), "lost HOLDER" (a worker died or was cut off in its turn), "asked" (by hand), or "QUEUE KEY" (a
+    turn of that key woke it).
+    """
+
+    count: int
+    first: str
+    last: str
+
+    @classmethod
+    def parse(cls, text: str) -> Triggers:
+        """From "count first[, last]". What is no such text is one unknown trigger."""
+        found = _TRIGGERS.fullmatch(text)
+        if found is None:
+            return cls(0, "unknown", "unknown")
+        return cls(int(found[1]), found[2], found[3] or found[2])
+
+
+class Queued(NamedTuple):
+    """Why a key is queued, or was when it was claimed, and ms since when."""
+
+    since_ms: int
+    triggers: Triggers
+
+    @classmethod
+    def parse(cls, text: str) -> Queued | None:
+        """From "since_ms count first[, last]"; None for any other text."""
+        found = _WHY.fullmatch(text)
+        return cls(int(found[1]), Triggers.parse(found[2])) if found is not None else None
+
+
+class PastTurn(NamedTuple):
+    """A turn that has ended, or several alike in a row: the times, the holder and the triggers are of the last one.
+
+    ``verdict``: "ok", "retry", "gone", or "lost" where its worker died or was cut off. ``did``: in words; "-" for
+    nothing. ``waited_ms``: from the first trigger to the claim; ``took_ms``: from there to the end.
+    """
+
+    ended_ms: int
+    holder: str
+    waited_ms: int
+    took_ms: int
+    verdict: str
+    turns: int
+    did: str
+    triggers: Triggers
+
+
+def past_turns(text: str) -> list[PastTurn]:
+    """Of a key's history, the newest first. Lines that are none of ours are left out."""
+    found = (_TURN.fullmatch(each) for each in text.split("\n"))
+    return [
+        PastTurn(int(m[1]), m[2], int(m[3]), int(m[4]), m[5], int(m[6] or 1), m[7], Triggers.parse(m[8]))
+        for m in found
+        if m is not None
+    ]

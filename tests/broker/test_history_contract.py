@@ -1,0 +1,341 @@
+"""What a key remembers: the triggers that queued it, and its last turns. None of it decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from oarlock.broker.history import PastTurn, Queued, Triggers, past_turns
+from oarlock.broker.inspect import Inspector
+from oarlock.broker.keys import Keys
+from oarlock.broker.memory import history as twin
+from oarlock.broker.values import Change, Event, Finish, Verdict
+from tests.broker import broker_state
+from tests.broker.broker_cases import QUEUE, START_MS, Case, MemoryCase, RedisCase, claim, claim_one, opened
+
+KEY = "ns/a"
+
+
+def why(case: Case, key: str = KEY) -> Queued | None:
+    return Queued.parse(case.state().get("why", {}).get(QUEUE, {}).get(key, ""))
+
+
+def turns(case: Case, key: str = KEY) -> list[PastTurn]:
+    return past_turns(text(case, key))
+
+
+def text(case: Case, key: str = KEY) -> str:
+    return str(case.state().get("history", {}).get(QUEUE, {}).get(key, ""))
+
+
+def turn(case: Case, did: str = "", verdict: Verdict = Verdict.OK, *, why: str = "asked", key: str = KEY) -> None:
+    """A turn of the key, which takes 7 ms after it has waited for 3."""
+    case.worker.add(QUEUE, [key], why=why)
+    case.advance(3)
+    one = claim_one(case)
+    case.advance(7)
+    case.worker.finish([Finish(QUEUE, key, one.nonce, verdict, did=did)])
+
+
+def pod(name: str, rv: int, *, gone: bool = False) -> Event:
+    return Event(f"ns/{name}", str(rv), f"u-{name}", None if gone else b"%d" % rv, (), (f"{QUEUE}:{KEY}",))
+
+
+# -- what queued it --------------------------------------------------------------------------------------------------
+
+
+def test_events_fold_into_the_first_the_last_and_their_number(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.ingestor.ingest("pods", "100", "102", [pod("p1", 101), pod("p2", 102)])
+    case.advance(50)
+    case.ingestor.ingest("pods", "102", "104", [pod("p2", 103), pod("p1", 104, gone=True)])
+    assert why(case) == Queued(START_MS, Triggers(4, "set pods/ns/p1", "del pods/ns/p1"))
+
+
+def test_an_event_that_changes_nothing_is_no_trigger(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.ingestor.ingest("pods", "100", "101", [pod("p1", 101)])
+    case.ingestor.ingest("pods", "101", "102", [pod("p1", 101)._replace(rv="102")])
+    assert why(case) == Queued(START_MS, Triggers(1, "set pods/ns/p1", "set pods/ns/p1"))
+
+
+def test_the_claim_takes_it_along_and_what_comes_then_is_for_the_next_turn(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, [KEY])
+    case.advance(20)
+    claim_one(case)
+    lock = case.state()["locks"][QUEUE][KEY]
+    assert (lock.partition(" why=")[2], why(case)) == (f"{START_MS} 1 asked", None)
+    case.worker.add(QUEUE, [KEY], why="daemonset ns/d")
+    assert why(case) == Queued(START_MS + 20, Triggers(1, "daemonset ns/d", "daemonset ns/d"))
+
+
+def delayed(case: Case) -> None:
+    case.worker.add_after(QUEUE, KEY, 100)
+    assert why(case) is None
+    case.advance(100)
+    case.worker.due()
+
+
+def at_once(case: Case) -> None:
+    case.worker.add_after(QUEUE, KEY, 0)
+
+
+def released(case: Case) -> None:
+    case.worker.add(QUEUE, [KEY])
+    claim_one(case)
+    case.worker.release("w1")
+
+
+def reclaimed(case: Case) -> None:
+    case.worker.add(QUEUE, [KEY])
+    claim_one(case)
+    case.worker.renew([], lease_ms=5_000)
+    for _ in range(5):
+        case.advance(1_001)
+        case.worker.renew([], lease_ms=5_000)
+    assert case.worker.reclaim() == [f"{QUEUE}:{KEY}"]
+
+
+def unparked_by_time(case: Case) -> None:
+    for holder in ("w1", "w2"):
+        case.worker.register(holder, "supervisor", [QUEUE])
+        case.worker.add(QUEUE, [KEY])
+        claim_one(case, holder)
+        case.worker.release(holder, blamed=f"{QUEUE}:{KEY}")
+    assert case.state()["state"][QUEUE][KEY] == "parked"
+    case.advance(1_000)
+    case.worker.due()
+
+
+def listed(case: Case) -> None:
+    assert case.ingestor.stage("pods", "second", [pod("p1", 101)])
+    case.ingestor.commit_list("pods", "second", "101")
+    while case.ingestor.republish():
+        pass
+
+
+def passed(case: Case) -> None:
+    case.worker.add(QUEUE, [KEY])
+    one = claim_one(case)
+    case.worker.finish([Finish(QUEUE, KEY, one.nonce, Verdict.OK, None, (Change.min_rv("pods", "101"),))])
+    case.ingestor.ingest("pods", "100", "101", [])
+
+
+@pytest.mark.parametrize(
+    ("how", "first", "last"),
+    [
+        pytest.param(delayed, "due", "due", id="delayed"),
+        pytest.param(at_once, "due", "due", id="without a delay"),
+        pytest.param(released, "lost w1", "lost w1", id="its worker died"),
+        pytest.param(reclaimed, "lost w1", "lost w1", id="its lease ended"),
+        pytest.param(unparked_by_time, "lost w2", "parked", id="its pause is over"),
+        pytest.param(listed, "list pods", "list pods", id="a new list"),
+        pytest.param(passed, "read pods", "read pods", id="the cache has its write"),
+    ],
+)
+def test_what_is_said_of_each_way_into_the_queue(
+    how: Callable[[Case], None], first: str, last: str, queue_case: Case
+) -> None:
+    case = opened(queue_case)
+    how(case)
+    said = why(case)
+    assert said is not None
+    assert (said.triggers.first, said.triggers.last) == (first, last)
+    assert broker_state.problems(case.state()) == []
+
+
+# -- its turns -------------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_says_when_who_how_long_what_and_why(queue_case: Case) -> None:
+    case = opened(queue_case)
+    turn(case, "created 3 pods")
+    assert turns(case) == [
+        PastTurn(START_MS + 10, "w1", 3, 7, "ok", 1, "created 3 pods", Triggers(1, "asked", "asked"))
+    ]
+
+
+def test_the_newest_comes_first_and_turns_alike_share_a_line(queue_case: Case) -> None:
+    case = opened(queue_case)
+    for did in ("created 1 pod", "", "", "", "deleted 1 pod", ""):
+        turn(case, did)
+    assert [(each.did, each.turns) for each in turns(case)] == [
+        ("-", 1),
+        ("deleted 1 pod", 1),
+        ("-", 3),
+        ("created 1 pod", 1),
+    ]
+    turn(case, "", Verdict.RETRY)
+    assert [(each.verdict, each.did, each.turns) for each in turns(case)][:2] == [("retry", "-", 1), ("ok", "-", 1)]
+
+
+def test_an_owner_that_is_gone_leaves_its_history(queue_case: Case) -> None:
+    case = opened(queue_case)
+    turn(case, "", Verdict.GONE)
+    assert [each.verdict for each in turns(case)] == ["gone"]
+
+
+def test_a_turn_whose_worker_died_is_lost(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, [KEY], why="set pods/ns/p1")
+    claim_one(case)
+    case.advance(40)
+    case.worker.release("w1")
+    assert turns(case) == [
+        PastTurn(START_MS + 40, "w1", 0, 40, "lost", 1, "-", Triggers(1, "set pods/ns/p1", "set pods/ns/p1"))
+    ]
+
+
+def test_a_finish_that_came_too_late_is_no_turn(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, [KEY])
+    one = claim_one(case)
+    case.worker.release("w1")
+    assert case.worker.finish([Finish(QUEUE, KEY, one.nonce, Verdict.OK, did="created 1 pod")]) == [-1]
+    assert [each.verdict for each in turns(case)] == ["lost"]
+
+
+def test_a_call_that_ends_several_turns_says_each(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, [f"ns/{i}" for i in range(5)])
+    claims = claim(case)
+    case.worker.finish([Finish(QUEUE, one.key, one.nonce, Verdict.OK, did=f"did {one.key}") for one in claims])
+    assert [turns(case, f"ns/{i}")[0].did for i in range(5)] == [f"did ns/{i}" for i in range(5)]
+
+
+# -- how much --------------------------------------------------------------------------------------------------------
+
+
+def test_the_oldest_of_more_than_twenty_go(queue_case: Case) -> None:
+    case = opened(queue_case)
+    for n in range(25):
+        turn(case, f"{n}", why="x")
+    assert [each.did for each in turns(case)] == [f"{n}" for n in range(24, 4, -1)]
+
+
+def test_a_key_remembers_a_thousand_bytes(queue_case: Case) -> None:
+    case = opened(queue_case)
+    for n in range(8):
+        turn(case, f"{n} {'x' * 200}")
+    assert len(text(case)) <= 1_000
+    assert [each.did[0] for each in turns(case)] == ["7", "6", "5", "4"]
+    turn(case, "y" * 2_000)
+    assert len(text(case)) == 1_000
+
+
+def test_a_long_trigger_is_cut(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, [KEY], why="x" * 500)
+    said = why(case)
+    assert said is not None
+    assert said.triggers.first == "x" * 160
+
+
+def bytes_counted(case: Case) -> int:
+    return int(case.state().get("history_bytes", 0))
+
+
+def test_the_bytes_of_all_are_counted(queue_case: Case) -> None:
+    """By what is there, so that the count cannot drift."""
+    case = opened(queue_case)
+    for n in range(6):
+        turn(case, f"{n}" * 150, key=f"ns/{n % 2}")
+    held = case.state()["history"][QUEUE]
+    assert bytes_counted(case) == sum(twin._size(f"{QUEUE}:{key}", each) for key, each in held.items()) > 0
+
+
+def test_a_day_after_its_last_turn_a_history_goes(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.renew([], lease_ms=5_000)
+    turn(case, "old")
+    case.advance(twin.AGE_MAX_MS - 2_000)
+    turn(case, "new", key="ns/b")
+    case.worker.renew([], lease_ms=5_000)
+    assert text(case)
+    case.advance(2_000)
+    case.worker.renew([], lease_ms=5_000)
+    assert list(case.state()["history"][QUEUE]) == ["ns/b"]
+    assert bytes_counted(case) == twin._size(f"{QUEUE}:ns/b", text(case, "ns/b"))
+
+
+def test_the_oldest_go_when_a_fleet_has_too_much(queue_case: Case) -> None:
+    case = opened(queue_case)
+    for n in range(150):
+        turn(case, "did", key=f"ns/{n:03}")
+    _count(case, twin.FLEET_BYTES_MAX)
+    turn(case, "one more", key="ns/last")
+    kept = sorted(case.state()["history"][QUEUE])
+    assert kept == [*(f"ns/{n}" for n in range(100, 150)), "ns/last"]
+    assert bytes_counted(case) <= twin.FLEET_BYTES_MAX
+
+
+def test_a_count_that_is_wrong_ends_with_the_histories(queue_case: Case) -> None:
+    case = opened(queue_case)
+    _count(case, 10 * twin.FLEET_BYTES_MAX)
+    turn(case, "did")
+    turn(case, "did more")
+    assert bytes_counted(case) == twin._size(f"{QUEUE}:{KEY}", text(case))
+
+
+def _count(case: Case, count: int) -> None:
+    """As if so many bytes were there."""
+    if isinstance(case, MemoryCase):
+        case.store.state.history_bytes = count
+    else:
+        assert isinstance(case, RedisCase)
+        case.admin.set(Keys(case.epoch).of("history_bytes"), count)
+
+
+@pytest.mark.real
+def test_they_are_the_first_to_go_when_redis_is_nearly_full(real: RedisCase) -> None:
+    case = opened(real)
+    turn(case, "did")
+    used = int(case.admin.info("memory")["used_memory"])
+    try:
+        case.admin.config_set("maxmemory", used * 3)
+        case.worker.renew([], lease_ms=5_000)
+        assert text(case)
+        case.admin.config_set("maxmemory", int(used * 1.05))
+        case.worker.renew([], lease_ms=5_000)
+        assert {"history", "histories", "history_bytes"}.isdisjoint(case.state())
+        turn(case, "and goes on")
+    finally:
+        case.admin.config_set("maxmemory", 0)
+    assert [each.did for each in turns(case)] == ["and goes on"]
+
+
+# -- read ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.real
+def test_the_inspector_reads_it_with_the_rights_of_metrics(real: RedisCase) -> None:
+    case = opened(real)
+    turn(case, "created 1 pod")
+    case.worker.add(QUEUE, [KEY], why="set pods/ns/p1")
+    metrics: redis.Redis = real.clients["metrics"]
+    view = Inspector(metrics, case.epoch, now_ms=case.now_ms).key(QUEUE, KEY)
+    assert view.why == Queued(START_MS + 10, Triggers(1, "set pods/ns/p1", "set pods/ns/p1"))
+    assert [each.did for each in view.turns] == ["created 1 pod"]
+    claim_one(case)
+    view = Inspector(metrics, case.epoch, now_ms=case.now_ms).key(QUEUE, KEY)
+    assert view.why is None
+    assert view.lock is not None
+    assert view.lock.why == Queued(START_MS + 10, Triggers(1, "set pods/ns/p1", "set pods/ns/p1"))
+
+
+@pytest.mark.parametrize("line", ["", "x", "1 w 2 ok did < 1 asked", "1 w 2+3 ok*x did < 1 asked", "\udcff"])
+def test_a_line_that_is_none_of_ours_is_left_out(line: str) -> None:
+    ours = "5 w1 1+2 ok*3 created 1 pod < 2 set pods/ns/p, due"
+    expected = PastTurn(5, "w1", 1, 2, "ok", 3, "created 1 pod", Triggers(2, "set pods/ns/p", "due"))
+    assert past_turns(f"{line}\n{ours}") == [expected]
+
+
+def test_what_is_no_reason_is_none() -> None:
+    assert (Queued.parse(""), Queued.parse("x y"), Triggers.parse("x")) == (
+        None,
+        None,
+        Triggers(0, "unknown", "unknown"),
+    )
