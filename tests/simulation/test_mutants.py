@@ -100,7 +100,7 @@ def _needs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "wake_readers", lambda state, resource, rv: 0)
+    monkeypatch.setattr(cache, "wake_readers", lambda state, now, resource, rv: 0)
 
 
 NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
@@ -169,7 +169,7 @@ MUTANTS: dict[str, Mutant] = {
     "an old list is committed": Mutant(
         (("commit_list", "if mark and newer(mark, rv) then", "if false then"),), weights=LISTING
     ),
-    "what leaves does not wake its old owner": Mutant((("ingest", "wake_all(old_wakes)", ""),)),
+    "what leaves does not wake its old owner": Mutant((("ingest", "wake_all(old_wakes, trigger)", ""),)),
 }
 
 

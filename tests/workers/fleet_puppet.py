@@ -57,6 +57,9 @@ class PuppetTurn:
         self._engine.end(self._claim.key)
         return Finish(self._claim.queue, self._claim.key, self._claim.nonce, Verdict.OK)
 
+    def did(self, failure: str) -> str:
+        return failure
+
     def abandon(self) -> None:
         if self.waits_for is not None:
             self.waits_for.cancel()

@@ -118,5 +118,5 @@ class Applier:
         for rv, wakes in batch.orphans:
             if not newer(rv, skipped_to):
                 for queue, key in wakes:
-                    broker.add(queue, [key])
+                    broker.add(queue, [key], why="orphans")
         self._owners.doubtful.update(namespace for rv, namespace in batch.owners if not newer(rv, skipped_to))

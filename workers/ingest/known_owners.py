@@ -96,6 +96,6 @@ class KnownOwners:
                     for queue, key in resource.route(decoded(resource, cached), False, self.table).wake:
                         if queue in adopters:  # not its own, if it is an owner too
                             wakes.setdefault(queue, set()).add(key)
-        queued = sum(broker.add(queue, sorted(keys)) for queue, keys in sorted(wakes.items()))
+        queued = sum(broker.add(queue, sorted(keys), why="orphans") for queue, keys in sorted(wakes.items()))
         self.doubtful = set()
         return queued

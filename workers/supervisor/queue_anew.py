@@ -40,7 +40,7 @@ class QueueAnew:
         if not self._pages.step():
             return
         keys = [key for each in self._pages.found if (key := _key_of(controller, each))]
-        added = broker.add(queue, keys) if keys else 0
+        added = broker.add(queue, keys, why="anew") if keys else 0
         log.info(line("queued_anew", queue=queue, keys=len(keys), added=added))
         del self.left[0]
         self._pages = None

@@ -10,6 +10,7 @@ from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, delay_s
 from oarlock.controllers.pods.events import Event
 from oarlock.workers.turn.steps import TurnFailed, Write
+from oarlock.workers.turn.turn_note import TurnNote
 
 SAID_MAX = 300
 """Characters kept of an answer."""
@@ -28,11 +29,12 @@ class TurnOutcome:
     back-off counts instead. ``due_ms``: the same for what time alone will change; no failure puts it off.
     ``attempted``: a create or delete was sent, so without an ``error`` all that were sent succeeded. ``age_ratios``: of
     the ranked pods that are to go, for the metric. ``open``: announced writes without an answer, as fields of the
-    expectations. ``said``: the last answer to one of these, which proved nothing.
+    expectations. ``said``: the last answer to one of these, which proved nothing. ``note``: for people.
     """
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
+        self.note = TurnNote()
         self.changes: list[Change] = []
         self.events: list[Event] = []
         self.error = ""
@@ -139,18 +141,18 @@ class TurnOutcome:
         """The write stays open; the answer is kept for people."""
         self.said = " ".join(f"{write.verb} {write.target}: {answer.message}".split())[:SAID_MAX]
 
-    def finish(self, verdict: Verdict | None = None) -> Finish:
+    def finish(self, verdict: Verdict | None = None, failure: str = "") -> Finish:
         """The end of the turn, as the queue takes it."""
-        claim = self._claim
+        claim, did = self._claim, self.note.text(failure or self.error)
         if verdict is None:
             verdict = Verdict.RETRY if self.retry else Verdict.OK
         changes, due_ms = (*self.changes, *self._said_change()), self.due_ms
         if verdict is Verdict.RETRY:
             if due_ms is not None:
                 changes += (Change.again(max(due_ms, self.least_wait_ms)),)
-            return Finish(claim.queue, claim.key, claim.nonce, verdict, self.least_wait_ms or None, changes)
+            return Finish(claim.queue, claim.key, claim.nonce, verdict, self.least_wait_ms or None, changes, did)
         waits_ms = [ms for ms in (self.again_ms, due_ms) if ms is not None]
-        return Finish(claim.queue, claim.key, claim.nonce, verdict, min(waits_ms, default=None), changes)
+        return Finish(claim.queue, claim.key, claim.nonce, verdict, min(waits_ms, default=None), changes, did)
 
     def _said_change(self) -> tuple[Change, ...]:
         if self.open and self.said != self._said_before:
@@ -160,4 +162,4 @@ class TurnOutcome:
 
     def failure(self, reason: str) -> TurnFailed:
         """The turn ends here and is retried; what has an answer by now keeps it."""
-        return TurnFailed(reason, self.finish(Verdict.RETRY))
+        return TurnFailed(reason, self.finish(Verdict.RETRY, reason))

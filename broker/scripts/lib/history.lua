@@ -38,10 +38,12 @@ local function size_of(queue, key, text) return text == '' and 0 or OVERHEAD_BYT
 local function drop_histories(tasks)
   for _, task in ipairs(tasks) do
     local queue, key = split(task)
-    local text = redis.call('HGET', base .. queue .. ':history', key) or ''
-    redis.call('HDEL', base .. queue .. ':history', key)
     redis.call('ZREM', base .. 'histories', task)
-    fleet_bytes = math.max(0, fleet_bytes - size_of(queue, key, text))
+    if queue then -- what somebody else put there is no task
+      local text = redis.call('HGET', base .. queue .. ':history', key) or ''
+      redis.call('HDEL', base .. queue .. ':history', key)
+      fleet_bytes = math.max(0, fleet_bytes - size_of(queue, key, text))
+    end
   end
 end
 

@@ -32,7 +32,7 @@ class Added:
     def __init__(self) -> None:
         self.keys: list[str] = []
 
-    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False) -> int:
+    def add(self, queue: str, key_names: Iterable[str], *, unpark: bool = False, why: str = "asked") -> int:
         self.keys += key_names
         return 1
 

@@ -66,6 +66,9 @@ class ScriptedTurn:
     def abandon(self) -> None:
         """It waits for nothing."""
 
+    def did(self, failure: str) -> str:
+        return failure
+
 
 class ScriptedEngine:
     """Hands out ``replies`` in order, then EMPTY; a turn over a key does what ``acts`` says of it."""
@@ -189,7 +192,9 @@ def test_a_lost_claim_is_neither_ended_nor_counted(run: Callable[..., KeyWorker]
 def test_an_exception_is_a_failed_turn_that_keeps_nothing(run: Callable[..., KeyWorker]) -> None:
     engine = ScriptedEngine([batch_of("a/1", "a/2")], {"a/1": raising(ValueError("bug"))})
     run(engine)
-    assert engine.finished == [[Finish(QUEUE, "a/1", "nonce", Verdict.RETRY), ok(claim_of("a/2"))]]
+    assert engine.finished == [
+        [Finish(QUEUE, "a/1", "nonce", Verdict.RETRY, did="ValueError: bug"), ok(claim_of("a/2"))]
+    ]
 
 
 def test_a_turn_that_failed_keeps_what_it_had_settled(run: Callable[..., KeyWorker]) -> None:

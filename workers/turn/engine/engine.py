@@ -245,7 +245,9 @@ class Engine:
             case ListLive():
                 return self._api.list_live(step.resource, step.namespace)
             case Wake():
-                return self._broker.add(step.queue, step.keys)
+                running.outcome.note.woke(step.queue, len(step.keys))
+                why = f"{running.claim.queue} {running.claim.key}"
+                return self._broker.add(step.queue, step.keys, why=why)
             case Resume():
                 return step.run.resume(step.answer)
             case Failures():
@@ -255,7 +257,8 @@ class Engine:
         """A result that was waited for has come. Answers to writes show whether the server can be reached."""
         if isinstance(step, Send):
             self._window.leave(running)
-            for answer in result:
+            for write, answer in zip(step.writes, result, strict=True):
+                running.outcome.note.wrote(write, answer)
                 failed = answer.code in (NO_ANSWER, NOT_SENT)
                 self._transport_errors = self._transport_errors + 1 if failed else 0
 

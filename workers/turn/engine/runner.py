@@ -21,6 +21,7 @@ from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
 from oarlock.workers.turn.steps import TurnFailed
+from oarlock.workers.turn.turn_note import one_line
 
 if TYPE_CHECKING:  # `rq info` imports this module: it needs no cluster, and no 0.3 s for importing its client
     from oarlock.workers.turn.engine.engine import Engine
@@ -244,7 +245,7 @@ class TurnRunner:
         except Exception as error:  # the edge of a turn: whatever it was, the key is tried again
             if each.turn is not None:
                 each.turn.abandon()
-            self._ended.append(Ended(Finish(claim.queue, claim.key, claim.nonce, Verdict.RETRY), error))
+            self._ended.append(Ended(_retried(each, error), error))
         return True
 
     def _finish(self) -> None:
@@ -263,3 +264,9 @@ class TurnRunner:
         told, self._untold = self._untold, []
         for turn, in_a_row in told:
             self._on_finish(turn, in_a_row)
+
+
+def _retried(each: UnderWay, error: Exception) -> Finish:
+    claim, why = each.claim, f"{type(error).__name__}: {error}"
+    did = each.turn.did(why) if each.turn is not None else one_line(f"failed: {why}")
+    return Finish(claim.queue, claim.key, claim.nonce, Verdict.RETRY, did=did)

@@ -40,6 +40,10 @@ class RunningTurn:
         """Of the pods it chose to delete, so far."""
         return self.outcome.age_ratios
 
+    def did(self, failure: str) -> str:
+        """What it did so far and why it failed, in a line for people."""
+        return self.outcome.note.text(failure)
+
     @property
     def in_function(self) -> bool:
         """Whether it waits for a function of a user, which may take its time."""

@@ -63,6 +63,9 @@ class Turn:
             step()
         return Finish(self._claim.queue, self._claim.key, self._claim.nonce, Verdict.OK)
 
+    def did(self, failure: str) -> str:
+        return f"began, {failure}"
+
     def abandon(self) -> None:
         if self.waits_for is not None:
             self._told.append(f"{self._claim.key} abandoned")

@@ -1,0 +1,81 @@
+"""What is said of a turn, in a line for people."""
+
+from __future__ import annotations
+
+import pytest
+
+from oarlock.broker.history import past_turns
+from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
+from oarlock.workers.turn.steps import Write
+from oarlock.workers.turn.turn_note import LINE_MAX, TurnNote, one_line
+
+DONE = Answer(201, b"{}")
+QUOTA = Answer(
+    403, b'{"kind":"Status","message":"pods \\"web-1\\" is forbidden: exceeded quota: few, requested: pods=1"}'
+)
+OTHER = Answer(
+    403, b'{"kind":"Status","message":"pods \\"web-2\\" is forbidden: exceeded quota: few, requested: pods=1"}'
+)
+TAKEN = Answer(409, b'{"kind":"Status","message":"already exists"}')
+SILENCE = Answer(NO_ANSWER, error="the connection was closed")
+LATE = PAST_DEADLINE
+WOKE = "daemonset"
+
+QUOTA_SAID = ": 403 " + 'pods "web-1" is forbidden: exceeded quota: few, requested: pods=1'
+
+CASES = [
+    pytest.param([], "", "", id="nothing"),
+    pytest.param([("create", "pods", DONE)], "", "create pods", id="a write"),
+    pytest.param([("create", "pods", DONE)] * 3, "", "create pods x3", id="three alike"),
+    pytest.param(
+        [("create", "pods", DONE), ("delete", "pods", DONE), ("status", "replicasets", DONE), ("create", "pods", DONE)],
+        "",
+        "create pods x2, delete pods, status replicasets",
+        id="in the order of the first of a sort",
+    ),
+    pytest.param(
+        [("create", "pods", DONE), ("create", "pods", QUOTA), ("create", "pods", OTHER)],
+        "exceeded quota",
+        f"create pods, create pods x2{QUOTA_SAID}",
+        id="refused: the first answer, and the error is no news",
+    ),
+    pytest.param(
+        [("create", "pods", QUOTA), ("create", "pods", TAKEN)],
+        "",
+        f"create pods{QUOTA_SAID}, create pods: 409 already exists",
+        id="refused in two ways",
+    ),
+    pytest.param([("delete", "pods", SILENCE)], "", "delete pods: no answer the connection was closed", id="silence"),
+    pytest.param(
+        [("status", "pods", LATE)],
+        "",
+        "status pods: too late to send its deadline passed before it could be sent",
+        id="late",
+    ),
+    pytest.param([("wake", WOKE, 3)], "", "wake daemonset x3", id="keys woken"),
+    pytest.param([], "no view of the pods", "failed: no view of the pods", id="failed before a write"),
+    pytest.param([("create", "pods", DONE)], "bug", "create pods, failed: bug", id="failed after a write"),
+    pytest.param([], "two\nlines  and < sign", "failed: two lines and <sign", id="one line"),
+]
+
+
+@pytest.mark.parametrize(("done", "error", "line"), CASES)
+def test_a_line(done: list[tuple[str, str, Answer | int]], error: str, line: str) -> None:
+    note = TurnNote()
+    for verb, resource, answer in done:
+        if isinstance(answer, int):
+            note.woke(resource, answer)
+        else:
+            note.wrote(Write(verb, resource, "ns", "name"), answer)
+    assert note.text(error) == line
+    if line:
+        (read,) = past_turns(f"5 w1 1+2 ok {line} < 1 asked")
+        assert read.did == line
+
+
+def test_it_is_never_long() -> None:
+    note = TurnNote()
+    for n in range(100):
+        note.wrote(Write("create", f"things{n}", "ns", "name"), QUOTA)
+    assert len(note.text()) == LINE_MAX
+    assert len(one_line("x" * 1_000)) == LINE_MAX

@@ -1,0 +1,55 @@
+"""What a turn did, in a line for people: its writes by what came of them, the keys it woke, why it failed."""
+
+from __future__ import annotations
+
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, TOO_LATE, Answer
+from oarlock.workers.turn.steps import Write
+
+SAID_MAX, LINE_MAX = 100, 240
+"""Characters kept of an answer, and of the whole."""
+
+_OURS = {NO_ANSWER: "no answer", NOT_SENT: "not sent", TOO_LATE: "too late to send"}
+
+
+class TurnNote:
+    """Put together while the turn goes on: "create pods x3, status replicasets, wake daemonset x2"."""
+
+    __slots__ = ("_counts", "_failed")
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], int] = {}
+        self._failed = False
+
+    def wrote(self, write: Write, answer: Answer) -> None:
+        """The answer to a write. Of several alike that were refused, the first answer is kept."""
+        said = ""
+        if not answer.ok:
+            self._failed = True
+            said = f": {_OURS.get(answer.code) or answer.code} {answer.message}"[:SAID_MAX]
+            known = next(
+                (each for each in self._counts if each[0] == f"{write.verb} {write.resource}" and each[1]), None
+            )
+            if known is not None and known[1].split()[1] == said.split()[1]:
+                said = known[1]
+        self._count(f"{write.verb} {write.resource}", said, 1)
+
+    def woke(self, queue: str, keys: int) -> None:
+        """Keys of another queue."""
+        self._count(f"wake {queue}", "", keys)
+
+    def text(self, error: str = "") -> str:
+        """The line; "" where nothing was done. ``error``: why it failed, told unless an answer says so."""
+        if not self._counts and not error:
+            return ""
+        words = [f"{what}{f' x{count}' if count > 1 else ''}{said}" for (what, said), count in self._counts.items()]
+        if error and not self._failed:
+            words.append(f"failed: {error}")
+        return one_line(", ".join(words))
+
+    def _count(self, what: str, said: str, count: int) -> None:
+        self._counts[what, said] = self._counts.get((what, said), 0) + count
+
+
+def one_line(text: str) -> str:
+    """As a history takes it: " < " ends it there."""
+    return " ".join(text.split()).replace(" < ", " <")[:LINE_MAX]
