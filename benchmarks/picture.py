@@ -115,7 +115,7 @@ def _look(tree: Tree, moments: list[Moment]) -> Moment:
         found = _HOLDER.search(text.decode())
         if found is not None:
             held[_name(key)] = found[1]
-    queued = sorted(_name(key) for key, state in states.items() if state == b"queued")
+    queued = sorted(_name(key) for key, state in states.items() if state.startswith(b"queued"))
     now = Moment(time.time(), held, queued)
     if not moments or (moments[-1].held, moments[-1].queued) != (now.held, now.queued):
         moments.append(now)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _WHY = re.compile(r"(\d+) (.*)", re.DOTALL)
 _TRIGGERS = re.compile(r"(\d+) ([^,]*)(?:, (.*))?", re.DOTALL)
-_TURN = re.compile(r"(\d+) (\S+) (\d+)\+(\d+) ([a-z]+)(?:\*(\d+))? (.*?) < (.*)")
+_TURN = re.compile(r"([a-z]+) (.*?) < (\d+) (\d+) (\d+)\+(\d+) (\S+) (.*)")
 
 
 class Triggers(NamedTuple):
@@ -56,13 +56,13 @@ class PastTurn(NamedTuple):
     nothing. ``waited_ms``: from the first trigger to the claim; ``took_ms``: from there to the end.
     """
 
+    verdict: str
+    did: str
+    turns: int
     ended_ms: int
-    holder: str
     waited_ms: int
     took_ms: int
-    verdict: str
-    turns: int
-    did: str
+    holder: str
     triggers: Triggers
 
 
@@ -70,7 +70,7 @@ def past_turns(text: str) -> list[PastTurn]:
     """Of a key's history, the newest first. Lines that are none of ours are left out."""
     found = (_TURN.fullmatch(each) for each in text.split("\n"))
     return [
-        PastTurn(int(m[1]), m[2], int(m[3]), int(m[4]), m[5], int(m[6] or 1), m[7], Triggers.parse(m[8]))
+        PastTurn(m[1], m[2], int(m[3]), int(m[4]), int(m[5]), int(m[6]), m[7], Triggers.parse(m[8]))
         for m in found
         if m is not None
     ]

@@ -164,9 +164,10 @@ class Inspector:
             ("ZRANGE", k.delayed(queue), 0, -1, "WITHSCORES"),
             ("ZRANGE", k.parked(queue), 0, -1, "WITHSCORES"),
         )
-        running = sorted(
-            (key.decode(), state.decode()) for key, state in _pairs(states).items() if state.startswith(b"running")
-        )
+        words = {
+            key.decode(): state.decode(errors="replace").partition(" ")[0] for key, state in _pairs(states).items()
+        }
+        running = sorted(each for each in words.items() if each[1].startswith("running"))
         lines = [KeyLine(queue, key, state) for key, state in running]
         lines += [KeyLine(queue, entry[1][1].decode(), "queued") for entry in entries]
         for state, waiting in (("parked", parked), ("delayed", delayed)):
@@ -190,27 +191,25 @@ class Inspector:
     def key(self, queue: str, key: str) -> KeyView:
         """All that is known of one key. A key that needs nothing is "idle"."""
         now, k = self._now_ms(), self.keys
-        state, lock, lease, delayed, parked, failures, crashes, min_rv, unsettled, fields, ttl, why, history = (
-            self._ask(
-                ("HGET", k.state(queue), key),
-                ("HGET", k.locks(queue), key),
-                ("ZSCORE", k.of("leases"), f"{queue}:{key}"),
-                ("ZSCORE", k.delayed(queue), key),
-                ("ZSCORE", k.parked(queue), key),
-                ("HGET", k.failures(queue), key),
-                ("HGET", k.crashes(queue), key),
-                ("HGET", k.min_rv(queue), key),
-                ("HGET", k.unsettled(queue), key),
-                ("HGETALL", k.expect(queue, key)),
-                ("PTTL", k.expect(queue, key)),
-                ("HGET", k.why(queue), key),
-                ("HGET", k.history(queue), key),
-            )
+        state, lock, lease, delayed, parked, failures, crashes, min_rv, unsettled, fields, ttl, history = self._ask(
+            ("HGET", k.state(queue), key),
+            ("HGET", k.locks(queue), key),
+            ("ZSCORE", k.of("leases"), f"{queue}:{key}"),
+            ("ZSCORE", k.delayed(queue), key),
+            ("ZSCORE", k.parked(queue), key),
+            ("HGET", k.failures(queue), key),
+            ("HGET", k.crashes(queue), key),
+            ("HGET", k.min_rv(queue), key),
+            ("HGET", k.unsettled(queue), key),
+            ("HGETALL", k.expect(queue, key)),
+            ("PTTL", k.expect(queue, key)),
+            ("HGET", k.history(queue), key),
         )
+        word, _, why = state.decode(errors="replace").partition(" ") if state else ("idle", "", "")
         return KeyView(
             queue,
             key,
-            state.decode() if state else "idle",
+            word,
             _lock(queue, key, lock, _int(lease), now) if lock and lease is not None else None,
             None if delayed is None else _int(delayed) - now,
             None if parked is None else _int(parked) - now,
@@ -220,7 +219,7 @@ class Inspector:
             now - int(unsettled) if unsettled else None,
             ExpectationsView(queue, key, _texts(fields), ttl, now) if fields else None,
             crashes == b"0",
-            Queued.parse(why.decode(errors="replace")) if why else None,
+            Queued.parse(why),
             past_turns(history.decode(errors="replace")) if history else (),
             now,
         )

@@ -43,11 +43,10 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("run", "string", "epoch", "run id of the server the epoch began on, and its last promotion"),
     KeySpec("queues", "set", "epoch", "names of the queues"),
     KeySpec("<queue>:stream", "stream", "epoch", "the work queue: one entry a queued key, group 'workers'"),
-    KeySpec("<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked; absent is idle"),
+    KeySpec("<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked, why; absent is idle"),
     KeySpec("<queue>:delayed", "zset", "epoch", "key -> ms when it is to be queued"),
     KeySpec("<queue>:parked", "zset", "epoch", "key that crashes its workers -> ms when it is tried again"),
     KeySpec("<queue>:locks", "hash", "epoch", "key -> holder, nonce, since when, why it was queued"),
-    KeySpec("<queue>:why", "hash", "until claimed", "key -> ms since when it is queued, triggers, the first, the last"),
     KeySpec("<queue>:history", "hash", "a day, or until Redis is nearly full", "key -> its last turns, a line each"),
     KeySpec("<queue>:failures", "hash", "until a good turn", "key -> failed turns in a row"),
     KeySpec(
@@ -85,7 +84,7 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec(
         "capping", "hash", "until walked", "set -> ms down to which it was rid of times that a jump left too far away"
     ),
-    KeySpec("histories", "zset", "as the histories", "queue:key with a history -> ms of its last turn"),
+    KeySpec("histories", "zset", "as the histories", "queue:key with a history -> ms of its last turn, to ten minutes"),
     KeySpec("history_bytes", "string", "as the histories", "bytes of all histories, about"),
     KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
     KeySpec("watermark_at", "hash", "epoch", "resource -> ms when that was last confirmed"),
@@ -156,7 +155,6 @@ class Keys:
     min_rv = partialmethod(_of_queue, "needs")
     unsettled = partialmethod(_of_queue, "unsettled")
     rate = partialmethod(_of_queue, "rate")
-    why = partialmethod(_of_queue, "why")
     history = partialmethod(_of_queue, "history")
 
     def expect(self, queue: str, key: str) -> str:

@@ -5,35 +5,33 @@ Not in the twin: that a server whose memory is nearly used up drops all historie
 
 from __future__ import annotations
 
-import re
-
 from oarlock.broker.memory.state import EpochState, Lock, split
 
 LINES_MAX, BYTES_MAX, FLEET_BYTES_MAX, AGE_MAX_MS = 20, 1_000, 64 << 20, 86_400_000
-OVERHEAD_BYTES = 200
+PERIOD_MS = 600_000
+BLOCK_BYTES, OVERHEAD_BYTES = 64, 200
 DROPPED_TOGETHER, TRIMMED_TOGETHER = 100, 200
-
-_LINE = re.compile(r"\d+ \S+ \S+ ([a-z]+)\*?(\d*) ([^\n]*?) < [^\n]*\n?(.*)", re.DOTALL)
 
 
 def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, did: str) -> None:
     """A turn is over: this was its lock."""
     queue, key = split(task)
     histories = state.queue(queue).history
-    was = text = histories.get(key, "")
+    was = histories.get(key, "")
+    lines, head = was.split("\n") if was else [], f"{verdict} {did or '-'} < "
+    turns, ended_ms = 1, 0
+    if lines and lines[0].startswith(head):
+        turns_alike, ended, *_ = lines.pop(0).removeprefix(head).split()
+        turns, ended_ms = int(turns_alike) + 1, int(ended)
     queued_ms, _, why = lock.why.partition(" ")
-    did, turns = did or "-", 1
-    last = _LINE.fullmatch(text)
-    if last is not None and (last[1], last[3]) == (verdict, did):
-        turns, text = int(last[2] or 1) + 1, last[4]
     times = f"{max(0, lock.since_ms - int(queued_ms))}+{max(0, now - lock.since_ms)}"
-    line = f"{now} {lock.holder} {times} {verdict}{f'*{turns}' if turns > 1 else ''} {did} < {why}"
-    lines = [line, *text.split("\n")][:LINES_MAX] if text else [line]
+    lines = [f"{head}{turns} {now} {times} {lock.holder} {why}", *lines][:LINES_MAX]
     while len(lines) > 1 and len("\n".join(lines)) > BYTES_MAX:
         lines.pop()
     histories[key] = "\n".join(lines)[:BYTES_MAX]
-    state.histories[task] = now
     state.history_bytes += _size(task, histories[key]) - _size(task, was)
+    if not ended_ms or ended_ms // PERIOD_MS != now // PERIOD_MS:
+        state.histories[task] = now - now % PERIOD_MS
 
 
 def keep_turns(state: EpochState) -> None:
@@ -65,4 +63,4 @@ def _drop(state: EpochState, tasks: list[str]) -> None:
 
 
 def _size(task: str, text: str) -> int:
-    return OVERHEAD_BYTES + 3 * (len(task) - 1) + len(text) if text else 0
+    return OVERHEAD_BYTES + 3 * (len(task) - 1) + -(-len(text) // BLOCK_BYTES) * BLOCK_BYTES if text else 0

@@ -1,21 +1,21 @@
 -- add: a key needs a look.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queue:state queue:stream queue:parked waiters wake queue:crashes queue:why
+-- DERIVED queue:state queue:stream queue:parked waiters wake queue:crashes
 -- ARGV[1] queue  ARGV[2] "" or "unpark"  ARGV[3] what asks for it, for people  ARGV[4..] keys
 -- Returns: {"OK", entries added to the stream} | {"STALE"}
 -- Invariant: a key has at most one stream entry, and only while its state is queued.
 -- include: queue
-local queue, unpark, now, added = ARGV[1], ARGV[2] == 'unpark', now_ms(), 0
-local states, parked, crashes = base .. queue .. ':state', base .. queue .. ':parked', base .. queue .. ':crashes'
+local queue, free, now, added = ARGV[1], ARGV[2] == 'unpark', now_ms(), 0
+local parked, crashes = base .. queue .. ':parked', base .. queue .. ':crashes'
 check(queue)
 for i = 4, #ARGV do
   local key = ARGV[i]
-  if unpark and redis.call('ZREM', parked, key) == 1 then
-    redis.call('HDEL', states, key)
+  if free and redis.call('ZREM', parked, key) == 1 then
     redis.call('HDEL', crashes, key)
+    added = added + unpark(queue, key, ARGV[3], now)
+  else
+    added = added + add(queue, key, ARGV[3], now)
   end
-  added = added + add(queue, key, ARGV[3])
 end
-keep_triggers(now)
 wake(added, now)
 return {'OK', added}

@@ -1,6 +1,6 @@
 -- add_after: a key needs a look after a while; the earlier of two times wins.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queue:state queue:stream queue:delayed waiters wake timer queue:failures queue:bucket queue:why
+-- DERIVED queue:state queue:stream queue:delayed waiters wake timer queue:failures queue:bucket
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] delay ms, or "rate-limited"
 -- Returns: {"OK", delay ms} | {"STALE"}
 -- Invariant: a key has at most one delayed entry, and it never moves later.
@@ -8,7 +8,5 @@
 local queue, key, now = ARGV[1], ARGV[2], now_ms()
 check(queue)
 local delay = ARGV[3] == 'rate-limited' and (back_off_ms(queue, key, now)) or whole(ARGV[3])
-local added = add_after(queue, key, delay, now)
-keep_triggers(now)
-wake(added, now)
+wake(add_after(queue, key, delay, now), now)
 return {'OK', delay}

@@ -1,7 +1,7 @@
 -- claim: take the oldest keys of the first queue that has any, lock them, and hand over all that a turn reads.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
--- DERIVED queue:needs queue:unsettled queue:expect:key queue:rate queue:why holder:name tick no_reclaim_until
+-- DERIVED queue:needs queue:unsettled queue:expect:key queue:rate holder:name tick no_reclaim_until
 -- DERIVED cache:resource:generation index:resource:generation:entry
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] drain ms: how long a write that was sent before may still land
@@ -96,7 +96,7 @@ end
 local crashes = redis.call('HMGET', base .. queue .. ':crashes', unpack(names))
 local min_rv = redis.call('HMGET', min_rvs, unpack(names))
 local unsettled = redis.call('HMGET', base .. queue .. ':unsettled', unpack(names))
-local whys = redis.call('HMGET', base .. queue .. ':why', unpack(names))
+local queued = redis.call('HMGET', states, unpack(names))
 local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
 local any_expected = redis.call('EXISTS', unpack(expects)) > 0
 local words_of, apart = {}, {}
@@ -107,7 +107,6 @@ for i = 1, #names do
   if name and apart[i] == '' then error('damaged: what lies apart from an owner is gone') end
 end
 -- These are written below and were not read above. One of a wrong type must fail here.
-redis.call('HLEN', states)
 redis.call('HLEN', locks)
 redis.call('ZCARD', leases)
 redis.call('SCARD', own_tasks)
@@ -174,7 +173,7 @@ for i = 1, taken do
   local key = names[i]
   tasks[i] = queue .. ':' .. key
   new_states[2 * i - 1], new_states[2 * i] = key, 'running'
-  new_locks[2 * i - 1], new_locks[2 * i] = key, lock .. (whys[i] or number(now) .. ' 0 unknown')
+  new_locks[2 * i - 1], new_locks[2 * i] = key, lock .. string.sub(queued[i] or '', 8)
   new_leases[2 * i - 1], new_leases[2 * i] = lease, tasks[i]
 end
 redis.call('ZREM', waiters, holder)
@@ -187,7 +186,6 @@ end
 redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', taken, 'STREAMS', stream, '>')
 redis.call('XACK', stream, 'workers', unpack(ids, 1, taken))
 redis.call('XDEL', stream, unpack(ids, 1, taken))
-redis.call('HDEL', base .. queue .. ':why', unpack(names, 1, taken))
 redis.call('HSET', states, unpack(new_states))
 redis.call('HSET', locks, unpack(new_locks))
 redis.call('ZADD', leases, unpack(new_leases))

@@ -1,6 +1,6 @@
 -- due: delayed and parked keys whose time has come enter their streams, in the order of their times.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queues queue:delayed queue:parked queue:state queue:stream queue:why waiters wake
+-- DERIVED queues queue:delayed queue:parked queue:state queue:stream waiters wake
 -- ARGV[1] entries at most, of each queue and set
 -- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
 -- Invariant: an entry is removed in the step that adds its key. A delayed entry never unparks its key.
@@ -13,14 +13,12 @@ for _, queue in ipairs(queues) do
     local zset = base .. queue .. set
     for _, key in ipairs(redis.call('ZRANGEBYSCORE', zset, '-inf', number(now), 'LIMIT', 0, limit)) do
       redis.call('ZREM', zset, key)
-      if set == ':parked' then redis.call('HDEL', base .. queue .. ':state', key) end
-      added = added + add(queue, key, set == ':parked' and 'parked' or 'due')
+      added = added + (set == ':parked' and unpark(queue, key, 'parked', now) or add(queue, key, 'due', now))
       moved = moved + 1
     end
     local first = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2]
     if first and (not next_at or tonumber(first) < next_at) then next_at = tonumber(first) end
   end
 end
-keep_triggers(now)
 wake(added, now)
 return {'OK', moved, next_at and math.max(0, next_at - now) or -1}

@@ -2,7 +2,7 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases holder:name queue:state queue:stream queue:expect:key queue:needs queue:unsettled
 -- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer watermark unread:resource
--- DERIVED queue:why queue:history histories history_bytes
+-- DERIVED queue:history histories history_bytes
 -- ARGV[1] count; then a turn: queue  key  nonce  verdict ("ok" | "retry" | "gone")  delay ms ("" or a look again after it)
 --   what it did, in a line for people  n changes, then n triples:
 --   "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)
@@ -45,7 +45,8 @@ for queue, group in pairs(queues) do
   group.ended = {}
   for i, plan in ipairs(group.plans) do
     if locks[i] and nonce_of(locks[i]) == plan.nonce and not seen[plan.key] then
-      seen[plan.key], plan.lock, plan.holder, plan.dirty = true, locks[i], holder_of(locks[i]), states[i] == 'running+'
+      seen[plan.key], plan.lock, plan.holder, plan.state = true, locks[i], holder_of(locks[i]), states[i]
+      plan.dirty = states[i] and string.sub(states[i], 1, 8) == 'running+'
       plan.failed, plan.crashed = failures[i], crashes[i]
       plan.expects = any_expected and redis.call('HLEN', plan.expected) > 0
       local ended = group.ended[plan.holder] or {}
@@ -136,7 +137,7 @@ for turn, plan in ipairs(plans) do
       at_once, again, open = open_writes(plan.expected)
       if settled and not open then redis.call('HDEL', own .. ':unsettled', key) end
     end
-    if plan.dirty then append(queue, key) added = added + 1 end
+    if plan.dirty then append(queue, key, string.sub(plan.state, 10)) added = added + 1 end
     local delay, failures = plan.delay, 0
     if plan.verdict == 'retry' or at_once then
       delay, failures = back_off_ms(queue, key, now)
@@ -153,7 +154,6 @@ for turn, plan in ipairs(plans) do
     reply[turn + 1] = failures
   end
 end
-keep_triggers(now)
-keep_turns(now)
+keep_turns()
 wake(added, now)
 return reply

@@ -1,7 +1,7 @@
 -- ingest: apply one contiguous batch of watch events. Cache, indexes, keys to wake and watermark change in one step.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
--- DERIVED apart:resource:generation queue:why
+-- DERIVED apart:resource:generation
 -- DERIVED unread:resource queue:state queue:stream waiters wake changes:resource:generation changes_at:resource:generation
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4..] count and pairs name, bytes of what lies apart; then six an event:
@@ -38,7 +38,7 @@ local read = newer(to, mark) and readers(resource, to) or {}
 local function wake_all(wakes, trigger)
   for task in string.gmatch(wakes, '%S+') do
     local queue, key = split(task)
-    added = added + add(queue, key, trigger)
+    added = added + add(queue, key, trigger, now)
   end
 end
 local function reindex(id, was, is)
@@ -88,8 +88,7 @@ for i = first, #ARGV, 6 do
   end
 end
 if logged then trim_changes(resource, gen) end
-added = added + wake_readers(resource, read)
-keep_triggers(now)
+added = added + wake_readers(resource, read, now)
 wake(added, now)
 -- A batch that ends below the watermark does not say how old the view is.
 if not newer(mark, to) then redis.call('HSET', base .. 'watermark_at', resource, number(now)) end

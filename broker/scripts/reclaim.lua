@@ -2,7 +2,7 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED leases tick no_reclaim_until waiters wake timer holders seen queues holder:name
 -- DERIVED queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key queue:unsettled
--- DERIVED queue:why queue:history histories history_bytes
+-- DERIVED queue:history histories history_bytes
 -- ARGV[1] at most so many
 -- Returns: {"OK", task, ...} | {"STALE"}
 -- Invariant: a lease ends by finish, by release or here. Here its key is queued or parked in the same step.
@@ -25,14 +25,14 @@ for _, task in ipairs(tasks) do
   redis.call('ZREM', leases, task)
   if lock then
     unlock(queue, {key}, holder_of(lock))
-    lose_turn(queue, key, holder_of(lock), lock, now)
+    local why = lose_turn(queue, key, holder_of(lock), lock, now)
     -- The supervisor, which could say on which key the worker was working, has died too or was cut off. So at first no key is blamed:
     -- all become suspect, and a suspect key is claimed alone. If its lease ends again, it was the only key of the worker that died.
     if redis.call('HSETNX', base .. queue .. ':crashes', key, 0) == 1 then
-      append(queue, key)
+      append(queue, key, why)
       added = added + 1
     else
-      added = added + requeue_crashed(queue, key, now)
+      added = added + requeue_crashed(queue, key, why, now)
     end
   end
   reply[#reply + 1] = task
@@ -40,7 +40,6 @@ end
 for _, holder in ipairs(silent) do
   if redis.call('EXISTS', base .. 'holder:' .. holder) == 0 then strike_off(holder) end
 end
-keep_triggers(now)
-keep_turns(now)
+keep_turns()
 if added > 0 then wake(added, now) end
 return reply

@@ -1,7 +1,7 @@
 -- release: a holder is dead or done. Every key it held goes back to its stream; the keys' expectations stay.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED holders seen holder:name waiters wake leases queues queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key
--- DERIVED queue:unsettled timer queue:why queue:history histories history_bytes
+-- DERIVED queue:unsettled timer queue:history histories history_bytes
 -- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death
 -- Returns: {"OK", task, ...} the tasks given back | {"STALE"}
 -- Invariant: every unlock without a finish queues or parks its key. Afterwards the holder can claim nothing.
@@ -20,16 +20,15 @@ strike_off(holder)
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   unlock(queue, {key}, holder)
-  lose_turn(queue, key, holder, locks[task], now)
+  local why = lose_turn(queue, key, holder, locks[task], now)
   if task == blamed then
-    added = added + requeue_crashed(queue, key, now)
+    added = added + requeue_crashed(queue, key, why, now)
   else
-    append(queue, key)
+    append(queue, key, why)
     added = added + 1
   end
   reply[#reply + 1] = task
 end
-keep_triggers(now)
-keep_turns(now)
+keep_turns()
 wake(math.max(added, 1), now) -- one more: the dead holder may have taken a token and not used it
 return reply

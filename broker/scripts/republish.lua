@@ -1,7 +1,7 @@
 -- republish: after a list, walk the new and the old generation in chunks. Wake every key, then drop the old generation.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED republish cache:resource:generation index:resource:generation:entry queue:state queue:stream waiters wake
--- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation queue:why
+-- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
 -- ARGV[1] objects a step
 -- Returns: {"OK", keys added, steps still to do (0: finished)} | {"STALE"}
 -- Invariant: the cursor moves in the step that publishes. A generation is dropped only once its wake keys are published.
@@ -16,7 +16,7 @@ for i = 1, #step[2], 2 do
   local _, _, entries, wakes = head(step[2][i + 1])
   for task in string.gmatch(wakes, '%S+') do
     local queue, key = split(task)
-    added = added + add(queue, key, 'list ' .. resource)
+    added = added + add(queue, key, 'list ' .. resource, now)
   end
   if mode == 'sweep' then
     for entry in indexed(entries) do redis.call('UNLINK', index_key(resource, gen, entry)) end
@@ -30,6 +30,5 @@ if step[1] == '0' then
 else
   redis.call('LSET', jobs, 0, table.concat({mode, resource, gen, step[1]}, ' '))
 end
-keep_triggers(now)
 wake(added, now)
 return {'OK', added, redis.call('LLEN', jobs)}

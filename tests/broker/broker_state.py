@@ -82,15 +82,11 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _times(value)
         case "<queue>:failures" | "<queue>:crashes" | "<queue>:unsettled":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = {k: int(v) for k, v in _pairs(value).items()}
-        case (
-            "<queue>:why"
-            | "<queue>:history"
-            | "<queue>:state"
-            | "<queue>:locks"
-            | "<queue>:bucket"
-            | "<queue>:rate"
-            | "<queue>:needs"
-        ):
+        case "<queue>:state":
+            texts = {key: text.partition(" ") for key, text in _pairs(value).items()}
+            state.setdefault("state", {})[words[0]] = {key: text[0] for key, text in texts.items()}
+            state.setdefault("why", {})[words[0]] = {key: text[2] for key, text in texts.items() if text[2]}
+        case "<queue>:history" | "<queue>:locks" | "<queue>:bucket" | "<queue>:rate" | "<queue>:needs":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _pairs(value)
         case "<queue>:expect:<key>":
             state.setdefault("records", {}).setdefault(words[0], {})[words[1]] = _pairs(value)

@@ -110,12 +110,12 @@ MUTANTS: dict[str, Mutant] = {
     "finish takes any nonce": Mutant((("finish", "nonce_of(locks[i]) == plan.nonce", "true"),), first=150),
     "release does not requeue": Mutant(
         (
-            ("release", "    append(queue, key)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),
+            ("release", "    append(queue, key, why)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),
             ("lib/locks", "if crashes == 1 then append(queue, key) return 1 end", "if crashes == 1 then return 0 end"),
         )
     ),
     "reclaim does not requeue": Mutant(
-        (("reclaim", "    append(queue, key)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),)
+        (("reclaim", "    append(queue, key, why)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),)
     ),
     "a change during a turn is forgotten": Mutant(
         (("lib/queue", "states, key, 'running+')", "states, key, 'running')"),)

@@ -139,7 +139,7 @@ class Rig:
 
     def state(self, key: str) -> str | None:
         value = self.admin.hget(self.broker.keys.state(QUEUE), key)
-        return value.decode() if value else None
+        return value.decode().partition(" ")[0] if value else None
 
     def failures(self, key: str) -> int:
         return self.broker.num_requeues(QUEUE, key)

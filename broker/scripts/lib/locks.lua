@@ -60,11 +60,11 @@ local PARKED_MAX_MS = 300000
 
 -- A key counts how often in a row its worker died (0: it is only suspect, see reclaim). After the first time it is tried at once,
 -- after the second in 1 s, and then in 2 s, doubled each time up to 300 s.
-local function requeue_crashed(queue, key, now)
+local function requeue_crashed(queue, key, why, now)
   local crashes = redis.call('HINCRBY', base .. queue .. ':crashes', key, 1)
-  if crashes == 1 then append(queue, key) return 1 end
+  if crashes == 1 then append(queue, key, why) return 1 end
   local pause = math.min(1000 * 2 ^ math.min(crashes - 2, 20), PARKED_MAX_MS)
-  redis.call('HSET', base .. queue .. ':state', key, 'parked')
+  redis.call('HSET', base .. queue .. ':state', key, 'parked ' .. why)
   redis.call('ZADD', base .. queue .. ':parked', number(now + pause), key)
   hurry()
   keep_expectations(queue, key, pause)

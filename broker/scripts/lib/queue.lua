@@ -1,4 +1,5 @@
--- The states of a key and the moves between them. A key without a state is idle.
+-- The states of a key and the moves between them. A key without a state is idle. Behind the word stands, for people, what queued it since
+-- its last claim: "since_ms count first[, last]". That decides nothing.
 
 -- Each token on the wake list lets one waiting worker go. There are never more tokens than waiters, so an idle fleet stays idle.
 local function wake(count, now)
@@ -15,7 +16,7 @@ local function check(queue)
   if checked[queue] then return end
   local own = base .. queue
   redis.call('XLEN', own .. ':stream')
-  for _, hash in ipairs({':state', ':locks', ':failures', ':crashes', ':bucket', ':needs', ':unsettled', ':why', ':history'}) do
+  for _, hash in ipairs({':state', ':locks', ':failures', ':crashes', ':bucket', ':needs', ':unsettled', ':history'}) do
     redis.call('HLEN', own .. hash)
   end
   for _, zset in ipairs({own .. ':delayed', own .. ':parked', base .. 'leases', base .. 'waiters'}) do
@@ -26,41 +27,21 @@ local function check(queue)
   checked[queue] = true
 end
 
--- The only place where a key enters a stream. The caller knows that no other entry for the key exists.
-local function append(queue, key)
-  redis.call('XADD', base .. queue .. ':stream', '*', 'key', key)
-  redis.call('HSET', base .. queue .. ':state', key, 'queued')
-end
-
--- Why a key is queued, for people: "since_ms count first[, last]", of the triggers since its last claim. It decides nothing.
+-- What queued a key, with one trigger more.
 local TRIGGER_BYTES_MAX = 160
-local triggers = {}
-local function because(queue, key, trigger)
-  local of = triggers[queue] or {}
-  triggers[queue] = of
-  local known = of[key]
-  if known then known.count, known.last = known.count + 1, trigger else of[key] = {count = 1, first = trigger, last = trigger} end
+local function with_trigger(why, trigger, now)
+  if #trigger > TRIGGER_BYTES_MAX then trigger = string.sub(trigger, 1, TRIGGER_BYTES_MAX) end
+  local since, count, first = string.match(why, '^(%d+) (%d+) ([^,]+)')
+  if not since then return number(now) .. ' 1 ' .. trigger end
+  return since .. ' ' .. number(count + 1) .. ' ' .. first .. ', ' .. trigger
 end
 
--- Write down what queued the keys of this call: once for all of them, and after the moves, which it must not keep from being made.
-local function keep_triggers(now)
-  for queue, of in pairs(triggers) do
-    local names, values = {}, {}
-    for key in pairs(of) do names[#names + 1] = key end
-    for at = 1, #names, 3000 do
-      local last = math.min(at + 2999, #names)
-      for i, why in ipairs(redis.call('HMGET', base .. queue .. ':why', unpack(names, at, last))) do
-        local key = names[at + i - 1]
-        local since, count, first = string.match(why or '', '^(%d+) (%d+) ([^,]+)')
-        local text = (since or number(now)) .. ' ' .. number((tonumber(count) or 0) + of[key].count) .. ' '
-        text = text .. (first or string.sub(of[key].first, 1, TRIGGER_BYTES_MAX))
-        if first or of[key].count > 1 then text = text .. ', ' .. string.sub(of[key].last, 1, TRIGGER_BYTES_MAX) end
-        values[2 * i - 1], values[2 * i] = key, text
-      end
-      redis.call('HSET', base .. queue .. ':why', unpack(values, 1, 2 * (last - at + 1)))
-    end
-  end
-  triggers = {}
+local function split_state(text) return string.match(text or '', '^(%S*) ?(.*)$') end
+
+-- The only place where a key enters a stream. The caller knows that no other entry for the key exists.
+local function append(queue, key, why)
+  redis.call('XADD', base .. queue .. ':stream', '*', 'key', key)
+  redis.call('HSET', base .. queue .. ':state', key, 'queued ' .. why)
 end
 
 -- A token for the supervisors: a key is due before the time until which they sleep.
@@ -71,19 +52,27 @@ end
 
 -- client-go's Add. An idle key is queued. A running one is marked, so that its finish queues it. All others are to be queued anyway.
 local ARRANGED = {queued = true, ['running+'] = true, parked = true}
-local function add(queue, key, trigger)
+local function add(queue, key, trigger, now)
   local states = base .. queue .. ':state'
-  local state = redis.call('HGET', states, key)
-  because(queue, key, trigger)
-  if not state then append(queue, key) return 1 end
-  if state == 'running' then redis.call('HSET', states, key, 'running+')
+  local text = redis.call('HGET', states, key)
+  if not text then append(queue, key, with_trigger('', trigger, now)) return 1 end
+  local state, why = split_state(text)
+  if state == 'running' then state = 'running+'
   elseif not ARRANGED[state] then error('damaged: state of a key') end
+  redis.call('HSET', states, key, state .. ' ' .. with_trigger(why, trigger, now))
   return 0
+end
+
+-- A key that was parked is queued. The caller takes it out of the parked.
+local function unpark(queue, key, trigger, now)
+  local _, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
+  append(queue, key, with_trigger(why, trigger, now))
+  return 1
 end
 
 -- client-go's AddAfter: the earlier of two times wins. A supervisor that sleeps until a later time is woken.
 local function add_after(queue, key, delay_ms, now)
-  if delay_ms <= 0 then return add(queue, key, 'due') end
+  if delay_ms <= 0 then return add(queue, key, 'due', now) end
   local delayed, due = base .. queue .. ':delayed', now + delay_ms
   local first = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
   redis.call('ZADD', delayed, 'LT', number(due), key)

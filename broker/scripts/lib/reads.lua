@@ -12,11 +12,11 @@ local function readers(resource, rv)
 end
 
 -- An event need not wake the owner that caused it (a pod that an owner let go wakes others). So the passing itself wakes the owner.
-local function wake_readers(resource, members)
+local function wake_readers(resource, members, now)
   local added = 0
   for _, member in ipairs(members) do
     local queue, key = split((string.match(member, '^%d+ (.+)$')))
-    added = added + add(queue, key, 'read ' .. resource)
+    added = added + add(queue, key, 'read ' .. resource, now)
     redis.call('ZREM', unread_key(resource), member)
   end
   return added
