@@ -175,6 +175,12 @@ class Inspector:
         marked = _texts(crashes)
         return [replace(line, crashes=int(marked[line.key])) if line.key in marked else line for line in lines]
 
+    def ahead_of(self, queue: str, key: str, most: int) -> int:
+        """How many keys are queued before this one; ``most`` where it is not among the first so many."""
+        (entries,) = self._ask(("XRANGE", self.keys.stream(queue), "-", "+", "COUNT", most))
+        queued = [entry[1][1].decode() for entry in entries]
+        return queued.index(key) if key in queued else min(most, len(queued))
+
     def locks(self) -> list[LockView]:
         """Every lock; the one that ends first comes first."""
         now, found = self._now_ms(), []

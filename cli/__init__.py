@@ -22,6 +22,7 @@ COMMANDS = {
     "expectations": ("look", "Writes announced and not yet seen in the cache, per key."),
     "get": ("look", "Objects of the fleet's cache."),
     "explain": ("explain", "Why has nothing happened to default/web?"),
+    "history": ("explain", "What has been done about default/web: its last turns, and what queued them."),
     "nodes": ("nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
     "requeue": ("look", "Queue a key again, now."),
     "resume": ("look", "Let a paused fleet work again."),

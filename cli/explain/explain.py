@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from oarlock.cli.explain.expectation_entries import entries_of, said_of
-from oarlock.cli.explain.sentences import Fleet
+from oarlock.cli.explain.history_sentences import queued_facts, turn_facts
+from oarlock.cli.explain.sentences import AHEAD_MAX, Fleet
 from oarlock.cli.explain.sentences import explain as explain_key
 from oarlock.cli.explain.subjects import subject_of
 from oarlock.cli.look.keys import AskedKey
@@ -47,14 +48,15 @@ def explain(
     of it, in sentences. Of a kind with several controllers each is told; CONTROLLER/namespace/name is one of them.
 
     \b
-    JSON: {key, queue, sentences, state, lock, delayed_in_ms, parked_in_ms, failures, crashes, needs,
-    unsettled_age_ms, record, suspect, entries, said, phase, epoch, workers, rate_wait_ms (how long a queued key waits
-    for its controller's rate), object}; entries and said are as in `oarlock expectations`; object is null or as
-    `oarlock get` prints it. Of a Deployment also rollout: {new, old, complete, waiting_for, error}, of each ReplicaSet
-    {name, revision, replicas, created, available, observed, size_write}. With --shards of more than one also shard, and
-    of a node a list of these: each shard looks at it for its own DaemonSets. Of a controller of your own also children,
-    problem (why its function wants nothing), misfit (why the object does not fit its type); of a kind with several
-    controllers a list of these
+    JSON: {key, queue, sentences, state, why {since_ms, events, first, last} (what queued it), lock {holder, nonce,
+    age_ms, remaining_ms, why}, delayed_in_ms, parked_in_ms, failures, crashes, needs, unsettled_age_ms, record,
+    suspect, turns (as in `oarlock history`, the newest first), now_ms, entries, said, phase, epoch, workers,
+    rate_wait_ms (how long a queued key waits for its controller's rate), object}; entries and said are as in `oarlock
+    expectations`; object is null or as `oarlock get` prints it. Of a Deployment also rollout: {new, old, complete,
+    waiting_for, error}, of each ReplicaSet {name, revision, replicas, created, available, observed, size_write}. With
+    --shards of more than one also shard, and of a node a list of these: each shard looks at it for its own DaemonSets.
+    Of a controller of your own also children, problem (why its function wants nothing), misfit (why the object does
+    not fit its type); of a kind with several controllers a list of these
     """
     asked = AskedKey.parse(key, controller, namespace)
     with looking(where) as views:
@@ -75,10 +77,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
     """Everything about one key, as `-o json` prints it. Raises BrokerUnreachable and redis's errors."""
     inspector, resource = view.inspector, resource_of(queue)
     about = inspector.key(queue, key)
-    ahead = 0
-    if about.state == "queued":
-        queued = [line.key for line in inspector.keys_of(queue) if line.state == "queued"]
-        ahead = queued.index(key) if key in queued else 0
+    ahead = inspector.ahead_of(queue, key, AHEAD_MAX) if about.state == "queued" else 0
     entry, rate = CONTROLLERS.get(queue), 0.0
     if about.state == "queued" and isinstance(entry, CustomController):
         rate = entry.rate_per_s
@@ -98,6 +97,9 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
     subject = subject_of(inspector, about, cached.rv, obj) if cached is not None else None
     expected, told = about.expectations, asdict(about)
     told |= {"needs": told.pop("min_rv"), "record": told.pop("expectations")}  # as users' scripts know them
+    told |= {"why": queued_facts(about.why), "turns": turn_facts(about.turns)}
+    if about.lock is not None:
+        told["lock"]["why"] = queued_facts(about.lock.why)
     return {
         **told,
         "entries": [asdict(each) for each in entries_of(expected, time.time_ns() // 1_000_000)] if expected else [],

@@ -10,6 +10,7 @@ from typing import Any
 from oarlock.broker.expectations import BACK_OFF
 from oarlock.broker.inspect import KeyView, ResourceView
 from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
+from oarlock.cli.explain.history_sentences import queued_sentences, turn_sentences
 from oarlock.cli.tables import span
 from oarlock.controllers.entries import Controller, PodController
 from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
@@ -19,6 +20,8 @@ from oarlock.workers.process.log_line import printable
 STALE_MS = 75_000
 """If nobody confirmed a watermark for so long, no ingestor hears the API: even without events, the end of each watch
 confirms the watermark, and watches end sooner."""
+AHEAD_MAX = 1_000
+"""So many keys ahead of another are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ def explain(key: KeyView, subject: Subject | None, fleet: Fleet, kind: str = "Re
     about = [f"No {kind} {key.key} is in the cache: it does not exist, or no ingestor has seen it yet."]
     if subject is not None:
         about = subject.sentences(kind)
-    said = [*_fleet(fleet), *about, *_state(key, fleet), *_writes(key, fleet), *_troubles(key)]
+    said = [*_fleet(fleet), *about, *_state(key, fleet), *_writes(key, fleet), *turn_sentences(key), *_troubles(key)]
     at_rest = key.state == "idle" and key.delayed_in_ms is None and not _expects(key) and not key.min_rv
     if subject is None or not at_rest or (subject.waits and not subject.differs):
         pass
@@ -190,9 +193,8 @@ def _fleet(fleet: Fleet) -> list[str]:
 def _state(key: KeyView, fleet: Fleet) -> list[str]:
     said = []
     if key.state == "queued":
-        ahead = {0: "it is the next one", 1: "1 key is ahead of it"}.get(
-            fleet.ahead, f"{fleet.ahead} keys are ahead of it"
-        )
+        some = f"{fleet.ahead}" if fleet.ahead < AHEAD_MAX else f"{AHEAD_MAX} or more"
+        ahead = {0: "it is the next one", 1: "1 key is ahead of it"}.get(fleet.ahead, f"{some} keys are ahead of it")
         said.append(f"It is queued: {ahead}.")
         if fleet.rate_wait_ms:
             said.append(
@@ -214,6 +216,7 @@ def _state(key: KeyView, fleet: Fleet) -> list[str]:
         )
     elif key.state == "idle":
         said.append("It is idle: no event asks for a turn.")
+    said += queued_sentences(key)
     if key.delayed_in_ms is not None:
         due = "is due now" if key.delayed_in_ms <= 0 else f"comes in {span(key.delayed_in_ms)}"
         said.append(f"A delayed turn {due}.")

@@ -1,0 +1,75 @@
+"""What a key remembers, in sentences: what queued it, and how its last turn ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oarlock.broker.history import PastTurn, Queued, Triggers
+from oarlock.broker.inspect import KeyView
+from oarlock.cli.tables import span
+
+_EVENTS = {
+    "set": "{} was written",
+    "del": "{} was deleted",
+    "list": "{} were listed anew",
+    "read": "the cache of {} showed a write of its own",
+    "due": "its time had come",
+    "parked": "its pause was over",
+    "lost": "worker {} was lost in its turn",
+    "asked": "somebody asked for it",
+    "unknown": "nothing says why",
+    "anew": "its operator was started",
+    "orphans": "an ingestor found objects that it may adopt",
+}
+_OUTCOMES = {"ok": "ended well", "retry": "failed", "gone": "found the object gone", "lost": "was lost with its worker"}
+
+
+def trigger_text(trigger: str) -> str:
+    """``set pods/shop/web-1`` as people say it: "pods/shop/web-1 was written"."""
+    word, _, about = trigger.partition(" ")
+    return _EVENTS[word].format(about) if word in _EVENTS else f"a turn of {trigger} woke it"
+
+
+def triggers_text(triggers: Triggers) -> str:
+    """All of them: the first, and if there were more, how many, and the last."""
+    first = trigger_text(triggers.first)
+    if triggers.events <= 1:
+        return first
+    more = f"{triggers.events - 1} more event{'s' if triggers.events > 2 else ''}"
+    last = f", the last: {trigger_text(triggers.last)}" if triggers.last != triggers.first else ""
+    return f"{first}; {more}{last}"
+
+
+def queued_sentences(key: KeyView) -> list[str]:
+    """What queued a key, and what had queued the turn that is under way."""
+    said = []
+    if key.lock is not None and key.lock.why is not None:
+        said.append(f"It was queued because {triggers_text(key.lock.why.triggers)}.")
+    if key.why is not None:
+        since = span(max(0, key.now_ms - key.why.since_ms))
+        what = "What asks for the next turn" if key.lock is not None else "What queued it"
+        said.append(f"{what}, {since} ago: {triggers_text(key.why.triggers)}.")
+    return said
+
+
+def turn_sentences(key: KeyView) -> list[str]:
+    """How its last turn ended."""
+    if not key.turns:
+        return []
+    last = key.turns[0]
+    ago, many = span(max(0, key.now_ms - last.ended_ms)), f", as {last.turns} in a row" if last.turns > 1 else ""
+    did = f"; it did: {last.did}" if last.did != "-" else "; it wrote nothing" if last.verdict == "ok" else ""
+    return [
+        f"Its last turn {_OUTCOMES.get(last.verdict, last.verdict)} {ago} ago{many}{did}. `oarlock history` has more."
+    ]
+
+
+def queued_facts(why: Queued | None) -> dict[str, Any] | None:
+    """As `-o json` tells it."""
+    return None if why is None else {"since_ms": why.since_ms, **why.triggers._asdict()}
+
+
+def turn_facts(turns: Sequence[PastTurn]) -> list[dict[str, Any]]:
+    """As `-o json` tells them, the newest first."""
+    return [{**turn._asdict(), "triggers": turn.triggers._asdict()} for turn in turns]
