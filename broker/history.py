@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _WHY = re.compile(r"(\d+) (.*)", re.DOTALL)
 _TRIGGERS = re.compile(r"(\d+) ([^,]*)(?:, (.*))?", re.DOTALL)
-_TURN = re.compile(r"([a-z]+) (.*?) < (\d+) (\d+) (\d+)\+(\d+) (\S+) (.*)")
+_TURN = re.compile(r"([a-z]+) (.*?) < (\d+) (\d+) (\S+) since_ms=(\d+) why=(\d+) (.*)")
 
 
 class Triggers(NamedTuple):
@@ -68,9 +68,10 @@ class PastTurn(NamedTuple):
 
 def past_turns(text: str) -> list[PastTurn]:
     """Of a key's history, the newest first. Lines that are none of ours are left out."""
-    found = (_TURN.fullmatch(each) for each in text.split("\n"))
-    return [
-        PastTurn(m[1], m[2], int(m[3]), int(m[4]), int(m[5]), int(m[6]), m[7], Triggers.parse(m[8]))
-        for m in found
-        if m is not None
-    ]
+    return [_turn(match) for match in map(_TURN.fullmatch, text.split("\n")) if match is not None]
+
+
+def _turn(line: re.Match[str]) -> PastTurn:
+    turns, ended_ms, since_ms, queued_ms = (int(line[at]) for at in (3, 4, 6, 7))
+    waited_ms, took_ms = max(0, since_ms - queued_ms), max(0, ended_ms - since_ms)
+    return PastTurn(line[1], line[2], turns, ended_ms, waited_ms, took_ms, line[5], Triggers.parse(line[8]))

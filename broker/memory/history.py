@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from oarlock.broker.memory.state import EpochState, Lock, split
 
-LINES_MAX, BYTES_MAX, FLEET_BYTES_MAX, AGE_MAX_MS = 20, 1_000, 64 << 20, 86_400_000
+BYTES_MAX, FLEET_BYTES_MAX, AGE_MAX_MS = 1_000, 64 << 20, 86_400_000
 PERIOD_MS = 600_000
 BLOCK_BYTES, OVERHEAD_BYTES = 64, 200
 DROPPED_TOGETHER, TRIMMED_TOGETHER = 100, 200
@@ -23,9 +23,8 @@ def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, d
     if lines and lines[0].startswith(head):
         turns_alike, ended, *_ = lines.pop(0).removeprefix(head).split()
         turns, ended_ms = int(turns_alike) + 1, int(ended)
-    queued_ms, _, why = lock.why.partition(" ")
-    times = f"{max(0, lock.since_ms - int(queued_ms))}+{max(0, now - lock.since_ms)}"
-    lines = [f"{head}{turns} {now} {times} {lock.holder} {why}", *lines][:LINES_MAX]
+    line = f"{head}{turns} {now} {lock.holder} since_ms={lock.since_ms} why={lock.why}"
+    lines.insert(0, line)
     while len(lines) > 1 and len("\n".join(lines)) > BYTES_MAX:
         lines.pop()
     histories[key] = "\n".join(lines)[:BYTES_MAX]

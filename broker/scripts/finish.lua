@@ -44,8 +44,9 @@ for queue, group in pairs(queues) do
   read_turns(queue, group.keys)
   group.ended = {}
   for i, plan in ipairs(group.plans) do
-    if locks[i] and nonce_of(locks[i]) == plan.nonce and not seen[plan.key] then
-      seen[plan.key], plan.lock, plan.holder, plan.state = true, locks[i], holder_of(locks[i]), states[i]
+    local holder, nonce, since = string.match(locks[i] or '', '^holder=(%S+) nonce=(%S+) ?(.*)$')
+    if nonce == plan.nonce and not seen[plan.key] then
+      seen[plan.key], plan.holder, plan.since, plan.state = true, holder, since, states[i]
       plan.dirty = states[i] and string.sub(states[i], 1, 8) == 'running+'
       plan.failed, plan.crashed = failures[i], crashes[i]
       plan.expects = any_expected and redis.call('HLEN', plan.expected) > 0
@@ -150,7 +151,7 @@ for turn, plan in ipairs(plans) do
     if plan.again then added = added + add_after(queue, key, plan.again, now) end
     if again then added = added + add_after(queue, key, again, now) end
     if touched then keep_expectations(queue, key, delay or 0) end
-    end_turn(queue, key, plan.lock, plan.verdict, plan.did, now)
+    end_turn(queue, key, plan.holder, plan.since, plan.verdict, plan.did, now)
     reply[turn + 1] = failures
   end
 end

@@ -48,8 +48,8 @@ def history(key: str, controller: str | None, namespace: str | None, watch: bool
     ended and how, how long it was queued and took, on which worker, what it did, and what had queued it.
 
     OUTCOME is ok, retry (it failed, and is tried again), gone (the object is) or lost (its worker was). Turns that
-    ended alike one after another are a line; its times are those of the last. A key remembers 20 lines or 1,000 bytes
-    of them for a day.
+    ended alike one after another are a line; its times are those of the last. A key remembers 1,000 bytes of lines, for
+    a day.
 
     \b
     JSON: [{queue, key, verdict, did, turns, ended_ms, waited_ms, took_ms, holder, triggers}], triggers {events, first,

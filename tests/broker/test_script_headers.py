@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "e307599d9a0af948a78c23f4b82ec3d379a0a83e6e0bfed56d44ed3736be8c4f",
+    4: "7b59858cfd18673212ba05ac5735279f6c3346ec3c77c3563443ad4cbfab3908",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

@@ -107,19 +107,21 @@ NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
 
 MUTANTS: dict[str, Mutant] = {
     "announce takes any nonce": Mutant((("announce", "nonce_of(lock) ~= nonce", "false"),)),
-    "finish takes any nonce": Mutant((("finish", "nonce_of(locks[i]) == plan.nonce", "true"),), first=150),
+    "finish takes any nonce": Mutant((("finish", "if nonce == plan.nonce", "if holder"),), first=150),
     "release does not requeue": Mutant(
         (
             ("release", "    append(queue, key, why)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),
-            ("lib/locks", "if crashes == 1 then append(queue, key) return 1 end", "if crashes == 1 then return 0 end"),
+            (
+                "lib/locks",
+                "if crashes == 1 then append(queue, key, why) return 1 end",
+                "if crashes == 1 then return 0 end",
+            ),
         )
     ),
     "reclaim does not requeue": Mutant(
         (("reclaim", "    append(queue, key, why)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),)
     ),
-    "a change during a turn is forgotten": Mutant(
-        (("lib/queue", "states, key, 'running+')", "states, key, 'running')"),)
-    ),
+    "a change during a turn is forgotten": Mutant((("lib/queue", "state = 'running+'", "state = 'running'"),)),
     "new creates do not count with what may come": Mutant(
         code=((decide._names, "- occupied - len(maybe_new)", "- occupied"),), weights=NO_NAMES
     ),

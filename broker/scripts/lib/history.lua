@@ -1,7 +1,7 @@
 -- include: queue locks
 -- What a key remembers of its turns, for people; nothing is decided by it. Lines, the newest first:
--- "verdict what it did < turns alike in a row, ended_ms waited+took holder triggers", times in ms, triggers as lib/queue keeps them.
-local LINES_MAX, LINE_BYTES_MIN, BYTES_MAX, FLEET_BYTES_MAX = 20, 20, 1000, 67108864
+-- "verdict what it did < turns alike in a row, ended_ms, and of the lock: holder since_ms=.. why=..".
+local BYTES_MAX, FLEET_BYTES_MAX = 1000, 67108864
 local AGE_MAX_MS, PERIOD_MS = 86400000, 600000 -- ages are kept by the period, sizes by the block: most turns then need not write them
 local BLOCK_BYTES, OVERHEAD_BYTES = 64, 200 -- overhead: about what Redis needs for a history beside its text and its key, thrice
 
@@ -20,28 +20,22 @@ end
 
 local function period_of(ms) return ms - ms % PERIOD_MS end
 
--- A turn is over: this was its lock. Turns that end alike stand on one line, so that they do not push out the others.
-local function end_turn(queue, key, lock, verdict, did, now)
+-- A turn is over: of its lock, the holder and what stands behind the nonce. Turns that end alike stand on one line, so that they do not
+-- push out the others.
+local function end_turn(queue, key, holder, since, verdict, did, now)
   local was, turns, ended_ms = pasts[queue][key], 1, nil
   local text, head = was, verdict .. ' ' .. (did == '' and '-' or did) .. ' < '
-  local holder, since_ms, queued_ms, why = string.match(lock, '^holder=(%S+) %S+ since_ms=(%d+) why=(%d+) (.*)$')
-  if not holder then holder, since_ms, queued_ms, why = holder_of(lock), now, now, '0 unknown' end
   if string.sub(text, 1, #head) == head then
     turns, ended_ms = string.match(text, '^(%d+) (%d+)', #head + 1)
     turns, text = (turns or 0) + 1, string.sub(text, (string.find(text, '\n', #head, true) or #text) + 1)
   end
-  local waited_ms, took_ms = math.max(0, since_ms - queued_ms), math.max(0, now - since_ms)
-  local line = head .. turns .. ' ' .. now .. ' ' .. waited_ms .. '+' .. took_ms .. ' ' .. holder .. ' ' .. why
+  local line = head .. turns .. ' ' .. now .. ' ' .. holder .. ' ' .. since
   text = text == '' and line or line .. '\n' .. text
-  if #text > LINES_MAX * LINE_BYTES_MIN then
-    local _, breaks = string.gsub(text, '\n', '')
-    if breaks >= LINES_MAX then text = string.match(text, '^(.*)\n') end
-    if #text > BYTES_MAX then text = string.match(string.sub(text, 1, BYTES_MAX + 1), '^(.*)\n') or string.sub(line, 1, BYTES_MAX) end
-  end
+  if #text > BYTES_MAX then text = string.match(string.sub(text, 1, BYTES_MAX + 1), '^(.*)\n') or string.sub(line, 1, BYTES_MAX) end
   local of = news[queue] or {}
   of[#of + 1], of[#of + 2] = key, text
   news[queue], pasts[queue][key] = of, text
-  grown_bytes = grown_bytes + size_of(queue, key, text) - size_of(queue, key, was)
+  if #text ~= #was then grown_bytes = grown_bytes + size_of(queue, key, text) - size_of(queue, key, was) end
   if not ended_ms or period_of(ended_ms) ~= period_of(now) then
     ages[#ages + 1], ages[#ages + 2] = number(period_of(now)), queue .. ':' .. key
   end
@@ -70,7 +64,7 @@ end
 
 -- The holder of a lock is gone, or was too slow. Returns why its key is queued, which it is to be, or parked.
 local function lose_turn(queue, key, holder, lock, now)
-  if lock then end_turn(queue, key, lock, 'lost', '', now) end
+  if lock then end_turn(queue, key, holder, string.match(lock, ' nonce=%S+ (.*)$') or '', 'lost', '', now) end
   local _, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
   return with_trigger(why, 'lost ' .. holder, now)
 end

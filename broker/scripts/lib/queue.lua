@@ -27,13 +27,19 @@ local function check(queue)
   checked[queue] = true
 end
 
--- What queued a key, with one trigger more.
+-- What queued a key: one trigger, and one more. The same trigger often queues many keys in a row.
 local TRIGGER_BYTES_MAX = 160
+local last_trigger, last_why
+local function first_why(trigger, now)
+  if trigger ~= last_trigger then
+    last_trigger, last_why = trigger, number(now) .. ' 1 ' .. string.sub(trigger, 1, TRIGGER_BYTES_MAX)
+  end
+  return last_why
+end
 local function with_trigger(why, trigger, now)
-  if #trigger > TRIGGER_BYTES_MAX then trigger = string.sub(trigger, 1, TRIGGER_BYTES_MAX) end
   local since, count, first = string.match(why, '^(%d+) (%d+) ([^,]+)')
-  if not since then return number(now) .. ' 1 ' .. trigger end
-  return since .. ' ' .. number(count + 1) .. ' ' .. first .. ', ' .. trigger
+  if not since then return first_why(trigger, now) end
+  return since .. ' ' .. number(count + 1) .. ' ' .. first .. ', ' .. string.sub(trigger, 1, TRIGGER_BYTES_MAX)
 end
 
 local function split_state(text) return string.match(text or '', '^(%S*) ?(.*)$') end
@@ -55,7 +61,7 @@ local ARRANGED = {queued = true, ['running+'] = true, parked = true}
 local function add(queue, key, trigger, now)
   local states = base .. queue .. ':state'
   local text = redis.call('HGET', states, key)
-  if not text then append(queue, key, with_trigger('', trigger, now)) return 1 end
+  if not text then append(queue, key, first_why(trigger, now)) return 1 end
   local state, why = split_state(text)
   if state == 'running' then state = 'running+'
   elseif not ARRANGED[state] then error('damaged: state of a key') end

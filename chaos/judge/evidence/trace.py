@@ -169,7 +169,7 @@ def _did(call: _Call, at_s: float, words: list[str]) -> None:  # noqa: PLR0912  
         call.looked = True
     elif part == "state" and command == "HSET":
         for key, state in zip(rest[::2], rest[1::2], strict=True):
-            if state == "running+":
+            if state.startswith("running+"):
                 add(Dirty(at_s, epoch, f"{queue}:{key}"))
     elif part == "stream" and command == "XADD":
         call.states[f"{queue}:{rest[-1]}"] = "queued"
@@ -220,9 +220,9 @@ def _finished(call: _Call) -> Iterator[Step]:
     at = 1
     for _ in range(int(given[0])):
         queue, key, nonce = given[at : at + 3]
-        changes = int(given[at + 5])
-        ops = given[at + 6 : at + 6 + 3 * changes : 3]
-        at += 6 + 3 * changes
+        changes = int(given[at + 6])
+        ops = given[at + 7 : at + 7 + 3 * changes : 3]
+        at += 7 + 3 * changes
         task = f"{queue}:{key}"
         if task in left:
             left.discard(task)

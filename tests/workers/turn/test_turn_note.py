@@ -69,7 +69,7 @@ def test_a_line(done: list[tuple[str, str, Answer | int]], error: str, line: str
             note.wrote(Write(verb, resource, "ns", "name"), answer)
     assert note.text(error) == line
     if line:
-        (read,) = past_turns(f"ok {line} < 1 5 1+2 w1 1 asked")
+        (read,) = past_turns(f"ok {line} < 1 5 w1 since_ms=3 why=2 1 asked")
         assert read.did == line
 
 
