@@ -59,12 +59,12 @@ def history(key: str, controller: str | None, namespace: str | None, watch: bool
     with looking(where) as views:
         tasks = [(view, queue, name) for queue, name in asked.tasks(views) for view in views.having(name)]
         found = [_rows(views, task) for task in tasks]
-        rows = sorted(chain(*found), key=lambda row: row["ended_ms"])
+        rows = sorted(chain(*map(reversed, found)), key=lambda row: row["ended_ms"])
         if watch and output == "json":
             _print_lines(rows)
         else:
             _print_table(views, rows, output, len({queue for _, queue, _ in tasks}) > 1)
-        for row in _following(views, tasks, [_last_ms(each) for each in found]) if watch else ():
+        for row in _following(views, tasks, found) if watch else ():
             _print_lines([row]) if output == "json" else click.echo(_line(row))
 
 
@@ -77,18 +77,14 @@ def _rows(views: Views, task: Task) -> list[dict[str, Any]]:
     ]
 
 
-def _following(views: Views, tasks: list[Task], seen_ms: list[int]) -> Iterator[dict[str, Any]]:
-    """Each turn that ends from now on, once. ``seen_ms``: of each task, when the last turn that was shown ended."""
+def _following(views: Views, tasks: list[Task], known: list[list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """Each turn that ends from now on, once. ``known``: of each task, what was shown of it."""
     while True:
         time.sleep(LOOK_S)
         for i, task in enumerate(tasks):
-            rows = _rows(views, task)
-            yield from (row for row in reversed(rows) if row["ended_ms"] > seen_ms[i])
-            seen_ms[i] = max(seen_ms[i], _last_ms(rows))
-
-
-def _last_ms(rows: list[dict[str, Any]]) -> int:
-    return max((row["ended_ms"] for row in rows), default=0)
+            rows, shown = _rows(views, task), [_told(row) for row in known[i]]
+            yield from (row for row in reversed(rows) if _told(row) not in shown)
+            known[i] = rows
 
 
 def _print_table(views: Views, rows: list[dict[str, Any]], output: str, several: bool) -> None:
