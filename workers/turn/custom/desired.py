@@ -72,10 +72,12 @@ def desired(claim: Claim, ctx: DesiredContext, outcome: TurnOutcome) -> Turn:
         return outcome.finish()
     if owner.fault:
         outcome.events.append(Event(WARNING, "IndexFailed", owner.fault))
-    wanted = _wanted(owner, _owned(claim, controller), watched, controller, outcome)
+    live = _live(claim, controller)
+    deletes = OpenDeletes(claim, live, outcome)
+    wanted = _wanted(owner, [(each.resource, each.obj) for each in live], watched, controller, outcome)
     if wanted is None:
         return outcome.finish()
-    yield from _carry_out(owner, wanted, claim, versions, rewrites, ctx, outcome)
+    yield from _carry_out(owner, wanted, claim, live, deletes, versions, rewrites, ctx, outcome)
     if outcome.error:
         _pace(controller, outcome)
         raise outcome.failure(outcome.error)
@@ -86,6 +88,8 @@ def _carry_out(
     owner: Whole,
     wanted: Wanted,
     claim: Claim,
+    live: list[Live],
+    deletes: OpenDeletes,
     versions: Versions,
     rewrites: Rewrites,
     ctx: DesiredContext,
@@ -96,8 +100,6 @@ def _carry_out(
     outcome.events += memory.news(owner.uid, wanted.events)
     if wanted.again_ms is not None:
         outcome.due_in(wanted.again_ms)
-    live = _live(claim, controller)
-    deletes = OpenDeletes(claim, live, outcome)
     if deletes.lost:
         entries = deletes.assume(live)
         if entries:
@@ -149,10 +151,6 @@ def _children(claim: Claim, controller: DesiredController) -> Iterator[tuple[str
     for at, resource in enumerate(controller.owned):
         for each in claim.children if at == 0 else claim.others.get(resource, ()):
             yield resource, each
-
-
-def _owned(claim: Claim, controller: DesiredController) -> Found:
-    return [(resource, decode_whole(each.blob)) for resource, each in _children(claim, controller)]
 
 
 def _live(claim: Claim, controller: DesiredController) -> list[Live]:

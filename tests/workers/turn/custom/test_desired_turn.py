@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import oarlock
+from oarlock.broker.expectations import Expectations
 from oarlock.broker.values import Cached, Change, Claim, Entry, Finish, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.entries import DesiredController
@@ -89,8 +90,10 @@ class Play:
         granted: int = 256,
         answers: Iterable[Answer | None] = (),
         fault: str = "",
+        noted: Sequence[str] = (),
     ) -> Finish:
-        claim = Claim("site", "shop/blog", "nonce", owner(fault), list(children), None, "", unsettled, 0)
+        expectations = Expectations.parse(noted) if noted else None
+        claim = Claim("site", "shop/blog", "nonce", owner(fault), list(children), expectations, "", unsettled, 0)
         self.outcome, given = TurnOutcome(claim), iter(answers)
         steps, result = desired(claim, self._ctx, self.outcome), None
         try:
@@ -220,3 +223,13 @@ def test_what_a_function_raises(error: Exception, verdict: Verdict, wait_ms: int
     finish = play.turn()
     assert (finish.verdict, finish.delay_ms, play.writes) == (verdict, wait_ms, [])
     assert [(each.type, each.reason, each.message) for each in play.outcome.events] == ([told] if told else [])
+
+
+@pytest.mark.parametrize("error", [oarlock.Later(3_600), oarlock.Never("no such region"), KeyError("x")])
+def test_a_delete_that_can_land_no_more_ends_though_the_function_wants_nothing(error: Exception) -> None:
+    """Else the queue would bring the key again every ten seconds, for as long as the function waits."""
+    raised.append(error)
+    field = f"delete {MAPS}/shop/c"
+    noted = ["owner", "o-1", field, "pending since_ms=1 sent_ms=1 tries=1 uid=u-c rv=9 over"]
+    finish = Play("raising").turn([cached(wish("c") | {"metadata": {"name": "c", "uid": "u-c"}}, "9")], noted=noted)
+    assert Change.drop(field) in finish.changes
