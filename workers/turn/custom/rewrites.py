@@ -54,9 +54,10 @@ class Rewrites:
 
     def hold(self, outcome: TurnOutcome) -> bool:
         """Whether the turn is to end here, and to come again later. A time that is too far away is none of ours."""
+        assert self._claim.owner is not None
         left_ms = self._last.until_ms - self._claim.now_ms
-        if self._last.times <= FREE or not 0 < left_ms <= LONGEST_MS:
-            return False
+        if self._last.times <= FREE or not 0 < left_ms <= LONGEST_MS or self._last.rv != self._claim.owner.rv:
+            return False  # the last: somebody else wrote the object, if only its status
         outcome.due_in(left_ms)
         return True
 
@@ -65,17 +66,19 @@ class Rewrites:
         if self._stored is not None:
             outcome.changes.append(Change.drop(REWRITTEN))
 
-    def one(self, before: str, after: str, outcome: TurnOutcome, every_ms: int | None) -> None:
+    def one(
+        self, before: str, after: str, outcome: TurnOutcome, every_ms: int | None, later_ms: int | None = None
+    ) -> None:
         """The status was written. ``before``, ``after``: resourceVersions; if they are equal, nothing has changed.
 
-        The next turn does not wait for longer than ``every_ms``, nor than until what is due already.
+        The next turn does not wait for longer than ``every_ms`` or ``later_ms``, nor than until what is due already.
         """
         if before == after:
             self.none(outcome)
             return
         times = self._last.times + 1 if self._last.rv == before else 1
         wait_ms = min(FIRST_MS * 2 ** min(times - FREE - 1, 20), LONGEST_MS) if times > FREE else 0
-        wait_ms = min(each for each in (wait_ms, every_ms, outcome.due_ms) if each is not None)
+        wait_ms = min(each for each in (wait_ms, every_ms, later_ms, outcome.due_ms) if each is not None)
         if wait_ms:
             outcome.due_in(wait_ms)
         noted = Rewritten(times, after, self._inputs, self._claim.now_ms + wait_ms)
