@@ -92,37 +92,44 @@ def custom_steps(claim: Claim, controller: StepsController, ctx: StepsContext, o
         named = (*own.finalizers, controller.finalizer)
         yield from _change_finalizers(own, claim.owner.rv, named, controller, outcome)
         return outcome.finish()
-    reason = ctx.never.reason(own)
+    given = own
+    if undo is not None and controller.undo_reads:
+        live = yield from _live(own, controller, outcome)
+        if live is None:
+            return outcome.finish()
+        given = live
+    reason = ctx.never.reason(given)
     if reason is None:
-        yield from _carry_out(claim, own, undo is not None, controller, ctx, outcome)
+        yield from _carry_out(claim, own, given, undo is not None, controller, ctx, outcome)
     elif undo is not None:
         _tell_never(own, reason, controller, outcome)
     return outcome.finish()
 
 
 def _carry_out(
-    claim: Claim, own: Whole, undo: bool, controller: StepsController, ctx: StepsContext, outcome: TurnOutcome
+    claim: Claim,
+    own: Whole,
+    given: Whole,
+    undo: bool,
+    controller: StepsController,
+    ctx: StepsContext,
+    outcome: TurnOutcome,
 ) -> Steps[None]:
-    """Run the function, or the one that undoes, and heed how it ends."""
+    """Run the function, or the one that undoes, and heed how it ends. ``given``: what it gets of ``own``."""
     assert claim.owner is not None
     watched = (yield from watched_by(claim, controller)) if claim.expectations is not None else []
     rewrites = Rewrites(claim, own, versions_of_others(claim, watched))
     if rewrites.hold(outcome):
         return
-    given = own
-    if undo and controller.undo_reads:
-        live = yield from _live(own, controller, outcome)
-        if live is None:
-            return
-        given = live
     if own.fault:
         outcome.events.append(Event(WARNING, "IndexFailed", own.fault))
     answers = Answers(claim, given, controller, outcome)
     error = yield from _run(ctx.start(given, undo), answers)
     after = answers.own_rv if answers.status_written else claim.owner.rv
-    rewrites.one(claim.owner.rv, after, outcome, controller.every_ms)
+    later_ms = error.after_ms if isinstance(error, UserError) else None
+    rewrites.one(claim.owner.rv, after, outcome, controller.every_ms, later_ms)
     if error is not None:
-        yield from _heed(error, own, controller, ctx, outcome)
+        yield from _heed(error, given, controller, ctx, outcome)
     elif own.deleting_ms:
         yield from _let_go(own, answers.own_rv, controller, outcome)
     elif controller.every_ms is not None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import oarlock
-from oarlock.broker.expectations import UNDONE, Expectations
+from oarlock.broker.expectations import REWRITTEN, UNDONE, Expectations, Rewritten
 from oarlock.broker.values import Cached, Change, Claim, Finish, Verdict
 from oarlock.cluster.answer import NO_ANSWER, TOO_LATE, Answer
 from oarlock.controllers.entries import StepsController
@@ -33,6 +33,7 @@ from oarlock.controllers.requests import (
 from oarlock.sdk.entries import entries_of
 from oarlock.sdk.errors import Later, Never
 from oarlock.workers.turn.custom.custom_steps import NeverAgain, StepsContext, custom_steps
+from oarlock.workers.turn.custom.rewrites import FREE
 from oarlock.workers.turn.steps import Announce, Failures, Look, Read, Resume, Send, TurnFailed, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
@@ -142,10 +143,13 @@ class Play:
         min_rv: str = "",
         gone: bool = False,
         noted: tuple[str, ...] = (),
+        now_ms: int = 0,
     ) -> None:
         self.run, self.asked, self.undone = Run(script, raises), list[Any](), list[bool]()
         there, expectations = None if gone else owner or own(), Expectations.parse(noted)
-        claim = Claim(controller, "shop/blog", "nonce", there, list(children), expectations, min_rv, False, 0)
+        claim = Claim(
+            controller, "shop/blog", "nonce", there, list(children), expectations, min_rv, False, 0, now_ms=now_ms
+        )
         self.outcome, self.failure = TurnOutcome(claim), ""
         ctx = StepsContext(self._start, never or NeverAgain())
         turn, given, result = custom_steps(claim, CONTROLLERS[controller], ctx, self.outcome), iter(answers), None
@@ -300,6 +304,20 @@ def test_an_object_that_never_holds_is_told_of_again_and_again() -> None:
     assert Play(
         controller="held", owner=own("6", metadata={**GOING, "labels": {"a": "b"}}), never=never, answers=[[answer()]]
     ).ran
+
+
+def test_what_undoes_rawly_and_never_will_is_asked_again_once_a_field_has_changed_that_is_not_cached() -> None:
+    never, owner = NeverAgain(), own(metadata=GOING)
+
+    def play(zone: str, raises: BaseException | None = None) -> Play:
+        meta = {"name": "blog", "namespace": "shop", "uid": "u-1", **GOING}
+        live = {"apiVersion": "example.com/v1", "kind": "Site", "metadata": meta, "spec": {"zone": zone}}
+        answers = [[answer(rv=OWN_RV, obj=live)], *([] if raises else [[answer(rv="9")]])]
+        return Play(controller="rawly", owner=owner, raises=raises, never=never, answers=answers)
+
+    assert play("", Never("it has no zone")).ran
+    assert not play("", Never("it has no zone")).ran
+    assert play("a").ran
 
 
 def test_what_is_being_deleted_and_not_held_is_left_alone() -> None:
@@ -489,3 +507,21 @@ def test_values_cross_as_structures_of_bytes_and_texts() -> None:
     for request in (GET, PATCH, DELETE, put("apply"), SetStatus(b"{}"), List("x")):
         assert all(isinstance(each, str | bytes | bool) for each in request)
     assert msgspec.json.encode(GET)
+
+
+def test_a_function_that_writes_its_status_and_waits_comes_again_when_it_says() -> None:
+    """A status such as "42 %" is another one each time. It is slowed down no further than to what Later asks for."""
+    noted, rv, now_ms = "", int(OWN_RV), 10_000
+    for _ in range(FREE + 5):
+        told = {"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"uid": "u-1", "name": "blog"}}
+        play = Play(
+            SetStatus(b'{"status":{"x":1}}'),
+            owner=own(str(rv)),
+            raises=Later(1.5),
+            answers=[[answer(rv=str(rv + 1), obj=told)]],
+            noted=(REWRITTEN, noted) if noted else (),
+            now_ms=now_ms,
+        )
+        noted, rv = next(each.value for each in play.finish.changes if each.name == REWRITTEN), rv + 1
+        assert Rewritten.parse(noted).until_ms <= now_ms + 1_500
+        now_ms += 1_500
