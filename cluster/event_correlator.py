@@ -103,7 +103,7 @@ class Correlator:
         source = (note.component, note.host, about.api_version, about.kind)
         subject = (*source, about.namespace, about.name, about.uid)
         group = (*subject, note.type, note.reason)
-        message = note.message
+        message = note.message.encode(errors="backslashreplace").decode()  # it may quote what has no UTF-8
         key: tuple[str, ...] = (*group, message)
         if self._is_one_of_many(group, message, now_ns):
             message, key = COMBINED_PREFIX + message, group

@@ -53,6 +53,11 @@ def test_an_event_is_written_as_upstream_does():
     }
 
 
+def test_a_text_that_has_no_utf8_is_spelled_out():
+    """Else it would end the sender, and with it all events of the process."""
+    assert message_of(Correlator().correlate(note("no file x\udcff"), 0)) == r"no file x\udcff"
+
+
 def test_the_same_again_counts_up():
     correlator = Correlator()
     first = correlator.correlate(note(), 0)
