@@ -24,8 +24,10 @@ SAID_MAX = 500
 def discreet(said: object, most: int = SAID_MAX) -> str:
     """A server's message for logs and registries: without the values of invalid fields, which servers repeat, and cut
     to ``most`` characters. Upstream: staging/src/k8s.io/apimachinery/pkg/util/validation/field.
+
+    What has no UTF-8, as a file name in an exception may have none, is spelled out: Redis would not take it.
     """
-    text = _VALUES.sub(r"\1...", str(said))
+    text = _VALUES.sub(r"\1...", str(said)).encode(errors="backslashreplace").decode()
     return text if len(text) <= most else text[: most - 4] + " ..."
 
 

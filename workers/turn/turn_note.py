@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, TOO_LATE, Answer
+from oarlock.workers.process.log_line import discreet
 from oarlock.workers.turn.steps import Write
 
 SAID_MAX, LINE_MAX = 100, 240
-"""Characters kept of an answer, and of the whole."""
+"""Characters kept of an answer, and bytes of the whole: a history has room for a thousand."""
 
 _OURS = {NO_ANSWER: "no answer", NOT_SENT: "not sent", TOO_LATE: "too late to send"}
 
@@ -25,7 +26,7 @@ class TurnNote:
         said = ""
         if not answer.ok:
             self._failed = True
-            said = f": {_OURS.get(answer.code) or answer.code} {answer.message}"[:SAID_MAX]
+            said = f": {_OURS.get(answer.code) or answer.code} {discreet(answer.message)}"[:SAID_MAX]
             known = next(
                 (each for each in self._counts if each[0] == f"{write.verb} {write.resource}" and each[1]), None
             )
@@ -43,13 +44,19 @@ class TurnNote:
             return ""
         words = [f"{what}{f' x{count}' if count > 1 else ''}{said}" for (what, said), count in self._counts.items()]
         if error and not self._failed:
-            words.append(f"failed: {error}")
+            words.append(failed(error))
         return one_line(", ".join(words))
 
     def _count(self, what: str, said: str, count: int) -> None:
         self._counts[what, said] = self._counts.get((what, said), 0) + count
 
 
+def failed(error: str) -> str:
+    """Why a turn failed."""
+    return f"failed: {discreet(error)}"
+
+
 def one_line(text: str) -> str:
-    """As a history takes it: " < " ends it there."""
-    return " ".join(text.split()).replace(" < ", " <")[:LINE_MAX]
+    """As a history takes it: " < " ends it there, and Redis takes nothing but UTF-8."""
+    line = " ".join(text.split()).replace(" < ", " <")
+    return line.encode(errors="backslashreplace")[:LINE_MAX].decode(errors="ignore")

@@ -79,3 +79,20 @@ def test_it_is_never_long() -> None:
         note.wrote(Write("create", f"things{n}", "ns", "name"), QUOTA)
     assert len(note.text()) == LINE_MAX
     assert len(one_line("x" * 1_000)) == LINE_MAX
+    assert one_line("\u00fc" * 1_000) == "\u00fc" * (LINE_MAX // 2)  # bytes count
+
+
+def test_it_repeats_no_value_of_a_field() -> None:
+    invalid = Answer(
+        422, b'{"kind":"Status","message":"Pod \\"a\\" is invalid: spec.x: Invalid value: \\"CANARY\\": no"}'
+    )
+    note = TurnNote()
+    note.wrote(Write("create", "pods", "ns", "a"), invalid)
+    assert note.text() == 'create pods: 422 Pod "a" is invalid: spec.x: Invalid value: ...: no'
+    assert TurnNote().text('spec.x: Invalid value: "CANARY": no') == "failed: spec.x: Invalid value: ...: no"
+
+
+def test_redis_takes_it_whatever_an_exception_says() -> None:
+    """A name of a file that is no UTF-8 has such letters."""
+    assert TurnNote().text("no file x\udcff") == r"failed: no file x\udcff"
+    assert one_line("x\udcff") == r"x\udcff"

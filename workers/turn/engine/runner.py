@@ -21,7 +21,7 @@ from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
 from oarlock.workers.turn.steps import TurnFailed
-from oarlock.workers.turn.turn_note import one_line
+from oarlock.workers.turn.turn_note import failed, one_line
 
 if TYPE_CHECKING:  # `rq info` imports this module: it needs no cluster, and no 0.3 s for importing its client
     from oarlock.workers.turn.engine.engine import Engine
@@ -268,5 +268,5 @@ class TurnRunner:
 
 def _retried(each: UnderWay, error: Exception) -> Finish:
     claim, why = each.claim, f"{type(error).__name__}: {error}"
-    did = each.turn.did(why) if each.turn is not None else one_line(f"failed: {why}")
+    did = each.turn.did(why) if each.turn is not None else one_line(failed(why))
     return Finish(claim.queue, claim.key, claim.nonce, Verdict.RETRY, did=did)
