@@ -68,7 +68,7 @@ def _key(each: Any, of: Kind, namespace: str) -> str:
     if not isinstance(each, str):
         raise WrongKeys(f'returned a list that holds {_type(each)}: a key is a text, as "namespace/name"')
     within, slash, name = each.rpartition("/")
-    if not name or "/" in within or (slash and not within) or any(letter.isspace() for letter in each):
+    if not name or "/" in within or (slash and not within) or not all(map(_may_be_in_a_key, each)):
         raise WrongKeys(f'returned {each!r}, which is no key: write "namespace/name"')
     if not of.namespaced:
         if slash:
@@ -77,6 +77,11 @@ def _key(each: Any, of: Kind, namespace: str) -> str:
     if not (within or namespace):
         raise WrongKeys(f'returned {each!r}: a {of.kind} is in a namespace; write "namespace/{each}"')
     return f"{within or namespace}/{name}"
+
+
+def _may_be_in_a_key(letter: str) -> bool:
+    """Whether it is no space, and no half of a letter, as JSON in an annotation may hold: that has no UTF-8."""
+    return not letter.isspace() and not "\ud800" <= letter <= "\udfff"
 
 
 def _type(value: Any) -> str:

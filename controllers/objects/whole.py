@@ -133,7 +133,8 @@ def _said(index: Sequence[Index], obj: Json) -> tuple[tuple[str, ...], str]:
 
 
 def _told(error: Exception) -> str:
-    return str(error) if isinstance(error, IndexFault) else f"{type(error).__name__}: {error}"
+    told = str(error) if isinstance(error, IndexFault) else f"{type(error).__name__}: {error}"
+    return told.encode(errors="backslashreplace").decode()  # it may quote what has no UTF-8
 
 
 def without_noise(raw: bytes, what: str) -> Json:

@@ -9,6 +9,7 @@ import pytest
 
 import oarlock
 from oarlock.controllers.entries import Watched
+from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.whole_routes import concerns_entry, names_entry
 from oarlock.sdk.entries import entries_of
@@ -99,6 +100,7 @@ WRONG: list[tuple[type[oarlock.Object], oarlock.Kind, Any, str]] = [
     (Site, SECRET, ["shop/"], "returned 'shop/', which is no key: write \"namespace/name\""),
     (Site, SECRET, ["/tls"], "returned '/tls', which is no key: write \"namespace/name\""),
     (Site, SECRET, ["a tls"], "returned 'a tls', which is no key: write \"namespace/name\""),
+    (Site, SECRET, json.loads(r'["a\ud800"]'), r"returned 'a\ud800', which is no key: write " '"namespace/name"'),
     (Site, NODE, ["shop/n1"], "returned 'shop/n1': a Node has no namespace; return its name alone"),
     (Team, SECRET, ["tls"], "returned 'tls': a Secret is in a namespace; write \"namespace/tls\""),
 ]
@@ -115,6 +117,18 @@ def my_function(found: Any) -> Any:
 def test_what_is_no_key_is_told(own: type[oarlock.Object], kind: oarlock.Kind, found: Any, fault: str) -> None:
     whole = named(own, kind, my_function(found))
     assert (whole.keys, whole.fault) == ((), f"site: names=secret_of {fault}")
+    codec.encode(whole)
+
+
+def test_an_exception_that_quotes_what_has_no_utf8_stops_nothing_else() -> None:
+    """An annotation may hold such JSON, and an ingestor that stops at it would stop at it again."""
+
+    def secret_of(obj: Any) -> Any:
+        raise ValueError("no Secret " + json.loads(r'"\ud800"'))
+
+    whole = named(Site, SECRET, secret_of)
+    assert whole.fault == r"site: names=secret_of raised ValueError: no Secret \ud800"
+    codec.encode(whole)
 
 
 def test_the_same_of_what_it_wakes() -> None:
