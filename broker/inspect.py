@@ -19,12 +19,15 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from oarlock.broker import keys
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.history import PastTurn, Queued, past_turns
+from oarlock.broker.pauses import Pause, digest
 from oarlock.broker.values import BrokerUnreachable, Cached
 
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """How many keys of a queue are in which state. ``oldest_age_ms``: since the first queued key was added."""
+    """How many keys of a queue are in which state. ``oldest_age_ms``: since the first queued key was added. ``held``:
+    taken out of the stream by a pause.
+    """
 
     name: str
     queued: int
@@ -33,13 +36,13 @@ class QueueView:
     parked: int
     failing: int
     oldest_age_ms: int | None
+    held: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class KeyLine:
-    """A key that is not idle. ``state``: queued, running, running+, parked or delayed; ``due_in_ms`` where it waits.
-
-    ``crashes``: workers it killed in a row; 0 where it is only suspect, None where neither is the case.
+    """A key that is not idle. ``state``: queued, running, running+, parked, held or delayed; ``due_in_ms`` where it
+    waits. ``crashes``: workers it killed in a row; 0 where it is only suspect, None where neither is the case.
     """
 
     queue: str
@@ -128,6 +131,10 @@ class Inspector:
         self._client, self.keys = client, keys.Keys(epoch, shard)
         self._now_ms = now_ms or self._redis_ms
 
+    def now_ms(self) -> int:
+        """Redis's clock."""
+        return self._now_ms()
+
     def queues(self) -> list[str]:
         """Names of the queues."""
         (names,) = self._ask(("SMEMBERS", self.keys.of("queues")))
@@ -138,23 +145,40 @@ class Inspector:
         (reason,) = self._ask(("GET", self.keys.of("hold")))
         return reason.decode() if reason is not None else ""
 
+    def pauses(self) -> list[Pause]:
+        """What people have paused, the longest first."""
+        (found,) = self._ask(("HGETALL", self.keys.of("pauses")))
+        pauses = [Pause.parse(scope, text) for scope, text in _texts(found).items()]
+        return sorted(pauses, key=lambda each: (each.since_ms, each.scope))
+
+    def pauses_kept(self) -> bool:
+        """Whether the Lease has all of them, so that they outlive a loss of Redis."""
+        found, kept = self._ask(("HGETALL", self.keys.of("pauses")), ("GET", self.keys.of("pauses_kept")))
+        return bool(kept is not None and kept.decode() == digest(_texts(found)))
+
+    def audit(self, most: int) -> list[tuple[int, str]]:
+        """The last acts of people: ms by Redis's clock, and what was done. The newest comes last."""
+        (entries,) = self._ask(("XREVRANGE", self.keys.of("audit"), "+", "-", "COUNT", most))
+        return [(int(entry[0].split(b"-")[0]), entry[1][1].decode(errors="replace")) for entry in reversed(entries)]
+
     def queue(self, name: str) -> QueueView:
         """One queue in numbers."""
         now, k = self._now_ms(), self.keys
-        queued, first, locks, delayed, parked, failing = self._ask(
+        queued, first, locks, delayed, parked, failing, held = self._ask(
             ("XLEN", k.stream(name)),
             ("XRANGE", k.stream(name), "-", "+", "COUNT", 1),
             ("HLEN", k.locks(name)),
             ("ZCARD", k.delayed(name)),
             ("ZCARD", k.parked(name)),
             ("HLEN", k.failures(name)),
+            ("SCARD", k.held(name)),
         )
         oldest = max(0, now - int(first[0][0].split(b"-")[0])) if first else None
-        return QueueView(name, queued, locks, delayed, parked, failing, oldest)
+        return QueueView(name, queued, locks, delayed, parked, failing, oldest, held)
 
     def keys_of(self, queue: str) -> list[KeyLine]:
-        """Every key that is not idle: those in work, then the queued in their order, the parked and the delayed in the
-        order of their times. A key that is delayed and has another state has a line for each.
+        """Every key that is not idle: those in work, those that a pause holds, the queued in their order, the parked
+        and the delayed in the order of their times. A key that is delayed and has another state has a line for each.
         """
         now, k = self._now_ms(), self.keys
         states, crashes, entries, delayed, parked = self._ask(
@@ -169,6 +193,7 @@ class Inspector:
         }
         running = sorted(each for each in words.items() if each[1].startswith("running"))
         lines = [KeyLine(queue, key, state) for key, state in running]
+        lines += [KeyLine(queue, key, "held") for key in sorted(key for key, word in words.items() if word == "held")]
         lines += [KeyLine(queue, entry[1][1].decode(), "queued") for entry in entries]
         for state, waiting in (("parked", parked), ("delayed", delayed)):
             lines += [KeyLine(queue, key.decode(), state, _int(at) - now) for key, at in _pairs(waiting).items()]

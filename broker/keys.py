@@ -43,9 +43,12 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("run", "string", "epoch", "run id of the server the epoch began on, and its last promotion"),
     KeySpec("queues", "set", "epoch", "names of the queues"),
     KeySpec("<queue>:stream", "stream", "epoch", "the work queue: one entry a queued key, group 'workers'"),
-    KeySpec("<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked, why; absent is idle"),
+    KeySpec(
+        "<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked | held, why; absent is idle"
+    ),
     KeySpec("<queue>:delayed", "zset", "epoch", "key -> ms when it is to be queued"),
     KeySpec("<queue>:parked", "zset", "epoch", "key that crashes its workers -> ms when it is tried again"),
+    KeySpec("<queue>:held", "set", "until resumed", "keys that a pause took out of the stream"),
     KeySpec("<queue>:locks", "hash", "epoch", "key -> holder, nonce, since when, why it was queued"),
     KeySpec("<queue>:history", "hash", "a day, or until Redis is nearly full", "key -> its last turns, a line each"),
     KeySpec("<queue>:failures", "hash", "until a good turn", "key -> failed turns in a row"),
@@ -86,6 +89,10 @@ TABLE: tuple[KeySpec, ...] = (
     ),
     KeySpec("histories", "zset", "as the histories", "queue:key with a history -> ms of its last turn, to ten minutes"),
     KeySpec("history_bytes", "string", "as the histories", "bytes of all histories, about"),
+    KeySpec("pauses", "hash", "until resumed", "what people have paused: scope -> since when, by whom, why"),
+    KeySpec("pauses_kept", "string", "until others", "digest of the pauses that the Lease has too"),
+    KeySpec("resuming", "hash", "until walked", "queue whose held keys are looked at -> cursor"),
+    KeySpec("audit", "stream", "the last 1000", "what people did: pauses and their ends"),
     KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
     KeySpec("watermark_at", "hash", "epoch", "resource -> ms when that was last confirmed"),
     KeySpec(
@@ -156,6 +163,7 @@ class Keys:
     unsettled = partialmethod(_of_queue, "unsettled")
     rate = partialmethod(_of_queue, "rate")
     history = partialmethod(_of_queue, "history")
+    held = partialmethod(_of_queue, "held")
 
     def expect(self, queue: str, key: str) -> str:
         return f"{self.base}{queue}:expect:{key}"

@@ -135,6 +135,19 @@ class RedisBroker(ScriptRunner):
         reply = self._run("due", limit)
         return int(reply[1]), None if reply[2] < 0 else int(reply[2])
 
+    def steer(self, act: str, scope: str, note: str) -> bool | None:
+        """What people ask for: "pause" a scope (``broker.pauses``), "resume" it, "note" another act in the audit
+        stream; or the fleet's own: "restore" a pause as it was stored, "kept": the Lease has the pauses of the digest
+        ``scope``. Returns whether the pauses changed;
+        None where so many scopes are paused that no other may be.
+        """
+        reply = self._run("steer", act, scope, note)
+        return None if reply[0] == b"FULL" else reply[1] == 1
+
+    def pauses(self) -> dict[str, str]:
+        """What people have paused: scope -> text as stored (``broker.pauses``)."""
+        return self._read_all("pauses", self.keys.of("pauses"))
+
     def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
         """Block until there is a token on ``list_name``, "wake" or "timer", or the time is over. Returns whether there
         was one.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,13 +50,21 @@ class ScriptRunner:
 
     def _read(self, name: str, key: str, field: str) -> bytes | None:
         """A field of a hash, without a script."""
+        found: bytes | None = self._asked(name, lambda: self._client.hget(key, field))
+        return found
+
+    def _read_all(self, name: str, key: str) -> dict[str, str]:
+        """A hash, without a script."""
+        found: dict[bytes, bytes] = self._asked(name, lambda: self._client.hgetall(key))
+        return {field.decode(errors="replace"): value.decode(errors="replace") for field, value in found.items()}
+
+    def _asked(self, name: str, ask: Callable[[], Any]) -> Any:
         try:
-            found: bytes | None = self._client.hget(key, field)  # type: ignore[assignment]
+            return ask()
         except RedisError as error:
             if refusals.damaged(error):
                 raise self._damaged(name, str(error)) from None
             raise refusals.meaning(name, error) from None
-        return found
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:

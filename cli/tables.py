@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -75,6 +76,11 @@ def listed(names: Sequence[str]) -> str:
     """``n1, n2, n3, n4, n5 and 7 more``."""
     more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
     return ", ".join(names[:NAMED_MAX]) + more
+
+
+def stamp(ms: int) -> str:
+    """A time in unix milliseconds: 2026-11-24T05:12:41Z."""
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def span(ms: int | None) -> str:

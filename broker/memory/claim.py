@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes
+from oarlock.broker.memory.pauses import hold_back
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
+from oarlock.broker.pauses import ALL
 from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, ClaimLimits, Idle, LoadSpec, Watermark
 from oarlock.broker.versions import newer
 
@@ -16,15 +18,15 @@ OBJECT_BYTES = 300
 def claim(
     state: EpochState, now: int, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
 ) -> Batch | Idle:
-    if state.phase != "OPEN":
+    if state.phase != "OPEN" or ALL in state.pauses:
         return Idle.WAIT
     if holder not in state.holders:
         return Idle.UNKNOWN
     state.waiters.pop(holder, None)
     chosen = _choose(state, now, specs, limits.keys_max)
-    if chosen is None:
+    if isinstance(chosen, Idle):
         state.waiters[holder] = now + WAITER_MS
-        return Idle.LIMITED if any(state.queue(spec.queue).stream for spec in specs) else Idle.EMPTY
+        return chosen
     spec, names, tokens = chosen
     q, watermarks = state.queue(spec.queue), {}
 
@@ -92,14 +94,17 @@ def claim(
 
 def _choose(
     state: EpochState, now: int, specs: Sequence[LoadSpec], keys_max: int
-) -> tuple[LoadSpec, list[str], float] | None:
+) -> tuple[LoadSpec, list[str], float] | Idle:
     """The first queue that lets keys go now, those keys, and its tokens."""
+    why = Idle.EMPTY
     for spec in specs:
-        q = state.queue(spec.queue)
-        tokens = _tokens(q, spec.rate_per_s, now) if spec.rate_per_s and q.stream else float(keys_max)
-        if names := q.stream[: min(keys_max, max(0, int(tokens + 1e-6)))]:
-            return spec, names, tokens
-    return None
+        names = hold_back(state, spec.queue, keys_max)
+        rated = bool(spec.rate_per_s and names)
+        tokens = _tokens(state.queue(spec.queue), spec.rate_per_s, now) if rated else float(keys_max)
+        if some := names[: max(0, int(tokens + 1e-6))]:
+            return spec, some, tokens
+        why = Idle.LIMITED if names else why
+    return why
 
 
 def _tokens(q: QueueState, rate_per_s: float, now: int) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from oarlock.broker.memory import announce, cache, claim, finish, leases
+from oarlock.broker.memory import announce, cache, claim, finish, leases, pauses
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.values import (
     PAGE,
@@ -127,8 +127,15 @@ class MemoryBroker:
                     added += state.add(queue, key, "parked" if entries is q.parked else "due", now)
                 moved += len(ready)
                 waiting += entries.values()
-        state.wake(added, now)
-        return moved, max(0, min(waiting) - now) if waiting else None
+        returned = pauses.return_held(state, now)
+        state.wake(added + returned, now)
+        return moved + returned, max(0, min(waiting) - now) if waiting else None
+
+    def steer(self, act: str, scope: str, note: str) -> bool | None:
+        return pauses.steer(*self._enter("steer"), act, scope, note)
+
+    def pauses(self) -> dict[str, str]:
+        return dict(self.store.state.pauses) if self.store.epoch == self.epoch else {}
 
     def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
         """Take a token if there is one. It never blocks: the test that moves the clock decides when to ask again."""

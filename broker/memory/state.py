@@ -77,6 +77,7 @@ class QueueState:
     state: dict[str, str] = field(default_factory=dict)
     delayed: dict[str, int] = field(default_factory=dict)
     parked: dict[str, int] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
     locks: dict[str, Lock] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     crashes: dict[str, int] = field(default_factory=dict)
@@ -170,6 +171,10 @@ class EpochState:
     no_reclaim_until: int = 0
     capping: dict[str, float] = field(default_factory=dict)
     """Set -> time down to which it was walked since the clock jumped."""
+    pauses: dict[str, str] = field(default_factory=dict)
+    pauses_kept: str = ""
+    resuming: set[str] = field(default_factory=set)
+    audit: list[str] = field(default_factory=list)
     histories: dict[str, int] = field(default_factory=dict)
     history_bytes: int = 0
     watermark: dict[str, str] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:needs queue:unsettled queue:expect:key queue:rate holder:name tick no_reclaim_until
 -- DERIVED cache:resource:generation index:resource:generation:entry
--- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
+-- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation pauses queue:held
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] drain ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
 -- ARGV[7..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|name|wanted ...]
@@ -11,14 +11,17 @@
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
 --           {key, owner, {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
 --            ms it was queued, what lies apart from the owner, now ms}, ...}
---          | {"EMPTY"} | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase} | {"UNKNOWN"} (not registered) | {"STALE"}
+--          | {"EMPTY"} | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
+--          | {"UNKNOWN"} (not registered) | {"STALE"}
 -- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
--- include: cache queue locks changes
+-- include: cache queue locks changes pauses
 local holder, nonce, lease_ms, drain_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
 if phase ~= 'OPEN' then return {'WAIT', phase} end
+local paused, more_held = paused_scopes(), false
+if paused and paused['all'] then return {'WAIT', 'PAUSED'} end
 if redis.call('HEXISTS', base .. 'holders', holder) == 0 then return {'UNKNOWN'} end
 local now = now_ms()
 local waiters, leases, watermarks, own_tasks = base .. 'waiters', base .. 'leases', base .. 'watermark', base .. 'holder:' .. holder
@@ -42,7 +45,16 @@ for i = 7, #ARGV do
     words, rate = string.match(words, '^ %S+(.*)$'), tonumber(rate)
     if not rate or not (rate > 0) then error('claim: bad rate ' .. ARGV[i]) end
   end
-  entries = redis.call('XRANGE', base .. queue .. ':stream', '-', '+', 'COUNT', keys_max)
+  if paused and paused['queue ' .. queue] then
+    entries = {}
+  elseif paused then
+    redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
+    local again
+    entries, again = unpaused_entries(paused, queue, keys_max)
+    more_held = more_held or again
+  else
+    entries = redis.call('XRANGE', base .. queue .. ':stream', '-', '+', 'COUNT', keys_max)
+  end
   if rate and #entries > 0 then
     tokens = tokens_of(queue, rate)
     for e = #entries, math.max(0, math.floor(tokens + 1e-6)) + 1, -1 do entries[e] = nil end
@@ -53,6 +65,7 @@ end
 if #entries == 0 then
   redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
   redis.call('ZADD', waiters, number(now + 1500), holder)
+  if more_held then wake(1, now) end
   return {limited and 'LIMITED' or 'EMPTY'}
 end
 local stream, states, locks = base .. queue .. ':stream', base .. queue .. ':state', base .. queue .. ':locks'
@@ -254,5 +267,5 @@ for i = 1, taken do
     apart[i], now,
   }
 end
-if #entries > taken then wake(1, now) end
+if #entries > taken or more_held then wake(1, now) end
 return reply

@@ -1,13 +1,14 @@
--- due: delayed and parked keys whose time has come enter their streams, in the order of their times.
+-- due: delayed and parked keys whose time has come enter their streams, in the order of their times; and keys whose pause is over.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queues queue:delayed queue:parked queue:state queue:stream waiters wake
+-- DERIVED queues queue:delayed queue:parked queue:state queue:stream waiters wake pauses resuming queue:held
 -- ARGV[1] entries at most, of each queue and set
 -- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
 -- Invariant: an entry is removed in the step that adds its key. A delayed entry never unparks its key.
--- include: queue
+-- include: queue pauses
 local limit, now, moved, added, next_at = whole(ARGV[1]), now_ms(), 0, 0, nil
 local queues = redis.call('SMEMBERS', base .. 'queues')
 for _, queue in ipairs(queues) do check(queue) end
+local resuming = redis.call('HGETALL', base .. 'resuming')
 for _, queue in ipairs(queues) do
   for _, set in ipairs({':delayed', ':parked'}) do
     local zset = base .. queue .. set
@@ -19,6 +20,12 @@ for _, queue in ipairs(queues) do
     local first = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2]
     if first and (not next_at or tonumber(first) < next_at) then next_at = tonumber(first) end
   end
+end
+if #resuming > 0 then
+  local scopes, returned = paused_scopes(), 0
+  for i = 1, #resuming, 2 do returned = returned + return_some(scopes, resuming[i], resuming[i + 1], limit, now) end
+  added, moved = added + returned, moved + returned
+  if redis.call('EXISTS', base .. 'resuming') == 1 then next_at = now end
 end
 wake(added, now)
 return {'OK', moved, next_at and math.max(0, next_at - now) or -1}

@@ -15,7 +15,7 @@ from oarlock.cli.explain.sentences import explain as explain_key
 from oarlock.cli.explain.subjects import subject_of
 from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.objects import as_json, decoded
-from oarlock.cli.look.view import View, Where, controller_option, looking, view_options
+from oarlock.cli.look.view import View, Where, asked_pause_line, controller_option, looking, view_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
 from oarlock.cli.tables import show_json
@@ -91,6 +91,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         inspector.pause_reason(),
         rate,
         inspector.rate_wait_ms(queue, rate, ahead) if rate else 0,
+        [asked_pause_line(each, about.now_ms) for each in inspector.pauses() if each.covers(queue, key)],
     )
     cached = inspector.object(resource, key)
     obj = decoded(WATCHED[resource], cached) if cached is not None else None

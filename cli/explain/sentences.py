@@ -28,7 +28,7 @@ AHEAD_MAX = 1_000
 class Fleet:
     """What concerns every key. ``workers``: how many are registered; ``ahead``: how many keys are queued before it;
     ``paused``: why no turn begins, in phase HELD. ``rate_per_s``: of the key's controller, 0 for no bound;
-    ``rate_wait_ms``: how long the key waits for it.
+    ``rate_wait_ms``: how long the key waits for it. ``pauses``: those over the key, a line each.
     """
 
     phase: str
@@ -40,6 +40,7 @@ class Fleet:
     paused: str = ""
     rate_per_s: float = 0.0
     rate_wait_ms: int = 0
+    pauses: Sequence[str] = ()
 
 
 class Subject(ABC):
@@ -179,6 +180,7 @@ def _fleet(fleet: Fleet) -> list[str]:
         )
     if not fleet.workers:
         said.append("No worker is registered: nobody claims keys; start some with `oarlock worker`.")
+    said += [f"{each}. No turn of it begins until `oarlock resume`." for each in fleet.pauses]
     if fleet.suspended:
         said.append("RQ is suspended: workers wait until `rq resume`.")
     for each in fleet.resources:
@@ -214,6 +216,8 @@ def _state(key: KeyView, fleet: Fleet) -> list[str]:
             "It is parked, because workers died while working on it; it is tried again, alone, in"
             f" {span(key.parked_in_ms)}. `oarlock requeue` tries it now."
         )
+    elif key.state == "held":
+        said.append("It is held back by a pause, and comes back into the queue when that ends.")
     elif key.state == "idle":
         said.append("It is idle: no event asks for a turn.")
     said += queued_sentences(key)

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from oarlock.cli.look.view import View, Where, looking, paused_line, view_options
+from oarlock.broker.pauses import Pause
+from oarlock.cli.look.view import View, Where, asked_pause_line, looking, paused_line, view_options
 from oarlock.cli.tables import show, show_json
 
 
@@ -17,7 +18,8 @@ def epoch(where: Where, output: str) -> None:
     """Print the epoch (one life of the Redis data), its phase, and the revision of each resource's cache.
 
     \b
-    JSON: epoch, phase (OPEN | DRAIN | HELD), paused (why the fleet is; held: its old name), intact (false: the
+    JSON: epoch, phase (OPEN | DRAIN | HELD), paused (why the fleet is; held: its old name), pauses (that people
+    asked for: [{scope, since_ms, by, reason}]), intact (false: the
     server lost or changed its data), run, bootstrapped_on (minted_on: its old name), resources: [{resource, rv,
     age_ms, generation, objects}]; with --shards of more than one a list of these, each with its shard
     """
@@ -32,6 +34,8 @@ def epoch(where: Where, output: str) -> None:
         click.echo(f"{views.of_shard(view)}epoch {facts['epoch']}, {facts['phase']}{'' if facts['intact'] else lost}")
         if facts["paused"]:
             click.echo(views.of_shard(view) + paused_line(facts["paused"]))
+        for pause in facts["pauses"]:
+            click.echo(views.of_shard(view) + asked_pause_line(Pause(**pause), view.inspector.now_ms()))
     rows = [views.told(view, each) for view, facts in found for each in facts["resources"]]
     columns = {"resource": "RESOURCE", "objects": "OBJECTS", "rv": "AT REVISION", "age_ms": "CONFIRMED"}
     show(rows, views.columns(columns), "table")
@@ -44,6 +48,7 @@ def _facts(view: View) -> dict[str, Any]:
         "phase": seen.phase,
         "paused": reason,
         "held": reason,
+        "pauses": [each._asdict() for each in view.inspector.pauses()],
         "intact": seen.intact,
         "run": seen.run,
         "bootstrapped_on": seen.bootstrapped_on,

@@ -41,8 +41,8 @@ def queue(
     commands below look into a keyed queue of `oarlock.queue` instead (docs/keyed-queue.md).
 
     \b
-    JSON: [{name, queued, in_work, delayed, parked, failing, oldest_age_ms}]
-    with --keys: [{queue, key, state (running | running+ | queued | parked | delayed), due_in_ms, crashes}];
+    JSON: [{name, queued, in_work, delayed, parked, failing, oldest_age_ms, held (by a pause)}]
+    with --keys: [{queue, key, state (running | running+ | held | queued | parked | delayed), due_in_ms, crashes}];
     crashes: workers it killed in a row, 0 if it is only suspect, else null;
     with --shards of more than one, each has shard too
     """
@@ -81,6 +81,7 @@ def queue(
         "in_work": "IN WORK",
         "delayed": "DELAYED",
         "parked": "PARKED",
+        **({"held": "HELD"} if any(each["held"] for each in lines) else {}),
         "failing": "FAILING",
         "oldest_age_ms": "OLDEST",
     }

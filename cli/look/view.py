@@ -16,6 +16,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 from oarlock.broker import epoch
 from oarlock.broker.epoch import Seen
 from oarlock.broker.inspect import Inspector
+from oarlock.broker.pauses import Pause
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.cli import logs
 from oarlock.cli.options.operator_option import check_fleet_has_file, fleet_option, operator_option
@@ -23,7 +24,9 @@ from oarlock.cli.options.options import Option, output_option, shards_option, st
 from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
 from oarlock.cli.options.setting_options import settings_in_force
 from oarlock.cli.problems import InputProblem, say
+from oarlock.cli.tables import span
 from oarlock.controllers.registry import all_queues
+from oarlock.workers.process.log_line import printable
 from oarlock.workers.process.shards import has_key, names, shard_of
 
 verbose_option = click.option(
@@ -79,9 +82,17 @@ class Views:
         return {"shard": "SHARD", **columns} if self.shards > 1 else columns
 
     def paused(self) -> list[str]:
-        """A line for each paused shard."""
+        """A line for each paused shard, and for each pause that people asked for."""
         reasons = [(view, view.inspector.pause_reason()) for view in self.each]
-        return [self.of_shard(view) + paused_line(reason) for view, reason in reasons if reason]
+        return [self.of_shard(view) + paused_line(reason) for view, reason in reasons if reason] + self.pauses()
+
+    def pauses(self) -> list[str]:
+        """A line for each pause that people asked for."""
+        return [
+            self.of_shard(view) + asked_pause_line(pause, view.inspector.now_ms())
+            for view in self.each
+            for pause in view.inspector.pauses()
+        ]
 
     def of_shard(self, view: View) -> str:
         """The beginning of a line about this shard."""
@@ -204,3 +215,9 @@ def paused_line(reason: str) -> str:
     """Says that the fleet is paused, why, and how to resume it."""
     mend = "switch upstream's controllers off (docs/take-over.md), then `oarlock resume`"
     return f"paused, nobody works: {reason}; {mend}"
+
+
+def asked_pause_line(pause: Pause, now_ms: int) -> str:
+    """Says what is paused, since when, by whom and why."""
+    since = f" since {span(max(0, now_ms - pause.since_ms))}" if pause.since_ms else ""
+    return printable(f"paused: {pause.scope}{since}, by {pause.by or 'somebody'}{pause.reason and f': {pause.reason}'}")

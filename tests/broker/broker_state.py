@@ -97,9 +97,15 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("held", {})[words[0]] = sorted(task.decode() for task in value)
         case "wake" | "timer":
             state[pattern] = len(value)
+        case "<queue>:held":
+            state.setdefault("held_back", {})[words[0]] = sorted(each.decode() for each in value)
+        case "resuming":
+            state[pattern] = sorted(_pairs(value))
+        case "audit":
+            state[pattern] = [each.decode() for each in value]
         case "queues" | "abandoned":
             state[pattern] = sorted(each.decode() for each in value)
-        case "holders" | "watermark" | "watermark_at" | "generation" | "capping":
+        case "holders" | "watermark" | "watermark_at" | "generation" | "capping" | "pauses":
             state[pattern] = _pairs(value)
         case "cache:<resource>:<generation>":
             state.setdefault("objects", {})["/".join(words)] = _pairs(value)
@@ -117,7 +123,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("unread", {})[words[0]] = list(_pairs(value))
         case "republish":
             state["republish"] = [" ".join(job.decode().split()[:3]) for job in value]
-        case "phase" | "hold" | "tick" | "no_reclaim_until" | "history_bytes":
+        case "phase" | "hold" | "tick" | "no_reclaim_until" | "history_bytes" | "pauses_kept":
             state[pattern] = value.decode()
         case "run":
             pass
@@ -166,6 +172,10 @@ def of_memory(store: MemoryStore) -> State:
             for resource, waiting in s.unread.items()
         },
         "abandoned": sorted(s.abandoned),
+        "pauses": dict(s.pauses),
+        "pauses_kept": s.pauses_kept,
+        "resuming": sorted(s.resuming),
+        "audit": list(s.audit),
         "republish": [f"{job.mode} {job.resource} {job.generation}" for job in s.republish],
     }
     if s.tick is not None:
@@ -180,6 +190,7 @@ def of_memory(store: MemoryStore) -> State:
             "state": dict(q.state),
             "delayed": dict(q.delayed),
             "parked": dict(q.parked),
+            "held_back": sorted(q.held),
             "locks": {key: lock.text for key, lock in q.locks.items()},
             "failures": dict(q.failures),
             "crashes": dict(q.crashes),
@@ -221,7 +232,7 @@ def problems(state: State, *, whole_leases: bool = True) -> list[str]:
         delayed = state.get("delayed", {}).get(queue, {})
         of = {
             name: {key for key, s in states.items() if s == name}
-            for name in ("queued", "running", "running+", "parked")
+            for name in ("queued", "running", "running+", "parked", "held")
         }
         if len(stream) != len(set(stream)):
             found.append(f"{queue}: two entries of a key in {stream}")
@@ -230,6 +241,10 @@ def problems(state: State, *, whole_leases: bool = True) -> list[str]:
         running = of["running"] | of["running+"]
         if set(locks) != running:
             found.append(f"{queue}: locks {sorted(locks)} but running {sorted(running)}")
+        if set(state.get("held_back", {}).get(queue, ())) != of["held"]:
+            found.append(f"{queue}: held back {state.get('held_back', {}).get(queue)} but state {sorted(of['held'])}")
+        if of["held"] and not state.get("pauses") and queue not in state.get("resuming", ()):
+            found.append(f"{queue}: nothing brings back {sorted(of['held'])}")
         if set(parked) != of["parked"]:
             found.append(f"{queue}: parked {sorted(parked)} but state {sorted(of['parked'])}")
         if set(states) != set().union(*of.values()):

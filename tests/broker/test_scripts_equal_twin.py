@@ -301,6 +301,13 @@ class Twins(RuleBasedStateMachine):
         self.both(lambda broker: broker.forget(queue, key))
         self.both(lambda broker: broker.num_requeues(queue, key))
 
+    @rule(
+        act=st.sampled_from(("pause", "resume", "restore", "kept", "note")),
+        scope=st.sampled_from(("all", "queue replicaset", "namespace ns", "namespace ", "key daemonset:ns/a")),
+    )
+    def steer(self, act: str, scope: str) -> None:
+        self.both(lambda broker: broker.steer(act, scope, "by=me"))
+
     @rule(holder=holders)
     def register(self, holder: str) -> None:
         self.both(lambda broker: broker.register(holder, "s", QUEUES))

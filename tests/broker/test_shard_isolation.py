@@ -94,6 +94,11 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     assert broker.release("v", blamed=f"{QUEUE}:ns/web")
     broker.reclaim()
     broker.wait(timeout_s=0.01)
+    assert broker.steer("pause", "namespace ns", "by=me") is True
+    broker.add(QUEUE, ["ns/web"])
+    assert claim(broker, "w", "n3") == []
+    assert broker.steer("resume", "namespace ns", "by=me") is True
+    broker.due()
     assert broker.pause("why") == "HELD"
     assert broker.pause("") == "OPEN"
     rv, _ = broker.look("pods", ids=["ns/p"], index=["c"])

@@ -10,6 +10,7 @@ from oarlock.broker.epoch import Seen, is_later
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.workers.epoch.fleet_lease import FleetLease
+from oarlock.workers.epoch.kept_pauses import restore
 from oarlock.workers.epoch.redis_side import EpochStore
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
@@ -98,9 +99,10 @@ class Bootstrap:
         if not seen.intact or (seen.epoch, seen.run) != (self.epoch, lease.run):
             return  # it is another server by now: the next step sees that and gives up
         # Redis has answered, so it had the number before now: D may count from here.
-        self.begun_ms = self._clock.mono_ms()
-        self.drained_ms = self.begun_ms + self._drain_ms
-        self.seen, self.broker = seen, self._redis.broker(seen)
+        begun_ms, broker = self._clock.mono_ms(), self._redis.broker(seen)
+        restore(broker, lease)  # if it fails, all of this is done once more
+        self.begun_ms, self.drained_ms = begun_ms, begun_ms + self._drain_ms
+        self.seen, self.broker = seen, broker
         self._redis.sweep(self.epoch)
         log.info(line("bootstrapped", epoch=self.epoch))
 

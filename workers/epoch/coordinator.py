@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 
 from oarlock.broker.epoch import Seen
 from oarlock.broker.keys import PROTOCOL
 from oarlock.broker.protocol import Broker
 from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
 from oarlock.workers.epoch.fleet_lease import DRAIN, OPEN, PAUSED, FleetLease, LeaseStore, Swapped
+from oarlock.workers.epoch.kept_pauses import KeptPauses
 from oarlock.workers.epoch.lease_watch import Heard, LeaseWatch, News
 from oarlock.workers.epoch.next_step import Me, Move, Step, View, next_step
 from oarlock.workers.epoch.redis_side import EpochStore
@@ -66,6 +68,7 @@ class EpochCoordinator:
         """The attempt of this process, while it holds the Lease for it."""
         self._attempt: tuple[int, int] = 0, 0
         """Epoch and drain of the last attempt to win the Lease, while its outcome is open; else 0, 0."""
+        self._pauses = KeptPauses()
         self._known: tuple[int, str] | None = None
         self._refused = 0
         self._read_due_ms = self._look_due_ms = self._swap_due_ms = 0
@@ -216,8 +219,17 @@ class EpochCoordinator:
         seen = self._redis.look()
         if seen.intact and (seen.epoch, seen.run) == self._known:
             self._set_phase(seen.phase, now_ms)
+            self._keep_pauses(now_ms)
         else:
             self._go_away(f"Redis shows epoch {seen.epoch} of run {seen.run[:8]}")
+
+    def _keep_pauses(self, now_ms: int) -> None:
+        """Write into the Lease what people have paused or resumed since."""
+        lease = self._watch.lease
+        assert self.broker is not None
+        pauses = self._pauses.to_write(self.broker, lease)
+        if pauses is not None and lease is not None and not self._watch.busy:
+            self._renew(replace(lease, pauses=pauses), RENEW, now_ms)
 
     def _go_away(self, why: str) -> None:
         if self.broker is not None or self.bootstrap is not None:
@@ -243,6 +255,7 @@ class EpochCoordinator:
         after = FleetLease(
             fleet, self._protocol, step.epoch, seen.run, DRAIN, self.name, wall_ms, transitions, shards, moving
         )
+        after = replace(after, pauses=before.pauses if before is not None else "")
         if now_ms >= self._swap_due_ms:
             self._attempt = step.epoch, self._settings.drain_ms if step.drain else 0
             self._watch.swap(after, BOOTSTRAP, now_ms)

@@ -34,7 +34,7 @@ class FleetLease:
 
     ``renewed_ms`` is the holder's wall clock. Invariant: ``epoch`` grows with every change of ``run``. ``shards``: how
     many the cluster is divided into. ``moving``: the number of shards of the largest earlier division that may still
-    have writes in flight; 0 if only this one may.
+    have writes in flight; 0 if only this one may. ``pauses``: what people have paused, as ``broker.pauses`` packs it.
     """
 
     fleet: str
@@ -47,6 +47,7 @@ class FleetLease:
     transitions: int = 0
     shards: int = 1
     moving: int = 0
+    pauses: str = ""
 
     @classmethod
     def of(cls, spec: LeaseSpec) -> FleetLease:
@@ -63,6 +64,7 @@ class FleetLease:
             transitions=spec.transitions,
             shards=_number(notes.get("shards")) or 1,
             moving=_number(notes.get("moving")),
+            pauses=notes.get("pauses", ""),
         )
 
     def spec(self, duration_ms: int, before: LeaseSpec | None) -> LeaseSpec:
@@ -75,9 +77,9 @@ class FleetLease:
             "phase": self.phase,
         }
         kept = before.annotations if before is not None else {}
-        divided = {"shards": self.shards if self.shards > 1 else None, "moving": self.moving or None}
-        kept = {name: text for name, text in kept.items() if name.removeprefix(_PREFIX) not in divided}
-        notes |= {name: str(number) for name, number in divided.items() if number is not None}
+        some = {"shards": self.shards if self.shards > 1 else "", "moving": self.moving or "", "pauses": self.pauses}
+        kept = {name: text for name, text in kept.items() if name.removeprefix(_PREFIX) not in some}
+        notes |= {name: str(value) for name, value in some.items() if value}
         same_epoch = before is not None and FleetLease.of(before).epoch == self.epoch
         return LeaseSpec(
             holder=self.holder,

@@ -19,6 +19,7 @@ local function check(queue)
   for _, hash in ipairs({':state', ':locks', ':failures', ':crashes', ':bucket', ':needs', ':unsettled', ':history'}) do
     redis.call('HLEN', own .. hash)
   end
+  redis.call('SCARD', own .. ':held')
   for _, zset in ipairs({own .. ':delayed', own .. ':parked', base .. 'leases', base .. 'waiters'}) do
     redis.call('ZCARD', zset)
   end
@@ -57,7 +58,7 @@ local function hurry()
 end
 
 -- client-go's Add. An idle key is queued. A running one is marked, so that its finish queues it. All others are to be queued anyway.
-local ARRANGED = {queued = true, ['running+'] = true, parked = true}
+local ARRANGED = {queued = true, ['running+'] = true, parked = true, held = true}
 local function add(queue, key, trigger, now)
   local states = base .. queue .. ':state'
   local text = redis.call('HGET', states, key)

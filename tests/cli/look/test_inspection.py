@@ -107,7 +107,7 @@ def test_queue(planted: EmbeddedRedis) -> None:
     row = rows[QUEUE]
     oldest_ms = row.pop("oldest_age_ms")
     assert oldest_ms >= 0
-    assert row == {"name": QUEUE, "queued": 1, "in_work": 1, "delayed": 1, "parked": 1, "failing": 0}
+    assert row == {"name": QUEUE, "queued": 1, "in_work": 1, "delayed": 1, "parked": 1, "failing": 0, "held": 0}
     head, *lines = table(planted, "queue")
     assert head == ["CONTROLLER", "QUEUED", "IN", "WORK", "DELAYED", "PARKED", "FAILING", "OLDEST"]
     assert [QUEUE, "1", "1", "1", "1", "0"] in [line[:6] for line in lines]

@@ -65,7 +65,7 @@ def test_every_shard_that_has_an_epoch_is_shown_and_the_others_are_named(server:
 def test_of_one_shard_nothing_is_said_of_shards(server: EmbeddedRedis) -> None:
     rows, said = asked(server, "queue", "-c", QUEUE, shards=1)
     assert [sorted(row) for row in rows] == [
-        ["delayed", "failing", "in_work", "name", "oldest_age_ms", "parked", "queued"]
+        ["delayed", "failing", "held", "in_work", "name", "oldest_age_ms", "parked", "queued"]
     ]
     assert said == ""
     facts, _ = asked(server, "epoch", shards=1)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.pauses import note
 from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.view import Views, Where, controller_option, looking, where_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.problems import InputProblem
+from oarlock.cli.steer.scopes import broker_of, by_option
 from oarlock.controllers.registry import resource_of
 
 
@@ -20,8 +21,11 @@ from oarlock.controllers.registry import resource_of
 @controller_option("Whose queue. Default: of the kind that has an object of that name in the cache.")
 @click.option("--force", is_flag=True, help="Also queue a key whose object is not in the cache.")
 @namespace_option
+@by_option
 @where_options
-def requeue(keys: tuple[str, ...], controller: str | None, force: bool, namespace: str | None, where: Where) -> None:
+def requeue(
+    keys: tuple[str, ...], controller: str | None, force: bool, namespace: str | None, by: str, where: Where
+) -> None:
     """Queue each KEY (namespace/name, or rs/namespace/name; of a node its name) again, now. A key in work is queued
     once its turn ends. Of a kind with several controllers it is queued for each.
 
@@ -39,7 +43,9 @@ def requeue(keys: tuple[str, ...], controller: str | None, force: bool, namespac
                 )
         for queue, key in wanted:
             for view in views.having(key):
-                added = RedisBroker(view.client, view.seen.epoch, shard=view.shard).add(queue, [key], unpark=True)
+                broker = broker_of(view)
+                added = broker.add(queue, [key], unpark=True)
+                broker.steer("note", f"requeue {queue}:{key}", note(by, ""))
                 state = view.inspector.key(queue, key).state
                 of = "" if "/" in key else views.of_shard(view)
                 whose = f" of {queue}" if len(wanted) > len(asked) else ""

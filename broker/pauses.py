@@ -1,0 +1,64 @@
+"""Pauses that people ask for: over all, a queue, a namespace or a key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+SCOPES_MAX = 100
+"""Of the scripts: so many may be paused at the same time."""
+ALL = "all"
+_TEXT = re.compile(r"since_ms=(\d+) (?:by=(\S+) ?)?(.*)", re.DOTALL)
+
+
+class Pause(NamedTuple):
+    """A scope whose turns do not begin, ms since when by Redis's clock, who asked for it, and why."""
+
+    scope: str
+    since_ms: int
+    by: str
+    reason: str
+
+    @classmethod
+    def parse(cls, scope: str, text: str) -> Pause:
+        """From "since_ms=.. by=.. reason"; any other text is the reason."""
+        found = _TEXT.fullmatch(text)
+        return cls(scope, int(found[1]), found[2] or "", found[3]) if found is not None else cls(scope, 0, "", text)
+
+    def covers(self, queue: str, key: str) -> bool:
+        """Whether it keeps this key from a turn."""
+        return self.scope in scopes_over(queue, key)
+
+
+def scopes_over(queue: str, key: str) -> tuple[str, ...]:
+    """All the scopes that a key is in, the widest first."""
+    namespace = key.rpartition("/")[0]
+    return (ALL, f"queue {queue}", f"namespace {namespace}", f"key {queue}:{key}")
+
+
+def note(by: str, reason: str) -> str:
+    """Who and why, as the scripts take it."""
+    return f"by={'-'.join(by.split()) or 'unknown'} {' '.join(reason.split())}".rstrip()
+
+
+def packed(pauses: Mapping[str, str]) -> str:
+    """Pauses as stored, as one text; "" for none."""
+    return json.dumps(dict(sorted(pauses.items())), separators=(",", ":")) if pauses else ""
+
+
+def unpacked(text: str) -> dict[str, str]:
+    """What ``packed`` made; anything else is none."""
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    whole = isinstance(found, dict) and all(isinstance(each, str) for each in found.values())
+    return dict(found) if whole else {}
+
+
+def digest(pauses: Mapping[str, str]) -> str:
+    """What stands for them in Redis, once the Lease has them."""
+    return hashlib.sha256(packed(pauses).encode()).hexdigest()[:16]

@@ -1,0 +1,74 @@
+"""What a pause is to be over, as people write it, and whether the Lease has it."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from oarlock.broker.pauses import ALL
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.cli.look.keys import AskedKey
+from oarlock.cli.look.view import View, Views, controller_option
+from oarlock.cli.options.options import namespace_option, together
+from oarlock.cli.problems import InputProblem
+
+KEPT_S, LOOK_S = 15.0, 0.2
+"""How long is waited until the Lease has a pause, and how often is looked."""
+
+scope_options = together(
+    click.argument("keys", nargs=-1, metavar="[KEY...]"),
+    click.option("--all", "every", is_flag=True, help="All that the fleet does."),
+    controller_option("Alone: all keys of this controller. With KEY: whose key."),
+    namespace_option,
+)
+"""KEY..., --all, --controller, --namespace."""
+
+
+def by_option(command: Callable[..., Any]) -> Any:
+    """--by: who acts, for the audit stream."""
+    return click.option("--by", default=_user, show_default="you", help="Who does this, for `oarlock audit`.")(command)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return "unknown"
+
+
+def scopes_of(
+    views: Views, keys: Sequence[str], every: bool, controller: str | None, namespace: str | None
+) -> list[tuple[str, list[View]]]:
+    """The scopes that are named, each with the views of the shards that it concerns. Raises InputProblem."""
+    if keys:
+        if every:
+            raise InputProblem("--all is over every key; leave it or the keys out")
+        tasks = [task for key in keys for task in AskedKey.parse(key, controller, namespace).tasks(views)]
+        return [(f"key {queue}:{key}", views.having(key)) for queue, key in tasks]
+    named = [scope for scope, given in (("--all", every), ("-c", controller), ("-n", namespace)) if given]
+    if len(named) > 1:
+        raise InputProblem(f"{' and '.join(named)}: a pause is over one of them; call the command once for each")
+    if every:
+        return [(ALL, list(views))]
+    if controller:
+        return [(f"queue {controller}", list(views))]
+    return [(f"namespace {namespace}", views.having(f"{namespace}/"))] if namespace else []
+
+
+def broker_of(view: View) -> RedisBroker:
+    """The broker of the view's epoch."""
+    return RedisBroker(view.client, view.seen.epoch, shard=view.shard)
+
+
+def is_kept(view: View) -> bool:
+    """Whether the Lease comes to have the pauses soon. It waits for that."""
+    until_s = time.monotonic() + KEPT_S
+    while not view.inspector.pauses_kept():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(LOOK_S)
+    return True

@@ -1,0 +1,151 @@
+"""`oarlock pause`, `resume` and `audit` against a real Redis; an ingestor's part is played by the test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from oarlock.broker import epoch
+from oarlock.broker.connection.client import connect
+from oarlock.broker.pauses import digest
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, ClaimLimits, Idle, LoadSpec
+from oarlock.cli.steer import scopes
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.cli.cli_helpers import call, problems
+
+QUEUE = "replicaset"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def broker(server: EmbeddedRedis) -> Iterator[RedisBroker]:
+    """An open epoch of the test's own, with two queued keys."""
+    client = connect(server.url("admin"))
+    epoch.bootstrap(client, epoch.current(client).epoch + 1)
+    broker = RedisBroker(client, epoch.current(client).epoch)
+    broker.open([])
+    broker.register("w-1", "s", [QUEUE])
+    broker.add(QUEUE, ["shop/a", "bank/b"])
+    yield broker
+    client.close()
+
+
+@pytest.fixture
+def kept(broker: RedisBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ingestor writes into the Lease what there is, while the command waits."""
+    monkeypatch.setattr(scopes.time, "sleep", lambda _: broker.steer("kept", digest(broker.pauses()), ""))
+
+
+def oarlock(server: EmbeddedRedis, *words: str, code: int = 0) -> str:
+    result = call(*words, "--redis", server.url("admin"))
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def claimed(broker: RedisBroker) -> list[str] | Idle:
+    reply = broker.claim("w-1", "n", [LoadSpec(QUEUE, "replicasets")], ClaimLimits(5_000, 14_000))
+    return [each.key for each in reply.claims] if isinstance(reply, Batch) else reply
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    ("words", "scope", "left"),
+    [
+        (("-n", "shop"), "namespace shop", ["bank/b"]),
+        (("rs/shop/a",), "key replicaset:shop/a", ["bank/b"]),
+        (("a", "-n", "shop", "-c", "replicaset"), "key replicaset:shop/a", ["bank/b"]),
+        (("-c", "replicaset"), "queue replicaset", Idle.EMPTY),
+        (("--all",), "all", Idle.WAIT),
+    ],
+)
+def test_a_pause_and_its_end(
+    words: tuple[str, ...], scope: str, left: Any, server: EmbeddedRedis, broker: RedisBroker
+) -> None:
+    assert oarlock(server, "pause", *words, "--by", "me") == f"{scope} is paused; `oarlock resume` ends it\n"
+    assert claimed(broker) == left
+    assert oarlock(server, "resume", *words, "--by", "me") == f"{scope} is resumed\n"
+    broker.due()
+    assert isinstance(claimed(broker), list)
+    acts = json.loads(oarlock(server, "audit", "-o", "json"))
+    assert [each["act"] for each in acts] == [f"pause {scope}: by=me", f"resume {scope}: by=me"]
+
+
+@pytest.mark.usefixtures("kept")
+def test_it_is_shown_everywhere(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    oarlock(server, "pause", "-n", "shop", "--by", "me", "--reason", "quota is being raised")
+    claimed(broker)
+    line = "paused: namespace shop since"
+    reason = "by me: quota is being raised"
+    for words in (["pause"], ["epoch"], ["explain", "rs/shop/a"]):
+        said = oarlock(server, *words)
+        assert line in said, words
+        assert reason in said, words
+    result = call("queue", "--redis", server.url("metrics"))
+    assert line in result.stderr
+    assert [each for each in result.stdout.splitlines()[0].split() if each == "HELD"] == ["HELD"]
+    assert line not in oarlock(server, "explain", "rs/bank/b")
+    assert "It is held back by a pause" in oarlock(server, "explain", "rs/shop/a")
+    (held,) = [each for each in json.loads(oarlock(server, "queue", "--keys", "-o", "json")) if each["state"] == "held"]
+    assert held["key"] == "shop/a"
+    assert json.loads(oarlock(server, "epoch", "-o", "json"))["pauses"][0]["reason"] == "quota is being raised"
+
+
+def test_a_pause_that_no_ingestor_keeps_is_taken_back(
+    server: EmbeddedRedis, broker: RedisBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scopes, "KEPT_S", 0.0)
+    monkeypatch.setattr(scopes.time, "sleep", lambda _: None)
+    result = call("pause", "-n", "shop", "--redis", server.url("admin"))
+    assert result.exit_code == 1
+    (line,) = problems(result)
+    assert "namespace shop is not paused: no ingestor has written it into the Lease" in line
+    assert broker.pauses() == {}
+    oarlock(server, "pause", "-n", "shop", "--not-kept")
+    assert list(broker.pauses()) == ["namespace shop"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-n", "shop", "-c", "replicaset"], "-c and -n: a pause is over one of them"),
+        (["--all", "-n", "shop"], "--all and -n: a pause is over one of them"),
+        (["--all", "shop/a"], "--all is over every key; leave it or the keys out"),
+        (["a/b/c/d"], "'a/b/c/d' is no key"),
+        (["-n", "shop", "--reason", "x" * 201], "--reason has 201 characters; 200 are kept"),
+    ],
+)
+@pytest.mark.usefixtures("broker")
+def test_what_is_no_scope(words: list[str], told: str, server: EmbeddedRedis) -> None:
+    result = call("pause", *words, "--redis", server.url("admin"))
+    assert result.exit_code == 2
+    (line,) = problems(result)
+    assert told in line
+
+
+@pytest.mark.usefixtures("broker")
+def test_nothing_is_paused(server: EmbeddedRedis) -> None:
+    assert oarlock(server, "pause") == "nothing is paused\n"
+    assert oarlock(server, "resume", "-n", "shop") == "namespace shop was not paused\n"
+    assert oarlock(server, "resume") == "it was not paused, phase OPEN\n"
+
+
+def test_a_requeue_is_an_act_too(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    oarlock(server, "requeue", "rs/shop/a", "--force", "--by", "a b")
+    assert "requeue replicaset:shop/a: by=a-b" in oarlock(server, "audit")
+
+
+def test_a_user_that_may_only_look_may_not_pause(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    result = call("pause", "-n", "shop", "--redis", server.url("metrics"))
+    assert result.exit_code == 2
+    (line,) = problems(result)
+    assert "this user of the Redis" in line
+    assert broker.pauses() == {}

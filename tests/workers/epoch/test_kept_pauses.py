@@ -1,0 +1,88 @@
+"""What people have paused outlives the data in Redis, by the Lease."""
+
+from __future__ import annotations
+
+from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
+from oarlock.broker.pauses import digest, packed
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.workers.epoch.fleet_lease import FleetLease
+from oarlock.workers.epoch.kept_pauses import restore
+from tests.broker.broker_cases import TEST_CLOCK
+from tests.workers.ingest.ingest_api import REPLICASETS, replicaset_json
+from tests.workers.ingest.ingest_rig import Rig
+
+
+def opened(rig: Rig, *names: str) -> Rig:
+    rig.api.put(REPLICASETS, replicaset_json("x", "web", "rs1", labels={"app": "a"}))
+    for name in names:
+        rig.start(name)
+    rig.open()
+    return rig
+
+
+def broker(rig: Rig) -> RedisBroker:
+    return RedisBroker(rig.server.admin, rig.server.epoch().epoch, clock=TEST_CLOCK)
+
+
+def lease(rig: Rig) -> FleetLease:
+    assert rig.lease.held is not None
+    return FleetLease.of(rig.lease.held.spec)
+
+
+def kept(rig: Rig) -> str:
+    return (rig.server.admin.get(broker(rig).keys.of("pauses_kept")) or b"").decode()
+
+
+def pass_time(rig: Rig, ms: int = 3_000) -> None:
+    for _ in range(0, ms, 250):
+        rig.advance(250)
+        rig.settle()
+
+
+def test_a_pause_is_in_the_lease_soon_and_redis_says_so(rig: Rig) -> None:
+    opened(rig, "a")
+    broker(rig).steer("pause", "namespace x", "by=me it burns")
+    assert lease(rig).pauses == ""
+    pass_time(rig)
+    pauses = broker(rig).pauses()
+    assert lease(rig).pauses == packed(pauses) != ""
+    assert kept(rig) == digest(pauses)
+    broker(rig).steer("resume", "namespace x", "by=me")
+    pass_time(rig)
+    assert (lease(rig).pauses, kept(rig)) == ("", digest({}))
+    assert "oarlock.io/pauses" not in rig.lease.held.spec.annotations  # type: ignore[union-attr]
+
+
+def test_a_lost_redis_begins_with_the_pauses_of_the_lease(rig: Rig) -> None:
+    opened(rig, "a", "b")
+    broker(rig).steer("pause", "namespace x", "by=me it burns")
+    broker(rig).steer("pause", "queue daemonset", "by=you")
+    pass_time(rig)
+    before = broker(rig).pauses()
+    rig.server.admin.flushall()
+    pass_time(rig, 30_000)
+    assert rig.server.epoch().epoch == 2
+    assert rig.server.epoch().phase == "OPEN"
+    assert broker(rig).pauses() == before
+    assert kept(rig) == digest(before)
+
+
+def test_a_pause_of_a_fleet_that_is_draining_is_kept_once_it_is_open(rig: Rig) -> None:
+    rig.server.admin.set("oarlock:{0}:epoch", 41)
+    rig.start("a")
+    rig.settle()
+    assert rig.server.epoch().phase == "DRAIN"
+    broker(rig).steer("pause", "all", "by=me")
+    rig.open()
+    pass_time(rig)
+    assert lease(rig).pauses == packed(broker(rig).pauses()) != ""
+
+
+def test_what_is_no_pause_in_the_lease_is_passed_over() -> None:
+    store = MemoryStore(lambda: 5)
+    store.bootstrap(1)
+    twin = MemoryBroker(store, 1)
+    restore(twin, FleetLease("f", 4, 1, "r", "DRAIN", "a", 0, pauses="{not json"))
+    assert twin.pauses() == {}
+    restore(twin, FleetLease("f", 4, 1, "r", "DRAIN", "a", 0, pauses=packed({"all": "since_ms=5 by=me"})))
+    assert twin.pauses() == {"all": "since_ms=5 by=me"}

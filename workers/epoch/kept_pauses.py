@@ -1,0 +1,35 @@
+"""What people have paused outlives the data in Redis: the Lease has it too, and a new epoch begins with it."""
+
+from __future__ import annotations
+
+from oarlock.broker.pauses import digest, packed, unpacked
+from oarlock.broker.protocol import Broker
+from oarlock.workers.epoch.fleet_lease import OPEN, FleetLease
+
+
+class KeptPauses:
+    """One ingestor's."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[int, str] | None = None
+        """Epoch and digest that Redis was told last."""
+
+    def to_write(self, broker: Broker, lease: FleetLease | None) -> str | None:
+        """The pauses that the Lease still lacks; None where it has them, of which Redis is told. Only an open epoch's
+        count: in a young one the bootstrapper may not have restored them yet. Raises what the broker raises.
+        """
+        if lease is None or lease.phase != OPEN or lease.epoch != broker.epoch:
+            return None
+        pauses = broker.pauses()
+        if (text := packed(pauses)) != lease.pauses:
+            return text
+        if self._kept != (broker.epoch, now := digest(pauses)):
+            broker.steer("kept", now, "")
+            self._kept = broker.epoch, now
+        return None
+
+
+def restore(broker: Broker, lease: FleetLease) -> None:
+    """Put what the Lease has into a new epoch, before any turn of it begins. Raises what the broker raises."""
+    for scope, text in unpacked(lease.pauses).items():
+        broker.steer("restore", scope, text)
