@@ -155,6 +155,7 @@ OURS = (
     _fleet("oarlock_keys_in_work", "gauge", "queue", "Keys that a worker holds."),
     _fleet("oarlock_keys_delayed", "gauge", "queue", "Keys to be queued at a later time."),
     _fleet("oarlock_keys_parked", "gauge", "queue", "Poison keys: they kill their workers and are tried again alone."),
+    _fleet("oarlock_keys_held", "gauge", "queue", "Keys that a pause has taken out of the queue."),
     _fleet(
         "oarlock_keys_crashing",
         "gauge",

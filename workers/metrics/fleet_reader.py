@@ -27,6 +27,7 @@ COUNTS: dict[str, tuple[str, Callable[[keys.Keys, str], str]]] = {
     "oarlock_keys_in_work": ("HLEN", keys.Keys.locks),
     "oarlock_keys_delayed": ("ZCARD", keys.Keys.delayed),
     "oarlock_keys_parked": ("ZCARD", keys.Keys.parked),
+    "oarlock_keys_held": ("SCARD", keys.Keys.held),
     "oarlock_keys_crashing": ("HLEN", keys.Keys.crashes),
     "oarlock_keys_failing": ("HLEN", keys.Keys.failures),
     "oarlock_records_unanswered": ("HLEN", keys.Keys.unsettled),
