@@ -18,9 +18,9 @@ class Triggers(NamedTuple):
 
     A trigger is "set RESOURCE/ID" or "del RESOURCE/ID" (the object was written, or went), "list RESOURCE" (its objects
     were listed anew), "read RESOURCE" (the cache has passed a write of its own), "due" (its time had come), "parked"
-    (its time there is over), "resumed" (its pause has ended), "lost HOLDER" (a worker died or was cut off in its turn), "asked" (by hand), "anew" (a
-    supervisor of users' controllers has begun), "orphans" (an ingestor found some), or "QUEUE KEY" (a turn of that key
-    woke it).
+    (its time there is over), "resumed" (its pause has ended), "lost HOLDER" (a worker died or was cut off in its turn),
+    "asked" (by hand), "anew" (a supervisor of users' controllers has begun), "orphans" (an ingestor found some), or
+    "QUEUE KEY" (a turn of that key woke it).
     """
 
     events: int

@@ -1,4 +1,4 @@
-"""Pauses that people ask for: over all, a queue, a namespace or a key."""
+"""Pauses that people ask for: over all, a queue, a namespace or a key; and rates that they set for a queue."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import NamedTuple
 SCOPES_MAX = 100
 """Of the scripts: so many may be paused at the same time."""
 ALL = "all"
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 _TEXT = re.compile(r"since_ms=(\d+) (?:by=(\S+) ?)?(.*)", re.DOTALL)
 
 
 class Pause(NamedTuple):
-    """A scope whose turns do not begin, ms since when by Redis's clock, who asked for it, and why."""
+    """A scope whose turns do not begin, ms since when by Redis's clock, who asked for it, and why. Of the scope "rate
+    QUEUE" the turns begin no more often than the reason says: "rate=5 why".
+    """
 
     scope: str
     since_ms: int
@@ -27,6 +30,12 @@ class Pause(NamedTuple):
         """From "since_ms=.. by=.. reason"; any other text is the reason."""
         found = _TEXT.fullmatch(text)
         return cls(scope, int(found[1]), found[2] or "", found[3]) if found is not None else cls(scope, 0, "", text)
+
+    @property
+    def rate_per_s(self) -> float | None:
+        """The rate that was set; None where this is a pause."""
+        word = self.reason.partition(" ")[0].removeprefix("rate=")
+        return float(word) if self.scope.startswith("rate ") and _NUMBER.fullmatch(word) else None
 
     def covers(self, queue: str, key: str) -> bool:
         """Whether it keeps this key from a turn."""

@@ -136,7 +136,8 @@ class RedisBroker(ScriptRunner):
         return int(reply[1]), None if reply[2] < 0 else int(reply[2])
 
     def steer(self, act: str, scope: str, note: str) -> bool | None:
-        """What people ask for: "pause" a scope (``broker.pauses``), "resume" it, "note" another act in the audit
+        """What people ask for: "pause" a scope (``broker.pauses``), "limit" a
+        queue's rate (scope "rate QUEUE"), "resume" either, "note" another act in the audit
         stream; or the fleet's own: "restore" a pause as it was stored, "kept": the Lease has the pauses of the digest
         ``scope``. Returns whether the pauses changed;
         None where so many scopes are paused that no other may be.

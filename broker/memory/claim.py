@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes
-from oarlock.broker.memory.pauses import hold_back
+from oarlock.broker.memory.pauses import hold_back, rate_set
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
 from oarlock.broker.pauses import ALL
 from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, ClaimLimits, Idle, LoadSpec, Watermark
@@ -97,8 +97,9 @@ def _choose(
 ) -> tuple[LoadSpec, list[str], float] | Idle:
     """The first queue that lets keys go now, those keys, and its tokens."""
     why = Idle.EMPTY
-    for spec in specs:
-        names = hold_back(state, spec.queue, keys_max)
+    for given in specs:
+        names = hold_back(state, given.queue, keys_max)
+        spec = given._replace(rate_per_s=rate_set(state, given.queue) or given.rate_per_s)
         rated = bool(spec.rate_per_s and names)
         tokens = _tokens(state.queue(spec.queue), spec.rate_per_s, now) if rated else float(keys_max)
         if some := names[: max(0, int(tokens + 1e-6))]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.pauses import SCOPES_MAX, scopes_over
 
 AUDIT_MAX = 1_000
+_RATE = re.compile(r" rate=(\d+(?:\.\d+)?)(?!\S)")
 
 
 def steer(state: EpochState, now: int, act: str, scope: str, text: str) -> bool | None:
@@ -18,7 +21,7 @@ def steer(state: EpochState, now: int, act: str, scope: str, text: str) -> bool 
         case "note":
             state.audit = [*state.audit, f"{scope}: {text}"][-AUDIT_MAX:]
             return False
-        case "pause" | "restore":
+        case "pause" | "limit" | "restore":
             if not there and len(state.pauses) >= SCOPES_MAX:
                 return None
             state.pauses[scope] = text if act == "restore" else f"since_ms={now} {text}"
@@ -32,6 +35,12 @@ def steer(state: EpochState, now: int, act: str, scope: str, text: str) -> bool 
     if act != "restore":
         state.audit = [*state.audit, f"{act} {scope}: {text}"][-AUDIT_MAX:]
     return there if act == "resume" else not there
+
+
+def rate_set(state: EpochState, queue: str) -> float | None:
+    """The rate that people have set for a queue."""
+    found = _RATE.search(state.pauses.get(f"rate {queue}", ""))
+    return float(found[1]) if found is not None and float(found[1]) > 0 else None
 
 
 def hold_back(state: EpochState, queue: str, count: int) -> list[str]:

@@ -55,6 +55,7 @@ for i = 7, #ARGV do
   else
     entries = redis.call('XRANGE', base .. queue .. ':stream', '-', '+', 'COUNT', keys_max)
   end
+  rate = paused and rate_set(paused, queue) or rate
   if rate and #entries > 0 then
     tokens = tokens_of(queue, rate)
     for e = #entries, math.max(0, math.floor(tokens + 1e-6)) + 1, -1 do entries[e] = nil end

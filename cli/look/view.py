@@ -218,6 +218,10 @@ def paused_line(reason: str) -> str:
 
 
 def asked_pause_line(pause: Pause, now_ms: int) -> str:
-    """Says what is paused, since when, by whom and why."""
+    """Says what is paused, or bounded by a rate, since when, by whom and why."""
     since = f" since {span(max(0, now_ms - pause.since_ms))}" if pause.since_ms else ""
-    return printable(f"paused: {pause.scope}{since}, by {pause.by or 'somebody'}{pause.reason and f': {pause.reason}'}")
+    what, why = f"paused: {pause.scope}", pause.reason
+    if pause.rate_per_s is not None:
+        what = f"limited: {pause.scope.removeprefix('rate ')} to {pause.rate_per_s:g} turns a second"
+        why = why.partition(" ")[2]
+    return printable(f"{what}{since}, by {pause.by or 'somebody'}{why and f': {why}'}")

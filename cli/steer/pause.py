@@ -10,6 +10,7 @@ from oarlock.cli.problems import InputProblem, say
 from oarlock.cli.steer.scopes import broker_of, by_option, is_kept, scope_options, scopes_of
 
 REASON_MAX = 200
+NOT_KEPT = "no ingestor has written it into the Lease within 15 s, so a loss of Redis would end it"
 
 
 @click.command(
@@ -57,8 +58,7 @@ def pause(
                 if not not_kept and not is_kept(view):
                     if changed:
                         broker.steer("resume", scope, note(by, "not kept"))
-                    why = "no ingestor has written it into the Lease within 15 s, so a loss of Redis would end it"
-                    say([f"{scope} is not paused: {why}; start an ingestor, or pause with --not-kept"])
+                    say([f"{scope} is not paused: {NOT_KEPT}; start an ingestor, or pause with --not-kept"])
                     return 1
                 now = "" if changed else " (it was paused already; the reason is the new one)"
                 click.echo(f"{views.of_shard(view)}{scope} is paused{now}; `oarlock resume` ends it")

@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "68f2331a0beff0c44a172d87761296c6ad3449828e9211420940e0c1165debe2",
+    4: "632bc85b19a08dcaca2403c6c914149251e8d880abcbad9264513421b2c9ba1c",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

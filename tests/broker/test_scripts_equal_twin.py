@@ -308,6 +308,10 @@ class Twins(RuleBasedStateMachine):
     def steer(self, act: str, scope: str) -> None:
         self.both(lambda broker: broker.steer(act, scope, "by=me"))
 
+    @rule(rate=st.sampled_from(("0.3", "2.5", "1000", "x", "0")), act=st.sampled_from(("limit", "limit", "resume")))
+    def set_rate(self, rate: str, act: str) -> None:
+        self.both(lambda broker: broker.steer(act, "rate replicaset", f"by=me rate={rate} why"))
+
     @rule(holder=holders)
     def register(self, holder: str) -> None:
         self.both(lambda broker: broker.register(holder, "s", QUEUES))

@@ -202,3 +202,31 @@ def test_what_is_no_packed_pauses_is_none(text: str) -> None:
 def test_a_note_is_a_line() -> None:
     assert note("a b", "x\ny  z") == "by=a-b x y z"
     assert note("", "") == "by=unknown"
+
+
+@pytest.mark.parametrize(("declared", "taken_"), [(0.0, 2), (50.0, 2), (1.0, 2)])
+def test_a_rate_that_people_set_holds_instead_of_the_declared_one(
+    declared: float, taken_: int, queue_case: Case
+) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, [f"shop/{i}" for i in range(9)])
+    spec = SPECS[0]._replace(rate_per_s=declared)
+    case.worker.steer("limit", f"rate {QUEUE}", "by=me rate=2 the server is slow")
+    assert len(claim(case, specs=(spec,))) == taken_
+    assert claim_reply(case, specs=(spec,)) is Idle.LIMITED
+    case.worker.steer("resume", f"rate {QUEUE}", "by=me")
+    assert len(claim(case, specs=(SPECS[0],))) == 7
+
+
+@pytest.mark.parametrize("rate", ["x", "0", "-1", ""])
+def test_what_is_no_rate_bounds_nothing(rate: str, queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, ["shop/a", "shop/b"])
+    case.worker.steer("limit", f"rate {QUEUE}", f"by=me rate={rate} why")
+    assert len(claim(case)) == 2
+
+
+def test_a_rate_is_no_pause() -> None:
+    limit = Pause.parse("rate daemonset", "since_ms=5 by=me rate=2.5 slow")
+    assert (limit.rate_per_s, limit.covers("daemonset", "ns/a")) == (2.5, False)
+    assert Pause.parse("namespace x", "since_ms=5 by=me rate=2.5").rate_per_s is None

@@ -149,3 +149,25 @@ def test_a_user_that_may_only_look_may_not_pause(server: EmbeddedRedis, broker: 
     (line,) = problems(result)
     assert "this user of the Redis" in line
     assert broker.pauses() == {}
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_rate_at_run_time(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    assert oarlock(server, "rate", QUEUE, "1", "--by", "me", "--reason", "slow") == (
+        "replicaset is limited to 1 turns a second\n"
+    )
+    assert oarlock(server, "pause").startswith("limited: replicaset to 1 turns a second since ")
+    assert len(claimed(broker)) == 1
+    assert claimed(broker) is Idle.LIMITED
+    assert "limit rate replicaset: by=me rate=1 slow" in oarlock(server, "audit")
+    assert oarlock(server, "rate", QUEUE, "none") == "replicaset is limited no more\n"
+    assert len(claimed(broker)) == 1
+
+
+@pytest.mark.parametrize("per_s", ["0", "x", "-1", "nan", "1e9"])
+@pytest.mark.usefixtures("broker")
+def test_what_is_no_rate(per_s: str, server: EmbeddedRedis) -> None:
+    result = call("rate", QUEUE, "--redis", server.url("admin"), "--", per_s)
+    assert result.exit_code == 2
+    (line,) = problems(result)
+    assert f"{per_s!r} is no rate; write turns a second" in line
