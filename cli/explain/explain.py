@@ -51,7 +51,8 @@ def explain(
     JSON: {key, queue, sentences, state, why {since_ms, events, first, last} (what queued it), lock {holder, nonce,
     age_ms, remaining_ms, why}, delayed_in_ms, parked_in_ms, failures, crashes, needs, unsettled_age_ms, record,
     suspect, turns (as in `oarlock history`, the newest first), now_ms, entries, said, phase, epoch, workers,
-    rate_wait_ms (how long a queued key waits for its controller's rate), object}; entries and said are as in `oarlock
+    rate_wait_ms (how long a queued key waits for its controller's rate), pauses (those over it, as in `oarlock
+    epoch`), object}; entries and said are as in `oarlock
     expectations`; object is null or as `oarlock get` prints it. Of a Deployment also rollout: {new, old, complete,
     waiting_for, error}, of each ReplicaSet {name, revision, replicas, created, available, observed, size_write}. With
     --shards of more than one also shard, and of a node a list of these: each shard looks at it for its own DaemonSets.
@@ -81,6 +82,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
     entry, rate = CONTROLLERS.get(queue), 0.0
     if about.state == "queued" and isinstance(entry, CustomController):
         rate = entry.rate_per_s
+    pauses = [each for each in inspector.pauses() if each.covers(queue, key)]
     fleet = Fleet(
         view.seen.phase,
         view.seen.intact,
@@ -91,7 +93,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         inspector.pause_reason(),
         rate,
         inspector.rate_wait_ms(queue, rate, ahead) if rate else 0,
-        [asked_pause_line(each, about.now_ms) for each in inspector.pauses() if each.covers(queue, key)],
+        [asked_pause_line(each, about.now_ms) for each in pauses],
     )
     cached = inspector.object(resource, key)
     obj = decoded(WATCHED[resource], cached) if cached is not None else None
@@ -110,6 +112,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         "epoch": view.seen.epoch,
         "workers": fleet.workers,
         "rate_wait_ms": fleet.rate_wait_ms,
+        "pauses": [each._asdict() for each in pauses],
         "object": as_json(WATCHED[resource], cached, obj) if cached is not None else None,
         **(subject.facts if subject is not None else {}),
     }

@@ -94,6 +94,8 @@ def test_it_is_shown_everywhere(server: EmbeddedRedis, broker: RedisBroker) -> N
     assert [each for each in result.stdout.splitlines()[0].split() if each == "HELD"] == ["HELD"]
     assert line not in oarlock(server, "explain", "rs/bank/b")
     assert "It is held back by a pause" in oarlock(server, "explain", "rs/shop/a")
+    (over,) = json.loads(oarlock(server, "explain", "rs/shop/a", "-o", "json"))["pauses"]
+    assert (over["scope"], over["by"], over["reason"]) == ("namespace shop", "me", "quota is being raised")
     (held,) = [each for each in json.loads(oarlock(server, "queue", "--keys", "-o", "json")) if each["state"] == "held"]
     assert held["key"] == "shop/a"
     assert json.loads(oarlock(server, "epoch", "-o", "json"))["pauses"][0]["reason"] == "quota is being raised"
