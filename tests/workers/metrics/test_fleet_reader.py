@@ -59,6 +59,7 @@ def test_what_is_read_with_whose_rights(
     own = broker.keys
     admin.hset(own.unsettled(QUEUE), mapping={"a/1": server_ms(admin) - 90_000, "a/2": server_ms(admin) - 30_000})
     admin.zadd(own.parked(QUEUE), {"a/6": 1})
+    admin.sadd(own.held(QUEUE), "a/8", "a/9", "a/10")
     admin.hset(own.crashes(QUEUE), "a/6", 2)
     admin.hset(own.failures(QUEUE), "a/7", 1)
 
@@ -74,6 +75,7 @@ def test_what_is_read_with_whose_rights(
         "oarlock_keys_in_work": 1,
         "oarlock_keys_delayed": 1,
         "oarlock_keys_parked": 1,
+        "oarlock_keys_held": 3,
         "oarlock_keys_crashing": 1,
         "oarlock_keys_failing": 1,
         "oarlock_records_unanswered": 2,
@@ -130,7 +132,7 @@ def test_hostile_content_leaves_out_what_it_spoils_and_makes_no_labels(
     assert "planted-1" not in found.queues
     assert found.watermark_age_s == {}
     read = {name for name, value in found.queues["daemonset"].items() if value is not None}
-    assert read == {"oarlock_keys_delayed", "oarlock_keys_crashing", "oarlock_keys_failing"}
+    assert read == {"oarlock_keys_delayed", "oarlock_keys_held", "oarlock_keys_crashing", "oarlock_keys_failing"}
     assert found.queues[QUEUE]["oarlock_record_age_seconds"] == 0.0
     admin.set(keys.epoch(), "1" * 400)
     assert FleetReader(connect(server.url("metrics"))).read().epoch == 0
