@@ -216,7 +216,7 @@ class Inspector:
             queues, self._ask(*(("HGETALL", self.keys.locks(queue)) for queue in queues)), strict=True
         ):
             for key, lock in _pairs(locks).items():
-                found.append(_lock(queue, key.decode(), lock, ends.get(f"{queue}:{key.decode()}", now), now))
+                found.append(lock_view(queue, key.decode(), lock, ends.get(f"{queue}:{key.decode()}", now), now))
         return sorted(found, key=lambda lock: (lock.remaining_ms, lock.queue, lock.key))
 
     def key(self, queue: str, key: str) -> KeyView:
@@ -241,7 +241,7 @@ class Inspector:
             queue,
             key,
             word,
-            _lock(queue, key, lock, _int(lease), now) if lock and lease is not None else None,
+            lock_view(queue, key, lock, _int(lease), now) if lock and lease is not None else None,
             None if delayed is None else _int(delayed) - now,
             None if parked is None else _int(parked) - now,
             int(failures or 0),
@@ -357,7 +357,8 @@ def raw_answers(client: redis.Redis, commands: Sequence[tuple[Any, ...]], raise_
         return pipe.execute(raise_on_error)
 
 
-def _lock(queue: str, key: str, text: bytes, end_ms: int, now_ms: int) -> LockView:
+def lock_view(queue: str, key: str, text: bytes, end_ms: int, now_ms: int) -> LockView:
+    """A lock from its text in Redis and the end of its lease."""
     head, _, why = text.decode(errors="replace").partition(" why=")
     words = dict(word.split("=", 1) for word in head.split())
     since_ms = int(words["since_ms"])

@@ -1,0 +1,224 @@
+"""Looks at a real Redis with a planted state: what they show, how much they read, and what they do without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from oarlock.broker import epoch
+from oarlock.broker.connection.client import connect
+from oarlock.broker.history import Triggers
+from oarlock.broker.inspect import raw_answers
+from oarlock.broker.keys import Keys
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, Entry, Finish, Verdict
+from oarlock.cli.watch import reader
+from oarlock.cli.watch.fleet_look import FleetLook
+from oarlock.cli.watch.fleet_watch import FleetWatch
+from oarlock.cli.watch.reader import ShardReader
+from oarlock.cli.watch.tracebacks import traceback_of
+from oarlock.controllers.registry import CONTROLLERS, all_queues
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.workers.metrics import fleet_reader
+from oarlock.workers.rq.failed_turns import FailedTurns
+from oarlock.workers.rq.job import KeyJob
+from oarlock.workers.turn.engine.engine import load_spec
+
+QUEUE = "replicaset"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: EmbeddedRedis) -> Iterator[redis.Redis]:
+    made = connect(server.url("admin"))
+    made.flushall()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def broker(client: redis.Redis) -> RedisBroker:
+    """An open epoch 3 with an empty cache and a worker w-a."""
+    epoch.bootstrap(client, 3)
+    made = RedisBroker(client, 3)
+    for resource in ("replicasets", "pods"):
+        made.stage(resource, "g1", [])
+        assert made.commit_list(resource, "g1", "12").verdict == "OK"
+    assert made.open(["replicasets", "pods"]) == ""
+    made.register("w-a", "sup", [QUEUE])
+    return made
+
+
+def claim(broker: RedisBroker, count: int = 1, holder: str = "w-a") -> Batch:
+    limits = ClaimLimits(lease_ms=600_000, drain_ms=1_000, keys_max=count)
+    batch = broker.claim(holder, f"nonce-{holder}", [load_spec(CONTROLLERS[QUEUE])], limits)
+    assert isinstance(batch, Batch)
+    return batch
+
+
+def look(server: EmbeddedRedis) -> FleetLook:
+    """As the user that may only read."""
+    client = connect(server.url("metrics"))
+    try:
+        return FleetWatch([ShardReader(client)], clock_s=lambda: 5.0).look()
+    finally:
+        client.close()
+
+
+def test_a_quiet_fleet(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    found = look(server)
+    (shard,) = found.shards
+    assert (shard.epoch, shard.phase, shard.intact, shard.paused, shard.unread) == (3, "OPEN", True, "", ())
+    assert shard.server["redis_version"]
+    assert shard.memory_bytes > 0
+    assert [(each.worker, each.supervisor, each.state) for each in found.workers] == [("w-a", "sup", "between")]
+    assert {each.queue for each in found.queues} == set(all_queues())
+    assert {each.resource for each in found.resources} == {"replicasets", "pods"}
+    assert found.view_age_ms is not None
+    assert (found.keys, found.trouble, found.namespaces, found.active, found.at_s) == ((), (), (), 0, 5.0)
+
+
+def test_keys_and_workers(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    broker.add(QUEUE, ["shop/cart"])
+    (claimed,) = claim(broker).claims
+    broker.announce(claimed, "uid", [Entry("create", "pods/c-1"), Entry("create", "pods/c-2")], lease_ms=600_000)
+    broker.add(QUEUE, ["shop/web", "batch/crunch"])
+    broker.add_after(QUEUE, "batch/later", 3_600_000)
+    found = look(server)
+    assert [(each.key, each.state) for each in found.keys] == [
+        ("shop/cart", "running"),
+        ("shop/web", "queued"),
+        ("batch/crunch", "queued"),
+        ("batch/later", "delayed"),
+    ]
+    asked = Triggers(1, "asked", "asked")
+    assert [each.why for each in found.keys] == [asked, asked, asked, None]
+    ages = [each.age_ms for each in found.keys[:3]]
+    assert all(age is not None and 0 <= age < 60_000 for age in ages)
+    assert 3_500_000 < (found.keys[3].due_in_ms or 0) <= 3_600_000
+    (worker,) = found.workers
+    assert (worker.state, worker.queue, worker.key, worker.writes, worker.why) == (
+        "working",
+        QUEUE,
+        "shop/cart",
+        2,
+        asked,
+    )
+    assert 0 < (worker.lease_ms or 0) <= 600_000
+    assert [(each.namespace, each.keys) for each in found.namespaces] == [("shop", 2), ("batch", 1)]
+    assert (found.active, found.sampled, found.total("queued"), found.total("in_work")) == (3, 3, 2, 1)
+
+
+def test_failing_and_parked_keys(server: EmbeddedRedis, client: redis.Redis, broker: RedisBroker) -> None:
+    broker.add(QUEUE, ["shop/sad"])
+    (claimed,) = claim(broker).claims
+    broker.finish([Finish(QUEUE, claimed.key, claimed.nonce, Verdict.RETRY, did="ValueError: no size")])
+    for holder in ("w-b", "w-c"):
+        broker.add(QUEUE, ["shop/bad"], unpark=True)
+        broker.register(holder, "sup", [QUEUE])
+        claim(broker, holder=holder)
+        broker.release(holder, blamed=f"{QUEUE}:shop/bad")
+    FailedTurns(client, "w-a").add(KeyJob.of(QUEUE, "shop/sad", client), "Traceback:\n  ValueError: no size")
+    bad, sad = look(server).trouble
+    assert (bad.key, bad.state, bad.crashes) == ("shop/bad", "parked", 2)
+    assert (bad.due_in_ms or 0) > 0
+    assert (sad.key, sad.state, sad.failures, sad.did) == ("shop/sad", "failing", 1, "ValueError: no size")
+    assert sad.due_in_ms is not None
+    assert traceback_of(client, QUEUE, "shop/sad") == "Traceback:\n  ValueError: no size"
+    assert traceback_of(client, QUEUE, "shop/bad") == ""
+
+
+def test_turns_that_began_are_counted_where_redis_counts(
+    server: EmbeddedRedis, client: redis.Redis, broker: RedisBroker
+) -> None:
+    broker.add(QUEUE, [f"shop/k{i}" for i in range(10)])
+    claim(broker, 4)
+    counts = int(client.info("server")["redis_version"].partition(".")[0]) >= 7
+    assert look(server).shards[0].began == (4 if counts else None)
+
+
+def test_of_a_broken_value_only_its_part_is_missing_and_that_is_told(
+    server: EmbeddedRedis, client: redis.Redis, broker: RedisBroker
+) -> None:
+    broker.add(QUEUE, ["shop/web"])
+    client.delete(Keys(3).delayed(QUEUE))
+    client.set(Keys(3).delayed(QUEUE), "text")
+    found = look(server)
+    assert [each.key for each in found.keys] == ["shop/web"]
+    (problem,) = found.shards[0].unread
+    assert problem.startswith(f"ZRANGE {Keys(3).delayed(QUEUE)}: WRONGTYPE")
+
+
+def test_what_nobody_can_read_is_a_shard_that_is_away(
+    server: EmbeddedRedis, client: redis.Redis, broker: RedisBroker
+) -> None:
+    broker.add(QUEUE, ["shop/web"])
+    claim(broker)
+    client.hset(Keys(3).locks(QUEUE), "shop/web", "not a lock")
+    with pytest.raises(BrokerUnreachable, match="its data cannot be read"):
+        look(server)
+
+
+def test_without_an_epoch(server: EmbeddedRedis, client: redis.Redis) -> None:
+    found = look(server)
+    assert [(each.epoch, each.phase, each.intact) for each in found.shards] == [(0, "", False)]
+    assert (found.queues, found.keys, found.view_age_ms) == ((), (), None)
+
+
+def test_no_shard_answers() -> None:
+    client = connect("redis://127.0.0.1:1/0")
+    with pytest.raises(BrokerUnreachable, match=r"127\.0\.0\.1:1"):
+        FleetWatch([ShardReader(client)]).look()
+    client.close()
+
+
+def test_one_shard_is_away(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    here, gone = connect(server.url("metrics")), connect("redis://127.0.0.1:1/0")
+    found = FleetWatch([ShardReader(here), ShardReader(gone, "1")]).look()
+    assert [each.shard for each in found.shards] == ["0"]
+    ((shard, reason),) = found.away
+    assert shard == "1"
+    assert "127.0.0.1:1" in reason
+    here.close()
+
+
+def size(answer: Any) -> int:
+    """How many values an answer has."""
+    return sum(map(size, answer)) if isinstance(answer, list) else 1
+
+
+def test_a_look_reads_as_much_at_100_000_keys_as_at_5_000(
+    server: EmbeddedRedis, broker: RedisBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Any, ...]] = []
+    values: list[int] = []
+
+    def counted(client: redis.Redis, commands: Any, raise_on_error: bool = True) -> list[Any]:
+        answers = raw_answers(client, commands, raise_on_error)
+        asked.extend(commands)
+        values.extend(map(size, answers))
+        return answers
+
+    monkeypatch.setattr(reader, "raw_answers", counted)
+    monkeypatch.setattr(fleet_reader, "raw_answers", counted)
+    costs = []
+    for first, last in ((0, 5_000), (5_000, 100_000)):
+        for at in range(first, last, 1_000):
+            broker.add(QUEUE, [f"ns-{i % 50}/k{i}" for i in range(at, at + 1_000)])
+        asked.clear()
+        values.clear()
+        found = look(server)
+        assert found.active == last
+        assert (len(found.keys), found.sampled, len(found.namespaces)) == (500, 500, 50)
+        costs.append((len(asked), sum(values)))
+    assert costs[0] == costs[1]
+    assert costs[1][0] < 25 * len(all_queues())
+    assert costs[1][1] < 4_000
