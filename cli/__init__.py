@@ -17,6 +17,7 @@ COMMANDS = {
     "operator": ("run", "Run controllers of your own: ingestor and workers in one command."),
     "dev": ("dev", "Try controllers of your own: a cluster, reload on every change, tables of what happens."),
     "config": ("run", "Every setting, its value, and where the value came from."),
+    "top": ("top", "A live look: keys, workers, failures, namespaces, Redis; needs oarlock[top]."),
     "queue": ("look", "Keys queued, in work, delayed and parked, per controller."),
     "locks": ("look", "Who works on which key, since when and until when."),
     "expectations": ("look", "Writes announced and not yet seen in the cache, per key."),
@@ -51,6 +52,7 @@ Controllers of your own (docs/operators.md):
   oarlock explain shop/web --operator site.py
 \b
 Looking into a running one (finds an `oarlock up` of yours by itself):
+  oarlock top
   oarlock queue
   oarlock explain shop/cart
 \b

@@ -35,6 +35,25 @@ LOCKS_MAX = 1_000
 WORKERS_MAX = 1_000
 WRITES_MAX = 5_000
 """Entries of expectations that are read to count the writes of keys in work."""
+SERVER_FACTS = (
+    "run_id",
+    "redis_version",
+    "role",
+    "uptime_in_seconds",
+    "used_memory",
+    "used_memory_peak",
+    "maxmemory",
+    "maxmemory_policy",
+    "mem_fragmentation_ratio",
+    "evicted_keys",
+    "connected_clients",
+    "blocked_clients",
+    "instantaneous_ops_per_sec",
+    "instantaneous_input_kbps",
+    "instantaneous_output_kbps",
+    "connected_slaves",
+)
+"""What is shown of INFO, which also has paths and process numbers of the server's host."""
 
 
 @dataclass(slots=True)
@@ -80,7 +99,9 @@ class ShardReader:
         kept = self._kept(k, lists, locked)
         locks = rows.lock_views(locked, {queue: each.locks for queue, each in kept.items()}, now_ms)
         writes = self._writes(k, [(lock.queue, lock.key) for lock in locks])
-        found = ShardRows(_shard(figures, rows.text(hold), server_facts.facts(info or b""), tuple(self._unread)))
+        told = server_facts.facts(info or b"")
+        server = {name: told[name] for name in SERVER_FACTS if name in told}
+        found = ShardRows(_shard(figures, rows.text(hold), server, tuple(self._unread)))
         found.queues = [_queue(self.shard, name, numbers) for name, numbers in figures.queues.items()]
         found.resources = [
             ResourceLook(self.shard, name, figures.objects.get(name), int(age_s * 1_000))
