@@ -12,14 +12,15 @@ from typing import Any, ClassVar, Protocol
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding
-from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
+from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.cli.problems import NotDone
 from oarlock.cli.tables import span
 from oarlock.cli.top.heading import fleet_figures, key_figures, problems_of
 from oarlock.cli.top.screens import HELP, Page, safe
-from oarlock.cli.top.tabs import TABS, Row, Tab, Task, filtered
+from oarlock.cli.top.table import Rows
+from oarlock.cli.top.tabs import TABS, Tab, Task, filtered
 from oarlock.cli.watch.fleet_look import FleetLook
 from oarlock.cli.watch.rates import Rates, rates
 from oarlock.workers.process.log_line import printable
@@ -39,12 +40,6 @@ class Asked(Protocol):
 
     def requeue(self, task: Task) -> str:
         """Raises NotDone."""
-
-
-class Rows(DataTable[Text]):
-    """A table whose row Enter explains."""
-
-    BINDINGS: ClassVar[Any] = [Binding("enter", "select_cursor", "Explain")]
 
 
 class Top(App[None]):
@@ -80,22 +75,19 @@ class Top(App[None]):
         self._fleet, self._interval_s, self._write, self._clock_s = fleet, interval_s, write, clock_s
         self._look: FleetLook | None = None
         self._rates, self._lost, self._looking, self._filter = Rates(), "", False, ""
-        self._rows: dict[str, list[Row]] = {tab.name: [] for tab in TABS}
 
     def compose(self) -> ComposeResult:
         yield Static("looking ...", id="head")
         with TabbedContent(id="tabs"):
             for number, tab in enumerate(TABS, 1):
                 with TabPane(f"{number} {tab.title}", id=tab.name):
-                    yield Rows(id=f"table-{tab.name}", cursor_type="row", zebra_stripes=True)
+                    yield Rows(tab)
         yield Static(id="caption")
         yield Input(placeholder="words that a row must have", id="filter")
         yield Footer()
 
     def on_mount(self) -> None:
-        """Make the columns, and look for the first time."""
-        for tab in TABS:
-            self._table(tab).add_columns(*tab.columns)
+        """Look for the first time, and from then on again and again."""
         self._table(self._tab).focus()
         self.set_interval(self._interval_s, self.action_look)
         self.action_look()
@@ -139,7 +131,7 @@ class Top(App[None]):
             return
         every = list(tab.rows(look))
         rows = filtered(every, self._filter)
-        self._fill(tab, rows)
+        self._table(tab).fill(rows)
         of = f" | filter {self._filter!r}: {len(rows):,} of {len(every):,} rows" if self._filter else ""
         self.query_one("#caption", Static).update(safe([tab.caption(look) + of]))
 
@@ -155,26 +147,6 @@ class Top(App[None]):
         for problem in problems:
             head.append(f"\n{printable(problem)}", style="bold red")
         return head
-
-    def _fill(self, tab: Tab, rows: list[Row]) -> None:
-        """Other rows in the table. The cursor stays on its key, wherever that is now."""
-        table, before = self._table(tab), self._rows[tab.name]
-        at, top = table.cursor_row, table.scroll_y
-        name = before[at].name if 0 <= at < len(before) else ""
-        with self.batch_update():
-            table.clear()
-            for row in rows:
-                style = "bold red" if row.alarm else ""
-                table.add_row(*(Text(cell, style=style) for cell in row.cells))
-            self._rows[tab.name] = rows
-            now = next((place for place, row in enumerate(rows) if row.name == name), min(at, len(rows) - 1))
-            table.move_cursor(row=max(0, now), scroll=False)
-            table.scroll_to(y=top + (now - at if now >= 0 and before else 0), animate=False)
-
-    @property
-    def _row(self) -> Row | None:
-        rows, at = self._rows[self._tab.name], self._table(self._tab).cursor_row
-        return rows[at] if 0 <= at < len(rows) else None
 
     # -- keys -------------------------------------------------------------------------------------------------------
 
@@ -219,7 +191,7 @@ class Top(App[None]):
 
     def on_data_table_row_selected(self) -> None:
         """Enter: all about the row's key."""
-        row = self._row
+        row = self._table(self._tab).selected
         if row is None or row.task is None:
             self._tell(NO_KEY, "warning")
             return
@@ -236,7 +208,7 @@ class Top(App[None]):
 
     def action_requeue(self) -> None:
         """Queue the row's key again, if this may change something."""
-        row = self._row
+        row = self._table(self._tab).selected
         if not self._write:
             self._tell(NO_WRITE, "warning")
         elif row is None or row.task is None:
