@@ -1,4 +1,8 @@
-"""Keys as people write them, copied from kubectl or from our own tables: namespace/name, a bare name, rs/ns/name."""
+"""Keys as people write them, copied from kubectl or from our own tables: namespace/name, a bare name, rs/ns/name.
+
+A key of a kind that only others own, such as pod/ns/name, is the key of the owner. A kind without namespaces has
+nothing between its slashes: node//node-3.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,28 @@ from dataclasses import dataclass
 
 from oarlock.cli.look.view import Views
 from oarlock.cli.problems import InputProblem
-from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, resource_of
+from oarlock.controllers.objects.model import controller_of
+from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, owners_of, resource_of
 
 
 @dataclass(frozen=True, slots=True)
 class AskedKey:
-    """A key that a command is about. ``queues``: those that --controller or the key name; empty if neither does."""
+    """A key that a command is about. ``queues``: those that --controller or the key name; empty if neither does.
+
+    ``dependents``: the resource of an object whose owner's key is meant; else "".
+    """
 
     text: str
     queues: tuple[str, ...]
     namespace: str | None
+    dependents: str = ""
 
     @classmethod
     def parse(cls, text: str, controller: str | None, namespace: str | None) -> AskedKey:
         """Raises InputProblem, before any server is asked."""
+        word, _, rest = text.partition("/")
+        if dependents := dependents_called(word) if text.count("/") == 2 else "":
+            return cls(key_of(dependents, rest, namespace), (), namespace, dependents)
         asked = cls(*_without_kind(text, controller, namespace), namespace)
         asked.of((asked.queues or all_queues())[0])
         return asked
@@ -36,8 +48,22 @@ class AskedKey:
         """Queues and their keys: of the queues that are named; else of the first that has such an object in the cache,
         or of the first of all, and of the other controllers of its kind. Raises InputProblem.
         """
+        if self.dependents:
+            return [self._owner(views)]
         queues = self.queues or self._queues_of_object(views)
         return [(queue, self.of(queue)) for queue in queues]
+
+    def _owner(self, views: Views) -> tuple[str, str]:
+        watched = WATCHED[self.dependents]
+        cached = views.of(self.text).inspector.object(self.dependents, self.text)
+        if cached is None:
+            raise InputProblem(f"{self.text}: not among the cached {self.dependents}; name its owner, or look again")
+        owner = controller_of(watched.decode(cached.blob))
+        queue = owners_of(self.dependents).get(owner.kind) if owner is not None else None
+        if owner is None or queue is None:
+            whose = f"its controller is a {owner.kind}" if owner is not None else "it has no controller"
+            raise InputProblem(f"{self.text}: none of the fleet's: {whose}")
+        return queue, f"{self.text.rpartition('/')[0]}/{owner.name}"
 
     def _queues_of_object(self, views: Views) -> tuple[str, ...]:
         for queue in filter(self.fits, all_queues()):
@@ -74,19 +100,27 @@ def _without_kind(text: str, controller: str | None, namespace: str | None) -> t
     parts = text.count("/") + 1
     if parts != 3 and (parts != 2 or namespace in (None, "", word)):
         return text, by_option
-    queues = _queues_called(word)
+    queues = queues_called(word)
     if not queues:
         if parts == 2:
             return text, by_option  # another namespace than --namespace, which is said elsewhere
-        raise InputProblem(
-            f"{text!r} is no key; write namespace/name, such as default/web, or KIND before it: {', '.join(_kinds())}"
-        )
+        kinds = ", ".join(kind_words())
+        raise InputProblem(f"{text!r} is no key; write namespace/name, such as default/web, or KIND before it: {kinds}")
     if controller is not None and controller not in queues:
         raise InputProblem(f"{text!r} is no key of --controller {controller}; leave one of them out")
+    if not WATCHED[resource_of(queues[0])].namespaced:
+        key = key.removeprefix("/")
     return key, by_option or queues
 
 
-def _queues_called(name: str) -> tuple[str, ...]:
+def dependents_called(name: str) -> str:
+    """The resource of this kind, if only others own its objects; else ""."""
+    word = name.lower().partition(".")[0]
+    found = (each.resource for each in WATCHED.values() if each.is_called(word) and owners_of(each.resource))
+    return next((resource for resource in found if not queues_called(word)), "")
+
+
+def queues_called(name: str) -> tuple[str, ...]:
     """The queues whose keys objects of this kind are, or the controller of this name; a kind comes first. A group may
     follow a kind: ``replicaset.apps``.
     """
@@ -103,6 +137,7 @@ def _queues_over(resource: str) -> tuple[str, ...]:
     return tuple([queue for queue in queues if queue in CONTROLLERS] or queues)
 
 
-def _kinds() -> list[str]:
+def kind_words() -> list[str]:
+    """A word for each kind that has a controller, as short as kubectl takes it."""
     acted_on = {each.resource for each in CONTROLLERS.values()}
     return [each.short_name or each.plural for each in WATCHED.values() if each.resource in acted_on]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from oarlock.cli.problems import InputProblem, NotDone
@@ -13,7 +14,7 @@ def found_up() -> StateDir | None:
     """The `oarlock up` whose kubeconfig OARLOCK_KUBECONFIG or KUBECONFIG names, else the only one that this user runs;
     None if none runs. Raises InputProblem if several run.
     """
-    if (named := _of_kubeconfig()) is not None:
+    if (named := up_of_environment()) is not None:
         return named
     states = running()
     if len(states) > 1:
@@ -34,8 +35,13 @@ def named_or_found(state_dir: Path | None) -> StateDir:
     return state
 
 
-def _of_kubeconfig() -> StateDir | None:
-    files = (os.environ.get("OARLOCK_KUBECONFIG", ""), *os.environ.get("KUBECONFIG", "").split(os.pathsep))
+def up_of_environment() -> StateDir | None:
+    """The running `oarlock up` whose kubeconfig OARLOCK_KUBECONFIG or KUBECONFIG names; None if there is none."""
+    return up_of([os.environ.get("OARLOCK_KUBECONFIG", ""), *os.environ.get("KUBECONFIG", "").split(os.pathsep)])
+
+
+def up_of(files: Iterable[str]) -> StateDir | None:
+    """The running `oarlock up` that the first of these kubeconfigs belongs to, if any does."""
     for file in filter(None, files):
         path = Path(file).resolve()
         state = StateDir(path.parent)

@@ -154,7 +154,7 @@ def test_run_without_an_owner_of_pods_has_nothing_to_do(tmp_path: Path) -> None:
             id="unknown kind",
         ),
         pytest.param(["explain", "a/b/c"], "'a/b/c' is no key; write namespace/name", id="no key"),
-        pytest.param(["requeue", "pods/b/c"], "or KIND before it: rs, rc, ds", id="a kind without keys"),
+        pytest.param(["requeue", "nodepools/b/c"], "or KIND before it: rs, rc, ds", id="a kind without keys"),
         pytest.param(["explain", "rs/b/c/d"], "'rs/b/c/d' is no key; write namespace/name", id="too many parts"),
         pytest.param(["expectations", "rs//c"], "'/c' is no key; write namespace/name", id="no namespace"),
         pytest.param(["explain", "rs/a/b", "-n", "c"], "'a/b' is not in --namespace c", id="two namespaces"),
