@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 _WHY = re.compile(r"(\d+) (.*)", re.DOTALL)
+_LOST = re.compile(r"[ ,] ?lost [^ ,]+ (\d+)(?:,|$)")
 _TRIGGERS = re.compile(r"(\d+) ([^,]*)(?:, (.*))?", re.DOTALL)
 _TURN = re.compile(r"([a-z]+) (.*?) < (\d+) (\d+) (\S+) since_ms=(\d+) why=(\d+) (.*)")
 
@@ -18,9 +19,9 @@ class Triggers(NamedTuple):
 
     A trigger is "set RESOURCE/ID" or "del RESOURCE/ID" (the object was written, or went), "list RESOURCE" (its objects
     were listed anew), "read RESOURCE" (the cache has passed a write of its own), "due" (its time had come), "parked"
-    (its time there is over), "resumed" (its pause has ended), "lost HOLDER" (a worker died or was cut off in its turn),
-    "asked" (by hand), "anew" (a supervisor of users' controllers has begun), "orphans" (an ingestor found some), or
-    "QUEUE KEY" (a turn of that key woke it).
+    (its time there is over), "resumed" (its pause has ended), "lost HOLDER MS" (a worker died or was cut off in its
+    turn, for which it had claimed the key at MS), "asked" (by hand), "anew" (a supervisor of users' controllers has
+    begun), "orphans" (an ingestor found some), or "QUEUE KEY" (a turn of that key woke it).
     """
 
     events: int
@@ -47,6 +48,12 @@ class Queued(NamedTuple):
         """From "since_ms count first[, last]"; None for any other text."""
         found = _WHY.fullmatch(text)
         return cls(int(found[1]), Triggers.parse(found[2])) if found is not None else None
+
+
+def lost_ms(why: str) -> int | None:
+    """When the claim began that was lost before this one, of the text that Queued is parsed from; None: none was."""
+    found = _LOST.search(why)
+    return int(found[1]) if found is not None else None
 
 
 class PastTurn(NamedTuple):

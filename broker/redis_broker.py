@@ -263,8 +263,9 @@ def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
             crashes,
             dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
             now_ms,
+            why.decode(errors="replace"),
         )
-        for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms in reply[4:]
+        for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms, why in reply[4:]
     ]
     local_caches = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
     return Batch(queue, claims, watermarks, local_caches, [each[7] for each in reply[4:]])

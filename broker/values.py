@@ -150,6 +150,8 @@ class Claim(NamedTuple):
     """Children of the further resources that the LoadSpec names, each of them present."""
     now_ms: int = 0
     """Redis's clock at the claim, which the times in the expectations are of."""
+    why: str = ""
+    """What queued it: "since_ms count first[, last]" (``broker.history.Queued``). For people, figures and traces."""
     refusal: str = ""
     """Why the objects are not to be trusted. Only the signing broker writes it; then no turn begins."""
 

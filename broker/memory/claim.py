@@ -85,6 +85,7 @@ def claim(
                 q.crashes.get(key, 0),
                 dict(others) or NO_OTHERS,
                 now,
+                q.locks[key].why,
             )
         )
     if queued > len(found):

@@ -42,7 +42,7 @@ def keep_turns(state: EpochState) -> None:
 def lose_turn(state: EpochState, now: int, task: str, lock: Lock) -> None:
     """The holder of a lock is gone, or was too slow."""
     end_turn(state, now, task, lock, "lost", "")
-    state.because(*split(task), f"lost {lock.holder}", now)
+    state.because(*split(task), f"lost {lock.holder} {lock.since_ms}", now)
 
 
 def trim(state: EpochState, now: int) -> None:

@@ -10,7 +10,7 @@
 --   [resource/version/mirror ...]"
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
 --           {key, owner, {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
---            ms it was queued, what lies apart from the owner, now ms}, ...}
+--            ms it was queued, what lies apart from the owner, now ms, why it was queued}, ...}
 --          | {"EMPTY"} | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
 --          | {"UNKNOWN"} (not registered) | {"STALE"}
 -- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
@@ -180,14 +180,14 @@ for i, key in ipairs(names) do
   members[i], taken, bytes = mine, i, bytes + size
 end
 
-local reply, new_states, new_locks, new_leases, tasks = {'OK', queue, marks, deltas}, {}, {}, {}, {}
+local reply, new_states, new_locks, new_leases, tasks, whys = {'OK', queue, marks, deltas}, {}, {}, {}, {}, {}
 local lock = 'holder=' .. holder .. ' nonce=' .. nonce .. ' since_ms=' .. number(now) .. ' why='
 local lease = number(now + lease_ms)
 for i = 1, taken do
   local key = names[i]
-  tasks[i] = queue .. ':' .. key
+  tasks[i], whys[i] = queue .. ':' .. key, string.sub(queued[i] or '', 8)
   new_states[2 * i - 1], new_states[2 * i] = key, 'running'
-  new_locks[2 * i - 1], new_locks[2 * i] = key, lock .. string.sub(queued[i] or '', 8)
+  new_locks[2 * i - 1], new_locks[2 * i] = key, lock .. whys[i]
   new_leases[2 * i - 1], new_leases[2 * i] = lease, tasks[i]
 end
 redis.call('ZREM', waiters, holder)
@@ -265,7 +265,7 @@ for i = 1, taken do
   local waited_ms = math.max(0, now - tonumber(string.match(ids[i], '^%d+'))) -- an entry's id begins with the time at which it was added
   reply[#reply + 1] = {
     key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms,
-    apart[i], now,
+    apart[i], now, whys[i],
   }
 end
 if #entries > taken or more_held then wake(1, now) end

@@ -29,6 +29,7 @@ _OUTCOMES = {"ok": "ended well", "retry": "failed", "gone": "found the object go
 def trigger_text(trigger: str) -> str:
     """``set pods/shop/web-1`` as people say it: "pods/shop/web-1 was written"."""
     word, _, about = trigger.partition(" ")
+    about = about.partition(" ")[0] if word == "lost" else about
     return _EVENTS[word].format(about) if word in _EVENTS else f"a turn of {trigger} woke it"
 
 

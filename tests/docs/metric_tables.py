@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oarlock.workers.counters.layout import AGE_RATIOS, CLAIM_WAIT_S, REQUEST_S, WORK_S
+from oarlock.workers.counters.layout import AGE_RATIOS, CLAIM_WAIT_S, FAILOVER_S, REQUEST_S, WORK_S
 from oarlock.workers.metrics.families import BOTH, OURS, PROCESS, UPSTREAM, Family
 from tests import ROOT
 
@@ -19,6 +19,7 @@ def tables() -> str:
         ("workqueue_*", WORK_S),
         ("rest_client_*", REQUEST_S),
         ("oarlock_claim_wait_seconds", CLAIM_WAIT_S),
+        ("oarlock_failover_seconds", FAILOVER_S),
         ("replicaset_controller_sorting_deletion_age_ratio", AGE_RATIOS),
     ]
     told = "\n".join(f"- `{name}`: {' '.join(f'{bound:g}' for bound in each)}" for name, each in bounds)

@@ -15,6 +15,8 @@ from oarlock.controllers.registry import CONTROLLERS, all_queues
 WORK_S = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """Upstream: staging/src/k8s.io/component-base/metrics/prometheus/workqueue/metrics.go (10 exponential from 10 ns)."""
 CLAIM_WAIT_S = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+FAILOVER_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 300.0)
+"""Finest where a lease ends: a worker's death is seen at once, a supervisor's after 5 s."""
 WAIT_S = tuple(sorted({*WORK_S, *CLAIM_WAIT_S}))
 """One histogram for two families: its bounds are those of both, so both are read from it without loss."""
 REQUEST_S = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
@@ -55,6 +57,7 @@ class QueueCells:
 
     wait: Histogram
     work: Histogram
+    failover: Histogram
     outcomes: int
     retries: int
 
@@ -72,7 +75,13 @@ class Layout:
         """Sum of the turns' start times in us, times 256, plus their number. One cell, so that both always agree."""
         self.turn_queue = self._take()
         self.queues = {
-            queue: QueueCells(self._histogram(WAIT_S), self._histogram(WORK_S), self._take(len(OUTCOMES)), self._take())
+            queue: QueueCells(
+                self._histogram(WAIT_S),
+                self._histogram(WORK_S),
+                self._histogram(FAILOVER_S),
+                self._take(len(OUTCOMES)),
+                self._take(),
+            )
             for queue in queues
         }
         self.age_ratio = self._histogram(AGE_RATIOS)

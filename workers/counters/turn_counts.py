@@ -7,6 +7,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
+from oarlock.broker.history import lost_ms
 from oarlock.broker.values import Batch, Finish, Verdict
 from oarlock.workers.counters.layout import GC_FACTS, OUTCOMES, RANKS
 from oarlock.workers.counters.table import Row
@@ -39,6 +40,9 @@ class TurnCounts:
             for waited_ms in batch.waited_ms:
                 ints[first + bisect_left(bounds, waited_ms / 1_000)] += 1
             self._sums[cells.wait.sum] += sum(batch.waited_ms) / 1_000
+            for claim in batch.claims:
+                if "lost " in claim.why and (since_ms := lost_ms(claim.why)) is not None:
+                    self._row.observe(cells.failover, max(0, claim.now_ms - since_ms) / 1_000)
             skips = self._skips.get(batch.queue)
             if skips is not None:
                 for claim in batch.claims:

@@ -58,6 +58,7 @@ class CountSamples:
             ):
                 self._samples.histogram(name, bounds, rebucket(bounds, cells.wait, waits), wait_s, queue)
             self._put_histogram("workqueue_work_duration_seconds", cells.work, queue)
+            self._put_histogram("oarlock_failover_seconds", cells.failover, queue)
             self._samples.put("workqueue_retries_total", self._ints[cells.retries], queue)
             for at, outcome in enumerate(OUTCOMES):
                 count = self._ints[cells.outcomes + at]

@@ -156,6 +156,13 @@ OURS = (
     _fleet("oarlock_keys_delayed", "gauge", "queue", "Keys to be queued at a later time."),
     _fleet("oarlock_keys_parked", "gauge", "queue", "Poison keys: they kill their workers and are tried again alone."),
     _fleet("oarlock_keys_held", "gauge", "queue", "Keys that a pause has taken out of the queue."),
+    _fleet("oarlock_pauses", "gauge", "", "Pauses and rates that people have set: `oarlock pause` lists them."),
+    _fleet(
+        "oarlock_rate_limit_turns",
+        "gauge",
+        "queue",
+        "Turns a second that people let a controller begin; absent where they set no rate.",
+    ),
     _fleet(
         "oarlock_keys_crashing",
         "gauge",
@@ -173,6 +180,7 @@ OURS = (
     _fleet("oarlock_workers_registered", "gauge", "", "Workers that may claim keys."),
     _fleet("oarlock_workers_idle", "gauge", "", "Workers that wait for a key."),
     _fleet("oarlock_redis_memory_bytes", "gauge", "", "Memory that Redis uses."),
+    _fleet("oarlock_history_bytes", "gauge", "", "Memory of all histories of keys, about; 64 MiB at most."),
     _fleet("oarlock_redis_memory_max_bytes", "gauge", "", "Its maxmemory; 0: no limit."),
     _both("oarlock_redis_up", "gauge", "", "1 if Redis answered when the fleet-wide figures were last read."),
     _both("oarlock_redis_read_seconds", "gauge", "", "How long that reading took."),
@@ -181,6 +189,12 @@ OURS = (
         "histogram",
         "queue",
         "As workqueue_queue_duration_seconds, with bounds from 1 ms to 5 minutes.",
+    ),
+    _worker(
+        "oarlock_failover_seconds",
+        "histogram",
+        "queue",
+        "How long nobody finished a key whose worker died or was cut off: from its claim to the next one's.",
     ),
     _worker(
         "oarlock_turns_total",

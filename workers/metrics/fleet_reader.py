@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
 from oarlock.broker.inspect import raw_answers
+from oarlock.broker.pauses import Pause
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.controllers.registry import WATCHED, all_queues
 
@@ -53,6 +54,8 @@ class FleetFigures:
     objects: dict[str, int] = field(default_factory=dict)
     registered: int | None = None
     idle: int | None = None
+    history_bytes: int | None = None
+    pauses: int | None = None
 
 
 class FleetReader:
@@ -74,11 +77,14 @@ class FleetReader:
         used, server = _info(memory), {name: value for each in told for name, value in _info(each).items()}
         run = server_facts.life(server)
         now_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 if isinstance(time, list) else 0
-        run_bootstrapped, phase, holders, idle, marks, generations, *rest = self._ask(
+        run_bootstrapped, phase, holders, idle, history, pauses, rates, marks, generations, *rest = self._ask(
             ("GET", k.of("run")),
             ("GET", k.of("phase")),
             ("HLEN", k.of("holders")),
             ("ZCOUNT", k.of("waiters"), now_ms, "+inf"),
+            ("GET", k.of("history_bytes")),
+            ("HLEN", k.of("pauses")),
+            ("HMGET", k.of("pauses"), *(f"rate {queue}" for queue in self._queues)),
             ("HMGET", k.of("watermark_at"), *self._resources),
             ("HMGET", k.of("generation"), *self._resources),
             *(command for queue in self._queues for command in _of_queue(k, queue)),
@@ -95,9 +101,14 @@ class FleetReader:
         if not epoch:
             return found
         found.registered, found.idle = _number(holders), _number(idle)
+        found.history_bytes, found.pauses = _number(history or 0), _number(pauses)
         width = len(rest) // len(self._queues)
         for at, queue in enumerate(self._queues):
             found.queues[queue] = _queue_figures(rest[at * width : (at + 1) * width], now_ms)
+        for queue, text in zip(self._queues, _listed(rates), strict=False):
+            rate = Pause.parse(f"rate {queue}", _text(text)).rate_per_s
+            if rate is not None:
+                found.queues[queue]["oarlock_rate_limit_turns"] = rate
         for resource, at_ms in zip(self._resources, _listed(marks), strict=False):
             if (since := _number(at_ms)) is not None:
                 found.watermark_age_s[resource] = max(0, now_ms - since) / 1_000

@@ -62,11 +62,13 @@ local function drop_histories(tasks)
   return bytes
 end
 
--- The holder of a lock is gone, or was too slow. Returns why its key is queued, which it is to be, or parked.
+-- The holder of a lock is gone, or was too slow. Returns why its key is queued, which it is to be, or parked: with the time of the lost
+-- claim, from which the next one counts how long nobody worked on the key.
 local function lose_turn(queue, key, holder, lock, now)
-  if lock then end_turn(queue, key, holder, string.match(lock, ' nonce=%S+ (.*)$') or '', 'lost', '', now) end
+  local since = string.match(lock or '', ' nonce=%S+ (.*)$') or ''
+  if lock then end_turn(queue, key, holder, since, 'lost', '', now) end
   local _, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
-  return with_trigger(why, 'lost ' .. holder, now)
+  return with_trigger(why, 'lost ' .. holder .. ' ' .. (string.match(since, '^since_ms=(%d+)') or number(now)), now)
 end
 
 -- Write down the turns that have ended. What was written longest ago goes first where a fleet has too much of it.

@@ -105,7 +105,7 @@ def test_totals_are_sums_over_rows() -> None:
 def test_no_two_cells_share_a_place() -> None:
     taken: list[int] = []
     for queue in LAYOUT.queues.values():
-        taken += [*queue.wait.cells, *queue.work.cells, queue.retries]
+        taken += [*queue.wait.cells, *queue.work.cells, *queue.failover.cells, queue.retries]
         taken += range(queue.outcomes, queue.outcomes + len(OUTCOMES))
     for method in layout.METHODS:
         taken += range(LAYOUT.codes[method], LAYOUT.codes[method] + len(CODES))
@@ -309,3 +309,22 @@ def test_a_supervisor_notes_who_comes_and_goes() -> None:
     found = dict(zip(layout.DEATHS, own.ints[LAYOUT.deaths : LAYOUT.deaths + 4], strict=True))
     assert found == {"left": 1, "epoch_over": 1, "killed": 1, "crashed": 2}
     assert own.ints[LAYOUT.starts] == 5
+
+
+@pytest.mark.parametrize(
+    ("why", "seconds"),
+    [
+        ("8000 1 lost w-1 6500", [2.5]),
+        ("7000 3 set pods/a/p, lost w-1 6500", [2.5]),
+        ("7000 3 lost w-1 6500, set pods/a/p", [2.5]),
+        ("7000 1 lost w-1 9500", [0.0]),
+        ("7000 2 set pods/a/lost, set pods/a/p", []),
+        ("", []),
+    ],
+)
+def test_how_long_nobody_worked_on_a_key_whose_worker_died(why: str, seconds: list[float]) -> None:
+    row = own_row()
+    claims = [claim("a/1")._replace(now_ms=9_000, why=why)]
+    TurnCounts(row).claimed(Batch(QUEUE, claims, {}, {}, [7]))
+    cells = row.layout.queues[QUEUE].failover
+    assert (sum(row.ints[at] for at in cells.cells), row.sums[cells.sum]) == (len(seconds), sum(seconds))

@@ -174,7 +174,10 @@ def test_panels_have_units_places_and_no_two_the_same() -> None:
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert [panel["title"] for panel in panels if panel["type"] == "row"] == [
         "Fleet health",
+        "Each controller: rate, errors, duration",
+        "Failover",
         "Queues",
+        "Pauses, rates, histories",
         "Turns",
         "API server",
         "Redis, epoch, processes",

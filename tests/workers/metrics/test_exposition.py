@@ -34,8 +34,9 @@ HOST = "api.example:6443"
 
 
 def figures() -> FleetFigures:
-    found = FleetFigures("0", 3, True, "OPEN", 1_000_000, 2_000_000, registered=2, idle=1)
+    found = FleetFigures("0", 3, True, "OPEN", 1_000_000, 2_000_000, registered=2, idle=1, history_bytes=640, pauses=1)
     others = {"workqueue_adds_total": 9, "oarlock_oldest_queued_seconds": 1.5, "oarlock_record_age_seconds": 30.0}
+    others["oarlock_rate_limit_turns"] = 2.5
     found.queues = {queue: {**dict.fromkeys(COUNTS, 2), **others} for queue in all_queues()}
     found.watermark_age_s = dict.fromkeys(WATCHED, 0.25)
     found.objects = dict.fromkeys(WATCHED, 10)
@@ -77,7 +78,8 @@ def worker_endpoints(look: Look) -> Endpoints:
     counts.ranked("replicaset", [1])
     for queue, needs in (("replicaset", "pods=7"), ("daemonset", "daemonsets=7")):
         counts.claimed(Batch(queue, [Claim(queue, "a/1", "n", None, [], None, needs, False, 0)], {}, {}, []))
-    counts.claimed(Batch("replicaset", [Claim("replicaset", "a/1", "n", None, [], None, "", False, 0)], {}, {}, [7]))
+    again = Claim("replicaset", "a/1", "n", None, [], None, "", False, 0, now_ms=9_000, why="8000 1 lost w-1 6000")
+    counts.claimed(Batch("replicaset", [again], {}, {}, [7]))
     begun_ns = counts.begun()
     counts.worked("replicaset", begun_ns, 0)
     counts.finished(Finish("replicaset", "a/1", "n", Verdict.OK, 10), False, 0)
@@ -219,6 +221,9 @@ def test_what_was_counted_is_what_is_served() -> None:
     assert value("workqueue_queue_duration_seconds", "_bucket", name="replicaset", le="0.01") == 1
     assert value("oarlock_claim_wait_seconds", "_bucket", queue="replicaset", le="0.005") == 0
     assert value("oarlock_claim_wait_seconds", "_sum", queue="replicaset") == pytest.approx(0.007)
+    assert value("oarlock_failover_seconds", "_sum", queue="replicaset") == 3
+    assert value("oarlock_failover_seconds", "_bucket", queue="replicaset", le="2.5") == 0
+    assert value("oarlock_failover_seconds", "_bucket", queue="replicaset", le="5") == 1
     assert value("oarlock_turns_total", queue="replicaset", outcome="done") == 1
     assert value("workqueue_retries_total", name="replicaset") == 1
     assert value("workqueue_unfinished_work_seconds", name="replicaset") > 0

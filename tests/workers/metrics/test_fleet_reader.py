@@ -62,6 +62,9 @@ def test_what_is_read_with_whose_rights(
     admin.sadd(own.held(QUEUE), "a/8", "a/9", "a/10")
     admin.hset(own.crashes(QUEUE), "a/6", 2)
     admin.hset(own.failures(QUEUE), "a/7", 1)
+    broker.steer("pause", "namespace x", "by=me")
+    broker.steer("limit", f"rate {QUEUE}", "by=me rate=2.5 slow")
+    admin.set(own.of("history_bytes"), 4_096)
 
     found = FleetReader(connect(server.url(user))).read()
 
@@ -70,6 +73,8 @@ def test_what_is_read_with_whose_rights(
     assert found.objects == {"replicasets": 2}
     assert 0 <= found.watermark_age_s["replicasets"] < 60
     of = found.queues[QUEUE]
+    assert (found.pauses, of.pop("oarlock_rate_limit_turns"), found.history_bytes) == (2, 2.5, 4_096)
+    assert all("oarlock_rate_limit_turns" not in each for each in found.queues.values())
     assert {name: of[name] for name in COUNTS} == {
         "workqueue_depth": 3,
         "oarlock_keys_in_work": 1,

@@ -24,8 +24,8 @@ from oarlock.workers.metrics.families import FAMILIES, INGESTOR, WORKER
 from tests.e2e.e2e_helpers import ROOT, RunningUp, until
 from tests.workers.metrics.prometheus_server import ALERTS, DASHBOARD, Prometheus
 
-MAY_LACK = {"rest_client_rate_limiter_duration_seconds", "workqueue_adds_total"}
-"""An ingestor has no rate limit of its own; Redis before 7 does not count what enters a stream."""
+MAY_LACK = {"rest_client_rate_limiter_duration_seconds", "workqueue_adds_total", "oarlock_rate_limit_turns"}
+"""An ingestor has no rate limit of its own, Redis before 7 does not count what enters a stream, nobody set a rate."""
 
 pytestmark = pytest.mark.xdist_group("metrics")
 
@@ -145,6 +145,10 @@ def test_counts_stay_whole_while_workers_are_killed(up: RunningUp, urls: dict[st
     ended = _delta(before, after, "oarlock_turns_total", label)
     slack = kills * 32  # what one claim takes at most
     assert len(keys) <= taken
+    out_of_work = _delta(before, after, "oarlock_failover_seconds_count", label)
+    assert out_of_work <= slack
+    longest_s = 10  # a supervisor sees the end of its worker at once
+    assert _delta(before, after, "oarlock_failover_seconds_bucket", label, f'"le": "{longest_s}"') == out_of_work
     assert taken - slack <= ended <= taken
     entered = _entered(broker, admin, queue)
     if entered is not None and had_entered is not None:
@@ -244,8 +248,10 @@ KUBE_CONTROLLER_MANAGER = (
 
 def test_every_panel_and_every_alert_has_data(up: RunningUp, prometheus: Prometheus) -> None:
     def now(expression: str) -> str:
-        return expression.replace("$__rate_interval", "1m").replace("$job", ".*")
+        return expression.replace("$__rate_interval", "1m").replace("$job", ".*").replace("$queue", ".*")
 
+    admin = connect(up.state.read_redis_url())
+    RedisBroker(admin, epoch.current(admin).epoch).steer("limit", "rate daemonset", "by=test rate=1000")
     waiting = {(title, now(expression)) for title, expression in _expressions()}
     waiting |= {("of kube-controller-manager", expression) for expression in KUBE_CONTROLLER_MANAGER}
     if int(up.redis().info("server")["redis_version"].split(".")[0]) < 7:  # it does not count what enters a stream
