@@ -1,7 +1,7 @@
 """The classes of entry in the registry: a kind that is watched, controllers of four shapes, queues that fan out.
 
 The class of an entry decides which generator is its turn. A controller with a turn of another shape would be one more
-class, and one more case where `workers.turn.engine.engine` begins a turn.
+class, and one more case where `workers.turn.engine.turn_engine` begins a turn.
 """
 
 from collections.abc import Callable, Sequence

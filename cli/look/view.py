@@ -19,7 +19,7 @@ from oarlock.broker.inspect import Inspector
 from oarlock.broker.pauses import Pause
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.cli import logs
-from oarlock.cli.options.operator_option import check_fleet_has_file, fleet_option, operator_option
+from oarlock.cli.options.operator_option import check_fleet_has_file, dry_run_option, fleet_option, operator_option
 from oarlock.cli.options.options import Option, output_option, shards_option, state_dir_option, together
 from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
 from oarlock.cli.options.setting_options import settings_in_force
@@ -109,13 +109,15 @@ class Where:
 
 
 def where_options(command: Callable[..., Any]) -> Any:
-    """--redis, --state-dir, --operator and --shards, of which the command is given the others as ``where``."""
+    """--redis, --state-dir, --operator, --dry-run and --shards, of which the command is given some as ``where``."""
 
     @wraps(command)
     def with_where(redis_url: str | None, state_dir: Path | None, shards: int | None, **given: Any) -> Any:
         return command(where=Where(redis_url, state_dir, shards), **given)
 
-    return together(redis_option, state_dir_option, operator_option, fleet_option, shards_option)(with_where)
+    return together(redis_option, state_dir_option, operator_option, dry_run_option, fleet_option, shards_option)(
+        with_where
+    )
 
 
 view_options = together(where_options, output_option, verbose_option)
@@ -148,7 +150,8 @@ def looking(where: Where) -> Iterator[Views]:
     source = redis_source(where.redis_url, where.state_dir)
     settings = settings_in_force()
     check_fleet_has_file(settings)
-    tags = (settings.fleet_id,) if settings.operator else names(where.shards or source.shards)
+    alone = settings.operator or settings.dry_run
+    tags = settings.tags if alone else names(where.shards or source.shards)
     count = len(tags)
     given = source.given_by or "Redis"
     with ExitStack() as opened:
@@ -159,6 +162,9 @@ def looking(where: Where) -> Iterator[Views]:
                 whose, mend = ("no oarlock epoch", "start an ingestor with `oarlock ingest`")
                 if settings.operator:
                     whose, mend = f"no epoch of the fleet {settings.fleet_id}", "is its `oarlock operator` running?"
+                elif settings.dry_run:
+                    whose = f"no epoch of the dry run {settings.fleet_id}"
+                    mend = "is its `oarlock ingest --dry-run` running?"
                 raise InputProblem(f"{given}: the Redis at {source.place} has {whose}; {mend}")
             for view in views:
                 if not view.seen.epoch:

@@ -64,8 +64,10 @@ def check_no_threads(what: str) -> None:
 def check_fleet_has_file(settings: Settings) -> None:
     """Raises InputProblem where --fleet-id names the fleet of an operator, and nothing says which kinds it has."""
     fleet = given(click.get_current_context()).get("fleet_id")
-    if fleet is not None and not settings.operator:
-        raise InputProblem(f"--fleet-id {fleet}: whose controllers? name their file too: --operator FILE")
+    if fleet is not None and not settings.operator and not settings.dry_run:
+        raise InputProblem(
+            f"--fleet-id {fleet}: whose controllers? name their file too: --operator FILE; or is it a --dry-run?"
+        )
 
 
 def _know(context: click.Context, _: click.Parameter, what: str | None) -> None:
@@ -81,6 +83,15 @@ operator_option = click.option(
     expose_value=False,
     callback=_know,
     help="The fleet of an `oarlock operator`: the file or dotted module of its controllers, such as website.py.",
+)
+
+dry_run_option = click.option(
+    "--dry-run",
+    is_flag=True,
+    envvar="OARLOCK_DRY_RUN",
+    expose_value=False,
+    callback=lambda context, _, value: given(context).update(dry_run=True) if value else None,
+    help="A fleet that decides and records, and writes nothing (docs/shadow.md); --fleet-id names it.",
 )
 
 fleet_option = click.option(

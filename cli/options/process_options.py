@@ -10,7 +10,7 @@ import click
 
 from oarlock.broker.connection.client import BadRedisUrl
 from oarlock.cli import logs
-from oarlock.cli.options.operator_option import check_no_threads, operator_option
+from oarlock.cli.options.operator_option import check_no_threads, dry_run_option, operator_option
 from oarlock.cli.options.options import (
     check_kubeconfig,
     check_workers,
@@ -59,7 +59,7 @@ own_process_options = together(
     log_format_option,
 )
 """The options whose values ``prepare`` takes, of a fleet that is not divided."""
-process_options = together(operator_option, shards_option, shard_option, own_process_options)
+process_options = together(operator_option, dry_run_option, shards_option, shard_option, own_process_options)
 """All of them."""
 
 

@@ -58,6 +58,9 @@ SETTINGS: Mapping[str, Told] = {
     "shards": Told("Into how many fleets the namespaces are divided; the same everywhere.", own_flag="--shards"),
     "shard": Told("The one that this process serves; default: all.", own_flag="--shard"),
     "metrics_bind_address": Told("Where /metrics, /livez and /readyz are served.", own_flag="--metrics-bind-address"),
+    "dry_run": Told(
+        "Decide and record, and write nothing; give --fleet-id, too (docs/shadow.md).", own_flag="--dry-run"
+    ),
     "alongside_upstream": Told(
         "Work on although kube-controller-manager is seen at work on the same kinds.", own_flag="--alongside-upstream"
     ),

@@ -112,7 +112,7 @@ def _nothing_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(claim: Claim, *args: Any) -> Any:
         return real(claim._replace(min_rv=""), *args)
 
-    monkeypatch.setattr("oarlock.workers.turn.engine.engine.turn", careless)
+    monkeypatch.setattr("oarlock.workers.turn.engine.turn_engine.turn", careless)
     monkeypatch.setattr(TurnOutcome, "deletes_seen", lambda self, deletes, present: True)
 
 

@@ -96,7 +96,7 @@ def _needs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(claim: Claim, *args: Any) -> Any:
         return real(claim._replace(min_rv=""), *args)
 
-    monkeypatch.setattr("oarlock.workers.turn.engine.engine.turn", careless)
+    monkeypatch.setattr("oarlock.workers.turn.engine.turn_engine.turn", careless)
 
 
 def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:

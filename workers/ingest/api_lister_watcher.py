@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from oarlock.cluster.client import Client
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import ListError, Page
+from oarlock.cluster.reader import Reader
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
 from oarlock.controllers.entries import Watched
 from oarlock.workers.ingest.lister_watcher import End, Ending
@@ -37,7 +37,7 @@ class ApiListerWatcher:
 
     def __init__(
         self,
-        client: Client,
+        client: Reader,
         resource: Watched[Any],
         io: IoLoop,
         wake: Callable[[], None],

@@ -22,6 +22,8 @@ SAID_AGAIN_MS = 600_000
 OF_OPERATOR = "`oarlock rbac`"
 """It prints the roles that a user's own controllers need."""
 INGESTOR = ("ingestor.yaml", "lease.yaml")
+DRY_RUN = "dry-run.yaml"
+"""Of the workers of a fleet that writes nothing: to read what other workers read."""
 
 log = logging.getLogger("oarlock.rights")
 
@@ -58,6 +60,13 @@ def grants() -> dict[str, frozenset[Right]]:
             (verb, each.group, each.plural) for each in WATCHED.values() for verb in ("list", "watch")
         ),
         "lease.yaml": frozenset((verb, "coordination.k8s.io", "leases") for verb in ("create", "get", "update")),
+        DRY_RUN: frozenset(
+            right
+            for each in CONTROLLERS.values()
+            if not isinstance(each, CustomController)
+            for right in _of_worker(each)
+            if right[0] in ("get", "list")
+        ),
         **{
             _file(each): frozenset(_of_worker(each))
             for each in CONTROLLERS.values()

@@ -19,7 +19,8 @@ from oarlock.workers.process import shards
 from oarlock.workers.process.shards import SHARDS_MAX
 
 FLEET = r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?"
-"""Of an operator. No number, which would be a shard."""
+"""Of an operator, or of a dry run. No number, which would be a shard."""
+FLEET_ID = "oarlock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Settings:
     """By queue: how many objects of its kind one process syncs at once at most; 0 or absent: a batch a worker
     (batch_keys). As a setting each has a name of its own, such as concurrent_replicaset_syncs, from the registry.
     """
-    fleet_id: str = "oarlock"
+    fleet_id: str = FLEET_ID
     signing_key_file: str = ""
     """Path to the keys that sign cached objects; empty: they are neither signed nor checked (docs/signing.md)."""
     lease_namespace: str = "kube-system"
@@ -54,6 +55,10 @@ class Settings:
     kube_api_burst: int = 30
     terminating_replicas: bool = True
     """Whether statuses say it where the API server keeps it, which its answers tell; false: nowhere."""
+    dry_run: bool = False
+    """Decide and record, and write nothing (docs/shadow.md). Such a fleet has an id of its own, and by it a Lease and
+    keys in Redis that no fleet which writes can have.
+    """
     alongside_upstream: bool = False
     """Work on although upstream's controllers are seen at work on the same kinds. The log says so either way."""
     lease_ms: int = 5_000
@@ -103,8 +108,22 @@ class Settings:
                 f"OARLOCK_FLEET_ID={self.fleet_id} cannot name the fleet of an operator: small letters, digits and"
                 " dashes, a letter first, at most 40"
             )
+        if self.dry_run:
+            self._check_dry_run()
         if self.operator and self.shards > 1:
             raise BadSetting(f"OARLOCK_SHARDS={self.shards}: the fleet of an operator is not divided; leave it out")
+
+    def _check_dry_run(self) -> None:
+        fleet = self.fleet_id
+        if fleet == FLEET_ID or not re.fullmatch(FLEET, fleet):
+            raise BadSetting(
+                f"OARLOCK_FLEET_ID={fleet} cannot name a fleet that runs dry: give one of its own, such as shadow, of"
+                " small letters, digits and dashes, a letter first, at most 40"
+            )
+        if self.operator:
+            raise BadSetting(f"OARLOCK_OPERATOR={self.operator}: its functions may write by themselves, so no dry run")
+        if self.shards > 1:
+            raise BadSetting(f"OARLOCK_SHARDS={self.shards}: a fleet that runs dry is not divided; leave it out")
 
     def value(self, name: str) -> Any:
         """The value of a setting, by its name."""
@@ -142,13 +161,17 @@ class Settings:
 
     @property
     def tag(self) -> str:
-        """The hash tag of its keys in Redis, and the end of its Lease's name: an operator's fleet, else the shard."""
+        """The hash tag of its keys in Redis, and the end of its Lease's name: an operator's fleet, one that runs dry,
+        else the shard. No operator's fleet can have the name of one that runs dry: there is no dot in it.
+        """
+        if self.dry_run:
+            return f"{self.fleet_id}.dry-run"
         return self.fleet_id if self.operator else self.serves
 
     @property
     def tags(self) -> tuple[str, ...]:
         """Those of all shards."""
-        return (self.fleet_id,) if self.operator else shards.names(self.shards)
+        return (self.tag,) if self.operator or self.dry_run else shards.names(self.shards)
 
     @property
     def redis_tls(self) -> TlsFiles:

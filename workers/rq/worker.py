@@ -31,7 +31,7 @@ from oarlock.workers.turn.engine.runner import Ended, EngineFactory, TurnRunner,
 from oarlock.workers.turn.engine.waiting_turns import UnderWay
 
 if TYPE_CHECKING:
-    from oarlock.workers.turn.engine.engine import Engine
+    from oarlock.workers.turn.engine.turn_engine import TurnEngine
 
 log = logging.getLogger("oarlock.worker")
 
@@ -50,7 +50,7 @@ class KeyWorker(RqShell):
     _holder: str
     _slot: TurnSlot
     _broker: RedisBroker
-    _engine: Engine
+    _engine: TurnEngine
     _counts: TurnCounts
     _runner: TurnRunner
 

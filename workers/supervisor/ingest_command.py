@@ -23,7 +23,7 @@ from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.connection.redis_url import parse
 from oarlock.cluster.access import config
 from oarlock.cluster.access.credentials import ConfigError
-from oarlock.cluster.client import Client
+from oarlock.cluster.reader import Reader
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.counters.request_counts import RequestCounts
@@ -107,7 +107,7 @@ class IngestProcess:
         guard, shard = RunGuard(), settings.tag
         self._redis: redis.Redis = connect(settings.redis_url, guard=guard, shard=shard, tls=settings.redis_tls)
         cluster = config.load(settings.kubeconfig or None)
-        self._client = Client(
+        self._client = Reader(
             cluster,
             role="ingestor",
             request_timeout_s=settings.request_timeout_ms / 1000,
@@ -143,7 +143,7 @@ class IngestProcess:
             self.reflectors,
             owners,
             self._opened,
-            UpstreamGuard(detector, settings.alongside_upstream),
+            None if settings.dry_run else UpstreamGuard(detector, settings.alongside_upstream),
             anew=bool(settings.operator),
         )
 

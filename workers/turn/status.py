@@ -53,8 +53,8 @@ class KeptCount:
     say nothing else is left out.
     """
 
-    def __init__(self) -> None:
-        self._dropped = False
+    def __init__(self, dropped: bool = False) -> None:
+        self._dropped = dropped
 
     def in_vain(self, old: Terminating, new: Terminating) -> bool:
         """Whether to write ``new`` over ``old`` would change nothing."""

@@ -18,7 +18,7 @@ from oarlock.broker.values import Batch, ClaimLimits, Entry, Finish, Verdict
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.turn.engine.engine import load_spec
+from oarlock.workers.turn.engine.turn_engine import load_spec
 from tests.cli.cli_helpers import call, problems, stored
 
 QUEUE = "replicaset"

@@ -23,7 +23,7 @@ from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, Replica
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.controllers.scheduling.model import Node, Placement, Taint
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from oarlock.workers.turn.engine.engine import load_spec
+from oarlock.workers.turn.engine.turn_engine import load_spec
 from tests.cli.cli_helpers import call, problems, stored
 
 QUEUE = "daemonset"

@@ -25,7 +25,7 @@ from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.metrics import fleet_reader
 from oarlock.workers.rq.failed_turns import FailedTurns
 from oarlock.workers.rq.job import KeyJob
-from oarlock.workers.turn.engine.engine import load_spec
+from oarlock.workers.turn.engine.turn_engine import load_spec
 
 QUEUE = "replicaset"
 

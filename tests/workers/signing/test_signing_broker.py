@@ -23,7 +23,8 @@ from oarlock.workers.signing.object_check import REMEMBERED_MAX, key_in
 from oarlock.workers.signing.refusals import SAY_EVERY_MS, ObjectRefused, Refusals, decoded
 from oarlock.workers.signing.signature import Key, Signer
 from oarlock.workers.signing.signing_broker import SigningBroker
-from oarlock.workers.turn.engine.engine import Engine, load_spec
+from oarlock.workers.turn.engine.engine import Engine
+from oarlock.workers.turn.engine.turn_engine import load_spec
 from oarlock.workers.turn.steps import TurnRefused
 from tests.controllers.builders import THEIRS, pod, rs
 from tests.manual_clock import ManualClock

@@ -1,88 +1,38 @@
-"""Carries turns out: claims keys, does what the steps of turns ask of Redis and the API, ends turns in one call.
-
-Nothing is sent after the lease as this process counts it: from before it asked, less a margin. The supervisor's
-renewals keep others away; they never lengthen this.
-"""
+"""The engine of a fleet that works: it announces in Redis what turns are about to write, and sends it to the API."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
-from oarlock.broker.paging import every
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import (
-    Batch,
-    Cached,
-    Claim,
-    ClaimLimits,
     Entry,
-    Finish,
-    Idle,
-    LoadSpec,
     NameTaken,
-    Verdict,
-    Watermark,
 )
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
-from oarlock.controllers.entries import (
-    Controller,
-    CustomController,
-    DesiredController,
-    FanOut,
-    PodController,
-    ReferenceFanOut,
-    RolloutController,
-    StepsController,
-)
-from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, entry_of
+from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.workers.process.clock import Clock
-from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.turn.custom.custom_steps import NeverAgain, StepsContext, custom_steps
-from oarlock.workers.turn.custom.desired import DesiredContext, desired
 from oarlock.workers.turn.engine.api import KubeApi
-from oarlock.workers.turn.engine.local_cache import LocalCache
 from oarlock.workers.turn.engine.running_turn import RunningTurn
-from oarlock.workers.turn.engine.user_code import UserCode
+from oarlock.workers.turn.engine.turn_engine import TurnEngine
 from oarlock.workers.turn.engine.write_window import WriteWindow
-from oarlock.workers.turn.fan_out import fan_out, reference_fan_out
-from oarlock.workers.turn.rollout import RolloutContext, rollout
-from oarlock.workers.turn.status import KeptCount, LateStatus, StatusWriter
 from oarlock.workers.turn.steps import (
     Announce,
-    Failures,
-    ListLive,
-    Look,
-    Read,
     Reserve,
-    Resume,
     Send,
     Step,
-    Turn,
-    TurnRefused,
-    Wake,
 )
-from oarlock.workers.turn.turn import TurnContext, View, turn
-from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 WINDOW = 4
 """Bulk writes that turns have under way together, over those on the wire: 256, the most that one turn has."""
-UNKNOWN = Watermark("", 0)
-OUTAGE_AFTER = 3
-"""Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
 
-def load_spec(entry: Controller | FanOut | ReferenceFanOut) -> LoadSpec:
-    """What a claim of this controller's queue hands over: the owner, and what is read with it."""
-    rate_per_s = entry.rate_per_s if isinstance(entry, CustomController) else 0.0
-    return LoadSpec(entry.queue, entry.resource, entry.children, rate_per_s=rate_per_s)
+class Engine(TurnEngine):
+    """One worker's, as every TurnEngine."""
 
-
-class Engine:
-    """One worker's. ``queues``: those to serve; None: all."""
+    _api: KubeApi
 
     def __init__(
         self,
@@ -92,169 +42,22 @@ class Engine:
         clock: Clock,
         queues: Sequence[str] | None = None,
     ) -> None:
-        self._broker, self._api, self._settings, self._clock = broker, api, settings, clock
-        self.queues = tuple(queues if queues is not None else all_queues())
-        self._specs = [load_spec(entry_of(queue)) for queue in self.queues]
-        controllers = [CONTROLLERS[queue] for queue in self.queues if queue in CONTROLLERS]
-        mirrored = {name for controller in controllers for name in controller.local_caches}
-        self._local_caches = {name: LocalCache(WATCHED[name]) for name in sorted(mirrored)}
-        self._contexts = {each.queue: self._context(each) for each in controllers if isinstance(each, PodController)}
-        self._rollouts = {
-            each.queue: self._rollout(each) for each in controllers if isinstance(each, RolloutController)
-        }
-        self._desired = {
-            each.queue: DesiredContext.of(each) for each in controllers if isinstance(each, DesiredController)
-        }
-        self._user_code = UserCode()
-        self._custom = {
-            each.queue: StepsContext(self._user_code.starter(each), NeverAgain())
-            for each in controllers
-            if isinstance(each, StepsController)
-        }
-        self._looks: dict[Look, list[Cached]] = {}
-        """Answers that turns of the batch in hand may share."""
-        self._transport_errors = 0
+        super().__init__(broker, api, settings, clock, queues)
         self._window = self._new_window()
 
-    def _context(self, controller: Controller) -> TurnContext:
-        settings, wall_ms = self._settings, self._clock.wall_ms
-        status = StatusWriter(controller.flavour.reports_terminating(settings.terminating_replicas), wall_ms)
-        return TurnContext(settings.view_age_max_ms, wall_ms, status)
-
-    def _rollout(self, controller: RolloutController) -> RolloutContext:
-        reports = controller.flavour.reports_terminating(self._settings.terminating_replicas)
-        return RolloutContext(reports, LateStatus(), KeptCount())
-
-    def register(self, holder: str, supervisor: str) -> None:
-        """Register this worker. Its name must be new."""
-        self._broker.register(holder, supervisor, self.queues)
-
-    @property
-    def runs_functions(self) -> bool:
-        """Whether turns of its queues may wait for functions of users."""
-        return bool(self._custom)
-
-    def claim(self, holder: str, keys_max: int, *, but: Collection[str] = ()) -> Batch | Idle:
-        """Take keys, each queue first in its turn. WAIT while the API does not answer: keys must not be used up.
-
-        ``but``: of none of these queues.
-        """
-        if self._transport_errors >= OUTAGE_AFTER:
-            if not self._api.probe():
-                return Idle.WAIT
-            self._transport_errors = 0
-        self._specs.append(self._specs.pop(0))
-        specs = [each for each in self._specs if each.queue not in but]
-        one_by_one = [each for each in specs if each.queue in self._custom and is_bounded(self._settings, each.queue)]
-        rest = [each for each in specs if each not in one_by_one]
-        calls = [([each], 1) for each in one_by_one]  # a worker with more would keep them from others that are idle
-        if rest:
-            calls.insert(0 if specs[0] is rest[0] else len(calls), (rest, keys_max))
-        reply: Batch | Idle = Idle.EMPTY
-        for of, most in calls:
-            found = self._claim(holder, of, most)
-            if found is not Idle.EMPTY:
-                reply = found
-            if found not in (Idle.EMPTY, Idle.LIMITED):
-                break
-        return reply
-
-    def _claim(self, holder: str, specs: Sequence[LoadSpec], keys_max: int) -> Batch | Idle:
-        self._looks.clear()
-        self._window = self._new_window()
-        settings = self._settings
-        asked_ms = self._clock.mono_ms()
-        batch = self._broker.claim(
-            holder,
-            secrets.token_hex(16),
-            [self._with_versions(spec) for spec in specs],
-            ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes),
-        )
-        if isinstance(batch, Batch):
-            batch = replace(batch, deadline_ms=asked_ms + settings.lease_ms - settings.send_margin_ms)
-            for resource, delta in batch.local_caches.items():
-                self._local_caches[resource].apply(delta)
-        return batch
-
-    def _with_versions(self, spec: LoadSpec) -> LoadSpec:
-        """The claim brings what has changed since in the local caches."""
-        controller = CONTROLLERS.get(spec.queue)
-        if controller is None or not controller.local_caches:
-            return spec
-        return spec._replace(
-            local_caches=tuple((name, self._local_caches[name].version) for name in controller.local_caches)
-        )
-
-    def start(self, batch: Batch, claim: Claim) -> RunningTurn:
-        """A turn, not yet advanced. Raises TurnFailed if it cannot begin."""
-        outcome = TurnOutcome(claim)
-        if claim.refusal:
-            raise TurnRefused(claim.refusal, outcome.finish(Verdict.RETRY))
-        match entry_of(claim.queue):
-            case FanOut() as via:
-                steps = fan_out(claim, via, outcome)
-            case ReferenceFanOut() as via:
-                steps = reference_fan_out(claim, via, outcome)
-            case DesiredController():
-                steps = desired(claim, self._desired[claim.queue], outcome)
-            case StepsController() as controller:
-                steps = custom_steps(claim, controller, self._custom[claim.queue], outcome)
-            case RolloutController() as controller:
-                replicasets = batch.watermarks.get(controller.dependents, UNKNOWN)
-                steps = rollout(claim, replicasets.rv, controller, self._rollouts[claim.queue], outcome)
-            case PodController() as controller:
-                steps = self._turn(batch, claim, controller, outcome)
-        return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), batch.deadline_ms, self)
-
-    def _turn(self, batch: Batch, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Turn:
-        if any(not self._local_caches[name].version for name in controller.local_caches):
-            raise outcome.failure(f"{' and '.join(controller.local_caches)} are not known yet")
-        pods, nodes = batch.watermarks.get("pods", UNKNOWN), batch.watermarks.get("nodes", UNKNOWN)
-        all_nodes = self._local_caches["nodes"].objects if controller.local_caches else {}
-        view = View(pods.rv, pods.age_ms, all_nodes, nodes.age_ms)
-        return turn(claim, view, controller, self._contexts[claim.queue], outcome)
-
-    def finish(self, finishes: Sequence[Finish]) -> list[int]:
-        """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""
-        return self._broker.finish(finishes)
-
-    def wait(self, timeout_s: float) -> bool:
-        """Sleep until a key may be there."""
-        return self._broker.wait(timeout_s=timeout_s)
-
-    def close(self) -> None:
-        """Close the way to the API. No turn is under way any more."""
-        self._user_code.close()
-        self._api.close()
-
-    def carry_out(self, running: RunningTurn, step: Step) -> Any:
-        """A step's result, or a Future of it. A longer lease goes into ``running.deadline_ms``."""
+    def _act(self, running: RunningTurn, step: Announce | Reserve | Send) -> Any:
         match step:
             case Announce():
                 return self._announce(running, step.owner_uid, step.entries)
+            case Reserve():
+                return self._window.reserve(running, step.wanted)
             case Send():
                 if running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
                     self._announce(running, "", ())  # still ours? then the lease starts anew
                 return self._api.send(step.writes, running.deadline_ms, step.prepaid)
-            case Read():
-                return self._api.read(step.resource, step.namespace, step.names)
-            case Reserve():
-                return self._window.reserve(running, step.wanted)
-            case Look():
-                return self._look(step)
-            case ListLive():
-                return self._api.list_live(step.resource, step.namespace)
-            case Wake():
-                running.outcome.note.woke(step.queue, len(step.keys))
-                why = f"{running.claim.queue} {running.claim.key}"
-                return self._broker.add(step.queue, step.keys, why=why)
-            case Resume():
-                return step.run.resume(step.answer)
-            case Failures():
-                return self._broker.num_requeues(running.claim.queue, running.claim.key)
 
     def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
-        """A result that was waited for has come. Answers to writes show whether the server can be reached."""
+        """Answers to writes show whether the server can be reached."""
         if isinstance(step, Send):
             self._window.leave(running)
             for write, answer in zip(step.writes, result, strict=True):
@@ -263,7 +66,7 @@ class Engine:
                 self._transport_errors = self._transport_errors + 1 if failed else 0
 
     def ended(self, running: RunningTurn) -> None:
-        """A turn is over, however it ended: its events are sent, even if it failed."""
+        """Its events are sent, even if it failed."""
         self._window.leave(running)
         claim, events = running.claim, running.outcome.events
         if events and claim.owner is not None:
@@ -271,23 +74,16 @@ class Engine:
             owner = WATCHED[controller.resource].decode(claim.owner.blob)
             self._api.tell(owner, claim.owner.rv, controller.flavour, events)
 
+    def _begin_batch(self) -> None:
+        super()._begin_batch()
+        self._window = self._new_window()
+
     def _new_window(self) -> WriteWindow:
         return WriteWindow(WINDOW * self._settings.writes_in_flight, self._api.reserve, self._late)
 
     def _late(self, running: RunningTurn) -> bool:
         """Half of the turn's time is over: what it has learned by now must not be lost with the rest."""
         return self._clock.mono_ms() - running.begun_ms > self._settings.turn_limit_ms // 2
-
-    def _look(self, step: Look) -> list[Cached]:
-        found = self._looks.get(step)
-        if found is None:
-            if step.paged:
-                found = every(self._broker, step.resource, step.entries)
-            else:
-                found = self._broker.look(step.resource, ids=step.ids, index=step.entries)[1]
-            if step.shared:
-                self._looks[step] = found
-        return found
 
     def _announce(self, running: RunningTurn, owner_uid: str, entries: Sequence[Entry]) -> list[NameTaken]:
         asked_ms, settings = self._clock.mono_ms(), self._settings

@@ -24,7 +24,7 @@ from oarlock.workers.turn.steps import TurnFailed
 from oarlock.workers.turn.turn_note import failed, one_line
 
 if TYPE_CHECKING:  # `rq info` imports this module: it needs no cluster, and no 0.3 s for importing its client
-    from oarlock.workers.turn.engine.engine import Engine
+    from oarlock.workers.turn.engine.turn_engine import TurnEngine
 
 log = logging.getLogger("oarlock.worker")
 
@@ -34,23 +34,31 @@ LOOK_MS = 100
 """How often the runner looks for turns that have waited for too long."""
 
 
-EngineFactory = Callable[[Settings, RedisBroker, Sequence[str], RequestObserver], "Engine"]
+EngineFactory = Callable[[Settings, RedisBroker, Sequence[str], RequestObserver], "TurnEngine"]
 """Makes the engine of one process for these queues; the observer hears of its requests. Called after the last fork."""
 
 
-def open_engine(settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: RequestObserver) -> Engine:
+def open_engine(
+    settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: RequestObserver
+) -> TurnEngine:
     """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
     from oarlock.cluster.access import config  # noqa: PLC0415
-    from oarlock.workers.process.rights import MissingRights, worker_roles  # noqa: PLC0415
+    from oarlock.workers.process.rights import DRY_RUN, MissingRights, worker_roles  # noqa: PLC0415
     from oarlock.workers.signing.signing_broker import signing_wrapper  # noqa: PLC0415
     from oarlock.workers.turn.engine.api import KubeApi  # noqa: PLC0415
+    from oarlock.workers.turn.engine.dry_run import DryRunEngine  # noqa: PLC0415
     from oarlock.workers.turn.engine.engine import Engine  # noqa: PLC0415
+    from oarlock.workers.turn.engine.read_api import ReadApi  # noqa: PLC0415
 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
     clock = SystemClock()
-    rights = MissingRights(worker_roles(queues), clock.mono_ms)
+    rights = MissingRights((DRY_RUN,) if settings.dry_run else worker_roles(queues), clock.mono_ms)
+    wrapped = signing_wrapper(settings, clock)(broker)
+    if settings.dry_run:
+        reads = ReadApi(cluster, settings, on_forbidden=rights, observer=observer)
+        return DryRunEngine(wrapped, reads, settings, clock, queues)
     api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer)
-    return Engine(signing_wrapper(settings, clock)(broker), api, settings, clock, queues)
+    return Engine(wrapped, api, settings, clock, queues)
 
 
 class Ended(NamedTuple):
@@ -82,7 +90,7 @@ class TurnRunner:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: TurnEngine,
         slot: TurnSlot,
         shown: ShowsTurns,
         counts: TurnCounts,

@@ -16,7 +16,7 @@ from oarlock.workers.turn.steps import Resume, Step, Turn, TurnRefused
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 if TYPE_CHECKING:
-    from oarlock.workers.turn.engine.engine import Engine
+    from oarlock.workers.turn.engine.turn_engine import TurnEngine
 
 
 class RunningTurn:
@@ -28,7 +28,7 @@ class RunningTurn:
     __slots__ = ("_engine", "_over", "_step", "_steps", "begun_ms", "claim", "deadline_ms", "outcome", "waits_for")
 
     def __init__(
-        self, claim: Claim, steps: Turn, outcome: TurnOutcome, begun_ms: int, deadline_ms: int, engine: Engine
+        self, claim: Claim, steps: Turn, outcome: TurnOutcome, begun_ms: int, deadline_ms: int, engine: TurnEngine
     ) -> None:
         self.claim, self.outcome, self.begun_ms, self.deadline_ms = claim, outcome, begun_ms, deadline_ms
         self._steps, self._engine, self._over = steps, engine, False

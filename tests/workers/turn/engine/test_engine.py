@@ -14,7 +14,8 @@ from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
 from oarlock.controllers.registry import CONTROLLERS
-from oarlock.workers.turn.engine.engine import OUTAGE_AFTER, Engine, load_spec
+from oarlock.workers.turn.engine.engine import Engine
+from oarlock.workers.turn.engine.turn_engine import OUTAGE_AFTER, load_spec
 from oarlock.workers.turn.steps import TurnFailed, Write
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_rig import UNANSWERED, WORKER, Rig, RigApi, fail_with
