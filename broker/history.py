@@ -11,11 +11,13 @@ from typing import NamedTuple
 _WHY = re.compile(r"(\d+) (.*)", re.DOTALL)
 _LOST = re.compile(r"[ ,] ?lost [^ ,]+ (\d+)(?:,|$)")
 _TRIGGERS = re.compile(r"(\d+) ([^,]*)(?:, (.*))?", re.DOTALL)
-_TURN = re.compile(r"([a-z]+) (.*?) < (\d+) (\d+) (\S+) since_ms=(\d+) why=(\d+) (.*)")
+_FIRST = re.compile(r"(\d+)((?: \S+)*)")
+_TURN = re.compile(r"(.*?) < (?:([a-z]+) )?(\d+)(?:x(\d+))? (\d+)\+(\d+) (\d+)/(\S*) (\d+) (.*)")
 
 
 class Triggers(NamedTuple):
-    """How many events queued a key while it waited, and the first and the last of them.
+    """How many events queued a key while it waited, and the first and the last of them. A turn that has ended keeps the
+    first alone: the last is "".
 
     A trigger is "set RESOURCE/ID" or "del RESOURCE/ID" (the object was written, or went), "list RESOURCE" (its objects
     were listed anew), "read RESOURCE" (the cache has passed a write of its own), "due" (its time had come), "parked"
@@ -26,7 +28,7 @@ class Triggers(NamedTuple):
 
     events: int
     first: str
-    last: str
+    last: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Triggers:
@@ -73,12 +75,27 @@ class PastTurn(NamedTuple):
     triggers: Triggers
 
 
-def past_turns(text: str) -> list[PastTurn]:
-    """Of a key's history, the newest first. Lines that are none of ours are left out."""
-    return [_turn(match) for match in map(_TURN.fullmatch, text.split("\n")) if match is not None]
-
-
-def _turn(line: re.Match[str]) -> PastTurn:
-    turns, ended_ms, since_ms, queued_ms = (int(line[at]) for at in (3, 4, 6, 7))
-    waited_ms, took_ms = max(0, since_ms - queued_ms), max(0, ended_ms - since_ms)
-    return PastTurn(line[1], line[2], turns, ended_ms, waited_ms, took_ms, line[5], Triggers.parse(line[8]))
+def past_turns(text: str, key: str) -> list[PastTurn]:
+    """Of the history of a key, the newest first. Lines that are none of ours are left out."""
+    first, *lines = text.split("\n")
+    head = _FIRST.fullmatch(first)
+    if head is None:
+        return []
+    ended_ms, names, found = int(head[1]), dict(enumerate(head[2].split(), 1)), []
+    for line in filter(None, map(_TURN.fullmatch, lines)):
+        did, verdict, after_ms, turns, waited_ms, took_ms, name, part, events, trigger = line.groups()
+        trigger = ("" if " " in trigger or "/" not in trigger else "set ") + trigger.replace("/%", f"/{key}", 1)
+        found.append(
+            PastTurn(
+                verdict or "ok",
+                did,
+                int(turns or 1),
+                ended_ms,
+                int(waited_ms),
+                int(took_ms),
+                names.get(int(name), "?") + part,
+                Triggers(int(events), trigger),
+            )
+        )
+        ended_ms -= int(after_ms)
+    return found

@@ -251,7 +251,7 @@ class Inspector:
             ExpectationsView(queue, key, _texts(fields), ttl, now) if fields else None,
             crashes == b"0",
             Queued.parse(why),
-            past_turns(history.decode(errors="replace")) if history else (),
+            past_turns(history.decode(errors="replace"), key) if history else (),
             now,
         )
 

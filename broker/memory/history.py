@@ -5,12 +5,36 @@ Not in the twin: that a server whose memory is nearly used up drops all historie
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, replace
+
 from oarlock.broker.memory.state import EpochState, Lock, split
 
-BYTES_MAX, FLEET_BYTES_MAX, AGE_MAX_MS = 1_000, 64 << 20, 86_400_000
-PERIOD_MS = 600_000
+BYTES_MAX, DID_BYTES_MAX = 1_000, 300
+BYTES_KEPT, QUIET_KEPT = 900, 6
+FLEET_BYTES_MAX, AGE_MAX_MS, PERIOD_MS = 64 << 20, 86_400_000, 600_000
 BLOCK_BYTES, OVERHEAD_BYTES = 64, 200
 DROPPED_TOGETHER, TRIMMED_TOGETHER = 100, 200
+_LINE = re.compile(r"(.*? < [a-z]* ?)(\d+)x?(\d*) (\d+\+\d+) (\d+)/(\S*) (.*)")
+_SET = re.compile(r"(\d+ )set (\S+)\Z")
+_QUIET = ("- < ", "status < ", "quiet < ")
+
+
+@dataclass(slots=True)
+class _Line:
+    """A turn, or several alike. ``name`` counts the names of the first line from 1; ``part`` ends a worker's name."""
+
+    head: str
+    after_ms: int
+    turns: int
+    times: str
+    name: int
+    part: str
+    triggers: str
+
+    def __str__(self) -> str:
+        turns = f"x{self.turns}" if self.turns > 1 else ""
+        return f"{self.head}{self.after_ms}{turns} {self.times} {self.name}/{self.part} {self.triggers}"
 
 
 def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, did: str) -> None:
@@ -18,19 +42,71 @@ def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, d
     queue, key = split(task)
     histories = state.queue(queue).history
     was = histories.get(key, "")
-    lines, head = was.split("\n") if was else [], f"{verdict} {did or '-'} < "
-    turns, ended_ms = 1, 0
-    if lines and lines[0].startswith(head):
-        turns_alike, ended, *_ = lines.pop(0).removeprefix(head).split()
-        turns, ended_ms = int(turns_alike) + 1, int(ended)
-    line = f"{head}{turns} {now} {lock.holder} since_ms={lock.since_ms} why={lock.why}"
+    ended_ms, names, lines = _parsed(was)
+    why_ms, triggers = lock.why.split(" ", 1)
+    name, dash, part = lock.holder.rpartition("-")
+    if (name + dash or part) not in names:
+        names.append(name + dash or part)
+    line = _Line(
+        f"{(did or '-')[:DID_BYTES_MAX]} < {'' if verdict == 'ok' else f'{verdict} '}",
+        max(0, now - ended_ms) if lines else 0,
+        1,
+        f"{max(0, lock.since_ms - int(why_ms))}+{max(0, now - lock.since_ms)}",
+        names.index(name + dash or part) + 1,
+        part if dash else "",
+        _SET.sub(r"\1\2", triggers.split(",")[0]).replace(f"/{key}", "/%", 1),
+    )
+    if lines and lines[0].head == line.head:
+        alike = lines.pop(0)
+        line.turns, line.after_ms = alike.turns + 1, line.after_ms + alike.after_ms
     lines.insert(0, line)
-    while len(lines) > 1 and len("\n".join(lines)) > BYTES_MAX:
-        lines.pop()
-    histories[key] = "\n".join(lines)[:BYTES_MAX]
+    text = _text(now, names, lines)
+    histories[key] = text if len(text) <= BYTES_MAX else _shortened(now, names, lines)
     state.history_bytes += _size(task, histories[key]) - _size(task, was)
-    if not ended_ms or ended_ms // PERIOD_MS != now // PERIOD_MS:
+    if not was or ended_ms // PERIOD_MS != now // PERIOD_MS:
         state.histories[task] = now - now % PERIOD_MS
+
+
+def _parsed(text: str) -> tuple[int, list[str], list[_Line]]:
+    if not text:
+        return 0, [], []
+    first, *lines = text.split("\n")
+    ended_ms, *names = first.split(" ")
+    found = [_LINE.fullmatch(line) for line in lines]
+    return (
+        int(ended_ms),
+        names,
+        [_Line(m[1], int(m[2]), int(m[3] or 1), m[4], int(m[5]), m[6], m[7]) for m in found if m is not None],
+    )
+
+
+def _text(now: int, names: list[str], lines: list[_Line]) -> str:
+    return "\n".join([" ".join([str(now), *names]), *map(str, lines)])
+
+
+def _shortened(now: int, names: list[str], lines: list[_Line]) -> str:
+    """Of a text that has become too long: without its oldest quiet lines, and if need be without its oldest ones."""
+    size, quiet = len(_text(now, names, lines)), sum(line.head in _QUIET for line in lines)
+    sizes = [len(str(line)) + 1 for line in lines]
+    for at in range(len(lines) - 1, 0, -1):
+        if size > BYTES_KEPT and quiet > QUIET_KEPT and lines[at].head in _QUIET:
+            gone, above = lines.pop(at), lines[at - 1]
+            above.after_ms += gone.after_ms
+            if above.head in _QUIET:
+                above.head, above.turns = "quiet < ", above.turns + gone.turns
+            size, quiet = size - sizes[at], quiet - 1
+    kept = _renumbered(now, names, lines)
+    while len(kept) > BYTES_MAX and len(lines) > 1:
+        lines.pop()
+        kept = _renumbered(now, names, lines)
+    return kept[:BYTES_MAX]
+
+
+def _renumbered(now: int, names: list[str], lines: list[_Line]) -> str:
+    used = list(dict.fromkeys(line.name for line in lines))
+    return _text(
+        now, [names[name - 1] for name in used], [replace(line, name=used.index(line.name) + 1) for line in lines]
+    )
 
 
 def keep_turns(state: EpochState) -> None:

@@ -39,7 +39,7 @@ def triggers_text(triggers: Triggers) -> str:
     if triggers.events <= 1:
         return first
     more = f"{triggers.events - 1} more event{'s' if triggers.events > 2 else ''}"
-    last = f", the last: {trigger_text(triggers.last)}" if triggers.last != triggers.first else ""
+    last = f", the last: {trigger_text(triggers.last)}" if triggers.last not in ("", triggers.first) else ""
     return f"{first}; {more}{last}"
 
 
@@ -74,4 +74,6 @@ def queued_facts(why: Queued | None) -> dict[str, Any] | None:
 
 def turn_facts(turns: Sequence[PastTurn]) -> list[dict[str, Any]]:
     """As `-o json` tells them, the newest first."""
-    return [{**turn._asdict(), "triggers": turn.triggers._asdict()} for turn in turns]
+    return [
+        {**turn._asdict(), "triggers": {"events": turn.triggers.events, "first": turn.triggers.first}} for turn in turns
+    ]

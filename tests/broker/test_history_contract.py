@@ -23,7 +23,7 @@ def why(case: Case, key: str = KEY) -> Queued | None:
 
 
 def turns(case: Case, key: str = KEY) -> list[PastTurn]:
-    return past_turns(text(case, key))
+    return past_turns(text(case, key), key)
 
 
 def text(case: Case, key: str = KEY) -> str:
@@ -156,9 +156,7 @@ def test_what_is_said_of_each_way_into_the_queue(
 def test_a_turn_says_when_who_how_long_what_and_why(queue_case: Case) -> None:
     case = opened(queue_case)
     turn(case, "created 3 pods")
-    assert turns(case) == [
-        PastTurn("ok", "created 3 pods", 1, START_MS + 10, 3, 7, "w1", Triggers(1, "asked", "asked"))
-    ]
+    assert turns(case) == [PastTurn("ok", "created 3 pods", 1, START_MS + 10, 3, 7, "w1", Triggers(1, "asked"))]
 
 
 def test_the_newest_comes_first_and_turns_alike_share_a_line(queue_case: Case) -> None:
@@ -187,9 +185,7 @@ def test_a_turn_whose_worker_died_is_lost(queue_case: Case) -> None:
     claim_one(case)
     case.advance(40)
     case.worker.release("w1")
-    assert turns(case) == [
-        PastTurn("lost", "-", 1, START_MS + 40, 0, 40, "w1", Triggers(1, "set pods/ns/p1", "set pods/ns/p1"))
-    ]
+    assert turns(case) == [PastTurn("lost", "-", 1, START_MS + 40, 0, 40, "w1", Triggers(1, "set pods/ns/p1"))]
 
 
 def test_a_finish_that_came_too_late_is_no_turn(queue_case: Case) -> None:
@@ -214,12 +210,67 @@ def test_a_call_that_ends_several_turns_says_each(queue_case: Case) -> None:
 
 def test_a_key_remembers_a_thousand_bytes(queue_case: Case) -> None:
     case = opened(queue_case)
-    for n in range(30):
-        turn(case, f"{n:02} create pods x3", why="set pods/shop/web-abcde")
+    for n in range(60):
+        turn(case, f"{n:02} create pods x3", why="set pods/ns/a-abcde")
         assert len(text(case)) <= 1_000
-    assert [each.did[:2] for each in turns(case)] == [f"{n}" for n in range(29, 20, -1)]
+    told = [(each.did[:2], each.ended_ms) for each in turns(case)]
+    assert told == [(f"{n}", START_MS + 10 * (n + 1)) for n in range(59, 59 - len(told), -1)]
+    assert len(told) >= 20
     turn(case, "y" * 2_000)
-    assert len(text(case)) == 1_000
+    assert turns(case)[0].did == "y" * twin.DID_BYTES_MAX
+
+
+def test_what_wrote_outlives_what_wrote_nothing_but_a_status(queue_case: Case) -> None:
+    """All turns but the newest quiet ones are folded, so the times of the others stay right."""
+    case = opened(queue_case)
+    turn(case, "create pods x3")
+    turn(case, "create pods: 403 exceeded quota", Verdict.RETRY)
+    for n in range(100):
+        turn(case, "status" if n % 2 else "", why=f"set pods/ns/a-{n:05}")
+    last, *_ = found = turns(case)
+    assert [(each.did, each.verdict, each.turns, each.ended_ms) for each in found[-3:]] == [
+        ("quiet", "ok", 103 - len(found), START_MS + 10 * (105 - len(found))),
+        ("create pods: 403 exceeded quota", "retry", 1, START_MS + 20),
+        ("create pods x3", "ok", 1, START_MS + 10),
+    ]
+    assert (last.did, last.triggers.first, last.ended_ms) == ("status", "set pods/ns/a-00099", START_MS + 1_020)
+    assert [each.did for each in found[:4]] == ["status", "-", "status", "-"]
+    assert len(found) > 12
+
+
+def test_a_quiet_turn_between_others_goes_when_bytes_are_short(queue_case: Case) -> None:
+    case = opened(queue_case)
+    for n in range(60):
+        turn(case, f"{n:02} create pods x3" if n % 2 else "", why="set pods/ns/a-abcde")
+    found = turns(case)
+    assert [each.did for each in found[:4]] == ["59 create pods x3", "-", "57 create pods x3", "-"]
+    assert sum(each.did == "-" for each in found) < sum(each.did != "-" for each in found)
+    wrote = [(each.did[:2], each.ended_ms) for each in found if each.did != "-"]
+    assert wrote == [(f"{n:02}", START_MS + 10 * (n + 1)) for n in range(59, 59 - 2 * len(wrote), -2)]
+
+
+def test_the_names_of_workers_are_kept_once(queue_case: Case) -> None:
+    case = opened(queue_case)
+    holders = ["w-host-1a2b-0", "w-host-1a2b-11", "w-other-3c4d-0", "odd"]
+    for n, holder in enumerate(holders * 20):
+        case.worker.register(holder, "supervisor", [QUEUE])
+        case.worker.add(QUEUE, [KEY])
+        one = claim_one(case, holder)
+        case.worker.finish([Finish(QUEUE, KEY, one.nonce, Verdict.OK, did=f"{n}")])
+        assert [each.holder for each in turns(case)][:4] == [*reversed(holders[: n % 4 + 1]), *reversed(holders)][
+            : min(4, n + 1)
+        ]
+    assert sorted(text(case).split("\n")[0].split()[1:]) == ["odd", "w-host-1a2b-", "w-other-3c4d-"]
+
+
+def test_a_name_without_a_turn_goes(queue_case: Case) -> None:
+    case = opened(queue_case)
+    for n in range(60):
+        case.worker.register(f"w-host{n}-0", "supervisor", [QUEUE])
+        case.worker.add(QUEUE, [KEY])
+        one = claim_one(case, f"w-host{n}-0")
+        case.worker.finish([Finish(QUEUE, KEY, one.nonce, Verdict.OK, did=f"{n}")])
+    assert text(case).split("\n")[0].split()[1:] == [f"{each.holder[:-1]}" for each in turns(case)]
 
 
 def test_a_long_trigger_is_cut(queue_case: Case) -> None:
@@ -322,13 +373,33 @@ def test_the_inspector_reads_it_with_the_rights_of_metrics(real: RedisCase) -> N
     assert view.lock.why == Queued(START_MS + 10, Triggers(1, "set pods/ns/p1", "set pods/ns/p1"))
 
 
-@pytest.mark.parametrize(
-    "line", ["", "x", "ok did < 1 2 3 w 1 asked", "ok did < x 1 w since_ms=5 why=4 1 asked", "\udcff"]
-)
+OURS = "create pods: 403 quota < retry 4x3 1+2 1/1 2 pods/%-p"
+READ = PastTurn("retry", "create pods: 403 quota", 3, 9, 1, 2, "w-1", Triggers(2, "set pods/ns/a-p"))
+
+
+@pytest.mark.parametrize("line", ["", "x", "did < 1 2 3 w 1 asked", "did < x 1+1 1/1 4 asked", "did < 1 1+1 1 5 asked"])
 def test_a_line_that_is_none_of_ours_is_left_out(line: str) -> None:
-    ours = "ok created 1 pod < 3 5 w1 since_ms=3 why=2 2 set pods/ns/p, due"
-    expected = PastTurn("ok", "created 1 pod", 3, 5, 1, 2, "w1", Triggers(2, "set pods/ns/p", "due"))
-    assert past_turns(f"{line}\n{ours}") == [expected]
+    assert past_turns(f"9 w-\n{line}\n{OURS}", KEY) == [READ]
+
+
+@pytest.mark.parametrize("text", ["", "x", "\udcff", OURS, f"ok did < 1 5 w1 since_ms=3 why=2 1 asked\n9 w-\n{OURS}"])
+def test_a_text_that_is_none_of_ours_tells_nothing(text: str) -> None:
+    assert past_turns(text, KEY) == []
+
+
+def test_a_worker_without_a_name_is_unknown() -> None:
+    (read,) = past_turns("9\n- < 0 1+2 1/7 1 due", KEY)
+    assert (read.holder, read.triggers.first) == ("?7", "due")
+
+
+@pytest.mark.real
+def test_a_text_that_is_none_of_ours_is_dropped_by_the_next_turn(real: RedisCase) -> None:
+    case = opened(real)
+    name = Keys(case.epoch).history(QUEUE)
+    for spoiled in ("ok did < 1 5 w1 since_ms=3 why=2 1 asked", "\n\n", "x" * 5_000, f"9 w-\n{'y' * 3_000}"):
+        case.admin.hset(name, KEY, spoiled)
+        turn(case, "create pods")
+        assert [each.did for each in turns(case)] == ["create pods"]
 
 
 def test_what_is_no_reason_is_none() -> None:

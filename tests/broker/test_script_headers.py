@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "f46830b3b7ba4c2ba13f1008902512c19942a5e06d03c5d050e1e2acd3e2472a",
+    4: "559b55ebbfe8a1098a60871b12291b6819cfe22833b8ea4a5b7cc7b0e2492278",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

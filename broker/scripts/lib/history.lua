@@ -1,7 +1,12 @@
 -- include: queue locks
--- What a key remembers of its turns, for people; nothing is decided by it. Lines, the newest first:
--- "verdict what it did < turns alike in a row, ended_ms, and of the lock: holder since_ms=.. why=..".
-local BYTES_MAX, FLEET_BYTES_MAX = 1000, 67108864
+-- What a key remembers of its turns, for people; nothing is decided by it. First a line "ended_ms name ..": when the newest turn ended, and
+-- the names of workers without their last part. Then a line for each turn, or for several alike in a row, the newest first:
+--   what it did < [verdict ]ms since the line below ended[xTURNS] WAITED+TOOK NAME/last part EVENTS first trigger
+-- Left out: the verdict "ok", and "set " of a trigger. NAME counts the names. "%" in a trigger is the key: no name of the API has one.
+local BYTES_MAX, DID_BYTES_MAX = 1000, 300
+-- Quiet: a turn that wrote nothing but a status. Of a text that is too long, all but the newest of these are folded, or go.
+local BYTES_KEPT, QUIET_KEPT = 900, 6
+local FLEET_BYTES_MAX = 67108864
 local AGE_MAX_MS, PERIOD_MS = 86400000, 600000 -- ages are kept by the period, sizes by the block: most turns then need not write them
 local BLOCK_BYTES, OVERHEAD_BYTES = 64, 200 -- overhead: about what Redis needs for a history beside its text and its key, thrice
 
@@ -20,18 +25,77 @@ end
 
 local function period_of(ms) return ms - ms % PERIOD_MS end
 
--- A turn is over: of its lock, the holder and what stands behind the nonce. Turns that end alike stand on one line, so that they do not
--- push out the others.
-local function end_turn(queue, key, holder, since, verdict, did, now)
-  local was, turns, ended_ms = pasts[queue][key], 1, nil
-  local text, head = was, verdict .. ' ' .. (did == '' and '-' or did) .. ' < '
-  if string.sub(text, 1, #head) == head then
-    turns, ended_ms = string.match(text, '^(%d+) (%d+)', #head + 1)
-    turns, text = (turns or 0) + 1, string.sub(text, (string.find(text, '\n', #head, true) or #text) + 1)
+-- The number of a worker's name in the first line, the other part of the name, and the first line's names with it.
+local function name_in(names, holder)
+  local name, part = string.match(holder, '^(.*%-)([^-]*)$')
+  local at = 0
+  for each in string.gmatch(names, '%S+') do
+    at = at + 1
+    if each == (name or holder) then return at, part or '', names end
   end
-  local line = head .. turns .. ' ' .. now .. ' ' .. holder .. ' ' .. since
-  text = text == '' and line or line .. '\n' .. text
-  if #text > BYTES_MAX then text = string.match(string.sub(text, 1, BYTES_MAX + 1), '^(.*)\n') or string.sub(line, 1, BYTES_MAX) end
+  return at + 1, part or '', names .. ' ' .. (name or holder)
+end
+
+local QUIET = {['- < '] = true, ['status < '] = true, ['quiet < '] = true}
+
+-- A text that has become too long, without some of its lines. A line that goes leaves its time to the line above, and its number of
+-- turns if that is quiet too.
+local function shortened(ended_ms, names, lines)
+  local turns, quiet, bytes = {}, 0, #ended_ms + #names + #lines + 1
+  for line in string.gmatch(lines, '[^\n]+') do
+    local turn = {bytes = #line + 1}
+    turn.head, turn.ms, turn.alike, turn.times, turn.name, turn.part =
+      string.match(line, '^(.- < %l* ?)(%d+)x?(%d*)( %d+%+%d+ )(%d+)(/.*)$')
+    if turn.head then turns[#turns + 1] = turn end
+    if QUIET[turn.head] then quiet = quiet + 1 end
+  end
+  for at = #turns, 2, -1 do
+    local turn, above = turns[at], turns[at - 1]
+    if bytes > BYTES_KEPT and quiet > QUIET_KEPT and QUIET[turn.head] then
+      bytes, quiet, above.ms = bytes - turn.bytes, quiet - 1, above.ms + turn.ms
+      if QUIET[above.head] then above.head, above.alike = 'quiet < ', (tonumber(above.alike) or 1) + (tonumber(turn.alike) or 1) end
+      table.remove(turns, at)
+    end
+  end
+  local known, numbers, count, text = {}, {}, 0, {}
+  for name in string.gmatch(names, '%S+') do known[#known + 1] = name end
+  names, bytes = '', #ended_ms
+  for at, turn in ipairs(turns) do -- the oldest that find no room go, and the names that no line has any more
+    local own, name = numbers[turn.name], ''
+    if not own then own, name = count + 1, ' ' .. (known[tonumber(turn.name)] or '?') end
+    local line = turn.head .. turn.ms .. (turn.alike == '' and '' or 'x' .. turn.alike) .. turn.times .. own .. turn.part
+    bytes = bytes + #line + 1 + #name
+    if bytes > BYTES_MAX and at > 1 then break end
+    numbers[turn.name], count, names, text[at] = own, math.max(count, own), names .. name, line
+  end
+  return string.sub(ended_ms .. names .. '\n' .. table.concat(text, '\n'), 1, BYTES_MAX)
+end
+
+-- A turn is over: of its lock, the holder and what stands behind the nonce. Turns that end alike stand on one line, so that they do not
+-- push out the others. What is no text of ours is dropped.
+local function end_turn(queue, key, holder, lock, verdict, did, now)
+  local was, turns, after_ms = pasts[queue][key], '', 0
+  local since_ms, why_ms, triggers = string.match(lock, '^since_ms=(%d+) why=(%d+) (%d+ [^,]*)')
+  if not since_ms then since_ms, why_ms, triggers = now, now, '0 unknown' end
+  triggers = string.gsub(triggers, '^(%d+ )set (%S+)$', '%1%2')
+  local from, to = string.find(triggers, '/' .. key, 1, true)
+  if from then triggers = string.sub(triggers, 1, from) .. '%' .. string.sub(triggers, to + 1) end
+  local ended_ms, names, lines = string.match(#was > BYTES_MAX and '' or was, '^(%d+)( [^\n]*)\n(.*)$')
+  if ended_ms then after_ms = math.max(0, now - ended_ms) else names, lines = '', '' end
+  local head = string.sub(did == '' and '-' or did, 1, DID_BYTES_MAX) .. ' < ' .. (verdict == 'ok' and '' or verdict .. ' ')
+  if string.sub(lines, 1, #head) == head then
+    local before_ms, alike, rest = string.match(lines, '^(%d+)x?(%d*) [^\n]*\n?()', #head + 1)
+    if before_ms then
+      after_ms, turns, lines = after_ms + before_ms, 'x' .. (tonumber(alike) or 1) + 1, string.sub(lines, rest)
+    end
+  end
+  local name, part
+  name, part, names = name_in(names, holder)
+  local times = math.max(0, since_ms - why_ms) .. '+' .. math.max(0, now - since_ms)
+  local line = head .. after_ms .. turns .. ' ' .. times .. ' ' .. name .. '/' .. part .. ' ' .. triggers
+  lines = lines == '' and line or line .. '\n' .. lines
+  local text = now .. names .. '\n' .. lines
+  if #text > BYTES_MAX then text = shortened(number(now), names, lines) end
   local of = news[queue] or {}
   of[#of + 1], of[#of + 2] = key, text
   news[queue], pasts[queue][key] = of, text

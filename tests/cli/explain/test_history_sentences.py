@@ -42,6 +42,7 @@ def test_a_trigger(trigger: str, text: str) -> None:
         (Triggers(1, "due", "due"), "its time had come"),
         (Triggers(2, "due", "asked"), "its time had come; 1 more event, the last: somebody asked for it"),
         (Triggers(9, "due", "due"), "its time had come; 8 more events"),
+        (Triggers(9, "due"), "its time had come; 8 more events"),
         (Triggers(0, "unknown", "unknown"), "nothing says why"),
     ],
 )

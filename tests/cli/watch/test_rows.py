@@ -142,7 +142,7 @@ def test_workers(holders: Any, waiters: Any, locks: list[Any], expected: list[tu
     assert found == [WorkerLook("0", *each) for each in expected]
 
 
-HISTORY = b"retry ValueError: no size < 1 99000 w since_ms=98000 why=97000 1 asked\nok - < 1 5 w since_ms=4 why=3 1 due"
+HISTORY = b"99000 w-\nValueError: no size < retry 98995 1000+1000 1/0 1 asked\n- < 0 1+1 1/0 1 due"
 
 
 def test_trouble() -> None:

@@ -17,6 +17,12 @@ OTHER = Answer(
     403, b'{"kind":"Status","message":"pods \\"web-2\\" is forbidden: exceeded quota: few, requested: pods=1"}'
 )
 TAKEN = Answer(409, b'{"kind":"Status","message":"already exists"}')
+BUSY = Answer(429, b'{"kind":"Status","message":"the server has received too many requests and has asked us to wait"}')
+MODIFIED = Answer(
+    409,
+    b'{"kind":"Status","message":"Operation cannot be fulfilled on replicasets.apps \\"web\\": the object has been'
+    b' modified; please apply your changes to the latest version and try again"}',
+)
 SILENCE = Answer(NO_ANSWER, error="the connection was closed")
 LATE = PAST_DEADLINE
 WOKE = "daemonset"
@@ -30,7 +36,7 @@ CASES = [
     pytest.param(
         [("create", "pods", DONE), ("delete", "pods", DONE), ("status", "replicasets", DONE), ("create", "pods", DONE)],
         "",
-        "create pods x2, delete pods, status replicasets",
+        "create pods x2, delete pods, status",
         id="in the order of the first of a sort",
     ),
     pytest.param(
@@ -49,8 +55,17 @@ CASES = [
     pytest.param(
         [("status", "pods", LATE)],
         "",
-        "status pods: too late to send its deadline passed before it could be sent",
+        "status: too late to send its deadline passed before it could be sent",
         id="late",
+    ),
+    pytest.param(
+        [("create", "pods", BUSY), ("create", "pods", BUSY), ("delete", "pods", BUSY), ("status", "replicasets", BUSY)],
+        "",
+        "create pods x2: 429 too many requests, delete pods: the same, status: the same",
+        id="a server that refuses everything",
+    ),
+    pytest.param(
+        [("status", "replicasets", MODIFIED)], "", "status: 409 the object has been modified", id="a version too late"
     ),
     pytest.param([("wake", WOKE, 3)], "", "wake daemonset x3", id="keys woken"),
     pytest.param([], "no view of the pods", "failed: no view of the pods", id="failed before a write"),
@@ -69,7 +84,7 @@ def test_a_line(done: list[tuple[str, str, Answer | int]], error: str, line: str
             note.wrote(Write(verb, resource, "ns", "name"), answer)
     assert note.text(error) == line
     if line:
-        (read,) = past_turns(f"ok {line} < 1 5 w1 since_ms=3 why=2 1 asked")
+        (read,) = past_turns(f"5 w-\n{line} < 0 1+2 1/1 1 asked", "ns/name")
         assert read.did == line
 
 
