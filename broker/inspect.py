@@ -42,7 +42,8 @@ class QueueView:
 @dataclass(frozen=True, slots=True)
 class KeyLine:
     """A key that is not idle. ``state``: queued, running, running+, parked, held or delayed; ``due_in_ms`` where it
-    waits. ``crashes``: workers it killed in a row; 0 where it is only suspect, None where neither is the case.
+    waits. ``crashes``: workers it killed in a row; 0 where it is only suspect, None where neither is the case. ``by``:
+    who parked it; "" where it was the fleet.
     """
 
     queue: str
@@ -50,6 +51,7 @@ class KeyLine:
     state: str
     due_in_ms: int | None = None
     crashes: int | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,19 +183,26 @@ class Inspector:
         and the delayed in the order of their times. A key that is delayed and has another state has a line for each.
         """
         now, k = self._now_ms(), self.keys
-        states, crashes, entries, delayed, parked = self._ask(
+        states, crashes, entries, delayed, parked, pauses = self._ask(
             ("HGETALL", k.state(queue)),
             ("HGETALL", k.crashes(queue)),
             ("XRANGE", k.stream(queue), "-", "+"),
             ("ZRANGE", k.delayed(queue), 0, -1, "WITHSCORES"),
             ("ZRANGE", k.parked(queue), 0, -1, "WITHSCORES"),
+            ("HGETALL", k.of("pauses")),
         )
+        by_hand = {each.parked: each for each in (Pause.parse(*pair) for pair in _texts(pauses).items())}
         words = {
             key.decode(): state.decode(errors="replace").partition(" ")[0] for key, state in _pairs(states).items()
         }
         running = sorted(each for each in words.items() if each[1].startswith("running"))
         lines = [KeyLine(queue, key, state) for key, state in running]
-        lines += [KeyLine(queue, key, "held") for key in sorted(key for key, word in words.items() if word == "held")]
+        for key in sorted(key for key, word in words.items() if word == "held"):
+            aside = by_hand.get(f"{queue}:{key}")
+            if aside is None or aside.until_ms is None:
+                lines.append(KeyLine(queue, key, "held"))
+            else:
+                lines.append(KeyLine(queue, key, "parked", aside.until_ms - now, by=aside.by))
         lines += [KeyLine(queue, entry[1][1].decode(), "queued") for entry in entries]
         for state, waiting in (("parked", parked), ("delayed", delayed)):
             lines += [KeyLine(queue, key.decode(), state, _int(at) - now) for key, at in _pairs(waiting).items()]

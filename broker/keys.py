@@ -74,7 +74,12 @@ TABLE: tuple[KeySpec, ...] = (
     ),
     KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms since when it has writes without an answer"),
     KeySpec("leases", "zset", "epoch", "queue:key -> ms when the lock ends unless renewed"),
-    KeySpec("holders", "hash", "until released", "worker -> its supervisor, since when; only these may claim"),
+    KeySpec(
+        "holders",
+        "hash",
+        "until released",
+        "worker -> its supervisor, since when, drain if it is to leave; only these may claim",
+    ),
     KeySpec(
         "seen", "zset", "until released", "worker -> ms of its last renewal: one silent for a minute is struck off"
     ),
@@ -89,10 +94,12 @@ TABLE: tuple[KeySpec, ...] = (
     ),
     KeySpec("histories", "zset", "as the histories", "queue:key with a history -> ms of its last turn, to ten minutes"),
     KeySpec("history_bytes", "string", "as the histories", "bytes of all histories, about"),
-    KeySpec("pauses", "hash", "until resumed", "what people have paused: scope -> since when, by whom, why"),
+    KeySpec("pauses", "hash", "until resumed", "what people have paused: scope -> since when, until when, who, why"),
     KeySpec("pauses_kept", "string", "until others", "digest of the pauses that the Lease has too"),
     KeySpec("resuming", "hash", "until walked", "queue whose held keys are looked at -> cursor"),
-    KeySpec("audit", "stream", "the last 1000", "what people did: pauses and their ends"),
+    KeySpec("drains", "zset", "a day of silence", "supervisor that begins no worker -> ms when it asked last"),
+    KeySpec("audit", "stream", "the last 1000", "what people did: pauses and their ends, requeues, drains"),
+    KeySpec("audit_told", "string", "epoch", "id of the last act that an ingestor took, to tell it as an event"),
     KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
     KeySpec("watermark_at", "hash", "epoch", "resource -> ms when that was last confirmed"),
     KeySpec(

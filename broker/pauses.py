@@ -12,24 +12,32 @@ SCOPES_MAX = 100
 """Of the scripts: so many may be paused at the same time."""
 ALL = "all"
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-_TEXT = re.compile(r"since_ms=(\d+) (?:by=(\S+) ?)?(.*)", re.DOTALL)
+_TEXT = re.compile(r"since_ms=(\d+) (?:until_ms=(\d+) )?(?:by=(\S+) ?)?(.*)", re.DOTALL)
 
 
 class Pause(NamedTuple):
-    """A scope whose turns do not begin, ms since when by Redis's clock, who asked for it, and why. Of the scope "rate
-    QUEUE" the turns begin no more often than the reason says: "rate=5 why".
+    """A scope whose turns do not begin, ms since when by Redis's clock, who asked for it, and why; with ``until_ms`` it
+    ends by itself then. Of the scope "rate QUEUE" the turns begin no more often than the reason says: "rate=5 why".
     """
 
     scope: str
     since_ms: int
     by: str
     reason: str
+    until_ms: int | None = None
 
     @classmethod
     def parse(cls, scope: str, text: str) -> Pause:
-        """From "since_ms=.. by=.. reason"; any other text is the reason."""
+        """From "since_ms=.. until_ms=.. by=.. reason"; any other text is the reason."""
         found = _TEXT.fullmatch(text)
-        return cls(scope, int(found[1]), found[2] or "", found[3]) if found is not None else cls(scope, 0, "", text)
+        if found is None:
+            return cls(scope, 0, "", text)
+        return cls(scope, int(found[1]), found[3] or "", found[4], int(found[2]) if found[2] else None)
+
+    @property
+    def parked(self) -> str:
+        """The task ("queue:key") that people have parked: a key whose pause has an end; "" for any other pause."""
+        return self.scope.removeprefix("key ") if self.scope.startswith("key ") and self.until_ms is not None else ""
 
     @property
     def rate_per_s(self) -> float | None:

@@ -81,9 +81,11 @@ class RedisBroker(ScriptRunner):
             raise self._damaged("num_requeues", "a count is no number")
         return int(count[:18])
 
-    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
-        """Allow ``holder`` to claim. Its name must never have been used before in this epoch."""
-        self._run("register", holder, supervisor, *queues)
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> bool:
+        """Allow ``holder`` to claim. Its name must never have been used before in this epoch. False: its supervisor is
+        drained, so it may not.
+        """
+        return bool(self._run("register", holder, supervisor, *queues)[0] == b"OK")
 
     def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         """Take keys of the first queue that has any. ``nonce`` is new for each call."""
@@ -135,15 +137,25 @@ class RedisBroker(ScriptRunner):
         reply = self._run("due", limit)
         return int(reply[1]), None if reply[2] < 0 else int(reply[2])
 
-    def steer(self, act: str, scope: str, note: str) -> bool | None:
-        """What people ask for: "pause" a scope (``broker.pauses``), "limit" a
-        queue's rate (scope "rate QUEUE"), "resume" either, "note" another act in the audit
-        stream; or the fleet's own: "restore" a pause as it was stored, "kept": the Lease has the pauses of the digest
-        ``scope``. Returns whether the pauses changed;
-        None where so many scopes are paused that no other may be.
+    def steer(self, act: str, scope: str, note: str, *, for_ms: int | None = None) -> bool | None:
+        """What people ask for: "pause" a scope (``broker.pauses``), for a time or until it is resumed; "limit" a
+        queue's rate (scope "rate QUEUE"); "resume" either; "note" another act in the audit stream. Or the fleet's own:
+        "restore" a pause as it was stored; "kept": the Lease has the pauses of the digest ``scope``. Returns whether
+        the pauses changed; None where so many scopes are paused that no other may be.
         """
-        reply = self._run("steer", act, scope, note)
+        reply = self._run("steer", act, scope, note, "" if for_ms is None else for_ms)
         return None if reply[0] == b"FULL" else reply[1] == 1
+
+    def drain(self, act: str, name: str, note: str) -> list[str] | None:
+        """ "drain" a worker, or a supervisor, which then begins no other workers until "undrain". Returns the workers
+        that are to leave; None where there is no such worker or supervisor.
+        """
+        reply = self._run("drain", act, name, note)
+        return None if reply[0] == b"UNKNOWN" else [worker.decode() for worker in reply[1:]]
+
+    def acts(self, limit: int = 50) -> list[str]:
+        """Lines of the audit stream that no ingestor has taken yet; each is given once, the oldest first."""
+        return [each.decode(errors="replace") for each in self._run("acts", limit)[1:]]
 
     def pauses(self) -> dict[str, str]:
         """What people have paused: scope -> text as stored (``broker.pauses``)."""

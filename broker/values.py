@@ -185,6 +185,7 @@ class Idle(StrEnum):
     LIMITED = "LIMITED"  # keys are queued, but the rates of their queues let none go now: ask again soon
     WAIT = "WAIT"  # the epoch is draining, or the fleet is paused: wait and ask again
     UNKNOWN = "UNKNOWN"  # not registered (any more): register, or exit
+    DRAIN = "DRAIN"  # people want this worker to leave: exit
 
 
 class Verdict(StrEnum):

@@ -18,10 +18,8 @@ OBJECT_BYTES = 300
 def claim(
     state: EpochState, now: int, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
 ) -> Batch | Idle:
-    if state.phase != "OPEN" or ALL in state.pauses:
-        return Idle.WAIT
-    if holder not in state.holders:
-        return Idle.UNKNOWN
+    if (refusal := _refusal(state, holder)) is not None:
+        return refusal
     state.waiters.pop(holder, None)
     chosen = _choose(state, now, specs, limits.keys_max)
     if isinstance(chosen, Idle):
@@ -91,6 +89,15 @@ def claim(
     if queued > len(found):
         state.wake(1, now)
     return Batch(spec.queue, claims, watermarks, local_caches)
+
+
+def _refusal(state: EpochState, holder: str) -> Idle | None:
+    """Why this holder may take no key now."""
+    if holder in state.leaving:
+        return Idle.DRAIN
+    if state.phase != "OPEN" or ALL in state.pauses:
+        return Idle.WAIT
+    return None if holder in state.holders else Idle.UNKNOWN
 
 
 def _choose(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from oarlock.broker.memory import announce, cache, claim, finish, leases, pauses
+from oarlock.broker.memory import announce, cache, claim, drains, finish, leases, pauses
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.values import (
     PAGE,
@@ -89,10 +89,15 @@ class MemoryBroker:
     def num_requeues(self, queue: str, key: str) -> int:
         return self.store.state.queue(queue).failures.get(key, 0) if self.store.epoch == self.epoch else 0
 
-    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> bool:
         state, now = self._enter("register")
+        if supervisor in state.drains:
+            state.drains[supervisor] = now
+            return False
         state.holders[holder], state.seen[holder] = (supervisor, now), now
+        state.leaving.discard(holder)
         state.registered.update(queues)
+        return True
 
     def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         return claim.claim(*self._enter("claim"), holder, nonce, specs, limits)
@@ -115,7 +120,7 @@ class MemoryBroker:
     def due(self, limit: int = 500) -> tuple[int, int | None]:
         state, now = self._enter("due")
         moved, added = 0, 0
-        waiting: list[int] = []
+        waiting = pauses.end_pauses(state, now)
         for queue in sorted(state.registered):
             q = state.queue(queue)
             for entries in (q.delayed, q.parked):
@@ -131,8 +136,14 @@ class MemoryBroker:
         state.wake(added + returned, now)
         return moved + returned, max(0, min(waiting) - now) if waiting else None
 
-    def steer(self, act: str, scope: str, note: str) -> bool | None:
-        return pauses.steer(*self._enter("steer"), act, scope, note)
+    def steer(self, act: str, scope: str, note: str, *, for_ms: int | None = None) -> bool | None:
+        return pauses.steer(*self._enter("steer"), act, scope, note, for_ms)
+
+    def drain(self, act: str, name: str, note: str) -> list[str] | None:
+        return drains.drain(*self._enter("drain"), act, name, note)
+
+    def acts(self, limit: int = 50) -> list[str]:
+        return pauses.acts(self._enter("acts")[0], limit)
 
     def pauses(self) -> dict[str, str]:
         return dict(self.store.state.pauses) if self.store.epoch == self.epoch else {}

@@ -8,10 +8,11 @@ from oarlock.broker.memory.state import EpochState
 from oarlock.broker.pauses import SCOPES_MAX, scopes_over
 
 AUDIT_MAX = 1_000
+_UNTIL = re.compile(r"since_ms=\d+ until_ms=(\d+)")
 _RATE = re.compile(r" rate=(\d+(?:\.\d+)?)(?!\S)")
 
 
-def steer(state: EpochState, now: int, act: str, scope: str, text: str) -> bool | None:
+def steer(state: EpochState, now: int, act: str, scope: str, text: str, for_ms: int | None = None) -> bool | None:
     """Whether that changed the pauses; None where so many are paused already."""
     there = scope in state.pauses
     match act:
@@ -19,22 +20,55 @@ def steer(state: EpochState, now: int, act: str, scope: str, text: str) -> bool 
             state.pauses_kept = scope
             return False
         case "note":
-            state.audit = [*state.audit, f"{scope}: {text}"][-AUDIT_MAX:]
+            audit(state, scope, text)
             return False
         case "pause" | "limit" | "restore":
             if not there and len(state.pauses) >= SCOPES_MAX:
                 return None
-            state.pauses[scope] = text if act == "restore" else f"since_ms={now} {text}"
+            until = "" if for_ms is None else f"until_ms={now + for_ms} "
+            state.pauses[scope] = text if act == "restore" else f"since_ms={now} {until}{text}"
+            state.hurry()
         case "resume":
             state.pauses.pop(scope, None)
-            state.resuming |= {queue for queue in state.registered if state.queue(queue).held}
-            state.hurry()
-            state.wake(64, now)
+            _begin_return(state, now)
         case _:
             raise ValueError(act)
     if act != "restore":
-        state.audit = [*state.audit, f"{act} {scope}: {text}"][-AUDIT_MAX:]
+        audit(state, f"{act} {scope}", text)
     return there if act == "resume" else not there
+
+
+def audit(state: EpochState, act: str, text: str) -> None:
+    """A line for people."""
+    state.audit = [*state.audit, f"{act}: {text}"][-AUDIT_MAX:]
+    state.acts += 1
+
+
+def acts(state: EpochState, limit: int) -> list[str]:
+    """The lines that were not handed over yet."""
+    first = max(0, state.acts_told - (state.acts - len(state.audit)))
+    found = state.audit[first : first + limit]
+    if found:
+        state.acts_told = state.acts - len(state.audit) + first + len(found)
+    return found
+
+
+def end_pauses(state: EpochState, now: int) -> list[int]:
+    """End those whose time is over. Returns when the others end that have one."""
+    ends = {scope: int(found[1]) for scope, text in state.pauses.items() if (found := _UNTIL.match(text))}
+    over = sorted(scope for scope, at in ends.items() if at <= now)
+    for scope in over:
+        del state.pauses[scope]
+        audit(state, f"resume {scope}", "by=oarlock its time is over")
+    if over:
+        _begin_return(state, now)
+    return [at for at in ends.values() if at > now]
+
+
+def _begin_return(state: EpochState, now: int) -> None:
+    state.resuming |= {queue for queue in state.registered if state.queue(queue).held}
+    state.hurry()
+    state.wake(64, now)
 
 
 def rate_set(state: EpochState, queue: str) -> float | None:

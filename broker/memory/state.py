@@ -174,7 +174,14 @@ class EpochState:
     pauses: dict[str, str] = field(default_factory=dict)
     pauses_kept: str = ""
     resuming: set[str] = field(default_factory=set)
+    leaving: set[str] = field(default_factory=set)
+    """Holders that are to leave."""
+    drains: dict[str, int] = field(default_factory=dict)
+    """Supervisors that begin no worker, and when they asked last."""
     audit: list[str] = field(default_factory=list)
+    acts: int = 0
+    """How many acts there were."""
+    acts_told: int = 0
     histories: dict[str, int] = field(default_factory=dict)
     history_bytes: int = 0
     watermark: dict[str, str] = field(default_factory=dict)
@@ -260,6 +267,7 @@ class EpochState:
     def strike_off(self, holder: str) -> None:
         for of in (self.holders, self.waiters, self.seen):
             of.pop(holder, None)
+        self.leaving.discard(holder)
 
     def keep_expectations(self, queue: str, key: str, delay_ms: int, now: int) -> None:
         expected = self.queue(queue).expected(key, now)

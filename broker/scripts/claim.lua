@@ -12,17 +12,19 @@
 --           {key, owner, {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
 --            ms it was queued, what lies apart from the owner, now ms, why it was queued}, ...}
 --          | {"EMPTY"} | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
---          | {"UNKNOWN"} (not registered) | {"STALE"}
+--          | {"UNKNOWN"} (not registered) | {"DRAIN"} (it is to leave: drain.lua) | {"STALE"}
 -- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
 -- include: cache queue locks changes pauses
 local holder, nonce, lease_ms, drain_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
+local registered = redis.call('HGET', base .. 'holders', holder)
+if registered and string.sub(registered, -6) == ' drain' then return {'DRAIN'} end
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
 if phase ~= 'OPEN' then return {'WAIT', phase} end
 local paused, more_held = paused_scopes(), false
 if paused and paused['all'] then return {'WAIT', 'PAUSED'} end
-if redis.call('HEXISTS', base .. 'holders', holder) == 0 then return {'UNKNOWN'} end
+if not registered then return {'UNKNOWN'} end
 local now = now_ms()
 local waiters, leases, watermarks, own_tasks = base .. 'waiters', base .. 'leases', base .. 'watermark', base .. 'holder:' .. holder
 

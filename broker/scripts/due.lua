@@ -1,13 +1,31 @@
 -- due: delayed and parked keys whose time has come enter their streams, in the order of their times; and keys whose pause is over.
+-- A pause whose time is over ends first, as if people had ended it.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queues queue:delayed queue:parked queue:state queue:stream waiters wake pauses resuming queue:held
+-- DERIVED queues queue:delayed queue:parked queue:state queue:stream waiters wake pauses resuming queue:held audit timer
 -- ARGV[1] entries at most, of each queue and set
 -- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
 -- Invariant: an entry is removed in the step that adds its key. A delayed entry never unparks its key.
--- include: queue pauses
-local limit, now, moved, added, next_at = whole(ARGV[1]), now_ms(), 0, 0, nil
+-- include: queue pauses audit
+local limit, now, moved, added = whole(ARGV[1]), now_ms(), 0, 0
 local queues = redis.call('SMEMBERS', base .. 'queues')
 for _, queue in ipairs(queues) do check(queue) end
+redis.call('HLEN', base .. 'resuming')
+redis.call('XLEN', base .. 'audit')
+local next_at, ended = nil, {}
+for scope, text in pairs(paused_scopes() or {}) do
+  local at = tonumber(string.match(text, '^since_ms=%d+ until_ms=(%d+)') or '')
+  if at and at <= now then ended[#ended + 1] = scope
+  elseif at then next_at = math.min(next_at or at, at) end
+end
+table.sort(ended)
+for _, scope in ipairs(ended) do
+  redis.call('HDEL', base .. 'pauses', scope)
+  audit('resume ' .. scope, 'by=oarlock its time is over')
+end
+if #ended > 0 then
+  begin_return()
+  wake(64, now)
+end
 local resuming = redis.call('HGETALL', base .. 'resuming')
 for _, queue in ipairs(queues) do
   for _, set in ipairs({':delayed', ':parked'}) do

@@ -19,7 +19,7 @@ def epoch(where: Where, output: str) -> None:
 
     \b
     JSON: epoch, phase (OPEN | DRAIN | HELD), paused (why the fleet is; held: its old name), pauses (that people
-    asked for: [{scope, since_ms, by, reason}]), intact (false: the
+    asked for: [{scope, since_ms, by, reason, until_ms}]), intact (false: the
     server lost or changed its data), run, bootstrapped_on (minted_on: its old name), resources: [{resource, rv,
     age_ms, generation, objects}]; with --shards of more than one a list of these, each with its shard
     """

@@ -42,8 +42,9 @@ def queue(
 
     \b
     JSON: [{name, queued, in_work, delayed, parked, failing, oldest_age_ms, held (by a pause)}]
-    with --keys: [{queue, key, state (running | running+ | held | queued | parked | delayed), due_in_ms, crashes}];
-    crashes: workers it killed in a row, 0 if it is only suspect, else null;
+    with --keys: [{queue, key, state (running | running+ | held | queued | parked | delayed), due_in_ms, crashes, by}];
+    crashes: workers it killed in a row, 0 if it is only suspect, else null; by: who parked it, empty if it was the
+    fleet;
     with --shards of more than one, each has shard too
     """
     if context.invoked_subcommand:
@@ -71,6 +72,7 @@ def queue(
                 "state": "STATE",
                 "due_in_ms": "DUE IN",
                 "crashes": "CRASHES",
+                **({"by": "PARKED BY"} if any(each["by"] for each in lines) else {}),
             }
             show(lines if output == "json" else rows, views.columns(columns), output, empty="all keys are idle")
             return

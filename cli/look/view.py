@@ -227,6 +227,9 @@ def asked_pause_line(pause: Pause, now_ms: int) -> str:
     """Says what is paused, or bounded by a rate, since when, by whom and why."""
     since = f" since {span(max(0, now_ms - pause.since_ms))}" if pause.since_ms else ""
     what, why = f"paused: {pause.scope}", pause.reason
+    if pause.until_ms is not None:
+        left = span(max(0, pause.until_ms - now_ms))
+        what = f"{'parked' if pause.parked else 'paused'}: {pause.scope} for another {left},"
     if pause.rate_per_s is not None:
         what = f"limited: {pause.scope.removeprefix('rate ')} to {pause.rate_per_s:g} turns a second"
         why = why.partition(" ")[2]

@@ -1,1 +1,1 @@
-"""Commands that change what a fleet does: pause, resume, requeue; and what of it was done."""
+"""Commands that change what a fleet does: pause, park, requeue, drain and their like; and what of it was done."""

@@ -5,29 +5,40 @@ from __future__ import annotations
 import click
 
 from oarlock.broker.pauses import SCOPES_MAX, note
-from oarlock.cli.look.view import Where, looking, where_options
+from oarlock.cli.look.view import View, Where, looking, where_options
 from oarlock.cli.problems import InputProblem, say
-from oarlock.cli.steer.scopes import broker_of, by_option, is_kept, scope_options, scopes_of
+from oarlock.cli.steer.scopes import (
+    broker_of,
+    by_option,
+    for_option,
+    is_kept,
+    not_kept_option,
+    reason_option,
+    scope_options,
+    scopes_of,
+)
+from oarlock.cli.tables import span
 
-REASON_MAX = 200
 NOT_KEPT = "no ingestor has written it into the Lease within 15 s, so a loss of Redis would end it"
 
 
 @click.command(
     epilog="\b\nExamples:\n  oarlock pause -n shop --reason 'quota is being raised'\n"
-    "  oarlock pause rs/shop/cart --reason 'debugging'\n  oarlock pause -c daemonset\n  oarlock pause --all\n"
+    "  oarlock pause rs/shop/cart --reason 'debugging'\n  oarlock pause -c daemonset\n  oarlock pause --all --for 10m\n"
     "  oarlock pause                  which pauses there are"
 )
 @scope_options
-@click.option("--reason", default="", help="Why, for those who ask.")
+@for_option("Until it is resumed.")
+@reason_option
 @by_option
-@click.option("--not-kept", is_flag=True, help="Also where no ingestor writes it into the Lease.")
+@not_kept_option
 @where_options
 def pause(
     keys: tuple[str, ...],
     every: bool,
     controller: str | None,
     namespace: str | None,
+    for_ms: int | None,
     reason: str,
     by: str,
     not_kept: bool,
@@ -38,10 +49,8 @@ def pause(
 
     Events go on to be queued, and nothing is lost: with `oarlock resume` the turns begin. A pause outlives a loss of
     Redis, because an ingestor writes it into the fleet's Lease; where none does so within 15 s, the pause is taken
-    back and the exit code is 1. `oarlock explain`, `queue`, `status` and `epoch` tell it.
+    back and the exit code is 1. `oarlock explain`, `queue`, `top` and `epoch` tell it.
     """
-    if len(reason) > REASON_MAX:
-        raise InputProblem(f"--reason has {len(reason)} characters; {REASON_MAX} are kept")
     with looking(where) as views:
         scopes = scopes_of(views, keys, every, controller, namespace)
         if not scopes:
@@ -49,17 +58,26 @@ def pause(
             click.echo("\n".join(lines) if lines else "nothing is paused")
         for scope, concerned in scopes:
             for view in concerned:
-                broker = broker_of(view)
-                changed = broker.steer("pause", scope, note(by, reason))
-                if changed is None:
-                    raise InputProblem(
-                        f"{scope}: {SCOPES_MAX} scopes are paused, which is all there may be; resume some"
-                    )
-                if not not_kept and not is_kept(view):
-                    if changed:
-                        broker.steer("resume", scope, note(by, "not kept"))
-                    say([f"{scope} is not paused: {NOT_KEPT}; start an ingestor, or pause with --not-kept"])
+                begun = begin(view, scope, note(by, reason), for_ms, not_kept)
+                if begun is None:
                     return 1
-                now = "" if changed else " (it was paused already; the reason is the new one)"
-                click.echo(f"{views.of_shard(view)}{scope} is paused{now}; `oarlock resume` ends it")
+                now = "" if begun else " (it was paused already; the reason is the new one)"
+                until = "" if for_ms is None else f" for {span(for_ms)}"
+                click.echo(f"{views.of_shard(view)}{scope} is paused{until}{now}; `oarlock resume` ends it")
     return 0
+
+
+def begin(view: View, scope: str, told: str, for_ms: int | None, not_kept: bool) -> bool | None:
+    """Begin a pause. Returns whether there was none; None, after a line on stderr, where no Lease came to have it, and
+    so it was taken back. Raises InputProblem.
+    """
+    broker = broker_of(view)
+    changed = broker.steer("pause", scope, told, for_ms=for_ms)
+    if changed is None:
+        raise InputProblem(f"{scope}: {SCOPES_MAX} scopes are paused, which is all there may be; resume some")
+    if not_kept or is_kept(view):
+        return changed
+    if changed:
+        broker.steer("resume", scope, f"{told.split(maxsplit=1)[0]} not kept")
+    say([f"{scope} is not paused: {NOT_KEPT}; start an ingestor, or add --not-kept"])
+    return None

@@ -7,8 +7,8 @@ import click
 from oarlock.broker.pauses import SCOPES_MAX, note
 from oarlock.cli.look.view import QueueName, Where, looking, where_options
 from oarlock.cli.problems import InputProblem, say
-from oarlock.cli.steer.pause import NOT_KEPT, REASON_MAX
-from oarlock.cli.steer.scopes import broker_of, by_option, is_kept
+from oarlock.cli.steer.pause import NOT_KEPT
+from oarlock.cli.steer.scopes import broker_of, by_option, is_kept, not_kept_option, reason_option
 
 
 @click.command(
@@ -17,9 +17,9 @@ from oarlock.cli.steer.scopes import broker_of, by_option, is_kept
 )
 @click.argument("controller", type=QueueName())
 @click.argument("per_s", metavar="PER_S|none")
-@click.option("--reason", default="", help="Why, for those who ask.")
+@reason_option
 @by_option
-@click.option("--not-kept", is_flag=True, help="Also where no ingestor writes it into the Lease.")
+@not_kept_option
 @where_options
 def rate(controller: str, per_s: str, reason: str, by: str, not_kept: bool, where: Where) -> int:
     """Let at most PER_S turns of CONTROLLER begin in a second, in the whole fleet (of each shard), whatever rate it
@@ -27,8 +27,6 @@ def rate(controller: str, per_s: str, reason: str, by: str, not_kept: bool, wher
 
     It is kept, shown and audited as a pause is: `oarlock pause` alone prints it.
     """
-    if len(reason) > REASON_MAX:
-        raise InputProblem(f"--reason has {len(reason)} characters; {REASON_MAX} are kept")
     scope, limit = f"rate {controller}", "" if per_s == "none" else f"{_number(per_s):g}"
     with looking(where) as views:
         for view in views:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from oarlock.broker.pauses import ALL
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.view import View, Views, controller_option
-from oarlock.cli.options.options import namespace_option, together
+from oarlock.cli.options.options import Option, namespace_option, together
 from oarlock.cli.problems import InputProblem
 
 KEPT_S, LOOK_S = 15.0, 0.2
@@ -26,6 +27,42 @@ scope_options = together(
     namespace_option,
 )
 """KEY..., --all, --controller, --namespace."""
+
+
+REASON_MAX = 200
+FOR_MAX_MS = 366 * 86_400_000
+_SPAN = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+
+class Span(click.ParamType[int]):
+    """A duration such as 90s, 10m, 1h30m or 2d, as ms."""
+
+    name = "span"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = _SPAN.fullmatch(str(value))
+        counts = [int(each or 0) for each in found.groups()] if found else [0]
+        ms = sum(count * unit for count, unit in zip(counts, (86_400_000, 3_600_000, 60_000, 1_000), strict=False))
+        if not 0 < ms <= FOR_MAX_MS:
+            self.fail(f"{value!r} is no duration; write one such as 90s, 10m, 1h30m or 2d, a year at most", param, ctx)
+        return ms
+
+
+def for_option(unset: str, default: str | None = None) -> Option:
+    """--for: after how long a pause ends by itself. ``unset``: what holds without."""
+    return click.option(
+        "--for", "for_ms", type=Span(), default=default, metavar="SPAN", help=f"So long, such as 10m. Default: {unset}"
+    )
+
+
+def _short(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if len(value) > REASON_MAX:
+        raise InputProblem(f"--reason has {len(value)} characters; {REASON_MAX} are kept")
+    return value
+
+
+reason_option = click.option("--reason", default="", callback=_short, help="Why, for those who ask.")
+not_kept_option = click.option("--not-kept", is_flag=True, help="Also where no ingestor writes it into the Lease.")
 
 
 def by_option(command: Callable[..., Any]) -> Any:

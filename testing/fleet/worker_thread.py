@@ -104,6 +104,8 @@ class WorkerThread:
                 self._runner.run(reply, self._more if self._engine.runs_functions else None)
             elif reply is Idle.EMPTY:
                 self._engine.wait(WAIT_S)
+            elif reply is Idle.DRAIN:
+                self._stopping.set()
             else:
                 self._stopping.wait(PAUSE_S)
         except (BrokerBusy, BrokerFull):  # nothing was taken

@@ -91,7 +91,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
         case "<queue>:expect:<key>":
             state.setdefault("records", {}).setdefault(words[0], {})[words[1]] = _pairs(value)
             state.setdefault("record_ttl", {}).setdefault(words[0], {})[words[1]] = ttl
-        case "leases" | "waiters" | "seen" | "histories":
+        case "leases" | "waiters" | "seen" | "histories" | "drains":
             state[pattern] = _times(value)
         case "holder:<holder>":
             state.setdefault("held", {})[words[0]] = sorted(task.decode() for task in value)
@@ -125,7 +125,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state["republish"] = [" ".join(job.decode().split()[:3]) for job in value]
         case "phase" | "hold" | "tick" | "no_reclaim_until" | "history_bytes" | "pauses_kept":
             state[pattern] = value.decode()
-        case "run":
+        case "run" | "audit_told":
             pass
         case _:
             raise AssertionError(pattern)
@@ -142,7 +142,11 @@ def of_memory(store: MemoryStore) -> State:
         "waiters": dict(s.waiters),
         "seen": dict(s.seen),
         "capping": {name: str(at) for name, at in s.capping.items()},
-        "holders": {holder: f"supervisor={supervisor} since_ms={at}" for holder, (supervisor, at) in s.holders.items()},
+        "holders": {
+            holder: f"supervisor={supervisor} since_ms={at}" + " drain" * (holder in s.leaving)
+            for holder, (supervisor, at) in s.holders.items()
+        },
+        "drains": dict(s.drains),
         "held": {holder: sorted(tasks) for holder, tasks in s.tasks_of.items()},
         "wake": s.wake_tokens,
         "timer": s.timer_tokens,

@@ -62,7 +62,9 @@ GOOD: dict[str, list[Any]] = {
     "open": ["pods", "replicasets"],
     "pause": ["why"],
     "page": ["pods", "owner=uid-ns/a orphan=ns", 10, 1000, "", "1:0", "ns/p1"],
-    "steer": ["pause", "namespace ns", "by=me a reason"],
+    "steer": ["pause", "namespace ns", "by=me a reason", 60000],
+    "drain": ["drain", "supervisor", "by=me a reason"],
+    "acts": [50],
     "look": ["pods", "index", "owner=uid-ns/a", "orphan=ns"],
 }
 SPOILED = ("", "x", "-1", "0", "1e999", "nan", "99999999999999999999", "a b", "a:b", "\n", "\xff\n\n", 2.5)

@@ -304,9 +304,18 @@ class Twins(RuleBasedStateMachine):
     @rule(
         act=st.sampled_from(("pause", "resume", "restore", "kept", "note")),
         scope=st.sampled_from(("all", "queue replicaset", "namespace ns", "namespace ", "key daemonset:ns/a")),
+        for_ms=st.sampled_from((None, None, 0, 90, 5_000)),
     )
-    def steer(self, act: str, scope: str) -> None:
-        self.both(lambda broker: broker.steer(act, scope, "by=me"))
+    def steer(self, act: str, scope: str, for_ms: int | None) -> None:
+        self.both(lambda broker: broker.steer(act, scope, "by=me", for_ms=for_ms))
+
+    @rule(act=st.sampled_from(("drain", "drain", "undrain")), name=st.sampled_from((*HOLDERS, "s", "nobody")))
+    def drain(self, act: str, name: str) -> None:
+        self.both(lambda broker: broker.drain(act, name, "by=me"))
+
+    @rule(limit=st.integers(1, 3))
+    def acts(self, limit: int) -> None:
+        self.both(lambda broker: broker.acts(limit))
 
     @rule(rate=st.sampled_from(("0.3", "2.5", "1000", "x", "0")), act=st.sampled_from(("limit", "limit", "resume")))
     def set_rate(self, rate: str, act: str) -> None:

@@ -99,6 +99,9 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     assert claim(broker, "w", "n3") == []
     assert broker.steer("resume", "namespace ns", "by=me") is True
     broker.due()
+    assert broker.drain("drain", "v", "by=me") is None
+    assert broker.drain("drain", "w", "by=me") == ["w"]
+    assert len(broker.acts()) == 3
     assert broker.pause("why") == "HELD"
     assert broker.pause("") == "OPEN"
     rv, _ = broker.look("pods", ids=["ns/p"], index=["c"])

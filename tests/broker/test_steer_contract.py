@@ -230,3 +230,73 @@ def test_a_rate_is_no_pause() -> None:
     limit = Pause.parse("rate daemonset", "since_ms=5 by=me rate=2.5 slow")
     assert (limit.rate_per_s, limit.covers("daemonset", "ns/a")) == (2.5, False)
     assert Pause.parse("namespace x", "since_ms=5 by=me rate=2.5").rate_per_s is None
+
+
+def test_a_pause_with_an_end_ends_by_itself(queue_case: Case) -> None:
+    case = filled(queue_case)
+    assert case.worker.steer("pause", f"key {QUEUE}:shop/a", note("me", "crashes"), for_ms=5_000) is True
+    assert case.state()["pauses"] == {
+        f"key {QUEUE}:shop/a": f"since_ms={START_MS} until_ms={START_MS + 5_000} by=me crashes"
+    }
+    assert f"{QUEUE}:shop/a" not in taken(case)
+    assert case.worker.due() == (0, 5_000), "who asks what is due next hears of the end"
+    case.advance(4_999)
+    assert (case.worker.due(), taken(case, "w2")) == ((0, 1), set())
+    case.advance(1)
+    while case.worker.due()[1] is not None:
+        pass
+    assert taken(case, "w2") == {f"{QUEUE}:shop/a"}
+    assert "pauses" not in case.state()
+    assert case.state()["audit"][-1] == f"resume key {QUEUE}:shop/a: by=oarlock its time is over"
+    assert broker_state.problems(case.state()) == []
+
+
+def test_only_the_pause_whose_time_is_over_ends(queue_case: Case) -> None:
+    case = filled(queue_case)
+    pause(case, "namespace shop")
+    for for_ms, key in ((10, "shop/a"), (20, "bank/b")):
+        case.worker.steer("pause", f"key {QUEUE}:{key}", "by=me", for_ms=for_ms)
+    taken(case)
+    case.advance(10)
+    case.worker.due()
+    assert list(case.state()["pauses"]) == ["namespace shop", f"key {QUEUE}:bank/b"]
+    assert taken(case, "w2") == set()
+    case.advance(10)
+    case.worker.due()
+    assert taken(case, "w2") == {f"{QUEUE}:bank/b"}
+
+
+def test_a_reason_is_no_end(queue_case: Case) -> None:
+    case = filled(queue_case)
+    pause(case, "namespace shop", f"since_ms=1 until_ms={START_MS} by=x")
+    case.advance(10)
+    case.worker.due()
+    assert list(case.state()["pauses"]) == ["namespace shop"]
+
+
+def test_a_pause_that_is_restored_ends_when_it_would_have(queue_case: Case) -> None:
+    case = filled(queue_case)
+    case.worker.steer("restore", "all", f"since_ms=5 until_ms={START_MS} by=me it burns")
+    case.worker.due()
+    assert taken(case) == EVERYTHING
+
+
+def test_the_end_of_a_pause_wakes_who_waits_for_what_is_due(queue_case: Case) -> None:
+    case = opened(queue_case)
+    assert not case.worker.wait("timer", timeout_s=0.01)
+    case.worker.steer("pause", "all", "by=me", for_ms=50)
+    assert case.worker.wait("timer", timeout_s=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "parked", "until_ms"),
+    [
+        ("since_ms=5 until_ms=9 by=me why", "replicaset:shop/a", 9),
+        ("since_ms=5 by=me until_ms=9 why", "", None),
+        ("since_ms=5 by=me why", "", None),
+    ],
+)
+def test_a_key_is_parked_where_its_pause_has_an_end(text: str, parked: str, until_ms: int | None) -> None:
+    found = Pause.parse("key replicaset:shop/a", text)
+    assert (found.parked, found.until_ms, found.by) == (parked, until_ms, "me")
+    assert Pause.parse("namespace shop", text).parked == ""

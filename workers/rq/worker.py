@@ -117,6 +117,9 @@ class KeyWorker(RqShell):
                 return reply, self._queue_of[reply.queue]
             if reply is Idle.UNKNOWN:
                 self._leave(ExitCode.RELEASED, "not registered any more")
+            if reply is Idle.DRAIN:
+                log.info(line("leaving", worker=self.name, reason="drained"))
+                raise StopRequested
             idle_ms, shown = self._clock.mono_ms() - idle_since_ms, WorkerStatus.IDLE
             if (burst and reply is Idle.EMPTY) or (max_idle_time is not None and idle_ms >= max_idle_time * 1_000):
                 return None

@@ -69,9 +69,11 @@ class LeaseManager:
         """A worker doubts the epoch: the renewal that is due now shows whether it is over."""
         self._renew_at_ms = 0
 
-    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
-        """Let a new holder claim. Raises one of REFUSALS: it may be registered, and holds nothing."""
-        self.broker.register(holder, supervisor, queues)
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> bool:
+        """Let a new holder claim. False: the supervisor is drained. Raises one of REFUSALS: it may be registered, and
+        holds nothing.
+        """
+        return self.broker.register(holder, supervisor, queues)
 
     def run_due(self, holders: Iterable[str]) -> list[str]:
         """Do what is due now. Returns the holders that may not claim any more."""

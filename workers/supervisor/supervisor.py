@@ -45,6 +45,8 @@ log = logging.getLogger("oarlock.fleet")
 GRACE_MS = 25_000
 """From SIGTERM to SIGKILL: below the 30 s Kubernetes gives a pod."""
 ANEW_PAUSE_MS = 10
+DRAINED_ASKS_MS = 1_000
+"""How often a drained supervisor asks whether it may begin workers again."""
 SEARCH_AFTER_MS = 50
 """After a lost epoch: one that looks intact and is refused all the same must not keep a core busy."""
 
@@ -81,6 +83,7 @@ class Supervisor:
         self._watched_timer: socket.socket | None = None
         self._workers_made, self._untold = 0, True
         self._kill_at_ms: int | None = None
+        self._drained = False
         self._anew: QueueAnew | None = None
 
     def run(self) -> int:
@@ -188,10 +191,17 @@ class Supervisor:
         assert self._seen is not None
         holder = f"w-{self.name}-{self._workers_made}"
         try:
-            leases.register(holder, self.name, position.queues)
+            drained = not leases.register(holder, self.name, position.queues)
         except REFUSALS as error:
             log.warning(line("start_failed", worker=holder, reason=error))
             position.start_at_ms = now_ms + RETRY_MS
+            return
+        if drained != self._drained:
+            self._drained = drained
+            log.warning(line("drained" if drained else "undrained", name=self.name, workers=len(self._running())))
+        if drained:
+            for each in self._positions:
+                each.start_at_ms = max(each.start_at_ms, now_ms + DRAINED_ASKS_MS)
             return
         self._workers_made += 1
         identity = Identity(holder, self.name, self._seen, position.slot, position.counts, position.queues)

@@ -3,57 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from oarlock.broker import epoch
-from oarlock.broker.connection.client import connect
-from oarlock.broker.pauses import digest
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values import Idle
 from oarlock.cli.steer import scopes
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.cli.cli_helpers import call, problems
-
-QUEUE = "replicaset"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture
-def broker(server: EmbeddedRedis) -> Iterator[RedisBroker]:
-    """An open epoch of the test's own, with two queued keys."""
-    client = connect(server.url("admin"))
-    epoch.bootstrap(client, epoch.current(client).epoch + 1)
-    broker = RedisBroker(client, epoch.current(client).epoch)
-    broker.open([])
-    broker.register("w-1", "s", [QUEUE])
-    broker.add(QUEUE, ["shop/a", "bank/b"])
-    yield broker
-    client.close()
-
-
-@pytest.fixture
-def kept(broker: RedisBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ingestor writes into the Lease what there is, while the command waits."""
-    monkeypatch.setattr(scopes.time, "sleep", lambda _: broker.steer("kept", digest(broker.pauses()), ""))
-
-
-def oarlock(server: EmbeddedRedis, *words: str, code: int = 0) -> str:
-    result = call(*words, "--redis", server.url("admin"))
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
-def claimed(broker: RedisBroker) -> list[str] | Idle:
-    reply = broker.claim("w-1", "n", [LoadSpec(QUEUE, "replicasets")], ClaimLimits(5_000, 14_000))
-    return [each.key for each in reply.claims] if isinstance(reply, Batch) else reply
+from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock
 
 
 @pytest.mark.usefixtures("kept")
@@ -173,3 +132,22 @@ def test_what_is_no_rate(per_s: str, server: EmbeddedRedis) -> None:
     assert result.exit_code == 2
     (line,) = problems(result)
     assert f"{per_s!r} is no rate; write turns a second" in line
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_pause_with_an_end(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    said = oarlock(server, "pause", "-n", "shop", "--for", "1h30m", "--by", "me")
+    assert said == "namespace shop is paused for 1h30m; `oarlock resume` ends it\n"
+    assert "paused: namespace shop for another 1h" in oarlock(server, "pause")
+    (pause,) = json.loads(oarlock(server, "epoch", "-o", "json"))["pauses"]
+    assert pause["until_ms"] - pause["since_ms"] == 5_400_000
+    assert broker.due()[1] is not None
+
+
+@pytest.mark.parametrize("span", ["0s", "x", "-1h", "10", "367d", "1h 5m", ""])
+@pytest.mark.usefixtures("broker")
+def test_what_is_no_duration(span: str, server: EmbeddedRedis) -> None:
+    result = call("pause", "-n", "shop", "--for", span, "--redis", server.url("admin"))
+    assert result.exit_code == 2
+    (line,) = problems(result)
+    assert f"{span!r} is no duration; write one such as 90s, 10m" in line

@@ -34,8 +34,9 @@ class ScriptedBroker:
             raise EpochOver("over")
         self.calls.append(call)
 
-    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> None:
+    def register(self, holder: str, supervisor: str, queues: Sequence[str]) -> bool:
         self._call("register", holder)
+        return True
 
     def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]:
         self._call("renew", tuple(holders), lease_ms)

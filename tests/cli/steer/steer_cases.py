@@ -1,0 +1,23 @@
+"""The commands that steer, called against a Redis, and the worker that sees what becomes of keys."""
+
+from __future__ import annotations
+
+from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.values import Batch, ClaimLimits, Idle, LoadSpec
+from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.cli.cli_helpers import call
+
+QUEUE = "replicaset"
+
+
+def oarlock(server: EmbeddedRedis, *words: str, code: int = 0, stdin: str | None = None) -> str:
+    """What a command prints that ends with this exit code."""
+    result = call(*words, "--redis", server.url("admin"), stdin=stdin)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def claimed(broker: RedisBroker, holder: str = "w-1") -> list[str] | Idle:
+    """The keys that a worker is given now, or why it is given none."""
+    reply = broker.claim(holder, "n", [LoadSpec(QUEUE, "replicasets")], ClaimLimits(5_000, 14_000))
+    return [each.key for each in reply.claims] if isinstance(reply, Batch) else reply
