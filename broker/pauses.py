@@ -12,6 +12,7 @@ SCOPES_MAX = 100
 """Of the scripts: so many may be paused at the same time."""
 ALL = "all"
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_ACT = re.compile(r"(\w+) ([^\n]*?): by=(\S+)(?: ([^\n]*))?")
 _TEXT = re.compile(r"since_ms=(\d+) (?:until_ms=(\d+) )?(?:by=(\S+) ?)?(.*)", re.DOTALL)
 
 
@@ -48,6 +49,27 @@ class Pause(NamedTuple):
     def covers(self, queue: str, key: str) -> bool:
         """Whether it keeps this key from a turn."""
         return self.scope in scopes_over(queue, key)
+
+
+class Act(NamedTuple):
+    """A line of the audit stream: what was done ("pause"), to what ("key replicaset:shop/a"), by whom and why."""
+
+    verb: str
+    scope: str
+    by: str
+    reason: str
+
+    @classmethod
+    def parse(cls, text: str) -> Act:
+        """Of any other text the whole is the verb."""
+        found = _ACT.fullmatch(text)
+        return cls(found[1], found[2], found[3], found[4] or "") if found is not None else cls(text, "", "", "")
+
+    @property
+    def task(self) -> tuple[str, str] | None:
+        """Queue and key, where it is about one key."""
+        queue, colon, key = self.scope.removeprefix("key ").partition(":")
+        return (queue, key) if colon and key and " " not in queue + key else None
 
 
 def scopes_over(queue: str, key: str) -> tuple[str, ...]:

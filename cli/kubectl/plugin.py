@@ -38,7 +38,11 @@ EXAMPLES = {
     "locks": ("", "-n shop -o json"),
     "expectations": ("", "rs/cart -n shop"),
     "epoch": ("", "-o json"),
-    "requeue": ("deploy/web -n shop", "rs cart web --force"),
+    "requeue": ("deploy/web -n shop", "rs cart web --force", "-l app=web -n shop --preview"),
+    "park": ("rs/cart -n shop --for 1h --reason debugging",),
+    "replay": ("rs/cart -n shop", "--all --preview"),
+    "drain": ("", "host-1-4f9a2c01 --wait"),
+    "undrain": ("host-1-4f9a2c01",),
     "pause": ("rs/cart -n shop --reason debugging", "-n shop", "--all"),
     "resume": ("rs/cart -n shop", "--all"),
     "rate": ("replicaset 5 --reason 'the API server is slow'",),
@@ -83,7 +87,8 @@ def as_plugin(command: click.Command, examples: Sequence[str]) -> click.Command:
     """The same command with kubectl's conventions."""
     made = copy.copy(command)
     names = next((each for each in command.params if each.name in NAMES), None)
-    made.params = [_of_types(each) if each is names else each for each in command.params]
+    asks_cluster = any(each.name == "kubeconfig" for each in command.params)
+    made.params = [_of_types(each) if each is names else each for each in command.params if each.name != "kubeconfig"]
     made.params += _CLUSTER
     made.epilog = "\b\nExamples:\n" + "\n".join(f"  {PROGRAM} {command.name} {each}".rstrip() for each in examples)
     made.help = _KEY_HELP.sub("TYPE/NAME", command.help or "")
@@ -96,6 +101,8 @@ def as_plugin(command: click.Command, examples: Sequence[str]) -> click.Command:
             keys = keys_of(words, given["namespace"] or _namespace(kubeconfig, context)) if words else []
             given["namespace"] = None if keys else given["namespace"]
             given[name] = tuple(keys) if names.nargs == -1 else _one(keys)
+        if asks_cluster:
+            given["kubeconfig"] = kubeconfig
         if given["redis_url"] is None and given["state_dir"] is None:
             given["state_dir"] = _directory_of_up(kubeconfig)
         return as_before(**given)

@@ -38,17 +38,17 @@ def told(picked: Iterable[Picked]) -> str:
     return ", ".join(f"{len(keys)} of {queue} ({listed(keys)})" for queue, keys in by_queue(picked).items())
 
 
-def tell_picked(picked: Sequence[Picked], added: int, dry_run: bool, output: str) -> None:
+def tell_picked(picked: Sequence[Picked], added: int, preview: bool, output: str) -> None:
     """Print how many keys were picked, and how many of them entered the queue."""
     count, of = count_of(picked), by_queue(picked)
     if output == "json":
         facts = {"selected": count, "queued": added, "queues": {queue: len(keys) for queue, keys in of.items()}}
-        show_json({**facts, "keys": of} if dry_run else facts)
+        show_json({**facts, "keys": of} if preview else facts)
     elif not count:
         click.echo("no key is picked")
     else:
         rest = f"; {count - added} are in work, or wait already" if count > added else ""
-        click.echo(f"{told(picked)}: {'would be queued' if dry_run else f'{added} queued{rest}'}")
+        click.echo(f"{told(picked)}: {'would be queued' if preview else f'{added} queued{rest}'}")
 
 
 def ask(verb: str, picked: Sequence[Picked], yes: bool) -> None:
@@ -57,7 +57,7 @@ def ask(verb: str, picked: Sequence[Picked], yes: bool) -> None:
     if yes or count <= MANY:
         return
     if not _may_answer():
-        raise InputProblem(f"{count} keys would be {verb}: add --yes, or see which with --dry-run")
+        raise InputProblem(f"{count} keys would be {verb}: add --yes, or see which with --preview")
     click.confirm(f"{told(picked)}: {verb}?", abort=True, err=True)
 
 

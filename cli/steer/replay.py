@@ -15,14 +15,14 @@ from oarlock.cli.steer.selection import Picked, Selection, selecting
 
 
 @click.command(
-    epilog="\b\nExamples:\n  oarlock replay shop/cart\n  oarlock replay --all --dry-run\n"
+    epilog="\b\nExamples:\n  oarlock replay shop/cart\n  oarlock replay --all --preview\n"
     "  oarlock replay -n shop --yes\n  oarlock replay -l app=web -c replicaset"
 )
 @click.argument("keys", nargs=-1, metavar="[KEY...]")
 @controller_option("Whose keys.")
 @selecting
 @click.option("--all", "-A", "every", is_flag=True, help="All that are parked or failing.")
-@click.option("--dry-run", is_flag=True, help="Only say which keys.")
+@click.option("--preview", is_flag=True, help="Only say which keys.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask, however many there are.")
 @namespace_option
 @by_option
@@ -33,7 +33,7 @@ def replay(
     labels: str,
     kubeconfig: str | None,
     every: bool,
-    dry_run: bool,
+    preview: bool,
     yes: bool,
     namespace: str | None,
     by: str,
@@ -48,7 +48,7 @@ def replay(
     A key that is paused (`oarlock pause`) stays so until `oarlock resume`.
 
     \b
-    JSON: {selected, queued (the others are in work, or wait already), queues: {QUEUE: number of keys}}; with --dry-run
+    JSON: {selected, queued (the others are in work, or wait already), queues: {QUEUE: number of keys}}; with --preview
     also keys: {QUEUE: [key, ...]}
     """
     picks = Selection(namespace, controller, labels, failing=True, parked=True, by_hand=True, kubeconfig=kubeconfig)
@@ -64,7 +64,7 @@ def replay(
         if keys:
             picked = _only(views, picked, [task for each in asked for task in each.tasks(views)])
         added = 0
-        if picked and not dry_run:
+        if picked and not preview:
             ask("queued", picked, yes)
             added = queue_all(picked, lambda view, queue, page: _replay(view, queue, page, note(by, "")))
             for view in {each.view.shard: each.view for each in picked}.values():
@@ -72,7 +72,7 @@ def replay(
                 one = len(mine) == 1 and len(mine[0].keys) == 1
                 what = f"{mine[0].queue}:{mine[0].keys[0]}" if one else f"{count_of(mine)} keys, {picks}"
                 broker_of(view).steer("note", f"replay {what}", note(by, ""))
-        tell_picked(picked, added, dry_run, output)
+        tell_picked(picked, added, preview, output)
 
 
 def _only(views: Views, picked: list[Picked], tasks: list[tuple[str, str]]) -> list[Picked]:

@@ -21,7 +21,7 @@ from oarlock.controllers.registry import resource_of
 
 @click.command(
     epilog="\b\nExamples:\n  oarlock requeue shop/cart\n  oarlock requeue web -n default --force\n"
-    "  oarlock requeue -c daemonset-node-updates node-3\n  oarlock requeue -l app=web,tier!=cache -n shop --dry-run\n"
+    "  oarlock requeue -c daemonset-node-updates node-3\n  oarlock requeue -l app=web,tier!=cache -n shop --preview\n"
     "  oarlock requeue -c deployment --failing\n  oarlock requeue --all --yes"
 )
 @click.argument("keys", nargs=-1, metavar="[KEY...]")
@@ -30,7 +30,7 @@ from oarlock.controllers.registry import resource_of
 @click.option("--failing", is_flag=True, help="Keys whose last turn failed.")
 @click.option("--parked", is_flag=True, help="Keys that are parked because they crash their workers.")
 @click.option("--all", "-A", "every", is_flag=True, help="Every object in the cache, of every namespace.")
-@click.option("--dry-run", is_flag=True, help="Only say which keys.")
+@click.option("--preview", is_flag=True, help="Only say which keys.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask, however many there are.")
 @click.option("--force", is_flag=True, help="Also queue a KEY whose object is not in the cache.")
 @namespace_option
@@ -44,7 +44,7 @@ def requeue(
     failing: bool,
     parked: bool,
     every: bool,
-    dry_run: bool,
+    preview: bool,
     yes: bool,
     force: bool,
     namespace: str | None,
@@ -62,7 +62,7 @@ def requeue(
 
     \b
     JSON with KEY: [{queue, key, added, state}]; else {selected, queued (the others are in work, or wait already),
-    queues: {QUEUE: number of keys}}; with --dry-run also keys: {QUEUE: [key, ...]}
+    queues: {QUEUE: number of keys}}; with --preview also keys: {QUEUE: [key, ...]}
     """
     selection = Selection(namespace, controller, labels, failing, parked, kubeconfig=kubeconfig)
     picks = {"--selector": labels, "--failing": failing, "--parked": parked, "--all": every}
@@ -72,19 +72,19 @@ def requeue(
             raise InputProblem(f"{given}: with KEY nothing is picked; leave one of them out")
         asked = [AskedKey.parse(key, controller, namespace) for key in keys]
         with looking(where) as views:
-            _tell_each(_requeue_each(views, asked, force, by, dry_run), dry_run, output)
+            _tell_each(_requeue_each(views, asked, force, by, preview), preview, output)
         return
     if not (given or namespace or controller):
         raise InputProblem("requeue what? name KEYs, or pick them with -l, -n, -c, --failing, --parked or --all")
     with looking(where) as views:
         picked = selection.pick(views, where.state_dir)
         added = 0
-        if picked and not dry_run:
+        if picked and not preview:
             ask("queued", picked, yes)
             added = queue_all(picked, lambda view, queue, page: broker_of(view).add(queue, page, unpark=True))
             for view in {each.view.shard: each.view for each in picked}.values():
                 broker_of(view).steer("note", f"requeue {count_of(picked)} keys, {selection}", note(by, ""))
-        tell_picked(picked, added, dry_run, output)
+        tell_picked(picked, added, preview, output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class _Requeued:
     line: str
 
 
-def _requeue_each(views: Views, asked: Sequence[AskedKey], force: bool, by: str, dry_run: bool) -> list[_Requeued]:
+def _requeue_each(views: Views, asked: Sequence[AskedKey], force: bool, by: str, preview: bool) -> list[_Requeued]:
     wanted = [task for each in asked for task in each.tasks(views)]
     if not force:
         missing = [task for task in wanted if _is_missing(views, *task)]
@@ -109,7 +109,7 @@ def _requeue_each(views: Views, asked: Sequence[AskedKey], force: bool, by: str,
     for queue, key in wanted:
         for view in views.having(key):
             broker, added = broker_of(view), 0
-            if not dry_run:
+            if not preview:
                 added = broker.add(queue, [key], unpark=True)
                 broker.steer("note", f"requeue {queue}:{key}", note(by, ""))
             of = "" if "/" in key else views.of_shard(view)
@@ -119,12 +119,12 @@ def _requeue_each(views: Views, asked: Sequence[AskedKey], force: bool, by: str,
     return found
 
 
-def _tell_each(requeued: Sequence[_Requeued], dry_run: bool, output: str) -> None:
+def _tell_each(requeued: Sequence[_Requeued], preview: bool, output: str) -> None:
     if output == "json":
         show_json([{"queue": e.queue, "key": e.key, "added": e.added, "state": e.state} for e in requeued])
         return
     for each in requeued:
-        now = "would be queued" if dry_run else "queued" if each.added else ""
+        now = "would be queued" if preview else "queued" if each.added else ""
         click.echo(f"{each.line}: {now or f'nothing to add, it is {each.state} already'}")
 
 

@@ -15,6 +15,7 @@ from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.fleet_lease import OPEN
+from oarlock.workers.ingest.act_events import ActEvents
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.reflector import Reflector
 from oarlock.workers.ingest.relist import ApiWentBack
@@ -60,7 +61,7 @@ class Ingestor:
     """``on_open`` is told each epoch in which turns may begin, once. Drive it with ``round``.
 
     ``anew``: list everything when it first joins an epoch. The cache there may be of another version of a user's
-    controllers; a list writes it anew and queues every key.
+    controllers; a list writes it anew and queues every key. ``acts``: tells what people did, as events.
     """
 
     def __init__(
@@ -72,8 +73,9 @@ class Ingestor:
         guard: UpstreamGuard | None = None,
         *,
         anew: bool = False,
+        acts: ActEvents | None = None,
     ) -> None:
-        self._anew = anew
+        self._anew, self._acts = anew, acts
         self._coordinator, self._reflectors, self._owners, self._on_open = coordinator, reflectors, owners, on_open
         self._guard = guard
         self._broker: Broker | None = None
@@ -155,6 +157,8 @@ class Ingestor:
         due_ms = min([due_ms, *[reflector.step(now_ms, may_list) for reflector in self._reflectors]])
         if self._guard is not None:
             self._guard.step(broker, coordinator.paused, now_ms)  # before the next round may open the epoch
+        if self._acts is not None and coordinator.phase == OPEN:
+            self._acts.step(broker, now_ms)
         lists = sum(reflector.lists for reflector in self._reflectors)
         if lists != self._lists or now_ms >= self._publish_due_ms:
             self._lists = lists

@@ -57,7 +57,8 @@ def grants() -> dict[str, frozenset[Right]]:
     """What each role grants, by file."""
     return {
         "ingestor.yaml": frozenset(
-            (verb, each.group, each.plural) for each in WATCHED.values() for verb in ("list", "watch")
+            [(verb, each.group, each.plural) for each in WATCHED.values() for verb in ("list", "watch")]
+            + [(verb, "", "events") for verb in ("create", "patch")]
         ),
         "lease.yaml": frozenset((verb, "coordination.k8s.io", "leases") for verb in ("create", "get", "update")),
         DRY_RUN: frozenset(

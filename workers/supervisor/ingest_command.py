@@ -23,6 +23,7 @@ from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.connection.redis_url import parse
 from oarlock.cluster.access import config
 from oarlock.cluster.access.credentials import ConfigError
+from oarlock.cluster.event_correlator import ObjectRef
 from oarlock.cluster.reader import Reader
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.registry import WATCHED
@@ -31,6 +32,7 @@ from oarlock.workers.epoch.coordinator import EpochCoordinator, FleetRefused
 from oarlock.workers.epoch.fleet_lease import ApiLease, lease_name
 from oarlock.workers.epoch.redis_side import RedisSide
 from oarlock.workers.epoch.shard_layout import Layout
+from oarlock.workers.ingest.act_events import ActEvents, Teller
 from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
@@ -115,6 +117,7 @@ class IngestProcess:
             observer=RequestCounts(self._metrics.row),
         )
         self._io = IoLoop()
+        self._teller = None if settings.dry_run else Teller(cluster, MissingRights(INGESTOR, self._clock.mono_ms))
         owners = KnownOwners()
         detector = UpstreamDetector(self._clock.wall_ms, kinds_of(enabled_queues(settings.controllers)))
         self.reflectors = [
@@ -145,7 +148,15 @@ class IngestProcess:
             self._opened,
             None if settings.dry_run else UpstreamGuard(detector, settings.alongside_upstream),
             anew=bool(settings.operator),
+            acts=self._act_events(),
         )
+
+    def _act_events(self) -> ActEvents | None:
+        if self._teller is None:
+            return None
+        name = lease_name(self._settings.tag)
+        lease = ObjectRef("coordination.k8s.io/v1", "Lease", self._settings.lease_namespace, name, "")
+        return ActEvents(self._teller.tell, lease, socket.gethostname())
 
     def _lister_watcher(self, resource: Watched[Any]) -> ListerWatcher:
         whole = ApiListerWatcher(self._client, resource, self._io, self._wakeup.set, self._clock)
@@ -188,6 +199,8 @@ class IngestProcess:
         """Rounds until a signal says stop. Raises FleetRefused."""
         before = {signum: signal.signal(signum, self._stop) for signum in (signal.SIGTERM, signal.SIGINT)}
         try:
+            if self._teller is not None:
+                self._io.run(self._teller.start())
             self._metrics.start(self.ingestor, self._io)
             collect_rarely()
             while not self._stopping:
@@ -211,6 +224,8 @@ class IngestProcess:
         try:
             if resigned is not None:
                 resigned.result(RESIGN_S)
+            if self._teller is not None:
+                self._io.run(self._teller.close(CLOSE_S / 2), CLOSE_S)
             self._io.run(self._client.close(), CLOSE_S)
         except TimeoutError:
             log.warning(line("closing took too long"))

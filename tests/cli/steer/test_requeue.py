@@ -55,7 +55,7 @@ def test_what_is_picked(
     cached(broker, "shop/a", "shop/b", "bank/c")
     cached(broker, "shop/d", resource="daemonsets")
     count = sum(map(len, picked.values()))
-    told = json.loads(oarlock(server, "requeue", *words, "--dry-run", "-o", "json"))
+    told = json.loads(oarlock(server, "requeue", *words, "--preview", "-o", "json"))
     assert told == {"selected": count, "queued": 0, "queues": {q: len(k) for q, k in picked.items()}, "keys": picked}
     assert queued(broker) == queued(broker, "daemonset") == []
     told = json.loads(oarlock(server, "requeue", *words, "-o", "json"))
@@ -78,7 +78,7 @@ def test_what_fails_or_is_parked(server: EmbeddedRedis, broker: RedisBroker) -> 
         (("--parked",), ["shop/b"]),
         (("--failing", "--parked"), ["shop/a", "shop/b"]),
     ):
-        assert json.loads(oarlock(server, "requeue", *words, "--dry-run", "-o", "json"))["keys"] == {QUEUE: keys}
+        assert json.loads(oarlock(server, "requeue", *words, "--preview", "-o", "json"))["keys"] == {QUEUE: keys}
     said = oarlock(server, "requeue", "--failing", "--parked", "-n", "shop", "--by", "me")
     assert said == "2 of replicaset (shop/a, shop/b): 2 queued\n"
     assert queued(broker) == ["shop/a", "shop/b"]
@@ -91,7 +91,7 @@ def test_many_are_asked_for(server: EmbeddedRedis, broker: RedisBroker) -> None:
     result = call("requeue", "--all", "--redis", server.url("admin"))
     assert result.exit_code == 2
     (line,) = problems(result)
-    assert "21 keys would be queued: add --yes, or see which with --dry-run" in line
+    assert "21 keys would be queued: add --yes, or see which with --preview" in line
     assert queued(broker) == []
     oarlock(server, "requeue", "--all", "--yes")
     assert len(queued(broker)) == 21
@@ -166,7 +166,7 @@ def test_one_key_as_json(server: EmbeddedRedis, broker: RedisBroker) -> None:
     cached(broker, "shop/a")
     told = json.loads(oarlock(server, "requeue", "rs/shop/a", "-o", "json"))
     assert told == [{"queue": QUEUE, "key": "shop/a", "added": True, "state": "queued"}]
-    assert oarlock(server, "requeue", "rs/shop/a", "--dry-run") == "shop/a: would be queued\n"
+    assert oarlock(server, "requeue", "rs/shop/a", "--preview") == "shop/a: would be queued\n"
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ def test_labels(
     """Only what has the labels in the API, and is in the cache."""
     cached(broker, "shop/a", "shop/b", "bank/c", "bank/d")
     told = json.loads(
-        oarlock(server, "requeue", *words, "-c", QUEUE, "-o", "json", "--dry-run", "--kubeconfig", str(labelled))
+        oarlock(server, "requeue", *words, "-c", QUEUE, "-o", "json", "--preview", "--kubeconfig", str(labelled))
     )
     assert told["keys"] == ({QUEUE: keys} if keys else {})
 
