@@ -175,15 +175,23 @@ class RedisBroker(ScriptRunner):
 
     # -- the object cache ----------------------------------------------------------------------------------------
 
-    def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
-        """A contiguous batch: complete after ``from_rv`` and up to ``to_rv``. Without events it moves the watermark."""
+    def ingest(
+        self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event], *, told: bool = False
+    ) -> Ingested:
+        """A contiguous batch: complete after ``from_rv`` and up to ``to_rv``. Without events it moves the watermark.
+
+        ``told``: whether to tell which keys the events woke.
+        """
         flat = _apart(events)
         for event in events:
             flat += ("del" if event.blob is None else "set", *_object(event))
-        reply = self._run("ingest", resource, from_rv, to_rv, *flat)
+        reply = self._run("ingest", resource, from_rv, to_rv, "told" if told else "", *flat)
         verdict = reply[0].decode()
         if verdict == "OK":
-            return Ingested("OK", to_rv, int(reply[1]), int(reply[2]))
+            flat_woken = reply[3] if told else []
+            woken = zip(flat_woken[::3], flat_woken[1::3], flat_woken[2::3], strict=True)
+            named = tuple([(task.decode(errors="replace"), int(since or 0), int(at)) for task, since, at in woken])
+            return Ingested("OK", to_rv, int(reply[1]), int(reply[2]), named)
         return Ingested(verdict, reply[1].decode() if len(reply) > 1 else "")
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:

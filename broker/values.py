@@ -310,12 +310,16 @@ class Event(NamedTuple):
 
 
 class Ingested(NamedTuple):
-    """Outcome of a batch: "OK", "GAP" (watch again from ``watermark``) or "NEEDLIST"."""
+    """Outcome of a batch: "OK", "GAP" (watch again from ``watermark``) or "NEEDLIST".
+
+    ``woken``: where it was asked for, "queue:key", ms since when it is queued, and the number of the event that did it.
+    """
 
     verdict: str
     watermark: str = ""
     added: int = 0
     skipped: int = 0
+    woken: tuple[tuple[str, int, int], ...] = ()
 
 
 class LoadSpec(NamedTuple):

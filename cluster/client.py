@@ -32,10 +32,12 @@ class WriteOptions(TypedDict, total=False):
     """deadline_s: on `client.clock`; from then on the write is not sent (Answer code TOO_LATE).
 
     prepaid: the caller took the write's token from `client.limiter` before it announced the write.
+    traceparent: the header of that name (W3C Trace Context), which tells the server whose trace this is; "" for none.
     """
 
     deadline_s: float | None
     prepaid: bool
+    traceparent: str
 
 
 class Client(Reader):
@@ -131,10 +133,13 @@ class Client(Reader):
         *,
         deadline_s: float | None = None,
         prepaid: bool = False,
+        traceparent: str = "",
     ) -> Answer:
         if not prepaid:
             await self._take(method)
-        return await self.transport.write(method, path, body, content_type, deadline_s=deadline_s)
+        return await self.transport.write(
+            method, path, body, content_type, deadline_s=deadline_s, traceparent=traceparent
+        )
 
 
 def delete_options(uid: str, resource_version: str, grace_s: int | None, propagation: str) -> bytes:

@@ -67,8 +67,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
     if newer(from_rv, mark):
         return Ingested("GAP", mark)
     gen, added, skipped, logged = generation(state, resource), 0, 0, False
-    objects = state.objects.setdefault((resource, gen), {})
-    for event in events:
+    objects, told = state.objects.setdefault((resource, gen), {}), []
+    for at, event in enumerate(events):
         if not newer(event.rv, mark):
             skipped += 1
             continue
@@ -83,6 +83,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             woken = was.split() + (new.wakes.split() if new.wakes != was else [])
             trigger = f"{'del' if event.blob is None else 'set'} {resource}/{event.id}"
             added += sum(state.add(*split(task), trigger, now) for task in woken)
+            told += [(task, state.queued_since_ms(*split(task)), at) for task in woken]
             if changes.mirrored(old) or (event.blob is not None and changes.mirrored(new)):
                 changes.log(state, resource, gen, event.id)
                 logged = True
@@ -103,7 +104,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         state.watermark_at[resource] = now
     if newer(to_rv, mark):
         state.watermark[resource] = to_rv
-    return Ingested("OK", to_rv, added, skipped)
+    return Ingested("OK", to_rv, added, skipped, tuple(told))
 
 
 def stage(state: EpochState, now: int, resource: str, gen: str, events: Sequence[Event], lock_ms: int) -> bool:

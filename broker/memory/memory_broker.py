@@ -159,8 +159,11 @@ class MemoryBroker:
 
     # -- the object cache ----------------------------------------------------------------------------------------
 
-    def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
-        return cache.ingest(*self._enter("ingest"), resource, from_rv, to_rv, events)
+    def ingest(
+        self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event], *, told: bool = False
+    ) -> Ingested:
+        done = cache.ingest(*self._enter("ingest"), resource, from_rv, to_rv, events)
+        return done if told else done._replace(woken=())
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         return cache.stage(*self._enter("stage"), resource, generation, events, lock_ms)

@@ -224,6 +224,10 @@ class EpochState:
             since_ms, count, triggers = whys[key].split(" ", 2)
             whys[key] = f"{since_ms} {int(count) + 1} {triggers.split(',')[0]}, {trigger}"
 
+    def queued_since_ms(self, queue: str, key: str) -> int:
+        """Since when a key is queued for its next turn."""
+        return int(self.queue(queue).why[key].partition(" ")[0])
+
     def add(self, queue: str, key: str, trigger: str, now: int) -> int:
         state = self.queue(queue).state
         self.because(queue, key, trigger, now)

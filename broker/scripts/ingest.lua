@@ -4,13 +4,15 @@
 -- DERIVED apart:resource:generation
 -- DERIVED unread:resource queue:state queue:stream waiters wake changes:resource:generation changes_at:resource:generation
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
--- ARGV[4..] count and pairs name, bytes of what lies apart; then six an event:
+-- ARGV[4] "told" where the keys that the events woke are to be told, for traces; else ""
+-- ARGV[5..] count and pairs name, bytes of what lies apart; then six an event:
 --   "set" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
--- Returns: {"OK", keys added, events skipped} | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
+-- Returns: {"OK", keys added, events skipped, with "told" {queue:key, queued since ms, number of the event, ...}}
+--          | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back. It is written last, so a replay after a failure does no harm.
 -- include: cache queue locks reads changes
 local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
-local parts, first = parts_from(4)
+local parts, first = parts_from(5)
 if #ARGV < first - 1 or (#ARGV - first + 1) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
 local watermarks = base .. 'watermark'
 local mark = redis.call('HGET', watermarks, resource)
@@ -35,10 +37,15 @@ redis.call('HLEN', changes_at_key(resource, gen))
 redis.call('HLEN', apart)
 local read = newer(to, mark) and readers(resource, to) or {}
 
-local function wake_all(wakes, trigger)
+local told, woken = ARGV[4] == 'told', {}
+local function wake_all(wakes, trigger, at)
   for task in string.gmatch(wakes, '%S+') do
     local queue, key = split(task)
-    added = added + add(queue, key, trigger, now)
+    local entered, why = add(queue, key, trigger, now)
+    added = added + entered
+    if told then
+      for _, word in ipairs({task, string.match(why, '^%d*'), number(at)}) do woken[#woken + 1] = word end
+    end
   end
 end
 local function reindex(id, was, is)
@@ -66,9 +73,9 @@ for i = first, #ARGV, 6 do
     -- Wake, log, index, object. A replay compares with the object, so it is written last, and a failure in between repeats the rest.
     local same = op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
     if not same then
-      local trigger = op .. ' ' .. resource .. '/' .. id
-      wake_all(old_wakes, trigger)
-      if wakes ~= old_wakes then wake_all(wakes, trigger) end
+      local trigger, at = op .. ' ' .. resource .. '/' .. id, (i - first) / 6
+      wake_all(old_wakes, trigger, at)
+      if wakes ~= old_wakes then wake_all(wakes, trigger, at) end
       if mirrored(old_entries) or (op == 'set' and mirrored(entries)) then
         log_change(resource, gen, id)
         logged = true
@@ -93,4 +100,4 @@ wake(added, now)
 -- A batch that ends below the watermark does not say how old the view is.
 if not newer(mark, to) then redis.call('HSET', base .. 'watermark_at', resource, number(now)) end
 if newer(to, mark) then redis.call('HSET', watermarks, resource, to) end
-return {'OK', added, skipped}
+return {'OK', added, skipped, told and woken or nil}

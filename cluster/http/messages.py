@@ -22,7 +22,13 @@ class RequestWriter:
         self._head: str | None = None
 
     def written(
-        self, method: str, path: str, headers: tuple[tuple[str, str], ...], content_type: str, body: bytes
+        self,
+        method: str,
+        path: str,
+        headers: tuple[tuple[str, str], ...],
+        content_type: str,
+        body: bytes,
+        traceparent: str = "",
     ) -> bytes | None:
         """The whole request. None if a part of it is not plain printable text, so that no path and no header can bring
         the end of a line with it. ``headers``: those of the credentials.
@@ -30,9 +36,10 @@ class RequestWriter:
         if headers is not self._headers:
             self._headers, self._head = headers, _head((*self._fixed, *headers))
         target = self._root + path
-        if self._head is None or not _plain(target) or " " in target or not _plain(content_type):
+        if self._head is None or " " in target or not all(map(_plain, (target, content_type, traceparent))):
             return None
         of_body = f"Content-Type: {content_type}\r\n" if body else ""
+        of_body += f"traceparent: {traceparent}\r\n" if traceparent else ""
         return f"{method} {target} HTTP/1.1\r\n{self._head}{of_body}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -37,6 +37,7 @@ class Flight:
     body: bytes = b""
     content_type: str = ""
     deadline_s: float | None = None
+    traceparent: str = ""
     sent: bool = False
     dropped: bool = False
 

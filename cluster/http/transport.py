@@ -123,6 +123,7 @@ class Transport:
         content_type: str = "application/json",
         *,
         deadline_s: float | None = None,
+        traceparent: str = "",
     ) -> Answer:
         """POST, PUT, PATCH or DELETE, at most once. deadline_s: on `clock`; from then on nothing is sent.
 
@@ -136,6 +137,7 @@ class Transport:
             body=body,
             content_type=content_type,
             deadline_s=deadline_s,
+            traceparent=traceparent,
         )
         async with self._writes:
             refusal, auth = await self._authenticate()
@@ -143,7 +145,9 @@ class Transport:
                 return refusal
             if flight.too_late():
                 return PAST_DEADLINE
-            request = self._writer.written(flight.method, flight.path, auth.headers, flight.content_type, flight.body)
+            request = self._writer.written(
+                flight.method, flight.path, auth.headers, flight.content_type, flight.body, flight.traceparent
+            )
             if self._straight is None or request is None:  # a library knows how to ask a proxy, and what else there is
                 return await self._exchange(flight, auth)
             return await self._write_straight(self._straight, flight, request, auth)
@@ -259,6 +263,8 @@ class Transport:
         headers = list(auth.headers)
         if flight.body:
             headers.append(("Content-Type", flight.content_type))
+        if flight.traceparent:
+            headers.append(("traceparent", flight.traceparent))
         return await self._session.request(
             flight.method,
             URL(self.config.server + flight.path, encoded=True),

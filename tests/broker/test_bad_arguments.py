@@ -49,7 +49,7 @@ GOOD: dict[str, list[Any]] = {
     "forget": [QUEUE, "ns/failed"],
     "register": ["w2", "supervisor", QUEUE, "daemonset"],
     "ingest": [
-        *("pods", "100", "105", 1, "d1", "apart"),
+        *("pods", "100", "105", "told", 1, "d1", "apart"),
         *("set", "ns/p1", "103", "u1", "blob", f"owner=uid-ns/a mirror apart=d1\n{QUEUE}:ns/a"),
         *("del", "ns/p0", "104", "u0", "", f"\n{QUEUE}:ns/b {QUEUE}:ns/z"),
     ],

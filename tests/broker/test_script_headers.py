@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "342500e5e29dc49ca11730d79690ed3fc0023cea29be9279880f60a517904ff5",
+    4: "25542c17b8271753775612b6dd78b9a589c0234031304204add027e1da2d0367",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

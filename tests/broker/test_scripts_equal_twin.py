@@ -463,11 +463,11 @@ class Twins(RuleBasedStateMachine):
     def mark(self, resource: str) -> int:
         return int(self.memory.store.state.watermark.get(resource, "98"))
 
-    @rule(resource=resources, start=offsets, length=st.integers(0, 6), raw=events)
-    def ingest(self, resource: str, start: int, length: int, raw: list[tuple[Any, ...]]) -> None:
+    @rule(resource=resources, start=offsets, length=st.integers(0, 6), raw=events, told=st.booleans())
+    def ingest(self, resource: str, start: int, length: int, raw: list[tuple[Any, ...]], told: bool) -> None:
         first = self.mark(resource) + min(start, 1)
         batch = [self.event(resource, each) for each in raw]
-        self.both(lambda broker: broker.ingest(resource, str(first), str(first + length), batch))
+        self.both(lambda broker: broker.ingest(resource, str(first), str(first + length), batch, told=told))
 
     @rule(resource=resources, raw=events, mine=st.booleans(), lock_ms=st.sampled_from((1_000, 30_000)))
     def stage(self, resource: str, raw: list[tuple[Any, ...]], mine: bool, lock_ms: int) -> None:

@@ -31,6 +31,7 @@ from oarlock.workers.signing.refusals import Refusals
 from oarlock.workers.signing.signature import Key, Signer
 from oarlock.workers.signing.signing_broker import SigningBroker
 from oarlock.workers.supervisor.lease_manager import REFUSALS, LeaseManager
+from oarlock.workers.tracing.tracer import NoTracer
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.steps import Listed, Write
 from tests.controllers.pod_names import slot_index
@@ -286,6 +287,7 @@ class Fleet:
         broker: Broker = signed(self.broker) if self._signs else self.broker
         worker._engine = Engine(broker, self.cluster, SETTINGS, self.clock, [QUEUE])  # type: ignore[assignment]
         worker._engine._specs = [each._replace(rate_per_s=RATE_PER_S) for each in worker._engine._specs]
+        worker._tracer = NoTracer()
         worker._runner = worker._new_runner()
         return worker
 

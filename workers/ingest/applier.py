@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from oarlock.broker.protocol import Broker
+from oarlock.broker.values import Event, Ingested
 from oarlock.broker.versions import latest, newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.lister_watcher import Stream
 from oarlock.workers.ingest.projection import EventBatch, Projector
+from oarlock.workers.tracing.tracer import NoTracer, Tracer, Woken
 
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20
@@ -43,13 +46,15 @@ class Applier:
     ``mark`` is the last known watermark: events up to it are not sent.
     """
 
-    def __init__(self, projector: Projector, owners: KnownOwners) -> None:
-        self._projector, self._owners = projector, owners
+    def __init__(self, projector: Projector, owners: KnownOwners, tracer: Tracer | None = None) -> None:
+        self._projector, self._owners, self._tracer = projector, owners, tracer or NoTracer()
         self._name = projector.resource.resource
         self.counts = Counts()
         self._raw: deque[WatchEvent] = deque()
         self._batch: EventBatch | None = None
         self._skips = 0
+        self._taken_ns = 0
+        """When the oldest event that is not applied was taken from the watch, for traces."""
         self._rested = False
         """Whether the events in ``_raw`` came before the last rest: no more are taken until they are applied."""
         self.position = self.mark = self.gap_at = ""
@@ -74,6 +79,7 @@ class Applier:
         """
         if self._batch is None:
             if not self._rested:
+                self._taken_ns = self._taken_ns if self._raw else self._tracer.now_ns()
                 self._raw.extend(stream.take(BATCH_EVENTS - len(self._raw)))
                 # Rest before decoding: what the other ingestor applies meanwhile need not be decoded here.
                 if self._raw and self._skips >= SKIPS_BEFORE_REST:
@@ -95,10 +101,12 @@ class Applier:
         applied, skipped_to = 0, self.mark
         # A lone bookmark at the watermark is sent, too: nothing happens, but it says that the cache is not stale.
         if fresh or newer(batch.to, self.mark) or (not batch.count and batch.to == self.mark):
-            result = broker.ingest(self._name, self.position, batch.to, fresh)
+            result = broker.ingest(self._name, self.position, batch.to, fresh, told=self._tracer.on)
             if result.verdict != "OK":
                 self.gap_at = result.watermark
                 return Applied(result.verdict.lower())
+            if result.woken:
+                self._tracer.published(broker.epoch, _woken(self._name, fresh, result), self._taken_ns)
             applied = len(fresh) - result.skipped
             if fresh:
                 self._skips = 0 if applied > result.skipped else self._skips + 1
@@ -120,3 +128,13 @@ class Applier:
                 for queue, key in wakes:
                     broker.add(queue, [key], why="orphans")
         self._owners.doubtful.update(namespace for rv, namespace in batch.owners if not newer(rv, skipped_to))
+
+
+def _woken(resource: str, events: Sequence[Event], result: Ingested) -> list[Woken]:
+    """The keys that the events woke, each with the trigger that it remembers."""
+    found = []
+    for task, since_ms, at in result.woken:
+        queue, _, key = task.partition(":")
+        trigger = f"{'del' if events[at].blob is None else 'set'} {resource}/{events[at].id}"
+        found.append(Woken(queue, key, since_ms, trigger))
+    return found

@@ -26,6 +26,7 @@ from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, Unlisted
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.process.log_line import line
 from oarlock.workers.signing.refusals import decoded
+from oarlock.workers.tracing.tracer import Tracer
 
 CHECK_EVERY_MS = 1_000
 RELIST_REFUSED_MS = 5_000
@@ -63,11 +64,12 @@ class Reflector:
         nonce: Callable[[], str],
         random: random.Random,
         detector: UpstreamDetector | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self.resource, self.name, self.lister_watcher = resource, resource.resource, lister_watcher
         self._owners, self._nonce, self._random = owners, nonce, random
         self.projector = Projector(resource, owners, detector)
-        self.applier = Applier(self.projector, owners)
+        self.applier = Applier(self.projector, owners, tracer)
         self._broker: Broker | None = None
         self._stream: Stream[WatchEvent] | None = None
         self._probe: Stream[Page] | None = None

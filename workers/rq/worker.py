@@ -27,6 +27,8 @@ from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.log_line import line
 from oarlock.workers.rq.queue import KeyQueue
 from oarlock.workers.rq.shell import RqShell
+from oarlock.workers.tracing.choice import open_tracer
+from oarlock.workers.tracing.tracer import Tracer
 from oarlock.workers.turn.engine.runner import Ended, EngineFactory, TurnRunner, open_engine
 from oarlock.workers.turn.engine.waiting_turns import UnderWay
 
@@ -53,6 +55,7 @@ class KeyWorker(RqShell):
     _engine: TurnEngine
     _counts: TurnCounts
     _runner: TurnRunner
+    _tracer: Tracer
 
     def __init__(self, *args: Any, identity: Identity | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -70,6 +73,7 @@ class KeyWorker(RqShell):
         self._counts = TurnCounts(identity.counts)
         requests = RequestCounts(identity.counts)
         self._engine = type(self).engine_factory(self.settings, self._broker, self.queue_names(), requests)
+        self._tracer = open_tracer("worker", self.settings)
         self._runner = self._new_runner()
         collect_rarely()
         try:
@@ -77,12 +81,21 @@ class KeyWorker(RqShell):
         finally:
             if self.exit_code is ExitCode.DONE:  # else keys may wait for our end
                 self._engine.close()
+                self._tracer.close()
         return worked
 
     def _new_runner(self) -> TurnRunner:
-        limit = self.death_penalty_class
         return TurnRunner(
-            self._engine, self._slot, self._turns, self._counts, self.settings, self._clock, limit, self._finished
+            self._engine,
+            self._slot,
+            self._turns,
+            self._counts,
+            self.settings,
+            self._clock,
+            self.death_penalty_class,
+            self._finished,
+            self._tracer,
+            self._broker.epoch,
         )
 
     def teardown(self) -> None:

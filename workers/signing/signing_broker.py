@@ -52,9 +52,11 @@ class SigningBroker:
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
-    def ingest(self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
+    def ingest(
+        self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event], *, told: bool = False
+    ) -> Ingested:
         """As the broker's."""
-        return self._inner.ingest(resource, from_rv, to_rv, self._signed(resource, events))
+        return self._inner.ingest(resource, from_rv, to_rv, self._signed(resource, events), told=told)
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         """As the broker's."""

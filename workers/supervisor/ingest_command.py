@@ -52,6 +52,7 @@ from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.wakeup import Wakeup
 from oarlock.workers.signing.signing_broker import signing_wrapper
 from oarlock.workers.supervisor.shard_processes import run_shards
+from oarlock.workers.tracing.choice import open_tracer
 
 RESIGN_S = 0.3
 CLOSE_S = 0.5
@@ -118,6 +119,7 @@ class IngestProcess:
         )
         self._io = IoLoop()
         self._teller = None if settings.dry_run else Teller(cluster, MissingRights(INGESTOR, self._clock.mono_ms))
+        self._tracer = open_tracer("ingestor", settings)
         owners = KnownOwners()
         detector = UpstreamDetector(self._clock.wall_ms, kinds_of(enabled_queues(settings.controllers)))
         self.reflectors = [
@@ -128,6 +130,7 @@ class IngestProcess:
                 nonce=lambda: secrets.token_hex(8),
                 random=random.Random(),
                 detector=detector if resource.adoptable else None,
+                tracer=self._tracer,
             )
             for resource in WATCHED.values()
         ]
@@ -231,6 +234,7 @@ class IngestProcess:
             log.warning(line("closing took too long"))
         self._io.close()
         self._redis.close()
+        self._tracer.close()
 
     def _opened(self, number: int) -> None:
         after_ms = self._clock.mono_ms() - self._started_ms

@@ -58,16 +58,22 @@ local function hurry()
 end
 
 -- client-go's Add. An idle key is queued. A running one is marked, so that its finish queues it. All others are to be queued anyway.
+-- Returns 1 where the key entered a stream, else 0; and what queued it.
 local ARRANGED = {queued = true, ['running+'] = true, parked = true, held = true}
 local function add(queue, key, trigger, now)
   local states = base .. queue .. ':state'
   local text = redis.call('HGET', states, key)
-  if not text then append(queue, key, first_why(trigger, now)) return 1 end
+  if not text then
+    local first = first_why(trigger, now)
+    append(queue, key, first)
+    return 1, first
+  end
   local state, why = split_state(text)
   if state == 'running' then state = 'running+'
   elseif not ARRANGED[state] then error('damaged: state of a key') end
-  redis.call('HSET', states, key, state .. ' ' .. with_trigger(why, trigger, now))
-  return 0
+  why = with_trigger(why, trigger, now)
+  redis.call('HSET', states, key, state .. ' ' .. why)
+  return 0, why
 end
 
 -- A key that was parked is queued. The caller takes it out of the parked.

@@ -101,6 +101,10 @@ def test_a_request() -> None:
     assert b"Bearer other" in renewed
     assert renewed.endswith(b"Content-Length: 0\r\n\r\n")
     assert b"Content-Type" not in renewed
+    traced = writer.written("DELETE", "/x", headers, "application/json", b"", "00-1-2-01")
+    assert traced is not None
+    assert b"\r\ntraceparent: 00-1-2-01\r\nContent-Length: 0" in traced
+    assert writer.written("DELETE", "/x", headers, "application/json", b"", "00\r\nX: y") is None
 
 
 @pytest.mark.parametrize(

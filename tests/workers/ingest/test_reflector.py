@@ -653,7 +653,7 @@ class GapBroker:
     def watermark(self, resource: str) -> str | None:
         return "5" if self.ingested else "7"
 
-    def ingest(self, resource: str, from_rv: str, to_rv: str, events: list[Event]) -> Ingested:
+    def ingest(self, resource: str, from_rv: str, to_rv: str, events: list[Event], *, told: bool) -> Ingested:
         self.ingested.append((from_rv, to_rv))
         return Ingested("OK", to_rv, 1, 0) if len(self.ingested) > 1 else Ingested("GAP", "5")
 

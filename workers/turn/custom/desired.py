@@ -18,6 +18,7 @@ from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.wanted import Live, UserError, Wanted, changes
 from oarlock.workers.process.log_line import discreet, line
+from oarlock.workers.tracing.tracer import current_turn
 from oarlock.workers.turn.custom import child_writes
 from oarlock.workers.turn.custom.inputs import versions_of_others, watched_by
 from oarlock.workers.turn.custom.memory import Memory, Versions
@@ -122,7 +123,8 @@ def _wanted(
 ) -> Wanted | None:
     """What the user's function wants; None if nothing: it waits, or is never to be asked again about this state."""
     try:
-        return controller.want(owner, owned, [(resource, decode_whole(each.blob)) for resource, each in watched])
+        with current_turn.get().function():
+            return controller.want(owner, owned, [(resource, decode_whole(each.blob)) for resource, each in watched])
     except UserError as error:
         if error.after_ms is not None:
             outcome.due_in(error.after_ms)

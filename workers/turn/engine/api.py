@@ -26,6 +26,7 @@ from oarlock.controllers.registry import WATCHED
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.kinds import cluster_resource
 from oarlock.workers.process.settings import Settings
+from oarlock.workers.tracing.tracer import current_turn
 from oarlock.workers.turn.engine.read_api import ReadApi
 from oarlock.workers.turn.steps import Write
 
@@ -93,6 +94,14 @@ class KubeApi(ReadApi):
             self._wrote_s = time.monotonic()
 
     async def _write(self, write: Write, options: WriteOptions) -> Answer:
+        told = current_turn.get().write(write.verb, write.resource, write.namespace, write.name)
+        if told.traceparent:
+            options = {**options, "traceparent": told.traceparent}
+        answer = await self._sent(write, options)
+        told.answered(answer.code, answer.message)
+        return answer
+
+    async def _sent(self, write: Write, options: WriteOptions) -> Answer:
         client, resource = self._client, cluster_resource(WATCHED[write.resource])
         namespace, name = write.namespace, write.name
         match write.verb:

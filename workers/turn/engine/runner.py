@@ -19,6 +19,7 @@ from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
+from oarlock.workers.tracing.tracer import UNTRACED, NoTracer, Tracer, TurnTrace
 from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
 from oarlock.workers.turn.steps import TurnFailed
 from oarlock.workers.turn.turn_note import failed, one_line
@@ -66,6 +67,7 @@ class Ended(NamedTuple):
 
     finish: Finish
     failure: BaseException | None
+    trace: TurnTrace = UNTRACED
 
 
 More = Callable[[int, Collection[str]], Batch | None]
@@ -86,6 +88,7 @@ class TurnRunner:
     """One worker's. Main thread only, ``end_early`` in a signal handler of it.
 
     ``limit``: RQ's death penalty, around all that a turn does. A turn that waits is checked every LOOK_MS instead.
+    ``tracer``: told of each turn; without it, nobody is.
     """
 
     def __init__(
@@ -98,9 +101,12 @@ class TurnRunner:
         clock: Clock,
         limit: type[BaseDeathPenalty],
         on_finish: OnFinish,
+        tracer: Tracer | None = None,
+        epoch: int = 0,
     ) -> None:
         self._engine, self._slot, self._shown, self._counts = engine, slot, shown, counts
         self._settings, self._clock, self._limit, self._on_finish = settings, clock, limit, on_finish
+        self._tracer, self._epoch = tracer or NoTracer(), epoch
         self._limit_s = max(1, -(-settings.turn_limit_ms // 1_000))
         self._under_way: dict[UnderWay, None] = {}
         self._waiting = WaitingTurns()
@@ -133,8 +139,10 @@ class TurnRunner:
                 now_ms = self._begin_behind(self._go_on(now_ms))
             self._finish()
             self._tell()
-        except BaseException:
+        except BaseException as error:
             self._waiting.abandon()
+            for trace in [*(each.trace for each in self._under_way), *(each.trace for each in self._ended)]:
+                trace.ended("lost", "", type(error).__name__)
             raise
         self._slot.end()
         return now_ms - first_ms
@@ -177,7 +185,7 @@ class TurnRunner:
         return now_ms if batch is None else self._begin_all(batch, now_ms)
 
     def _begin(self, batch: Batch, claim: Claim, now_ms: int) -> int:
-        each = UnderWay(claim, now_ms, self._counts.begun())
+        each = UnderWay(claim, now_ms, self._counts.begun(), trace=self._tracer.begun(self._epoch, claim))
         self._shown.begin(each)
         self._under_way[each] = None
         return self._run(each, batch, now_ms)
@@ -229,7 +237,7 @@ class TurnRunner:
         try:
             if each.failure is not None:
                 raise each.failure
-            with self._limit(limit_s, JobTimeoutException):
+            with self._limit(limit_s, JobTimeoutException), each.trace.current():
                 self._stepping = each
                 try:
                     if batch is not None:
@@ -242,18 +250,19 @@ class TurnRunner:
                 assert each.turn.waits_for is not None
                 self._waiting.add(each, each.turn.waits_for)
                 return False
-            self._ended.append(Ended(finish, None))
+            self._ended.append(Ended(finish, None, each.trace))
         except ClaimLost as lost:
             log.warning(line("claim_lost", task=lost))
             self._counts.lost(claim.queue)
+            each.trace.ended("lost", "", "another worker has the key")
         except (EpochOver, BrokerUnreachable):
             raise
         except TurnFailed as failed:
-            self._ended.append(Ended(failed.finish, failed))
+            self._ended.append(Ended(failed.finish, failed, each.trace))
         except Exception as error:  # the edge of a turn: whatever it was, the key is tried again
             if each.turn is not None:
                 each.turn.abandon()
-            self._ended.append(Ended(_retried(each, error), error))
+            self._ended.append(Ended(_retried(each, error), error, each.trace))
         return True
 
     def _finish(self) -> None:
@@ -265,6 +274,8 @@ class TurnRunner:
         failures = self._engine.finish([turn.finish for turn in ended])
         for turn, in_a_row in zip(ended, failures, strict=True):
             self._counts.finished(turn.finish, turn.failure is not None, in_a_row)
+            verdict = turn.finish.verdict.value if in_a_row >= 0 else "lost"
+            turn.trace.ended(verdict, turn.finish.did, str(turn.failure or ""))
             self._untold.append((turn, in_a_row))
 
     def _tell(self) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
@@ -18,6 +19,7 @@ from oarlock.controllers.entries import StepsController
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.requests import Asked, Ended, LostClaim, Request
 from oarlock.workers.process.io_loop import IoLoop
+from oarlock.workers.tracing.tracer import current_turn
 
 THREADS = 32
 """As many as a worker has turns at once. A function that hangs keeps its thread, so there may be none left: then turns
@@ -126,7 +128,8 @@ class ThreadRun(Run):
             return  # it waited for a thread for so long
         error: BaseException | None = None
         try:
-            self._call(self)
+            with current_turn.get().function():
+                self._call(self)
         except BaseException as raised:  # SystemExit too: it must not end a thread of the pool
             error = raised
         self.over.set()
@@ -173,7 +176,8 @@ class LoopRun(Run):
         error: BaseException | None = None
         try:
             self._task = asyncio.current_task()
-            await self._call(self)
+            with current_turn.get().function():
+                await self._call(self)
         except BaseException as raised:
             error = raised
         self._task = None
@@ -219,11 +223,13 @@ class Threads:
         """Tasks that are not done: more than there are threads, so there has to be another thread."""
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Have a thread do it, or the next one that is free. Only the worker's thread calls this."""
+        """Have a thread do it, in the caller's context, or the next one that is free. Only the worker's thread calls
+        this.
+        """
         with self._lock:
             self._open += 1
             short = self._count < min(self._open, self._most)
-        self._tasks.put(task)
+        self._tasks.put(partial(copy_context().run, task))
         if short:
             self._count += 1
             threading.Thread(target=self._work, name=f"oarlock function {self._count}", daemon=True).start()

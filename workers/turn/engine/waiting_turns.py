@@ -8,6 +8,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from oarlock.broker.values import Claim
+from oarlock.workers.tracing.tracer import UNTRACED, TurnTrace
 
 if TYPE_CHECKING:
     from oarlock.workers.turn.engine.running_turn import RunningTurn
@@ -25,6 +26,7 @@ class UnderWay:
     begun_ns: int
     turn: RunningTurn | None = None
     failure: Exception | None = None
+    trace: TurnTrace = UNTRACED
 
 
 class WaitingTurns:
