@@ -24,6 +24,7 @@ COMMANDS = {
     "get": ("look", "Objects of the fleet's cache."),
     "explain": ("explain", "Why has nothing happened to default/web?"),
     "history": ("explain", "What has been done about default/web: its last turns, and what queued them."),
+    "plan": ("plan", "What would happen if this file were applied, step by step; writes nothing."),
     "nodes": ("nodes", "Add, remove, label, taint, cordon nodes of the embedded cluster."),
     "requeue": ("steer", "Queue keys again, now: some, or all of a namespace, with labels, that fail."),
     "park": ("steer", "Put keys aside for a while."),
