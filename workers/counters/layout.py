@@ -1,8 +1,8 @@
 """What a process counts, and where in its row of the shared table each number stands.
 
-A row is a fixed set of cells of eight bytes: whole numbers, then the sums of the histograms. Every label value is known
-beforehand (queues, outcomes, methods, codes), so a cell is found by arithmetic, nothing is allocated while counting,
-and no client can make a table grow.
+A row is a fixed set of cells of eight bytes: whole numbers, then the sums of the histograms, then the last exemplar of
+some of their buckets. Every label value is known beforehand (queues, outcomes, methods, codes), so a cell is found by
+arithmetic, nothing is allocated while counting, and no client can make a table grow.
 """
 
 from __future__ import annotations
@@ -40,11 +40,15 @@ GC_FACTS = ("collections", "collected", "uncollectable")
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """``counts``: the first of its cells, one for each bound and one above them all; ``sum``: a cell of the sums."""
+    """``counts``: the first of its cells, one for each bound and one above them all; ``sum``: a cell of the sums.
+
+    ``exemplars``: the place of its first bucket's exemplar; None where it keeps none.
+    """
 
     bounds: tuple[float, ...]
     counts: int
     sum: int
+    exemplars: int | None = None
 
     @property
     def cells(self) -> range:
@@ -67,7 +71,7 @@ class Layout:
 
     def __init__(self) -> None:
         queues = all_queues()
-        self.ints = self.sums = 0
+        self.ints = self.sums = self.exemplars = 0
         self.tick_ms = self._take()
         self.pid = self._take()
         self.turn_since_ns = self._take()
@@ -76,8 +80,8 @@ class Layout:
         self.turn_queue = self._take()
         self.queues = {
             queue: QueueCells(
-                self._histogram(WAIT_S),
-                self._histogram(WORK_S),
+                self._histogram(WAIT_S, exemplars=True),
+                self._histogram(WORK_S, exemplars=True),
                 self._histogram(FAILOVER_S),
                 self._take(len(OUTCOMES)),
                 self._take(),
@@ -104,9 +108,11 @@ class Layout:
         self.ints += count
         return at
 
-    def _histogram(self, bounds: tuple[float, ...]) -> Histogram:
+    def _histogram(self, bounds: tuple[float, ...], *, exemplars: bool = False) -> Histogram:
         self.sums += 1
-        return Histogram(bounds, self._take(len(bounds) + 1), self.sums - 1)
+        first = self.exemplars if exemplars else None
+        self.exemplars += (len(bounds) + 1) if exemplars else 0
+        return Histogram(bounds, self._take(len(bounds) + 1), self.sums - 1, first)
 
 
 def _awaited(queue: str) -> Sequence[str]:

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from oarlock.broker.history import lost_ms
-from oarlock.broker.values import Batch, Finish, Verdict
+from oarlock.broker.values import Batch, Claim, Finish, Verdict
 from oarlock.workers.counters.layout import GC_FACTS, OUTCOMES, RANKS
 from oarlock.workers.counters.table import Row
 
@@ -70,16 +70,26 @@ class TurnCounts:
         self._ints[self._under_way_at] = self._under_way
         return now_ns
 
-    def worked(self, queue: str, begun_ns: int, since_ns: int) -> None:
+    def traced(self, batch: Batch, claim: Claim, trace_id: str) -> None:
+        """The turn of a claim is traced: an exemplar of how long keys wait."""
+        cells = self._queues.get(batch.queue)
+        if cells is not None and batch.waited_ms:
+            waited_s = batch.waited_ms[batch.claims.index(claim)] / 1_000
+            self._row.exemplify(cells.wait, waited_s, trace_id, time.time())
+
+    def worked(self, queue: str, begun_ns: int, since_ns: int, trace_id: str = "") -> None:
         """A turn has ended, however; its finish is not sent yet. ``since_ns``: when the oldest turn still under way
-        began, 0 where there is none.
+        began, 0 where there is none. ``trace_id``: of a turn that is traced.
         """
         cells = self._queues.get(queue)
         self._ints[self._since_at] = since_ns
         self._under_way -= (begun_ns // 1_000 << 8) + 1
         self._ints[self._under_way_at] = self._under_way
         if cells is not None:
-            self._row.observe(cells.work, (_clock_ns() - begun_ns) / 1e9)
+            took_s = (_clock_ns() - begun_ns) / 1e9
+            self._row.observe(cells.work, took_s)
+            if trace_id:
+                self._row.exemplify(cells.work, took_s, trace_id, time.time())
 
     def ranked(self, queue: str, ratios: Iterable[int]) -> None:
         """Pods were chosen for deletion: the age of each as a multiple of the youngest's."""

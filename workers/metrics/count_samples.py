@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from oarlock.cluster.access import config
@@ -20,6 +21,7 @@ from oarlock.workers.counters.layout import (
     Histogram,
     Layout,
 )
+from oarlock.workers.counters.table import Exemplar, newest
 from oarlock.workers.metrics.samples import Samples
 from oarlock.workers.process.settings import Settings
 
@@ -41,11 +43,29 @@ def rebucket(bounds: Sequence[float], histogram: Histogram, counts: Sequence[int
     return found
 
 
-class CountSamples:
-    """``ints`` and ``sums``: cells summed over rows. ``host``: of the API server, as labels name it."""
+def last_in(
+    bounds: Sequence[float], histogram: Histogram, exemplars: Sequence[Exemplar | None]
+) -> list[Exemplar | None]:
+    """The last exemplar of each bucket of a histogram whose bounds are some of another's."""
+    groups: list[list[Exemplar | None]] = [[] for _ in (*bounds, None)]
+    for upper, exemplar in zip((*histogram.bounds, float("inf")), exemplars, strict=True):
+        groups[bisect_left(bounds, upper)].append(exemplar)
+    return [newest(group) for group in groups]
 
-    def __init__(self, samples: Samples, layout: Layout, ints: Sequence[int], sums: Sequence[float]) -> None:
+
+class CountSamples:
+    """``ints`` and ``sums``: cells summed over rows. ``exemplars``: of a histogram's buckets."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        layout: Layout,
+        ints: Sequence[int],
+        sums: Sequence[float],
+        exemplars: Callable[[Histogram], Sequence[Exemplar | None]] = lambda histogram: (),
+    ) -> None:
         self._samples, self._layout, self._ints, self._sums = samples, layout, ints, sums
+        self._exemplars = exemplars
 
     def put_queues(self) -> None:
         """Turns, how long keys waited for them, and what they did that upstream counts."""
@@ -56,7 +76,9 @@ class CountSamples:
                 ("workqueue_queue_duration_seconds", WORK_S),
                 ("oarlock_claim_wait_seconds", CLAIM_WAIT_S),
             ):
-                self._samples.histogram(name, bounds, rebucket(bounds, cells.wait, waits), wait_s, queue)
+                counts, exemplars = rebucket(bounds, cells.wait, waits), self._exemplars(cells.wait)
+                newest_of = last_in(bounds, cells.wait, exemplars) if exemplars else ()
+                self._samples.histogram(name, bounds, counts, wait_s, queue, exemplars=newest_of)
             self._put_histogram("workqueue_work_duration_seconds", cells.work, queue)
             self._put_histogram("oarlock_failover_seconds", cells.failover, queue)
             self._samples.put("workqueue_retries_total", self._ints[cells.retries], queue)
@@ -106,7 +128,8 @@ class CountSamples:
 
     def _put_histogram(self, name: str, histogram: Histogram, *labels: str) -> None:
         counts, total = self._counts(histogram), self._sums[histogram.sum]
-        self._samples.histogram(name, histogram.bounds, counts, total, *labels)
+        exemplars = self._exemplars(histogram)
+        self._samples.histogram(name, histogram.bounds, counts, total, *labels, exemplars=exemplars)
 
 
 def host_label(settings: Settings) -> str:

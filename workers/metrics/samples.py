@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar as Told
 
+from oarlock.workers.counters.table import Exemplar
 from oarlock.workers.metrics.families import FAMILIES, Family
 
 
@@ -25,14 +27,30 @@ class Samples(Collector):
         assert isinstance(made, CounterMetricFamily | GaugeMetricFamily), f"{name} is a histogram"
         made.add_metric(labels, value)
 
-    def histogram(self, name: str, bounds: Sequence[float], counts: Sequence[int], total: float, *labels: str) -> None:
-        """``counts``: of each bucket alone, the last one above all ``bounds``."""
+    def histogram(
+        self,
+        name: str,
+        bounds: Sequence[float],
+        counts: Sequence[int],
+        total: float,
+        *labels: str,
+        exemplars: Sequence[Exemplar | None] = (),
+    ) -> None:
+        """``counts``: of each bucket alone, the last one above all ``bounds``; ``exemplars`` too, if there are any.
+        Prometheus's text format has no place for them, OpenMetrics has.
+        """
         made = self._of(FAMILIES[name])
         assert isinstance(made, HistogramMetricFamily), f"{name} is no histogram"
-        so_far, buckets = 0, []
-        for bound, count in zip((*map(_bound, bounds), "+Inf"), counts, strict=True):
+        so_far = 0
+        buckets: list[tuple[str, float] | tuple[str, float, Told]] = []
+        told = exemplars or [None] * len(counts)
+        for bound, count, exemplar in zip((*map(_bound, bounds), "+Inf"), counts, told, strict=True):
             so_far += count
-            buckets.append((bound, so_far))
+            if exemplar is None:
+                buckets.append((bound, so_far))
+            else:
+                labelled = Told({"trace_id": exemplar.trace_id}, exemplar.value, exemplar.at_s)
+                buckets.append((bound, so_far, labelled))
         made.add_metric(labels, buckets, total)
 
     def collect(self) -> Iterable[Metric]:

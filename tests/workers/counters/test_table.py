@@ -16,7 +16,7 @@ from oarlock.workers.counters import layout, turn_counts
 from oarlock.workers.counters.layout import CLAIM_WAIT_S, CODES, OUTCOMES, WAIT_S, WORK_S, Histogram, Layout, code_at
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.supervision import Supervision
-from oarlock.workers.counters.table import Row, Table, own_row
+from oarlock.workers.counters.table import CELL_BYTES, EXEMPLAR_CELLS, Exemplar, Row, Table, own_row
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.metrics.count_samples import rebucket
 from oarlock.workers.process.death_signal import die_with_parent
@@ -127,7 +127,40 @@ def test_no_two_cells_share_a_place() -> None:
 
 
 def test_a_table_is_small_and_stays_so() -> None:
-    assert (LAYOUT.ints + LAYOUT.sums) * 8 < 8_192, "bytes a worker"
+    cells = LAYOUT.ints + LAYOUT.sums + LAYOUT.exemplars * EXEMPLAR_CELLS
+    assert cells * CELL_BYTES < 14_336, "bytes a worker"
+
+
+def exemplified(row: Row, value: float, trace_id: str, at_s: float) -> None:
+    row.exemplify(LAYOUT.queues[QUEUE].work, value, trace_id, at_s)
+
+
+def test_the_last_exemplar_of_a_bucket_is_kept_and_the_newest_of_all_rows_is_told() -> None:
+    table, work = Table(2), LAYOUT.queues[QUEUE].work
+    ids = [f"{number:032x}" for number in (1, 2**128 - 1, 2**127, 3)]
+    exemplified(table.rows[0], 0.02, ids[0], 5.0)
+    exemplified(table.rows[0], 0.03, ids[1], 6.0)
+    exemplified(table.rows[1], 0.04, ids[2], 7.0)
+    exemplified(table.rows[1], 99.0, ids[3], 1.0)
+    found = dict(zip((*work.bounds, float("inf")), table.exemplars(work), strict=True))
+    assert {bound: each for bound, each in found.items() if each is not None} == {
+        0.1: Exemplar(ids[2], 0.04, 7.0),
+        float("inf"): Exemplar(ids[3], 99.0, 1.0),
+    }
+    assert table.rows[0].exemplar(work.exemplars + list(found).index(0.1)) == Exemplar(ids[1], 0.03, 6.0)  # type: ignore[operator]
+    assert not any(each for queue in LAYOUT.queues.values() for each in table.exemplars(queue.wait))
+    assert table.exemplars(LAYOUT.age_ratio) == [None] * 7
+
+
+def test_no_two_exemplars_share_a_place() -> None:
+    places = [
+        each.exemplars + at
+        for queue in LAYOUT.queues.values()
+        for each in (queue.wait, queue.work)
+        if each.exemplars is not None
+        for at in range(len(each.cells))
+    ]
+    assert sorted(places) == list(range(LAYOUT.exemplars))
 
 
 def test_how_long_keys_waited() -> None:

@@ -30,6 +30,7 @@ from tests.docs import metric_tables
 from tests.manual_clock import ManualClock
 
 DOCS = ROOT / "docs"
+TRACE = "0af7651916cd43dd8448eb211c80319c"
 HOST = "api.example:6443"
 
 
@@ -81,7 +82,8 @@ def worker_endpoints(look: Look) -> Endpoints:
     again = Claim("replicaset", "a/1", "n", None, [], None, "", False, 0, now_ms=9_000, why="8000 1 lost w-1 6000")
     counts.claimed(Batch("replicaset", [again], {}, {}, [7]))
     begun_ns = counts.begun()
-    counts.worked("replicaset", begun_ns, 0)
+    counts.worked("replicaset", begun_ns, 0, TRACE)
+    counts.traced(Batch("replicaset", [again], {}, {}, [7]), again, TRACE)
     counts.finished(Finish("replicaset", "a/1", "n", Verdict.OK, 10), False, 0)
     counts.begun()
     requested(row)
@@ -150,6 +152,26 @@ def test_both_formats(role: str) -> None:
     assert text.endswith("# EOF\n")
     as_before = {family.name for family in text_string_to_metric_families(plain.body.decode())}
     assert {family.name for family in openmetrics.text_string_to_metric_families(text)} == as_before
+
+
+def test_exemplars_are_told_in_openmetrics_alone() -> None:
+    accept = "application/openmetrics-text;version=1.0.0"
+    text = scrape(WORKER, accept=accept).body.decode()
+    found = {
+        (family.name, sample.labels["le"]): sample.exemplar
+        for family in openmetrics.text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.exemplar is not None
+    }
+    assert {name for name, _ in found} == {
+        "workqueue_queue_duration_seconds",
+        "workqueue_work_duration_seconds",
+        "oarlock_claim_wait_seconds",
+    }
+    of_wait = found["oarlock_claim_wait_seconds", "0.01"]
+    assert (of_wait.labels, of_wait.value) == ({"trace_id": TRACE}, 0.007)
+    assert found["workqueue_queue_duration_seconds", "0.01"].value == 0.007
+    assert TRACE not in scrape(WORKER).body.decode()
 
 
 UPSTREAM = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
@@ -73,6 +75,22 @@ def test_the_life_of_a_key_is_one_trace(collector: Collector, kubectl: Kubectl) 
         assert turn.begun_ns <= span.begun_ns <= span.ended_ns <= turn.ended_ns <= root.ended_ns
         assert (span.failed, span.facts["http.response.status_code"]) == (False, 201)
     assert (turn.failed, turn.facts["oarlock.verdict"], turn.facts["oarlock.did"][:11]) == (False, "ok", "create pods")
+
+
+def test_exemplars_of_the_metrics_name_these_traces(collector: Collector, kubectl: Kubectl, up: RunningUp) -> None:
+    kubectl.inside("figures").apply(replicaset("web", 1))
+    asked = urllib.request.Request(
+        f"{up.state.read_up()['metrics']['supervisor']}/metrics",
+        headers={"Accept": "application/openmetrics-text;version=1.0.0"},
+    )
+
+    def told() -> set[str]:
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+            exemplars = [sample.exemplar for family in families for sample in family.samples if sample.exemplar]
+        return {each.labels["trace_id"] for each in exemplars} & collector.traces().keys()
+
+    until(told, 40, "an exemplar whose trace has come")
 
 
 def test_a_write_that_is_refused_is_an_error(collector: Collector, kubectl: Kubectl) -> None:

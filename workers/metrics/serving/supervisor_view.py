@@ -36,7 +36,7 @@ class SupervisorView:
     def put(self, samples: Samples, look: Look) -> None:
         """Add every sample of the supervisor and its workers."""
         ints, sums = self._table.totals()
-        counts = CountSamples(samples, self._table.layout, ints, sums)
+        counts = CountSamples(samples, self._table.layout, ints, sums, self._table.exemplars)
         put_look(samples, look)
         counts.put_queues()
         self._put_running(samples)

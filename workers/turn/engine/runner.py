@@ -186,6 +186,8 @@ class TurnRunner:
 
     def _begin(self, batch: Batch, claim: Claim, now_ms: int) -> int:
         each = UnderWay(claim, now_ms, self._counts.begun(), trace=self._tracer.begun(self._epoch, claim))
+        if each.trace.trace_id:
+            self._counts.traced(batch, claim, each.trace.trace_id)
         self._shown.begin(each)
         self._under_way[each] = None
         return self._run(each, batch, now_ms)
@@ -220,7 +222,8 @@ class TurnRunner:
         if over:
             del self._under_way[each]
             oldest = next(iter(self._under_way), None)
-            self._counts.worked(claim.queue, each.begun_ns, oldest.begun_ns if oldest is not None else 0)
+            oldest_ns = oldest.begun_ns if oldest is not None else 0
+            self._counts.worked(claim.queue, each.begun_ns, oldest_ns, each.trace.trace_id)
             if each.turn is not None:
                 self._counts.ranked(claim.queue, each.turn.age_ratios)
             self._shown.end(each)
