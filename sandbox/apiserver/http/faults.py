@@ -21,6 +21,8 @@ WEBHOOK_DOWN: Final = (
     "dial tcp 127.0.0.1:1: connect: connection refused"
 )
 """As a real server says it of a webhook whose policy is Fail and whose endpoint is down."""
+WEBHOOK_DENIES: Final = 'admission webhook "pods.example.com" denied the request: this namespace takes no pods'
+"""As a real server says it of a webhook that does not allow a write and gives this reason."""
 
 
 class Action(StrEnum):
@@ -33,6 +35,7 @@ class Action(StrEnum):
     FAIL_BEFORE = "fail500BeforeCommit"  # do nothing, answer 500
     FAIL_AFTER = "fail500AfterCommit"  # act, then answer 500
     FAIL_WEBHOOK = "failWebhook"  # do nothing, answer 500 as where a webhook of admission cannot be called
+    DENY_WEBHOOK = "denyWebhook"  # do nothing, answer 403 as where a webhook of admission does not allow it
     STALL_WATCH = "stallWatch"  # at once, for durationS: watches stay open and say nothing
     CUT_HISTORY = "cutHistory"  # at once: watches end, older resourceVersions are 410
 
@@ -50,6 +53,7 @@ class Fault:
     """It does not befall clients whose user agent has one of these parts."""
     names: tuple[str, ...] = ("*",)
     """The objects it befalls, each as "name" or "namespace/name"."""
+    namespaces: tuple[str, ...] = ("*",)
     sticky: bool = False
     """The rate is drawn once for each object: an object that was refused stays refused."""
     count_max: int | None = None
@@ -61,12 +65,13 @@ class Fault:
     applied: int = 0
     drawn: dict[str, bool] = field(default_factory=dict)
 
-    def meets(self, verb: str, resource: str, user_agent: str, subject: str = "") -> bool:
+    def meets(self, verb: str, resource: str, user_agent: str, subject: str = "", namespace: str = "") -> bool:
         """Whether the filter takes this request. `resource` is `pods` or `pods/status`; `subject`: "namespace/name"."""
         return (
             ("*" in self.verbs or verb in self.verbs)
             and ("*" in self.resources or resource in self.resources)
             and ("*" in self.names or subject in self.names or subject.rpartition("/")[2] in self.names)
+            and ("*" in self.namespaces or namespace in self.namespaces)
             and self.user_agent in user_agent
             and not any(part in user_agent for part in self.spares)
         )
@@ -87,6 +92,7 @@ class Fault:
             "userAgent": self.user_agent,
             "spares": list(self.spares),
             "names": list(self.names),
+            "namespaces": list(self.namespaces),
             "sticky": self.sticky,
             "maxCount": self.count_max,
             "delayMs": list(self.delay_ms),
@@ -144,14 +150,16 @@ class Faults:
         """Whether any of them depends on the names of objects."""
         return any(fault.sticky or "*" not in fault.names for fault in self._faults)
 
-    def choose(self, verb: str, resource: str, user_agent: str, subject: str = "") -> Chosen | None:
+    def choose(
+        self, verb: str, resource: str, user_agent: str, subject: str = "", namespace: str = ""
+    ) -> Chosen | None:
         """Draw for one request; None if nothing befalls it. `subject`: "namespace/name" of the object, if known."""
         chosen: Chosen | None = None
         for fault in self._faults:
             if (
                 fault.action not in _REQUEST_ACTIONS
                 or (fault.count_max is not None and fault.applied >= fault.count_max)
-                or not fault.meets(verb, resource, user_agent, subject)
+                or not fault.meets(verb, resource, user_agent, subject, namespace)
                 or not fault.strikes(self._random, subject)
             ):
                 continue
@@ -207,6 +215,7 @@ def fault_from(spec: Any) -> Fault:
             user_agent=str(spec.get("userAgent") or ""),
             spares=_words(spec, "spares", ()),
             names=_words(spec, "names", ("*",)),
+            namespaces=_words(spec, "namespaces", ("*",)),
             sticky=_flag(spec, "sticky"),
             count_max=None if count_max is None else int(count_max),
             delay_ms=(float(bounds[0]), float(bounds[1])),

@@ -30,7 +30,7 @@ from oarlock.sandbox.apiserver.errors import (
 from oarlock.sandbox.apiserver.http import discovery, dispatch
 from oarlock.sandbox.apiserver.http.audit import ANSWER, COMMITTED, AuditLog, Call
 from oarlock.sandbox.apiserver.http.fault_endpoint import FaultDesk
-from oarlock.sandbox.apiserver.http.faults import WEBHOOK_DOWN, Action, Chosen, Fault, Faults
+from oarlock.sandbox.apiserver.http.faults import WEBHOOK_DENIES, WEBHOOK_DOWN, Action, Chosen, Fault, Faults
 from oarlock.sandbox.apiserver.http.hosts import Hosts
 from oarlock.sandbox.apiserver.http.identity import Identity, without_token
 from oarlock.sandbox.apiserver.http.negotiation import PROTOBUF, media_type_of, shape_of
@@ -168,7 +168,7 @@ class Requests:
         chosen = None
         if self._faults is not None:
             subject = _subject(call) if self._faults.by_name else ""
-            chosen = self._faults.choose(verb, _resource(target), call.user_agent, subject)
+            chosen = self._faults.choose(verb, _resource(target), call.user_agent, subject, target.namespace)
         if chosen is None:
             return _response(self._serve(call, params, view))
         # Shielded: what a client gave up on may still happen, and then is audited like anything else.
@@ -298,6 +298,8 @@ def _refusal(chosen: Chosen, call: Call) -> ApiError | None:
         return conflict(kind.plural, kind.group, name, OBJECT_MODIFIED)
     if Action.FORBID in chosen.actions:
         return not_permitted(verb, _resource(target), target.kind.group, target.name, target.namespace)
+    if Action.DENY_WEBHOOK in chosen.actions:
+        return ApiError(403, "Forbidden", WEBHOOK_DENIES)
     if Action.FAIL_WEBHOOK in chosen.actions:
         return internal_error(WEBHOOK_DOWN)
     return internal_error("an injected fault") if Action.FAIL_BEFORE in chosen.actions else None

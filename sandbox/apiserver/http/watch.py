@@ -136,8 +136,11 @@ class Watch:
             else:
                 position, told_rv = self._position(request.after_rv), request.after_rv
             told_s = began_s
-            while not self._stopping() and log.cuts == cuts and self._now() - began_s < request.lasts_s:
-                if not self._stalled():
+            while not self._stopping() and log.cuts == cuts:
+                stalled = self._stalled()  # it does not say its end either: a client that hears one is not deaf
+                if not stalled and self._now() - began_s >= request.lasts_s:
+                    break
+                if not stalled:
                     events = log.since(position)
                     if events is None:
                         raise expired(f"too old resource version: {told_rv} ({log.floor_rv})")

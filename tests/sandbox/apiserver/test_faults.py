@@ -117,6 +117,17 @@ def test_a_webhook_that_cannot_be_called() -> None:
         api.create(PODS, pod("a"))
 
 
+def test_a_webhook_that_denies_in_one_namespace() -> None:
+    with running(quick(faults_enabled=True)) as api:
+        api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        inject(api, {"action": "denyWebhook", "verbs": ["create"], "resources": ["pods"], "namespaces": ["shop"]})
+        code, status = api.call("POST", "/api/v1/namespaces/shop/pods", pod("a"))
+        assert (code, status["reason"]) == (403, "Forbidden")
+        assert status["message"].startswith('admission webhook "pods.example.com" denied the request: ')
+        assert names(api.get("/api/v1/namespaces/shop/pods")) == []
+        api.create(PODS, pod("a"))
+
+
 def test_a_conflict() -> None:
     """In the words of a real server, which differ for a create and a change. Nothing is done."""
     with running(quick(faults_enabled=True)) as api:
@@ -183,6 +194,14 @@ def test_a_stalled_watch_says_nothing_and_then_everything() -> None:
         api.create(PODS, pod("a"))
         assert watch.until("ADDED")["object"]["metadata"]["name"] == "a"
         assert time.monotonic() - began_s > 0.5
+
+
+def test_a_stalled_watch_does_not_even_say_its_end() -> None:
+    with running(quick(faults_enabled=True)) as api:
+        inject(api, {"action": "stallWatch", "durationS": 1.6, "resources": ["pods"]})
+        began_s = time.monotonic()
+        assert api.watch(PODS, resourceVersion="1", timeoutSeconds="1").ended()
+        assert time.monotonic() - began_s > 1.5
 
 
 def test_a_history_cut_ends_watches_and_makes_old_versions_gone() -> None:
