@@ -1,0 +1,72 @@
+"""`python -m tests.planted`: plant each fault in a running fleet, and ask as docs/troubleshoot.md says.
+
+Exit 0: each channel named the cause and the object of each within two minutes, and no longer once it was healed; 1: not
+so; 2: it could not be begun.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from oarlock.cli.tables import show
+from tests.planted import quota, webhook
+from tests.planted.fault import Channel, Fault, NotSeen, Outcome, play
+from tests.planted.fleet import Fleet, shell
+from tests.planted.page import PAGE, prelude, sections
+
+FAULTS: Mapping[str, Fault] = {"webhook": webhook.FAULT, "quota": quota.FAULT}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.planted", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=FAULTS, action="append", help="plant this one; may be repeated")
+    said = parser.parse_args(arguments)
+    missing = [name for name in ("bash", "redis-cli") if not shutil.which(name)]
+    if missing:
+        print(f"planted: install {', '.join(missing)}; on Debian: apt-get install bash redis-tools", file=sys.stderr)
+        return 2
+    root = Path(tempfile.mkdtemp(prefix="oarlock-planted-"))
+    begun_s, outcomes = time.monotonic(), []
+    try:
+        with Fleet(root, said.seed) as fleet:
+            for name in said.only or FAULTS:
+                outcomes.append(play(FAULTS[name], fleet, channels(root / "state")))
+    except NotSeen as error:
+        print(f"planted: {error}\nThe logs are in {root}", file=sys.stderr)
+        return 1
+    finally:
+        table(outcomes)
+    print(f"{len(outcomes)} faults, seed {said.seed}, {time.monotonic() - begun_s:.0f} s")
+    shutil.rmtree(root)
+    return 0
+
+
+def channels(state: Path) -> Mapping[str, Channel]:
+    """Each way to ask, by the heading of the page's section."""
+    text = PAGE.read_text()
+    first, of = prelude(text, str(state)), sections(text)
+    return {
+        "cli": lambda section: shell("\n".join((first, *of[section].cli))),
+        "redis-cli": lambda section: shell("\n".join((first, *of[section].redis))),
+    }
+
+
+def table(outcomes: list[Outcome]) -> None:
+    """Seconds, for people."""
+    rows = [
+        {"fault": each.title, **{name: f"{s:.1f}" for name, s in each.named_s.items()}, "gone": f"{each.gone_s:.1f}"}
+        for each in outcomes
+    ]
+    names = {name: f"{name.upper()} S" for each in outcomes for name in each.named_s}
+    show(rows, {"fault": "FAULT", **names, "gone": "GONE AFTER S"}, "table", empty="no fault was played")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

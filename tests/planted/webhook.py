@@ -1,0 +1,28 @@
+"""An admission webhook denies the pods of one namespace."""
+
+from __future__ import annotations
+
+from tests.planted.fault import Fault
+from tests.planted.fleet import Fleet
+
+NAMESPACE, NAME = "shop", "cart"
+
+
+def plant(fleet: Fleet) -> None:
+    deny = {"action": "denyWebhook", "verbs": ["create"], "resources": ["pods"], "namespaces": [NAMESPACE]}
+    fleet.api.faults(fleet.seed, [deny])
+    fleet.api.scale(NAMESPACE, NAME, 5)
+
+
+def heal(fleet: Fleet) -> None:
+    fleet.api.faults(fleet.seed, [])
+
+
+FAULT = Fault(
+    "a webhook denies the pods of one namespace",
+    "Pods are missing: an admission webhook",
+    (r'admission webhook "pods\.example\.com" denied the request',),
+    (r"\bshop/cart\b",),
+    plant,
+    heal,
+)
