@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHART_READY := $(VENV)/.chart
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-redis test-benchmarks test-cluster test-conformance chart diff-kcm check chaos bench release clean
+.PHONY: help setup run test test-redis test-benchmarks test-cluster test-conformance chart diff-kcm check chaos planted bench release clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 
 chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7 FAULTS=300, or ONLY=redis-cut
 	@$(BIN)/oarlock chaos $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(ONLY),--only $(ONLY)) $(FLAGS)
+
+planted: $(READY) ## faults planted in a running fleet, each named by the commands of docs/troubleshoot.md; FLAGS="--only quota"
+	@$(BIN)/python -m tests.planted $(FLAGS)
 
 bench: $(READY) ## NAME=queue|converge|failover|daemonset|nodes|fixture|blocking|keyed_queue|desired|operators|operators.kills|versus_kcm|picture; the last line is one JSON object
 	@$(BIN)/python -m benchmarks.$(or $(NAME),queue) $(FLAGS)

@@ -18,6 +18,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker import keys
 from oarlock.broker.expectations import Expectations
+from oarlock.broker.hearing import Hearing, hearing_of
 from oarlock.broker.history import PastTurn, Queued, past_turns
 from oarlock.broker.pauses import Pause, digest
 from oarlock.broker.values import BrokerUnreachable, Cached
@@ -152,6 +153,12 @@ class Inspector:
         (found,) = self._ask(("HGETALL", self.keys.of("pauses")))
         pauses = [Pause.parse(scope, text) for scope, text in _texts(found).items()]
         return sorted(pauses, key=lambda each: (each.since_ms, each.scope))
+
+    def hearings(self) -> list[Hearing]:
+        """What each ingestor says it hears of the API, by its name."""
+        now = self._now_ms()
+        (found,) = self._ask(("HGETALL", self.keys.of("ingestors")))
+        return [hearing_of(name, text, now) for name, text in sorted(_texts(found).items())]
 
     def pauses_kept(self) -> bool:
         """Whether the Lease has all of them, so that they outlive a loss of Redis."""

@@ -99,6 +99,7 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("resuming", "hash", "until walked", "queue whose held keys are looked at -> cursor"),
     KeySpec("drains", "zset", "a day of silence", "supervisor that begins no worker -> ms when it asked last"),
     KeySpec("audit", "stream", "the last 1000", "what people did: pauses and their ends, requeues, drains"),
+    KeySpec("ingestors", "hash", "a minute, renewed", "ingestor -> when it said so, and what it hears of the API"),
     KeySpec("audit_told", "string", "epoch", "id of the last act that an ingestor took, to tell it as an event"),
     KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
     KeySpec("watermark_at", "hash", "epoch", "resource -> ms when that was last confirmed"),

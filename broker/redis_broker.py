@@ -210,6 +210,10 @@ class RedisBroker(ScriptRunner):
         """Publish one chunk of the objects that a list may have changed. Returns the steps still to do."""
         return int(self._run("republish", chunk)[2])
 
+    def report(self, ingestor: str, text: str) -> None:
+        """An ingestor says what it hears (``broker.hearing``), for people; "": it leaves."""
+        self._run("report", ingestor, text)
+
     def open(self, resources: Sequence[str]) -> str:
         """Let turns begin. Returns "" or the resource that has not been listed yet."""
         reply = self._run("open", *resources)

@@ -1,4 +1,4 @@
-"""How leases go on and end, in memory: ``scripts/{release,reclaim,renew}.lua`` in Python."""
+"""How leases go on and end, in memory: ``scripts/{release,reclaim,renew,report}.lua`` in Python."""
 
 from __future__ import annotations
 
@@ -76,6 +76,14 @@ def renew(state: EpochState, now: int, holders: Sequence[str], lease_ms: int) ->
     if any(state.queue(queue).stream for queue in state.registered):
         state.wake(1, now)
     return [holder for holder in holders if holder not in state.holders]
+
+
+def report(state: EpochState, now: int, ingestor: str, text: str) -> None:
+    """``scripts/report.lua``: what an ingestor hears; "": it leaves."""
+    state.ingestors = {name: told for name, told in state.ingestors.items() if abs(now - told[0]) <= SILENT_MS}
+    state.ingestors.pop(ingestor, None)
+    if text:
+        state.ingestors[ingestor] = now, text
 
 
 def _timed(state: EpochState, now: int, lease_ms: int) -> dict[str, tuple[dict[str, int], int]]:

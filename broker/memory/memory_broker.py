@@ -174,6 +174,9 @@ class MemoryBroker:
     def republish(self, chunk: int = 500) -> int:
         return cache.republish(*self._enter("republish"), chunk)
 
+    def report(self, ingestor: str, text: str) -> None:
+        leases.report(*self._enter("report"), ingestor, text)
+
     def open(self, resources: Sequence[str]) -> str:
         state, now = self._enter("open")
         for resource in resources:

@@ -184,6 +184,8 @@ class EpochState:
     acts_told: int = 0
     histories: dict[str, int] = field(default_factory=dict)
     history_bytes: int = 0
+    ingestors: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Ingestor -> when it said what."""
     watermark: dict[str, str] = field(default_factory=dict)
     watermark_at: dict[str, int] = field(default_factory=dict)
     unread: dict[str, set[tuple[int, str, str]]] = field(default_factory=dict)

@@ -94,6 +94,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         rate,
         inspector.rate_wait_ms(queue, rate, ahead) if rate else 0,
         [asked_pause_line(each, about.now_ms) for each in pauses],
+        inspector.hearings(),
     )
     cached = inspector.object(resource, key)
     obj = decoded(WATCHED[resource], cached) if cached is not None else None

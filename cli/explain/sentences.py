@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oarlock.broker.expectations import BACK_OFF
+from oarlock.broker.hearing import Hearing
 from oarlock.broker.inspect import KeyView, ResourceView
 from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
 from oarlock.cli.explain.history_sentences import queued_sentences, turn_sentences
-from oarlock.cli.tables import span
+from oarlock.cli.look.hearings import unheard
+from oarlock.cli.tables import listed, span
 from oarlock.controllers.entries import Controller, PodController
 from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Plan, Surroundings
@@ -29,6 +31,7 @@ class Fleet:
     """What concerns every key. ``workers``: how many are registered; ``ahead``: how many keys are queued before it;
     ``paused``: why no turn begins, in phase HELD. ``rate_per_s``: of the key's controller, 0 for no bound;
     ``rate_wait_ms``: how long the key waits for it. ``pauses``: those over the key, a line each.
+    ``hearings``: what the ingestors hear.
     """
 
     phase: str
@@ -41,6 +44,7 @@ class Fleet:
     rate_per_s: float = 0.0
     rate_wait_ms: int = 0
     pauses: Sequence[str] = ()
+    hearings: Sequence[Hearing] = ()
 
 
 class Subject(ABC):
@@ -185,10 +189,10 @@ def _fleet(fleet: Fleet) -> list[str]:
         said.append("RQ is suspended: workers wait until `rq resume`.")
     for each in fleet.resources:
         if each.age_ms > STALE_MS:
-            said.append(
-                f"The cache of {each.resource} was last confirmed {span(each.age_ms)} ago: no ingestor hears the API;"
-                " start one with `oarlock ingest`."
-            )
+            deaf = unheard(each.resource, fleet.hearings)
+            who = f"{listed(deaf)} {'are' if len(deaf) > 1 else 'is'} deaf to it" if deaf else "no ingestor brings it"
+            mend = "`oarlock epoch` says more" if deaf else "start one with `oarlock ingest`"
+            said.append(f"The cache of {each.resource} was last confirmed {span(each.age_ms)} ago: {who}; {mend}.")
     return said
 
 

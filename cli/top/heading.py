@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oarlock.cli.look.hearings import hearing_lines
 from oarlock.cli.look.view import paused_line
 from oarlock.cli.tables import span
 from oarlock.cli.watch.fleet_look import FleetLook, ShardLook
@@ -69,7 +70,7 @@ def _problems(shard: ShardLook) -> list[str]:
         found.append(paused_line(shard.paused))
     if not shard.registered:
         found.append("no worker is registered; start some with `oarlock worker`")
-    return found + [f"not read: {problem}" for problem in shard.unread]
+    return found + hearing_lines(shard.ingestors) + [f"not read: {problem}" for problem in shard.unread]
 
 
 def _of(shard: str, several: bool) -> str:

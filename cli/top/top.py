@@ -51,7 +51,8 @@ def top(interval_s: float, once: bool, write: bool, metrics_urls: tuple[str, ...
 
     \b
     JSON: {shards: [{shard, epoch, phase, intact, paused, registered, idle, memory_bytes, memory_max_bytes, began (turns
-    that began in this epoch; null with Redis before 7), server, unread}], away: [[shard, why]], queues, resources,
+    that began in this epoch; null with Redis before 7), server, unread, ingestors (as in `oarlock epoch`)}], away:
+    [[shard, why]], queues, resources,
     keys: [{shard, queue, key, state, age_ms, due_in_ms, why}], workers: [{shard, worker, supervisor, state, queue, key,
     held_ms, lease_ms, writes, why}], trouble: [{shard, queue, key, state (failing | parked), failures, crashes,
     due_in_ms, did, ended_ms}], namespaces: [{namespace, keys, share, seen, queue}], active, sampled, processes, api:

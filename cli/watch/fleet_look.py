@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from oarlock.broker.hearing import Hearing
 from oarlock.broker.history import Triggers
 
 
@@ -101,7 +102,8 @@ class ResourceLook:
 @dataclass(frozen=True, slots=True)
 class ShardLook:
     """A shard's epoch and its Redis. ``began``: turns that began in this epoch; None where Redis (before 7) does not
-    count. ``server``: what the server says of itself. ``unread``: what it would not tell.
+    count. ``server``: what the server says of itself. ``unread``: what it would not tell. ``ingestors``: what each says
+    it hears.
     """
 
     shard: str
@@ -116,6 +118,7 @@ class ShardLook:
     began: int | None
     server: Mapping[str, str]
     unread: tuple[str, ...] = ()
+    ingestors: tuple[Hearing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

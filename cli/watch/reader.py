@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
+from oarlock.broker.hearing import Hearing
 from oarlock.broker.inspect import raw_answers
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.cli.watch import rows
@@ -82,11 +83,12 @@ class ShardReader:
         k = keys.Keys(figures.epoch, self.shard)
         self._unread = []
         queues = list(figures.queues)
-        time, info, hold, holders, waiters, leases, *of_queues = self._ask(
+        time, info, hold, ingestors, holders, waiters, leases, *of_queues = self._ask(
             [
                 ("TIME",),
                 ("INFO",),
                 ("GET", k.of("hold")),
+                ("HGETALL", k.of("ingestors")),
                 ("HRANDFIELD", k.of("holders"), WORKERS_MAX, "WITHVALUES"),
                 ("ZRANGE", k.of("waiters"), 0, WORKERS_MAX - 1, "REV", "WITHSCORES"),
                 ("ZRANGE", k.of("leases"), 0, LOCKS_MAX - 1, "WITHSCORES"),
@@ -101,7 +103,9 @@ class ShardReader:
         writes = self._writes(k, [(lock.queue, lock.key) for lock in locks])
         told = server_facts.facts(info or b"")
         server = {name: told[name] for name in SERVER_FACTS if name in told}
-        found = ShardRows(_shard(figures, rows.text(hold), server, tuple(self._unread)))
+        found = ShardRows(
+            _shard(figures, rows.text(hold), server, tuple(self._unread), rows.hearings(ingestors, now_ms))
+        )
         found.queues = [_queue(self.shard, name, numbers) for name, numbers in figures.queues.items()]
         found.resources = [
             ResourceLook(self.shard, name, figures.objects.get(name), int(age_s * 1_000))
@@ -170,7 +174,13 @@ def _of_queue(k: keys.Keys, queue: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def _shard(figures: FleetFigures, paused: str, server: dict[str, str], unread: tuple[str, ...]) -> ShardLook:
+def _shard(
+    figures: FleetFigures,
+    paused: str,
+    server: dict[str, str],
+    unread: tuple[str, ...],
+    ingestors: tuple[Hearing, ...],
+) -> ShardLook:
     adds = [each.get("workqueue_adds_total") for each in figures.queues.values()]
     queued = [each.get("workqueue_depth") for each in figures.queues.values()]
     # A key leaves its stream by a claim alone. Where one queue does not say, none does: the server is older.
@@ -188,6 +198,7 @@ def _shard(figures: FleetFigures, paused: str, server: dict[str, str], unread: t
         sum(known) if known else None,
         server,
         unread,
+        ingestors,
     )
 
 

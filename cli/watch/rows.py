@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from oarlock.broker.hearing import Hearing, hearing_of
 from oarlock.broker.history import Queued, past_turns
 from oarlock.broker.inspect import LockView, lock_view
 from oarlock.cli.watch.fleet_look import KeyLook, TroubleLook, WorkerLook
@@ -166,6 +167,11 @@ def worst_first(trouble: Sequence[TroubleLook]) -> tuple[TroubleLook, ...]:
             key=lambda each: (each.state != "parked", -each.crashes, -each.failures, each.shard, each.queue, each.key),
         )
     )
+
+
+def hearings(ingestors: Any, now_ms: int) -> tuple[Hearing, ...]:
+    """What each ingestor says it hears, by its name."""
+    return tuple(hearing_of(name, words, now_ms) for name, words in sorted(_texts(ingestors).items()))
 
 
 def writes_in(expectations: Any) -> int:

@@ -105,7 +105,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state[pattern] = [each.decode() for each in value]
         case "queues" | "abandoned":
             state[pattern] = sorted(each.decode() for each in value)
-        case "holders" | "watermark" | "watermark_at" | "generation" | "capping" | "pauses":
+        case "holders" | "watermark" | "watermark_at" | "generation" | "capping" | "pauses" | "ingestors":
             state[pattern] = _pairs(value)
         case "cache:<resource>:<generation>":
             state.setdefault("objects", {})["/".join(words)] = _pairs(value)
@@ -179,6 +179,7 @@ def of_memory(store: MemoryStore) -> State:
         "pauses": dict(s.pauses),
         "pauses_kept": s.pauses_kept,
         "resuming": sorted(s.resuming),
+        "ingestors": {name: f"at_ms={at} {text}" for name, (at, text) in s.ingestors.items()},
         "audit": list(s.audit),
         "republish": [f"{job.mode} {job.resource} {job.generation}" for job in s.republish],
     }

@@ -65,6 +65,7 @@ GOOD: dict[str, list[Any]] = {
     "steer": ["pause", "namespace ns", "by=me a reason", 60000],
     "drain": ["drain", "supervisor", "by=me a reason"],
     "acts": [50],
+    "report": ["ingestor-a", "deaf=pods pods=80000"],
     "look": ["pods", "index", "owner=uid-ns/a", "orphan=ns"],
 }
 SPOILED = ("", "x", "-1", "0", "1e999", "nan", "99999999999999999999", "a b", "a:b", "\n", "\xff\n\n", 2.5)

@@ -50,6 +50,7 @@ STEPS: dict[str, Callable[[Broker], object]] = {
     "pause": lambda broker: broker.pause("why"),
     "page": lambda broker: broker.page("pods", ["owner=u"]),
     "look": lambda broker: broker.look("pods", ids=["ns/p"]),
+    "report": lambda broker: broker.report("ingestor-a", "pods=5"),
 }
 every_step = pytest.mark.parametrize("step", STEPS)
 

@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "25542c17b8271753775612b6dd78b9a589c0234031304204add027e1da2d0367",
+    4: "4a813fa3af70782e4f574eabefa6eec62a6bc81c819c9dfff9f842fdf52eacb4",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
@@ -139,7 +139,7 @@ That of 4, which no release has yet, was taken anew six times: when comments and
 expectations with an open write or an answered delete came to live for eight days and a finish to ask whose a hash is;
 when an answered scale came to live as long; when a claim came to take a rate; when keys
 came to remember what queued them and their turns, and came to be paused; when pauses came to end
-by themselves, workers to be drained and acts to be told. No key, field, value or result of what
+by themselves, workers to be drained and acts to be told; when ingestors came to say what they hear. No key, field, value or result of what
 there was did change.
 """
 

@@ -321,6 +321,10 @@ class Twins(RuleBasedStateMachine):
     def set_rate(self, rate: str, act: str) -> None:
         self.both(lambda broker: broker.steer(act, "rate replicaset", f"by=me rate={rate} why"))
 
+    @rule(ingestor=st.sampled_from(("i1", "i2")), text=st.sampled_from(("pods=5", "deaf=pods pods=80000", "")))
+    def report(self, ingestor: str, text: str) -> None:
+        self.both(lambda broker: broker.report(ingestor, text))
+
     @rule(holder=holders)
     def register(self, holder: str) -> None:
         self.both(lambda broker: broker.register(holder, "s", QUEUES))

@@ -1,1 +1,1 @@
-"""Faults planted one by one in a running fleet: whether what a person runs by the docs names the cause and the object."""
+"""Faults planted one by one in a running fleet: whether the commands of the docs name the cause and the object."""

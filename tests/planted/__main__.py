@@ -11,16 +11,16 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from oarlock.cli.tables import show
-from tests.planted import quota, webhook
+from tests.planted import deaf, quota, webhook
 from tests.planted.fault import Channel, Fault, NotSeen, Outcome, play
 from tests.planted.fleet import Fleet, shell
 from tests.planted.page import PAGE, prelude, sections
 
-FAULTS: Mapping[str, Fault] = {"webhook": webhook.FAULT, "quota": quota.FAULT}
+FAULTS: Mapping[str, Sequence[Fault]] = {"webhook": [webhook.FAULT], "quota": [quota.FAULT], "deaf": deaf.FAULTS}
 
 
 def main(arguments: list[str]) -> int:
@@ -33,11 +33,12 @@ def main(arguments: list[str]) -> int:
         print(f"planted: install {', '.join(missing)}; on Debian: apt-get install bash redis-tools", file=sys.stderr)
         return 2
     root = Path(tempfile.mkdtemp(prefix="oarlock-planted-"))
-    begun_s, outcomes = time.monotonic(), []
+    begun_s, outcomes = time.monotonic(), list[Outcome]()
     try:
         with Fleet(root, said.seed) as fleet:
             for name in said.only or FAULTS:
-                outcomes.append(play(FAULTS[name], fleet, channels(root / "state")))
+                outcomes += play(FAULTS[name], fleet, channels(root / "state"))
+                print(f"{name}: named and healed, {time.monotonic() - begun_s:.0f} s since the begin", file=sys.stderr)
     except NotSeen as error:
         print(f"planted: {error}\nThe logs are in {root}", file=sys.stderr)
         return 1

@@ -1,16 +1,16 @@
-"""One planted fault as the script plays it: planted, named by each channel, healed, forgotten by each channel."""
+"""Planted faults as the script plays them: planted, named by each channel, healed, forgotten by each channel."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.planted.fleet import Fleet
 
-NAMED_WITHIN_S = 120.0
-GONE_WITHIN_S = 120.0
+WITHIN_S = 120.0
+"""From the planting until each channel names a fault, and from the healing until none does."""
 PAUSE_S = 0.3
 
 
@@ -20,22 +20,18 @@ class NotSeen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``section``: of docs/troubleshoot.md. ``causes`` and ``objects``: patterns that each channel's answer has to have
-    while the fault is there; of the causes none while it is not. ``plant`` and ``heal`` change the running fleet.
+    """``section``: of docs/troubleshoot.md. ``causes``: patterns that an answer of each channel has to have while the
+    fault is there, all of them, and none while it is not. ``plant`` and ``heal`` change the running fleet; ``plant``
+    returns the objects, as patterns that an answer has to have too.
     """
 
     title: str
     section: str
     causes: tuple[str, ...]
-    objects: tuple[str, ...]
-    plant: Callable[[Fleet], None]
+    plant: Callable[[Fleet], Sequence[str]]
     heal: Callable[[Fleet], None]
 
-    def names(self, answer: str) -> bool:
-        """Whether an answer has every cause and every object."""
-        return all(re.search(each, answer) for each in (*self.causes, *self.objects))
-
-    def blames(self, answer: str) -> bool:
+    def blamed(self, answer: str) -> bool:
         """Whether an answer has a cause, of whatever object."""
         return any(re.search(each, answer) for each in self.causes)
 
@@ -53,32 +49,48 @@ Channel = Callable[[str], str]
 """What is answered to the commands of a section."""
 
 
-def play(fault: Fault, fleet: Fleet, channels: Mapping[str, Channel]) -> Outcome:
-    """Raises NotSeen."""
-    fleet.rest(GONE_WITHIN_S)
-    for name, ask in channels.items():
-        if fault.blames(answer := ask(fault.section)):
-            raise NotSeen(f"{fault.title}: {name} names it before it is planted:\n{answer}")
-    outcome, planted_s = Outcome(fault.title), time.monotonic()
-    fault.plant(fleet)
+def play(faults: Sequence[Fault], fleet: Fleet, channels: Mapping[str, Channel]) -> list[Outcome]:
+    """Plant them together, and see each named and forgotten by itself. Raises NotSeen."""
+    fleet.rest(WITHIN_S)
+    for fault in faults:
+        _forgotten(fault, channels, "is silent before it is planted")
+    planted_s = time.monotonic()
     try:
-        for name, ask in channels.items():
-            _until(lambda ask=ask: ask(fault.section), fault.names, NAMED_WITHIN_S, f"{fault.title}: {name} names it")
-            outcome.named_s[name] = time.monotonic() - planted_s
+        objects = {fault.title: fault.plant(fleet) for fault in faults}
+        outcomes = [_named(fault, objects[fault.title], channels, planted_s) for fault in faults]
     finally:
-        fault.heal(fleet)
+        for fault in reversed(faults):
+            fault.heal(fleet)
     healed_s = time.monotonic()
-    fleet.rest(GONE_WITHIN_S)
+    fleet.rest(WITHIN_S)
+    for fault, outcome in zip(faults, outcomes, strict=True):
+        _forgotten(fault, channels, "names it no longer")
+        outcome.gone_s = time.monotonic() - healed_s
+    return outcomes
+
+
+def _named(fault: Fault, objects: Sequence[str], channels: Mapping[str, Channel], planted_s: float) -> Outcome:
+    outcome, wanted = Outcome(fault.title), (*fault.causes, *objects)
     for name, ask in channels.items():
-        forgets = f"{fault.title}: {name} names it no longer"
-        _until(lambda ask=ask: ask(fault.section), lambda answer: not fault.blames(answer), GONE_WITHIN_S, forgets)
-    outcome.gone_s = time.monotonic() - healed_s
+        missing = list(wanted)
+
+        def names(answer: str, missing: list[str] = missing) -> bool:
+            missing[:] = [each for each in wanted if not re.search(each, answer)]
+            return not missing
+
+        _until(fault, ask, names, f"{name} names {missing}")
+        outcome.named_s[name] = time.monotonic() - planted_s
     return outcome
 
 
-def _until(ask: Callable[[], str], holds: Callable[[str], bool], within_s: float, what: str) -> None:
-    deadline_s = time.monotonic() + within_s
-    while not holds(answer := ask()):
+def _forgotten(fault: Fault, channels: Mapping[str, Channel], what: str) -> None:
+    for name, ask in channels.items():
+        _until(fault, ask, lambda answer: not fault.blamed(answer), f"{name} {what}")
+
+
+def _until(fault: Fault, ask: Channel, holds: Callable[[str], bool], what: str) -> None:
+    deadline_s = time.monotonic() + WITHIN_S
+    while not holds(answer := ask(fault.section)):
         if time.monotonic() > deadline_s:
-            raise NotSeen(f"not within {within_s:g} s: {what}. The answer was:\n{answer}")
+            raise NotSeen(f"{fault.title}: not within {WITHIN_S:g} s: {what}. The answer was:\n{answer}")
         time.sleep(PAUSE_S)

@@ -7,11 +7,14 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from oarlock.broker import epoch
+from oarlock.broker.inspect import Inspector
 from tests import ROOT
 from tests.e2e.e2e_helpers import RunningUp, environment, stopped
 from tests.planted.api import Api, replicaset
@@ -69,12 +72,21 @@ class Fleet:
         self._started.remove(process)
         stopped(process, 15, 20)
 
+    @property
+    def second_ingestor(self) -> int:
+        """Its process number, which is part of its name."""
+        return self._started[0].pid
+
     def network(self, mode: str) -> None:
         """Between the second ingestor and the API server, a mode of ``oarlock.chaos.faults.proxy``."""
         assert self._proxy is not None
         _pipe(self._proxy.stdin).write(f"{mode}\n")
         _pipe(self._proxy.stdin).flush()
         assert json.loads(_pipe(self._proxy.stdout).readline())["mode"] == mode
+
+    def try_again(self, namespace: str, name: str) -> None:
+        """Not when its pause is over but now, as the page says."""
+        shell(f"oarlock requeue rs/{namespace}/{name}", OARLOCK_STATE_DIR=str(self.up.state.root))
 
     def rest(self, within_s: float) -> None:
         """Wait until no key waits and every ReplicaSet has its pods. Raises AssertionError."""
@@ -84,15 +96,15 @@ class Fleet:
             time.sleep(REST_PAUSE_S)
 
     def _busy(self) -> list[str]:
-        counts = ("queued", "in_work", "delayed", "parked", "failing")
-        busy = [
-            f"{each['name']}: {name} {each[name]}"
-            for each in self.up.ask("queue")
-            for name in counts
-            if each[name]
-        ]
-        for key, (wanted, available) in self.up.ready_sets().items():
-            busy += [f"{key}: {available} of {wanted} pods"] if wanted != available else []
+        with closing(self.up.redis()) as client:
+            inspector = Inspector(client, epoch.current(client).epoch)
+            queues = [inspector.queue(name) for name in inspector.queues()]
+        counts = ("queued", "in_work", "parked", "failing")  # a delayed key may only have something to forget
+        busy = [f"{each.name}: {name}" for each in queues for name in counts if getattr(each, name)]
+        for owner in self.api.call("GET", "/apis/apps/v1/replicasets")["items"]:
+            wanted, available = owner["spec"]["replicas"], owner["status"].get("availableReplicas", 0)
+            if wanted != available:
+                busy.append(f"{owner['metadata']['name']}: {available} of {wanted} pods")
         return busy
 
     def _start_second_ingestor(self) -> None:
@@ -105,14 +117,14 @@ class Fleet:
         kubeconfig.touch(0o600)
         kubeconfig.write_text(self.up.state.kubeconfig.read_text().replace(target, f"127.0.0.1:{port}"))
         url = self.up.state.read_redis_url()
-        self.second_ingestor = self.start("ingestor", "ingest", OARLOCK_REDIS_URL=url, OARLOCK_KUBECONFIG=str(kubeconfig))
+        self.start("ingestor", "ingest", OARLOCK_REDIS_URL=url, OARLOCK_KUBECONFIG=str(kubeconfig))
 
 
 def shell(script: str, **more: str) -> str:
-    """What a person sees who runs these lines."""
+    """What a person sees who runs these lines. Raises AssertionError where one fails: it would name nothing."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
     done = subprocess.run(
-        ["bash", "-c", script],
+        ["bash", "-euc", script],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -122,6 +134,7 @@ def shell(script: str, **more: str) -> str:
         timeout=60,
         check=False,
     )
+    assert done.returncode == 0, f"{script}\n{done.stdout}"
     return done.stdout
 
 

@@ -24,7 +24,7 @@ class Section:
 
 def prelude(text: str, folder: str) -> str:
     """What is set once in a shell, for this folder."""
-    return "\n".join(_code(_parts(text)[PRELUDE])).replace(FOLDER, folder)
+    return re.sub(rf"\b{FOLDER}\b", folder, "\n".join(_code(_parts(text)[PRELUDE])))
 
 
 def sections(text: str) -> Mapping[str, Section]:

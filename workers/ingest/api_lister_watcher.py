@@ -48,7 +48,7 @@ class ApiListerWatcher:
     ) -> None:
         self._client, self._resource, self._io, self._wake = client, cluster_resource(resource), io, wake
         self._clock, self._idle_s, self._events_max = clock, idle_s, events_max
-        self._heard_ms = 0
+        self._heard_ms, self._deaf = 0, False
 
     def heard_ms(self) -> int:
         return self._heard_ms
@@ -69,6 +69,7 @@ class ApiListerWatcher:
                 self._heard_ms = self._clock.mono_ms()
                 end = End(Ending.EXPIRED, str(error))
             except Deaf as error:
+                self._deaf = True
                 end = End(Ending.DEAF, str(error))
             except ListError as error:
                 end = End(Ending.ABSENT if error.answer.code == NOT_FOUND else Ending.BROKEN, str(error))
@@ -89,13 +90,14 @@ class ApiListerWatcher:
     async def _watch(self, rv: str, buffer: StreamBuffer[WatchEvent]) -> None:
         async with aclosing(self._client.watch_batches(self._resource, rv, idle_s=self._idle_s)) as batches:
             async for batch in batches:
-                self._heard_ms = self._clock.mono_ms()
+                self._heard_ms, self._deaf = self._clock.mono_ms(), False
                 await buffer.put(batch)
                 await asyncio.sleep(BREATH_S)
-        self._heard_ms = self._clock.mono_ms()  # the server ended it in order
+        self._heard_ms, self._deaf = self._clock.mono_ms(), False  # the server ended it in order
 
     async def _pages(self, limit: int, buffer: StreamBuffer[Page]) -> None:
         async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:
             async for page in pages:
-                self._heard_ms = self._clock.mono_ms()
+                if not self._deaf:  # else a list shows only that the server lives: its watches are still silent
+                    self._heard_ms = self._clock.mono_ms()
                 await buffer.put([page])

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from oarlock.broker import hearing
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.controllers.registry import WATCHED
@@ -28,6 +29,7 @@ DEAF_MS = 75_000
 PUBLISH_EVERY_MS = 1_000
 PUBLISH_OBJECTS = 500
 STATUS_EVERY_MS = 60_000
+REPORT_EVERY_MS = 5_000
 UNREACHABLE_MS = (50, 2_000)
 
 log = logging.getLogger("oarlock.ingest")
@@ -80,7 +82,7 @@ class Ingestor:
         self._guard = guard
         self._broker: Broker | None = None
         self._listing_for = self._told_open = 0
-        self._publish_due_ms = self._status_due_ms = self._pause_until_ms = 0
+        self._publish_due_ms = self._status_due_ms = self._pause_until_ms = self._report_due_ms = 0
         self._pause_ms = self._lists = 0
         self._deaf: set[str] = set()
 
@@ -138,6 +140,11 @@ class Ingestor:
 
     def close(self) -> None:
         """Leave the epoch, in good order."""
+        if self._broker is not None:
+            try:
+                self._broker.report(self._coordinator.name, "")
+            except (BrokerUnreachable, EpochOver) as error:  # its last words go by themselves, after a minute
+                log.info(line("left unsaid", why=error))
         for reflector in self._reflectors:
             reflector.leave()
 
@@ -166,7 +173,16 @@ class Ingestor:
             left = broker.republish(PUBLISH_OBJECTS)
             self._publish_due_ms = now_ms if left else now_ms + PUBLISH_EVERY_MS
             due_ms = 0 if left else due_ms
+        if now_ms >= self._report_due_ms:
+            self._report_due_ms = now_ms + REPORT_EVERY_MS
+            self._report(broker, now_ms)
         return due_ms
+
+    def _report(self, broker: Broker, now_ms: int) -> None:
+        """Say in Redis what is heard: one that is deaf while others hear is seen there alone."""
+        reflectors = self.status(now_ms).reflectors
+        silent_ms = {name: reflector.heard_ms for name, reflector in reflectors.items()}
+        broker.report(self._coordinator.name, hearing.told(sorted(self._deaf), silent_ms))
 
     def _follow(self) -> None:
         """Let the reflectors join the coordinator's epoch, or leave with it."""

@@ -77,6 +77,7 @@ class Reflector:
         self._pages: Pages | None = None
         self._due_ms = self._check_ms = self._failures = 0
         self._watch_since_ms, self._heard, self._quiet = 0, False, False
+        self._deaf_watches = 0
         self._must_list, self._expired = False, ""
         self._distrusted_ms = -RELIST_REFUSED_MS
         self._complained = ("", "")
@@ -247,7 +248,7 @@ class Reflector:
             return self._failed(End(Ending.BROKEN, f"out of order: {error}"), now_ms)
         match applied:
             case Applied.DONE:
-                self._failures, self._complained, self._heard = 0, ("", ""), True
+                self._failures, self._complained, self._heard, self._deaf_watches = 0, ("", ""), True, 0
             case Applied.NOTHING:
                 end = self._stream.end()
                 return CHECK_EVERY_MS if end is None else self._failed(end, now_ms)
@@ -288,6 +289,7 @@ class Reflector:
             # Another ingestor has usually kept the watermark fresh; a list is needed only if it has not.
             self._expired, self.state = self.position, ReflectorState.SEEKING
             return 0
+        self._deaf_watches += end.ending is Ending.DEAF
         self.state, self._quiet = ReflectorState.PROBING, False
         return self._back_off(now_ms)
 
@@ -295,6 +297,7 @@ class Reflector:
         """The server ended the watch in order, so we could hear it. After a quiet watch we probe all the same: an API
         that was restored from a backup stays silent until it is past our position again.
         """
+        self._deaf_watches = 0
         if now_ms - self._watch_since_ms >= RETRY_MS[1]:
             self._failures = 0
             if not self._heard:
@@ -313,6 +316,9 @@ class Reflector:
                 raise ApiWentBack(self.name, page.rv, self.position)
             if self.absent:  # its objects count as gone, though perhaps none was deleted: no event would say so
                 self.absent, self._must_list, self.state = False, True, ReflectorState.SEEKING
+                return 0
+            if self._deaf_watches > 1:  # the watch in its place was silent too: where nobody hears, a list has to do
+                self._expired, self.state = self.position, ReflectorState.SEEKING
                 return 0
             if self._quiet:  # the same as a bookmark at the position: nothing happens, but the cache is not stale
                 broker.ingest(self.name, self.position, self.position, [])

@@ -47,7 +47,7 @@ class SigningBroker:
         self.finish, self.release, self.reclaim, self.renew = inner.finish, inner.release, inner.reclaim, inner.renew
         self.due, self.wait, self.commit_list = inner.due, inner.wait, inner.commit_list
         self.republish, self.watermark = inner.republish, inner.watermark
-        self.open, self.pause = inner.open, inner.pause
+        self.open, self.pause, self.report = inner.open, inner.pause, inner.report
         self.steer, self.pauses, self.drain, self.acts = inner.steer, inner.pauses, inner.drain, inner.acts
 
     # -- in ----------------------------------------------------------------------------------------------------------

@@ -288,6 +288,26 @@ def test_epoch(planted: EmbeddedRedis) -> None:
     }
 
 
+def test_epoch_names_the_ingestor_that_is_deaf(planted: EmbeddedRedis) -> None:
+    client = connect(planted.url("admin"))
+    broker = RedisBroker(client, 3)
+    broker.report("ingestor-a", "nodes=200 pods=300")
+    broker.report("ingestor-b", "deaf=pods nodes=200 pods=90000")
+    try:
+        (well, deaf) = ask(planted, "epoch")["ingestors"]
+        assert (well["ingestor"], well["deaf"]) == ("ingestor-a", [])
+        assert (deaf["ingestor"], deaf["deaf"]) == ("ingestor-b", ["pods"])
+        assert deaf["silent_ms"]["pods"] >= 90_000
+        for command in (["epoch"], ["top", "--once"]):
+            told = call(*command, "--redis", planted.url("admin")).stdout
+            assert "ingestor-b is deaf: it hears nothing of pods for 1m30s; another ingestor hears it" in told, command
+        assert "pods 1m30s" in call("epoch", "--redis", planted.url("admin")).stdout
+    finally:
+        for name in ("ingestor-a", "ingestor-b"):
+            broker.report(name, "")
+        client.close()
+
+
 def test_a_hold_is_shown_and_ended(planted: EmbeddedRedis) -> None:
     url = planted.url("admin")
     client = connect(url)

@@ -439,6 +439,42 @@ def test_a_deaf_watch_is_not_taken_for_a_quiet_one(opened: Rig, caplog: pytest.L
     assert view_age_ms(opened) >= 75_000
 
 
+def deaf_again(opened: Rig, process: Process) -> None:
+    process.sources[PODS].cut(End(Ending.DEAF, "nothing heard for 75 s"))
+    opened.run_for(2_000, process)
+
+
+def test_what_two_watches_in_a_row_do_not_say_a_list_does(opened: Rig) -> None:
+    """The first is replaced, as most connections that went silent can be. Where that does not help, nobody may hear."""
+    process = opened.processes[0]
+    lists = process.sources[PODS].lists
+    changed = opened.api.put(PODS, owned(0, restarts=1))
+    deaf_again(opened, process)
+    assert process.sources[PODS].lists == lists
+    deaf_again(opened, process)
+    assert process.sources[PODS].lists == lists + 1
+    assert int(opened.server.mark(1, PODS) or 0) >= changed
+    opened.api.put(PODS, owned(0, restarts=2))
+    process.catch_up()
+    opened.settle()
+    deaf_again(opened, process)
+    assert process.sources[PODS].lists == lists + 1, "a watch that spoke is replaced first"
+
+
+def test_a_deaf_one_lists_nothing_while_another_hears(opened: Rig) -> None:
+    process, other = opened.processes[0], opened.start("b")
+    opened.settle()
+    lists = process.sources[PODS].lists
+    deaf_again(opened, process)
+    opened.api.put(PODS, owned(0, restarts=1))
+    other.sources[PODS].catch_up()
+    opened.settle(other)
+    process.sources[PODS].cut(End(Ending.DEAF, "nothing heard for 75 s"))
+    opened.run_for(2_000, process)
+    assert process.sources[PODS].lists == lists
+    assert process.reflectors[PODS].position == opened.server.mark(1, PODS)
+
+
 def test_an_api_that_went_back_is_seen_behind_a_quiet_watch(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
     """Such a server takes a watch from its future, and is silent until it is there again."""
     let_live(opened, 50_000, End(Ending.CLOSED))
@@ -639,9 +675,16 @@ def test_deafness_is_said_once_and_so_is_its_end(opened: Rig, caplog: pytest.Log
     assert [record.levelname for record in deaf] == ["ERROR", "ERROR"]
     status = process.ingestor.status(opened.clock.mono_ms())
     assert status.reflectors[PODS].heard_ms >= 80_000
+    (told,) = opened.server.admin.hgetall(keys.Keys(1).of("ingestors")).items()
+    assert told[0].decode() == process.name
+    assert b" deaf=pods,replicasets " in told[1]
     process.sources[PODS].heard = opened.clock.mono_ms()
     opened.run_for(500)
     assert sum("hears again" in record.getMessage() for record in caplog.records) == 1
+    opened.run_for(5_000)
+    assert b" deaf=replicasets " in opened.server.admin.hgetall(keys.Keys(1).of("ingestors"))[told[0]]
+    process.ingestor.close()
+    assert not opened.server.admin.exists(keys.Keys(1).of("ingestors")), "it has left"
 
 
 class GapBroker:

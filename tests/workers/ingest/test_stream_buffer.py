@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -142,6 +143,37 @@ def test_what_counts_as_heard(io: IoLoop, error: Exception | None, heard: bool) 
     buffer = source.watch("1")
     until(lambda: buffer.end() is not None)
     assert source.heard_ms() == (clock.mono_ms() if heard else 0)
+
+
+def test_behind_a_deaf_watch_a_list_is_no_hearing(io: IoLoop) -> None:
+    """The server lives, and the watch in its place may be as silent: what it says counts."""
+    said: list[object] = []
+
+    async def stream() -> AsyncGenerator[list[WatchEvent], None]:
+        for each in said:
+            if isinstance(each, Exception):
+                raise each
+            yield each  # type: ignore[misc]
+
+    clock = ManualClock()
+    clock.advance(5_000)
+    source = ApiListerWatcher(FakeClient(stream), PODS, io, lambda: None, clock)  # type: ignore[arg-type]
+
+    def heard_after(stream: Callable[[], Any], *items: object) -> int:
+        said[:] = items
+        clock.advance(1_000)
+        buffer = stream()
+        until(lambda: bool(buffer.take(10)) or buffer.end() is not None)
+        until(lambda: buffer.end() is not None)
+        return source.heard_ms()
+
+    page = Page("7", (), first=True, last=True)
+    first = heard_after(lambda: source.pages(1), page)
+    assert first == clock.mono_ms()
+    assert heard_after(lambda: source.watch("1"), Deaf("75 s")) == first
+    assert heard_after(lambda: source.pages(1), page) == first
+    assert heard_after(lambda: source.watch("1")) == clock.mono_ms(), "the end in order"
+    assert heard_after(lambda: source.pages(1), page) == clock.mono_ms()
 
 
 def test_closing_ends_the_task_and_its_connection(io: IoLoop) -> None:
