@@ -120,9 +120,11 @@ class RedisBroker(ScriptRunner):
                 flat += change
         return [int(each) for each in self._run("finish", *flat)[1:]]
 
-    def release(self, holder: str, *, blamed: str = "") -> list[str]:
-        """Give back all keys of a dead or leaving holder. ``blamed``: "queue:key" that killed it. Returns the tasks."""
-        return [task.decode() for task in self._run("release", holder, blamed)[1:]]
+    def release(self, holder: str, *, blamed: str = "", ended: str = "") -> list[str]:
+        """Give back all keys of a dead or leaving holder. ``blamed``: "queue:key" that killed it; ``ended``: how it
+        ended, for the histories of its keys. Returns the tasks.
+        """
+        return [task.decode() for task in self._run("release", holder, blamed, ended)[1:]]
 
     def reclaim(self, limit: int = 200) -> list[str]:
         """End leases that nobody renewed. Returns the tasks given back."""

@@ -115,9 +115,9 @@ def keep_turns(state: EpochState) -> None:
         _drop(state, _oldest(state)[:DROPPED_TOGETHER])
 
 
-def lose_turn(state: EpochState, now: int, task: str, lock: Lock) -> None:
-    """The holder of a lock is gone, or was too slow."""
-    end_turn(state, now, task, lock, "lost", "")
+def lose_turn(state: EpochState, now: int, task: str, lock: Lock, ended: str = "") -> None:
+    """The holder of a lock is gone, or was too slow. ``ended``: how, if that is known."""
+    end_turn(state, now, task, lock, "lost", ended)
     state.because(*split(task), f"lost {lock.holder} {lock.since_ms}", now)
 
 

@@ -9,7 +9,7 @@ from oarlock.broker.memory import history
 from oarlock.broker.memory.state import CAP_PAGE, CLOCK_JUMP_MS, PARKED_MAX_MS, SILENT_MS, WAITER_MS, EpochState, split
 
 
-def release(state: EpochState, now: int, holder: str, blamed: str) -> list[str]:
+def release(state: EpochState, now: int, holder: str, blamed: str, ended: str) -> list[str]:
     """The tasks given back."""
     state.strike_off(holder)
     added, tasks = 0, sorted(state.tasks_of.get(holder, ()))
@@ -17,7 +17,7 @@ def release(state: EpochState, now: int, holder: str, blamed: str) -> list[str]:
         queue, key = split(task)
         lock = state.queue(queue).locks[key]
         state.unlock(queue, key, holder)
-        history.lose_turn(state, now, task, lock)
+        history.lose_turn(state, now, task, lock, ended)
         if task == blamed:
             added += state.requeue_crashed(queue, key, now)
         else:

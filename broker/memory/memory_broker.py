@@ -108,8 +108,8 @@ class MemoryBroker:
     def finish(self, turns: Sequence[Finish]) -> list[int]:
         return finish.finish(*self._enter("finish"), turns)
 
-    def release(self, holder: str, *, blamed: str = "") -> list[str]:
-        return leases.release(*self._enter("release"), holder, blamed)
+    def release(self, holder: str, *, blamed: str = "", ended: str = "") -> list[str]:
+        return leases.release(*self._enter("release"), holder, blamed, ended)
 
     def reclaim(self, limit: int = 200) -> list[str]:
         return leases.reclaim(*self._enter("reclaim"), limit)

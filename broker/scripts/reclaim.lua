@@ -25,7 +25,7 @@ for _, task in ipairs(tasks) do
   redis.call('ZREM', leases, task)
   if lock then
     unlock(queue, {key}, holder_of(lock))
-    local why = lose_turn(queue, key, holder_of(lock), lock, now)
+    local why = lose_turn(queue, key, holder_of(lock), lock, '', now)
     -- The supervisor, which could say on which key the worker was working, has died too or was cut off. So at first no key is blamed:
     -- all become suspect, and a suspect key is claimed alone. If its lease ends again, it was the only key of the worker that died.
     if redis.call('HSETNX', base .. queue .. ':crashes', key, 0) == 1 then

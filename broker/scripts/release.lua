@@ -2,11 +2,12 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED holders seen holder:name waiters wake leases queues queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key
 -- DERIVED queue:unsettled timer queue:history histories history_bytes
--- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death
+-- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death  ARGV[3] how it ended, for people; or ""
 -- Returns: {"OK", task, ...} the tasks given back | {"STALE"}
 -- Invariant: every unlock without a finish queues or parks its key. Afterwards the holder can claim nothing.
 -- include: queue locks history
-local holder, blamed, now, added, reply = ARGV[1], ARGV[2], now_ms(), 0, {'OK'}
+local holder, blamed, ended, now, added, reply = ARGV[1], ARGV[2], ARGV[3] or '', now_ms(), 0, {'OK'}
+if string.find(ended, '\n', 1, true) then error('release: more than a line') end
 local tasks = redis.call('SMEMBERS', base .. 'holder:' .. holder)
 table.sort(tasks)
 local locks = {}
@@ -20,7 +21,7 @@ strike_off(holder)
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   unlock(queue, {key}, holder)
-  local why = lose_turn(queue, key, holder, locks[task], now)
+  local why = lose_turn(queue, key, holder, locks[task], ended, now)
   if task == blamed then
     added = added + requeue_crashed(queue, key, why, now)
   else

@@ -20,7 +20,8 @@ from oarlock.controllers.whole_routes import concerns_entry, named
 @dataclass(frozen=True, slots=True)
 class CustomOwner(Subject):
     """``plan``: what a turn would write; None if that cannot be told. ``problem``: why the function wants nothing.
-    ``later``: that it asks to be called again later. ``misfit``: why the object does not fit its type.
+    ``later``: that it asks to be called again later. ``misfit``: why the object does not fit its type. ``deadly``:
+    workers died over it, so its function is not called here.
     """
 
     obj: Whole
@@ -31,6 +32,7 @@ class CustomOwner(Subject):
     problem: str
     misfit: str
     later: bool = False
+    deadly: bool = False
 
     @property
     def differs(self) -> bool:
@@ -38,7 +40,7 @@ class CustomOwner(Subject):
 
     @property
     def waits(self) -> bool:
-        held = self.misfit or self.problem or self.later or self.obj.deleting_ms
+        held = self.misfit or self.problem or self.later or self.deadly or self.obj.deleting_ms
         return bool(held or (self.plan is not None and (self.plan.waits or self.plan.taken)))
 
     def sentences(self, kind: str) -> list[str]:
@@ -54,6 +56,8 @@ class CustomOwner(Subject):
             said += self._of_a_misfit()
         elif self.obj.fault:
             said.append(f"An index function fails on it: {self.obj.fault}.")
+        if self.deadly:
+            said.append("What its controller wants is not told: to ask it could end this command as it ended workers.")
         if self.later:
             said.append(f"Its controller looks at it again later: {self.problem.rstrip('.') or 'it gave no reason'}.")
         elif self.problem:
@@ -101,8 +105,10 @@ class Referenced(Subject):
         return [f"{kind} {self.obj.key} (revision {self.rv}) {named_by}; a turn about it wakes those that name it."]
 
 
-def custom_subject(inspector: Inspector, controller: CustomController, rv: str, obj: Whole) -> CustomOwner:
-    """Reads the resources of its children whole, as `explain` does for every kind."""
+def custom_subject(
+    inspector: Inspector, controller: CustomController, rv: str, obj: Whole, deadly: bool = False
+) -> CustomOwner:
+    """Reads the resources of its children whole, as `explain` does for every kind. ``deadly``: workers died over it."""
     owned = tuple(
         each
         for resource in controller.owned
@@ -111,14 +117,14 @@ def custom_subject(inspector: Inspector, controller: CustomController, rv: str, 
     )
     plan, problem, later = None, "", False
     misfit = controller.misfit(obj)
-    if isinstance(controller, DesiredController) and not misfit and not obj.deleting_ms:
+    if isinstance(controller, DesiredController) and not misfit and not obj.deleting_ms and not deadly:
         others = [(each.resource, each.obj) for each in _watched(inspector, controller, obj)]
         try:
             wanted = controller.want(obj, [(each.resource, each.obj) for each in owned], others)
             plan = changes(obj.uid, wanted, owned, {}, controller=controller.name, rivals=controller.rivals)
         except UserError as error:
             problem, later = error.message, error.after_ms is not None
-    return CustomOwner(obj, rv, controller, owned, plan, problem, misfit, later)
+    return CustomOwner(obj, rv, controller, owned, plan, problem, misfit, later, deadly)
 
 
 def _watched(inspector: Inspector, controller: CustomController, obj: Whole) -> Iterator[Live]:

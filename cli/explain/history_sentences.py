@@ -33,6 +33,16 @@ def trigger_text(trigger: str) -> str:
     return _EVENTS[word].format(about) if word in _EVENTS else f"a turn of {trigger} woke it"
 
 
+def cause_text(kind: str) -> str:
+    """A kind of trigger, without its object: "replicasets were written"."""
+    word, _, about = kind.partition(" ")
+    if word == "lost":
+        return "workers were lost in their turns"
+    if word in ("set", "del"):
+        return f"{about} were {'written' if word == 'set' else 'deleted'}"
+    return trigger_text(kind) if word in _EVENTS else f"turns of {word} woke them"
+
+
 def triggers_text(triggers: Triggers) -> str:
     """All of them: the first, and if there were more, how many, and the last."""
     first = trigger_text(triggers.first)
@@ -61,7 +71,8 @@ def turn_sentences(key: KeyView) -> list[str]:
         return []
     last = key.turns[0]
     ago, many = span(max(0, key.now_ms - last.ended_ms)), f", as {last.turns} in a row" if last.turns > 1 else ""
-    did = f"; it did: {last.did}" if last.did != "-" else "; it wrote nothing" if last.verdict == "ok" else ""
+    verb = "" if last.verdict == "lost" else "it did: "
+    did = f"; {verb}{last.did}" if last.did != "-" else "; it wrote nothing" if last.verdict == "ok" else ""
     return [
         f"Its last turn {_OUTCOMES.get(last.verdict, last.verdict)} {ago} ago{many}{did}. `oarlock history` has more."
     ]

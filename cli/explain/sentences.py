@@ -261,7 +261,8 @@ def _troubles(key: KeyView) -> list[str]:
             " (rq info; the workers' log has each)."
         )
     if key.crashes:
-        said.append(f"It killed its last {key.crashes} workers.")
+        lost = next((each.did for each in key.turns[:1] if each.verdict == "lost" and each.did != "-"), "")
+        said.append(f"It killed its last {key.crashes} workers{lost and f': {lost}'}.")
     if key.suspect:
         said.append(
             "It is suspect: its lease ended, because its worker and the worker's supervisor were gone. It is worked on"

@@ -54,7 +54,7 @@ def subject_of(inspector: Inspector, about: KeyView, rv: str, obj: Any) -> Subje
 def _of_whole(inspector: Inspector, about: KeyView, rv: str, obj: Whole) -> Subject:
     entry = entry_of(about.queue)
     if isinstance(entry, CustomController):
-        return custom_subject(inspector, entry, rv, obj)
+        return custom_subject(inspector, entry, rv, obj, deadly=about.suspect or about.crashes > 0)
     assert isinstance(entry, ReferenceFanOut)
     owners = _all(inspector, entry.owners)
     concerned = [each.key for each in owners if obj.key in named(each, entry.target, entry.resource)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oarlock.broker.history import Triggers
-from oarlock.cli.explain.history_sentences import triggers_text
+from oarlock.cli.explain.history_sentences import cause_text, triggers_text
 from oarlock.cli.tables import cell, span
 from oarlock.cli.top.heading import size
 from oarlock.cli.watch.fleet_look import FleetLook
@@ -109,7 +109,8 @@ def _trouble(look: FleetLook) -> Iterator[Row]:
 def _namespaces(look: FleetLook) -> Iterator[Row]:
     for each in look.namespaces:
         named = each.namespace or "(nodes)"
-        yield Row(named, _cells(named, f"{each.keys:,}", f"{each.share:.1%}", each.queue))
+        because = ", ".join(f"{cause_text(cause)} ({events:,})" for cause, events in each.because)
+        yield Row(named, _cells(named, f"{each.keys:,}", f"{each.share:.1%}", each.queue, because))
 
 
 SERVER = {
@@ -212,6 +213,12 @@ TABS: Sequence[Tab] = (
         _trouble,
         _trouble_caption,
     ),
-    Tab("namespaces", "Namespaces", ("NAMESPACE", "KEYS", "SHARE", "MOSTLY"), _namespaces, _namespaces_caption),
+    Tab(
+        "namespaces",
+        "Namespaces",
+        ("NAMESPACE", "KEYS", "SHARE", "MOSTLY", "BECAUSE (EVENTS)"),
+        _namespaces,
+        _namespaces_caption,
+    ),
     Tab("redis", "Redis", ("WHAT", "VALUE"), _redis, _redis_caption),
 )

@@ -55,7 +55,8 @@ def top(interval_s: float, once: bool, write: bool, metrics_urls: tuple[str, ...
     [[shard, why]], queues, resources,
     keys: [{shard, queue, key, state, age_ms, due_in_ms, why}], workers: [{shard, worker, supervisor, state, queue, key,
     held_ms, lease_ms, writes, why}], trouble: [{shard, queue, key, state (failing | parked), failures, crashes,
-    due_in_ms, did, ended_ms}], namespaces: [{namespace, keys, share, seen, queue}], active, sampled, processes, api:
+    due_in_ms, did, ended_ms}], namespaces: [{namespace, keys, share, seen, queue, because (kinds
+    of triggers, with their events)}], active, sampled, processes, api:
     [{process, calls, throttled}], at_s}; why as in `oarlock explain`, at_s: seconds of a clock that never goes back
     """
     try:

@@ -65,7 +65,8 @@ class TroubleLook:
 @dataclass(frozen=True, slots=True)
 class NamespaceLook:
     """How many keys that are not idle a namespace has; "" is that of nodes. ``queue``: the controller with most of
-    them. ``keys``: counted, or where only a part was looked at, estimated from ``seen`` keys.
+    them. ``keys``: counted, or where only a part was looked at, estimated from ``seen`` keys. ``because``: what queues
+    them, as (kind of trigger, events of it over the keys that were seen), most events first.
     """
 
     namespace: str
@@ -73,6 +74,7 @@ class NamespaceLook:
     share: float
     seen: int
     queue: str
+    because: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

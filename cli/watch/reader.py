@@ -169,7 +169,7 @@ def _of_queue(k: keys.Keys, queue: str) -> list[tuple[Any, ...]]:
         ("ZRANGE", k.delayed(queue), 0, DELAYED_MAX - 1, "WITHSCORES"),
         ("ZRANGE", k.parked(queue), 0, TROUBLE_MAX - 1, "WITHSCORES"),
         ("HRANDFIELD", k.failures(queue), TROUBLE_MAX, "WITHVALUES"),
-        ("HRANDFIELD", k.state(queue), SAMPLED_MAX),
+        ("HRANDFIELD", k.state(queue), SAMPLED_MAX, "WITHVALUES"),
         ("HLEN", k.state(queue)),
     ]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from oarlock.broker.hearing import Hearing, hearing_of
-from oarlock.broker.history import Queued, past_turns
+from oarlock.broker.history import Queued, Triggers, past_turns
 from oarlock.broker.inspect import LockView, lock_view
 from oarlock.cli.watch.fleet_look import KeyLook, TroubleLook, WorkerLook
 
@@ -26,7 +26,7 @@ class QueueLists:
     delayed: dict[str, int]
     parked: dict[str, int]
     failing: dict[str, int]
-    sample: Sequence[str]
+    sample: Mapping[str, Triggers | None]
     total: int
 
     @classmethod
@@ -38,7 +38,7 @@ class QueueLists:
             numbers(delayed),
             numbers(parked),
             numbers(failing),
-            [text(each) for each in sample or ()],
+            {key: _triggers(words) for key, words in _texts(sample).items()},
             total or 0,
         )
 
@@ -197,6 +197,12 @@ def numbers(flat: Any) -> dict[str, int]:
 def _texts(flat: Any) -> dict[str, str]:
     pairs = flat or ()
     return {text(name): text(value) for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
+
+
+def _triggers(state: str) -> Triggers | None:
+    """What queued a key, from its state as stored."""
+    queued = Queued.parse(state.partition(" ")[2])
+    return None if queued is None else queued.triggers
 
 
 def _facts(words: str) -> dict[str, str]:

@@ -179,6 +179,16 @@ def test_an_owner_that_is_gone_leaves_its_history(queue_case: Case) -> None:
     assert [each.verdict for each in turns(case)] == ["gone"]
 
 
+def test_how_a_worker_ended_stands_with_all_that_it_held(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, ["ns/a", "ns/b"])
+    claim(case, "w1")
+    case.worker.release("w1", blamed=f"{QUEUE}:ns/a", ended="worker ended by SIGSEGV")
+    for key in ("ns/a", "ns/b"):
+        (lost,) = turns(case, key)
+        assert (lost.verdict, lost.did) == ("lost", "worker ended by SIGSEGV")
+
+
 def test_a_turn_whose_worker_died_is_lost(queue_case: Case) -> None:
     case = opened(queue_case)
     case.worker.add(QUEUE, [KEY], why="set pods/ns/p1")

@@ -15,12 +15,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from oarlock.cli.tables import show
-from tests.planted import deaf, quota, webhook
+from tests.planted import deaf, flood, poison, quota, webhook
 from tests.planted.fault import Channel, Fault, NotSeen, Outcome, play
-from tests.planted.fleet import Fleet, shell
+from tests.planted.fleet import Fleet
 from tests.planted.page import PAGE, prelude, sections
 
-FAULTS: Mapping[str, Sequence[Fault]] = {"webhook": [webhook.FAULT], "quota": [quota.FAULT], "deaf": deaf.FAULTS}
+FAULTS: Mapping[str, Sequence[Fault]] = {
+    "webhook": [webhook.FAULT],
+    "quota": [quota.FAULT],
+    "deaf": deaf.FAULTS,
+    "poison": [poison.FAULT],
+    "flood": [flood.FAULT],
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -37,7 +43,7 @@ def main(arguments: list[str]) -> int:
     try:
         with Fleet(root, said.seed) as fleet:
             for name in said.only or FAULTS:
-                outcomes += play(FAULTS[name], fleet, channels(root / "state"))
+                outcomes += play(FAULTS[name], fleet, channels(fleet, root / "state"))
                 print(f"{name}: named and healed, {time.monotonic() - begun_s:.0f} s since the begin", file=sys.stderr)
     except NotSeen as error:
         print(f"planted: {error}\nThe logs are in {root}", file=sys.stderr)
@@ -49,13 +55,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def channels(state: Path) -> Mapping[str, Channel]:
+def channels(fleet: Fleet, state: Path) -> Mapping[str, Channel]:
     """Each way to ask, by the heading of the page's section."""
     text = PAGE.read_text()
     first, of = prelude(text, str(state)), sections(text)
     return {
-        "cli": lambda section: shell("\n".join((first, *of[section].cli))),
-        "redis-cli": lambda section: shell("\n".join((first, *of[section].redis))),
+        "cli": lambda section: fleet.ask("\n".join((first, *of[section].cli))),
+        "redis-cli": lambda section: fleet.ask("\n".join((first, *of[section].redis))),
     }
 
 

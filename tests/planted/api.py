@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,15 +41,11 @@ class Api:
     def close(self) -> None:
         self._connection.close()
 
+    def __enter__(self) -> Api:
+        return self
 
-@contextmanager
-def connected(url: str, token: str) -> Iterator[Api]:
-    """A connection of one's own, for a thread."""
-    api = Api(url, token)
-    try:
-        yield api
-    finally:
-        api.close()
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def replicaset(namespace: str, name: str, replicas: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.planted.fleet import Fleet
+from tests.planted.fleet import FAILED, Fleet
 
 WITHIN_S = 120.0
 """From the planting until each channel names a fault, and from the healing until none does."""
@@ -22,7 +22,7 @@ class NotSeen(Exception):
 class Fault:
     """``section``: of docs/troubleshoot.md. ``causes``: patterns that an answer of each channel has to have while the
     fault is there, all of them, and none while it is not. ``plant`` and ``heal`` change the running fleet; ``plant``
-    returns the objects, as patterns that an answer has to have too.
+    returns the objects, as patterns that an answer has to have too. ``prepare``: brings what is healthy before it.
     """
 
     title: str
@@ -30,6 +30,11 @@ class Fault:
     causes: tuple[str, ...]
     plant: Callable[[Fleet], Sequence[str]]
     heal: Callable[[Fleet], None]
+    prepare: Callable[[Fleet], None] = lambda fleet: None
+
+    def is_forgotten(self, answer: str) -> bool:
+        """Whether an answer has no cause. What a command says that failed is no answer."""
+        return not self.blamed(answer) and FAILED not in answer
 
     def blamed(self, answer: str) -> bool:
         """Whether an answer has a cause, of whatever object."""
@@ -53,7 +58,10 @@ def play(faults: Sequence[Fault], fleet: Fleet, channels: Mapping[str, Channel])
     """Plant them together, and see each named and forgotten by itself. Raises NotSeen."""
     fleet.rest(WITHIN_S)
     for fault in faults:
-        _forgotten(fault, channels, "is silent before it is planted")
+        fault.prepare(fleet)
+        for name, ask in channels.items():
+            if not fault.is_forgotten(answer := ask(fault.section)):
+                raise NotSeen(f"{fault.title}: {name} names it before it is planted:\n{answer}")
     planted_s = time.monotonic()
     try:
         objects = {fault.title: fault.plant(fleet) for fault in faults}
@@ -64,7 +72,8 @@ def play(faults: Sequence[Fault], fleet: Fleet, channels: Mapping[str, Channel])
     healed_s = time.monotonic()
     fleet.rest(WITHIN_S)
     for fault, outcome in zip(faults, outcomes, strict=True):
-        _forgotten(fault, channels, "names it no longer")
+        for name, ask in channels.items():
+            _until(fault, ask, fault.is_forgotten, f"{name} names it no longer")
         outcome.gone_s = time.monotonic() - healed_s
     return outcomes
 
@@ -81,11 +90,6 @@ def _named(fault: Fault, objects: Sequence[str], channels: Mapping[str, Channel]
         _until(fault, ask, names, f"{name} names {missing}")
         outcome.named_s[name] = time.monotonic() - planted_s
     return outcome
-
-
-def _forgotten(fault: Fault, channels: Mapping[str, Channel], what: str) -> None:
-    for name, ask in channels.items():
-        _until(fault, ask, lambda answer: not fault.blamed(answer), f"{name} {what}")
 
 
 def _until(fault: Fault, ask: Channel, holds: Callable[[str], bool], what: str) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
@@ -16,19 +16,20 @@ from urllib.parse import urlsplit
 from oarlock.broker import epoch
 from oarlock.broker.inspect import Inspector
 from tests import ROOT
-from tests.e2e.e2e_helpers import RunningUp, environment, stopped
+from tests.e2e.e2e_helpers import RunningUp, environment, stopped, until
 from tests.planted.api import Api, replicaset
 
 OWNERS = {("shop", "cart"): 3, ("batch", "crunch"): 3, ("web", "front"): 3}
 """(namespace, name) -> replicas, of the ReplicaSets that are there from the beginning."""
-REST_PAUSE_S = 0.1
+FAILED = "exit code"
+READY_WITHIN_S, PAUSE_S = 60.0, 0.1
 
 
 class Fleet:
-    """Use it as a context manager. ``seed``: of what faults draw."""
+    """Use it as a context manager. ``seed``: of what faults draw. ``folder``: where a person's commands are run."""
 
     def __init__(self, root: Path, seed: int) -> None:
-        self.seed, self._root = seed, root
+        self.seed, self.folder = seed, root
         self.up = RunningUp(root / "state", "--ingestors", "1", "--faults")
         self.api = Api(self.api_url, self.up.token())
         self._started: list[subprocess.Popen[Any]] = []
@@ -58,19 +59,20 @@ class Fleet:
             self._proxy.wait()
         self.up.stop()
 
-    def start(self, name: str, *arguments: str, **more: str) -> subprocess.Popen[Any]:
+    def start_operator(self, file: Path) -> None:
+        """A user's own controllers, with the fleet's Redis and cluster."""
+        self._start(
+            "operator", "operator", str(file), "--workers", "1", "--install-crds", cluster=self.up.state.kubeconfig
+        )
+
+    def _start(self, name: str, *arguments: str, cluster: Path) -> None:
         """An oarlock command that stays; it ends with the fleet."""
-        with (self._root / f"{name}.log").open("wb") as log:
+        where = {"OARLOCK_REDIS_URL": self.up.state.read_redis_url(), "OARLOCK_KUBECONFIG": str(cluster)}
+        with (self.folder / f"{name}.log").open("wb") as log:
             command = [sys.executable, "-m", "oarlock.cli", *arguments]
-            mine = environment(OARLOCK_EMBEDDED="1", **more)
+            mine = environment(OARLOCK_EMBEDDED="1", **where)
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT, env=mine)
         self._started.append(process)
-        return process
-
-    def end(self, process: subprocess.Popen[Any]) -> None:
-        """End one that ``start`` has begun."""
-        self._started.remove(process)
-        stopped(process, 15, 20)
 
     @property
     def second_ingestor(self) -> int:
@@ -84,16 +86,44 @@ class Fleet:
         _pipe(self._proxy.stdin).flush()
         assert json.loads(_pipe(self._proxy.stdout).readline())["mode"] == mode
 
+    def ask(self, script: str) -> str:
+        """What a person sees who runs these lines for this fleet. The last line tells an exit code other than 0."""
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+        done = subprocess.run(
+            ["bash", "-euc", script],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.folder,
+            env=environment(PATH=path, OARLOCK_STATE_DIR=str(self.up.state.root)),
+            timeout=60,
+            check=False,
+        )
+        return done.stdout + (f"\n{FAILED} {done.returncode}" if done.returncode else "")
+
+    def connected(self) -> Api:
+        """Another connection to the API server, for another thread."""
+        return Api(self.api_url, self.up.token())
+
     def try_again(self, namespace: str, name: str) -> None:
-        """Not when its pause is over but now, as the page says."""
-        shell(f"oarlock requeue rs/{namespace}/{name}", OARLOCK_STATE_DIR=str(self.up.state.root))
+        """A ReplicaSet that failed: not when its pause is over but now, as the page says."""
+        self.ask(f"oarlock requeue rs/{namespace}/{name}")
+
+    def kinds(self, version: str) -> list[str]:
+        """The resources of a group and version that the API server serves; none where it does not know them."""
+        groups = [each["preferredVersion"]["groupVersion"] for each in self.api.call("GET", "/apis")["groups"]]
+        if version not in groups:
+            return []
+        return [each["name"] for each in self.api.call("GET", f"/apis/{version}")["resources"]]
 
     def rest(self, within_s: float) -> None:
         """Wait until no key waits and every ReplicaSet has its pods. Raises AssertionError."""
-        deadline_s = time.monotonic() + within_s
-        while busy := self._busy():
-            assert time.monotonic() < deadline_s, f"no rest within {within_s:g} s: {busy}"
-            time.sleep(REST_PAUSE_S)
+        until(lambda: not self._busy(), within_s, "the fleet is at rest", pause_s=PAUSE_S)
+
+    def until(self, happened: Callable[[], bool], what: str) -> None:
+        """Wait for it. Raises AssertionError."""
+        until(happened, READY_WITHIN_S, what, pause_s=PAUSE_S)
 
     def _busy(self) -> list[str]:
         with closing(self.up.redis()) as client:
@@ -113,29 +143,10 @@ class Fleet:
         pipe = subprocess.PIPE
         self._proxy = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=ROOT, env=environment(), text=True)
         port = json.loads(_pipe(self._proxy.stdout).readline())["port"]
-        kubeconfig = self._root / "kubeconfig-of-the-second-ingestor"
+        kubeconfig = self.folder / "kubeconfig-of-the-second-ingestor"
         kubeconfig.touch(0o600)
         kubeconfig.write_text(self.up.state.kubeconfig.read_text().replace(target, f"127.0.0.1:{port}"))
-        url = self.up.state.read_redis_url()
-        self.start("ingestor", "ingest", OARLOCK_REDIS_URL=url, OARLOCK_KUBECONFIG=str(kubeconfig))
-
-
-def shell(script: str, **more: str) -> str:
-    """What a person sees who runs these lines. Raises AssertionError where one fails: it would name nothing."""
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-    done = subprocess.run(
-        ["bash", "-euc", script],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=ROOT,
-        env=environment(PATH=path, **more),
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, f"{script}\n{done.stdout}"
-    return done.stdout
+        self._start("ingestor", "ingest", cluster=kubeconfig)
 
 
 def _pipe(stream: IO[str] | None) -> IO[str]:

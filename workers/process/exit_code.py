@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from enum import IntEnum
 
 
@@ -27,3 +28,15 @@ def death_of(code: int, killed: bool) -> str:
     if code == ExitCode.EPOCH_OVER:
         return "epoch_over"
     return "left" if code in NO_BLAME else "crashed"
+
+
+def ending_of(code: int, killed: bool) -> str:
+    """How the histories of the keys that a worker held name its end; "" where it said itself why it left."""
+    if killed:
+        return "worker killed by its supervisor"
+    if code in NO_BLAME:
+        return ""
+    if code >= 0:
+        return f"worker ended with exit code {code}"
+    known = {each.value: each.name for each in signal.Signals}
+    return f"worker ended by {known.get(-code, f'signal {-code}')}"

@@ -39,7 +39,8 @@ class LeaseManager:
         self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
         self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0
         self._broke_ms = -RETRY_MS
-        self._unreleased: dict[str, str] = {}
+        self._unreleased: dict[str, tuple[str, str]] = {}
+        """Holder -> the key that is to blame for its end, and how it ended."""
         self._trouble = ""
         self.timer_socket: socket.socket | None = None
         """The caller watches it and calls ``timer_ready`` when it can be read; None while there is none."""
@@ -112,9 +113,9 @@ class LeaseManager:
             self._broke_ms = now_ms
             self._refused(error)
 
-    def release(self, holder: str, blamed: str = "") -> list[str]:
+    def release(self, holder: str, blamed: str = "", ended: str = "") -> list[str]:
         """Give the keys of a dead holder back, now or, where Redis does not answer, with the next renewal."""
-        self._unreleased[holder] = blamed
+        self._unreleased[holder] = blamed, ended
         if self._trouble:
             return []  # a death must not make the caller wait out a timeout; the next renewal finds it
         try:
@@ -130,8 +131,8 @@ class LeaseManager:
 
     def _release_owed(self) -> list[str]:
         given_back: list[str] = []
-        for holder, blamed in list(self._unreleased.items()):
-            released = self.broker.release(holder, blamed=blamed)
+        for holder, (blamed, ended) in list(self._unreleased.items()):
+            released = self.broker.release(holder, blamed=blamed, ended=ended)
             del self._unreleased[holder]
             self.on_release(len(released))
             given_back += released

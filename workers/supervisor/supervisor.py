@@ -27,7 +27,7 @@ from oarlock.workers.epoch.identity import Identity, new_supervisor_name
 from oarlock.workers.metrics.serving.metrics_process import MetricsProcess
 from oarlock.workers.process.child import next_start_ms
 from oarlock.workers.process.clock import Clock, SystemClock
-from oarlock.workers.process.exit_code import ExitCode, death_of
+from oarlock.workers.process.exit_code import ExitCode, death_of, ending_of
 from oarlock.workers.process.kinds import queues_by_worker
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
@@ -232,7 +232,11 @@ class Supervisor:
             self._release(death)
 
     def _release(self, death: Death) -> None:
-        tasks = self._leases.release(death.holder, death.blamed) if self._leases else []
+        tasks = (
+            self._leases.release(death.holder, death.blamed, ending_of(death.code, death.killed))
+            if self._leases
+            else []
+        )
         level = logging.INFO if death.code == ExitCode.DONE else logging.WARNING
         facts = {"worker": death.holder, "pid": death.pid, "code": death.code}
         log.log(level, line("ended", **facts, blamed=death.blamed or "-", released=len(tasks)))

@@ -128,9 +128,9 @@ end
 
 -- The holder of a lock is gone, or was too slow. Returns why its key is queued, which it is to be, or parked: with the time of the lost
 -- claim, from which the next one counts how long nobody worked on the key.
-local function lose_turn(queue, key, holder, lock, now)
+local function lose_turn(queue, key, holder, lock, ended, now)
   local since = string.match(lock or '', ' nonce=%S+ (.*)$') or ''
-  if lock then end_turn(queue, key, holder, since, 'lost', '', now) end
+  if lock then end_turn(queue, key, holder, since, 'lost', ended, now) end
   local _, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
   return with_trigger(why, 'lost ' .. holder .. ' ' .. (string.match(since, '^since_ms=(%d+)') or number(now)), now)
 end

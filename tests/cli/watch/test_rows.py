@@ -24,11 +24,12 @@ from oarlock.cli.watch.rows import (
 
 NOW = 100_000
 NONE: Any = (None, None, None, None, None, None)
+SAMPLE = [b"a/x", b"queued 99000 2 asked, due", b"a/p", b"parked"]
 ASKED = Triggers(1, "asked", "asked")
 
 
 def lists(**given: Any) -> QueueLists:
-    empty: dict[str, Any] = {"queued": {}, "delayed": {}, "parked": {}, "failing": {}, "sample": [], "total": 0}
+    empty: dict[str, Any] = {"queued": {}, "delayed": {}, "parked": {}, "failing": {}, "sample": {}, "total": 0}
     return QueueLists(**empty | given)
 
 
@@ -39,13 +40,13 @@ def lock(key: str, holder: str, since_ms: int, why: str = "") -> Any:
 
 def test_lists_of_answers() -> None:
     entry = [b"99000-0", [b"key", b"a/x"]]
-    answers = [[entry], [b"a/d", b"105000"], [b"a/p", b"1.3e+05"], [b"a/f", b"4"], [b"a/x", b"a/p"], 2]
+    answers = [[entry], [b"a/d", b"105000"], [b"a/p", b"1.3e+05"], [b"a/f", b"4"], SAMPLE, 2]
     assert QueueLists.of(answers) == lists(
         queued={"a/x": 99_000},
         delayed={"a/d": 105_000},
         parked={"a/p": 130_000},
         failing={"a/f": 4},
-        sample=["a/x", "a/p"],
+        sample={"a/x": Triggers(2, "asked", "due"), "a/p": None},
         total=2,
     )
     assert QueueLists.of(NONE) == lists()

@@ -42,7 +42,7 @@ class ScriptedBroker:
         self._call("renew", tuple(holders), lease_ms)
         return self.lost
 
-    def release(self, holder: str, *, blamed: str = "") -> list[str]:
+    def release(self, holder: str, *, blamed: str = "", ended: str = "") -> list[str]:
         self._call("release", holder, blamed)
         return ["replicaset:a/b"]
 
