@@ -137,10 +137,10 @@ SCRIPTS_OF_PROTOCOL = {
 
 That of 4, which no release has yet, was taken anew six times: when comments and local names changed; when
 expectations with an open write or an answered delete came to live for eight days and a finish to ask whose a hash is;
-when an answered scale came to live as long; when a claim came to take a rate; when keys
-came to remember what queued them and their turns, and came to be paused; when pauses came to end
-by themselves, workers to be drained and acts to be told; when ingestors came to say what they hear. No key, field, value or result of what
-there was did change.
+when an answered scale came to live as long; when a claim came to take a rate; when keys came to remember what queued
+them and their turns, and came to be paused; when pauses came to end by themselves, workers to be drained and acts to be
+told; when ingestors came to say what they hear, and a release how its holder ended. No key, field, value or result of
+what there was did change.
 """
 
 

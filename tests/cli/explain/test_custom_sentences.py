@@ -11,7 +11,7 @@ from oarlock.cli.explain import custom_sentences
 from oarlock.cli.explain.custom_sentences import CustomOwner, custom_subject
 from oarlock.controllers.entries import DesiredController
 from oarlock.controllers.objects.whole import Whole
-from oarlock.controllers.wanted import Changes, WantedChild
+from oarlock.controllers.wanted import Changes, Wanted, WantedChild
 from oarlock.sdk.entries import entries_of
 
 SITE = oarlock.Kind("example.com/v1", "Site")
@@ -44,7 +44,7 @@ def test_a_function_that_ended_workers_is_not_asked_here(monkeypatch: pytest.Mon
     (controller,) = [each for each in entries_of([site]) if isinstance(each, DesiredController)]
     asked: list[str] = []
     monkeypatch.setattr(custom_sentences, "_cached", lambda inspector, resource: [])
-    monkeypatch.setattr(DesiredController, "want", lambda self, obj, owned, others: asked.append(obj.key) or ())
+    monkeypatch.setattr(DesiredController, "want", lambda self, obj, owned, others: asked.append(obj.key) or Wanted())
     blog = Whole("shop", "blog", "u-1", generation=1)
     for deadly, told in ((False, 0), (True, 1)):
         owner = custom_subject(None, controller, "5", blog, deadly)  # type: ignore[arg-type]
