@@ -176,7 +176,7 @@ def _plant(broker: RedisBroker, names: Sequence[str]) -> int:
         for resource, obj in _family(name):
             by_resource[resource].append(obj)
     for resource, objects in by_resource.items():
-        planted._stage(broker, Projector(WATCHED[resource], owners), iter(objects))
+        planted.stage(broker, Projector(WATCHED[resource], owners), iter(objects))
     for resource, obj in _family(names[0]):
         watched = WATCHED[resource]
         size += len(watched.encode(watched.from_json(json.dumps(obj).encode())[1]))

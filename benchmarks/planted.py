@@ -51,8 +51,8 @@ def plant(client: redis.Redis, groups: dict[str, tuple[int, int]]) -> RedisBroke
     broker = RedisBroker(client, EPOCH)
     owners = KnownOwners()
     sets = [(name, pods) for group, (count, pods) in groups.items() for name in names(group, count)]
-    _stage(broker, Projector(REPLICASETS, owners), (_replicaset(name, pods) for name, pods in sets))
-    _stage(broker, Projector(PODS, owners), (pod for name, pods in sets for pod in _pods(name, pods)))
+    stage(broker, Projector(REPLICASETS, owners), (replicaset(name, pods) for name, pods in sets))
+    stage(broker, Projector(PODS, owners), (pod for name, pods in sets for pod in _pods(name, pods)))
     while broker.republish(2_000):
         pass
     return broker
@@ -68,7 +68,8 @@ def keys(group: str, count: int) -> list[str]:
     return [f"{NAMESPACE}/{name}" for name in names(group, count)]
 
 
-def _stage(broker: RedisBroker, projector: Projector, objects: Iterator[dict[str, Any]]) -> None:
+def stage(broker: RedisBroker, projector: Projector, objects: Iterator[dict[str, Any]]) -> None:
+    """A whole list of a resource, committed."""
     resource = projector.resource.resource
     events: list[Event] = []
     for obj in objects:
@@ -85,14 +86,15 @@ def _uid(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
-def _replicaset(name: str, pods: int) -> dict[str, Any]:
+def replicaset(name: str, pods: int, namespace: str = NAMESPACE) -> dict[str, Any]:
+    """As the API has it."""
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": NAMESPACE, "tier": "web"}
     template = {**_TEMPLATE, "metadata": {**_TEMPLATE["metadata"], "labels": labels}}
     return {
         "metadata": {
             "name": name,
-            "namespace": NAMESPACE,
-            "uid": _uid(name),
+            "namespace": namespace,
+            "uid": _uid(name if namespace == NAMESPACE else f"{namespace}/{name}"),
             "resourceVersion": "900",
             "generation": 1,
             "creationTimestamp": _AT,

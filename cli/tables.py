@@ -6,20 +6,23 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from oarlock.workers.process.log_line import printable
+
+if TYPE_CHECKING:  # Rich takes 80 ms to load, and sentences and JSON need none of it
+    from rich.console import Console
+    from rich.table import Table
 
 Row = Mapping[str, Any]
 
 
 def console() -> Console:
     """A console as wide as the terminal; for a pipe, as wide as the rows."""
+    from rich.console import Console  # noqa: PLC0415
+
     stream = sys.stdout
     return Console(file=stream, width=None if stream.isatty() else 10_000, highlight=False, soft_wrap=True)
 
@@ -34,6 +37,9 @@ def show(rows: Sequence[Row], columns: Mapping[str, str], output: str, *, empty:
     if not rows:
         click.echo(empty)
         return
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for key, heading in columns.items():
         number = all(isinstance(row.get(key), int | float) or row.get(key) is None for row in rows)

@@ -6,12 +6,12 @@ Not in the twin: that a server whose memory is nearly used up drops all historie
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from oarlock.broker.memory.state import EpochState, Lock, split
 
 BYTES_MAX, DID_BYTES_MAX = 1_000, 300
-BYTES_KEPT, QUIET_KEPT = 900, 6
+BYTES_KEPT, QUIET_KEPT, NAMES_BYTES_MAX = 700, 4, 200
 FLEET_BYTES_MAX, AGE_MAX_MS, PERIOD_MS = 64 << 20, 86_400_000, 600_000
 BLOCK_BYTES, OVERHEAD_BYTES = 64, 200
 DROPPED_TOGETHER, TRIMMED_TOGETHER = 100, 200
@@ -95,18 +95,14 @@ def _shortened(now: int, names: list[str], lines: list[_Line]) -> str:
             if above.head in _QUIET:
                 above.head, above.turns = "quiet < ", above.turns + gone.turns
             size, quiet = size - sizes[at], quiet - 1
-    kept = _renumbered(now, names, lines)
-    while len(kept) > BYTES_MAX and len(lines) > 1:
+    if len(_text(now, names, [])) > NAMES_BYTES_MAX:
+        used = list(dict.fromkeys(line.name for line in lines))
+        names = [names[name - 1] for name in used]
+        for line in lines:
+            line.name = used.index(line.name) + 1
+    while len(_text(now, names, lines)) > BYTES_MAX and len(lines) > 1:
         lines.pop()
-        kept = _renumbered(now, names, lines)
-    return kept[:BYTES_MAX]
-
-
-def _renumbered(now: int, names: list[str], lines: list[_Line]) -> str:
-    used = list(dict.fromkeys(line.name for line in lines))
-    return _text(
-        now, [names[name - 1] for name in used], [replace(line, name=used.index(line.name) + 1) for line in lines]
-    )
+    return _text(now, names, lines)[:BYTES_MAX]
 
 
 def keep_turns(state: EpochState) -> None:

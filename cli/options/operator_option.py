@@ -6,24 +6,29 @@ import dataclasses
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from oarlock.cli.options.setting_options import given
 from oarlock.cli.problems import InputProblem
 from oarlock.controllers.registry import replace
-from oarlock.sdk.definitions import Definition
-from oarlock.sdk.entries import entries_of
-from oarlock.sdk.kinds import BadDefinition
-from oarlock.sdk.loading import fleet_of, load
 from oarlock.workers.process.settings import Settings
+
+if TYPE_CHECKING:
+    from oarlock.sdk.definitions import Definition
+
+# The functions here import the SDK where they need it: every command has the options, and few are given one.
 
 
 def know(context: click.Context, what: str) -> list[Definition]:
     """Load the controllers of a file or a dotted module. For the rest of the command their kinds are the ones that
     there are, and the fleet is theirs. Raises InputProblem.
     """
+    from oarlock.sdk.entries import entries_of  # noqa: PLC0415
+    from oarlock.sdk.kinds import BadDefinition  # noqa: PLC0415
+    from oarlock.sdk.loading import fleet_of, load  # noqa: PLC0415
+
     try:
         definitions = load(what)
         entries = entries_of(definitions)
@@ -45,6 +50,9 @@ def with_fleet_of_file(settings: Settings) -> Settings:
     """The settings with the fleet of their operator, named after its file unless it is named. Raises InputProblem."""
     if not settings.operator or _is_fleet_named(given(click.get_current_context())):
         return settings
+    from oarlock.sdk.kinds import BadDefinition  # noqa: PLC0415
+    from oarlock.sdk.loading import fleet_of  # noqa: PLC0415
+
     try:
         return dataclasses.replace(settings, fleet_id=fleet_of(settings.operator))
     except BadDefinition as error:

@@ -23,7 +23,6 @@ from oarlock.cli.top.tabs import Task
 from oarlock.cli.watch.fleet_look import FleetLook
 from oarlock.cli.watch.fleet_watch import FleetWatch
 from oarlock.cli.watch.reader import ShardReader
-from oarlock.cli.watch.tracebacks import traceback_of
 
 
 class Fleet:
@@ -69,6 +68,8 @@ class Fleet:
     def _traceback_lines(self, task: Task) -> list[str]:
         if self._rq is None:
             return []
+        from oarlock.cli.watch.tracebacks import traceback_of  # noqa: PLC0415  # RQ is slow to load
+
         try:
             text = traceback_of(self._rq, task.queue, task.key, task.shard)
         except BrokerUnreachable as error:

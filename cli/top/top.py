@@ -16,12 +16,11 @@ from oarlock.cli.look.view import Views, Where, looking, view_options
 from oarlock.cli.options.setting_options import settings_in_force
 from oarlock.cli.options.which_up import found_up
 from oarlock.cli.problems import InputProblem
-from oarlock.cli.top.fleet import Fleet
 from oarlock.cli.top.once import print_look
 from oarlock.cli.watch.api_calls import metrics_address
-from oarlock.cli.watch.fleet_watch import no_addresses
+from oarlock.cli.watch.fleet_watch import FleetWatch, no_addresses
+from oarlock.cli.watch.reader import ShardReader
 from oarlock.sandbox.up.state_dir import StateDir
-from oarlock.workers.rq.client import open_rq_client
 
 RQ_WITHIN_S = 2.0
 
@@ -68,11 +67,14 @@ def top(interval_s: float, once: bool, write: bool, metrics_urls: tuple[str, ...
         raise InputProblem("this is no terminal; print one look with --once, or -o json")
     app = None if once else _terminal()
     with looking(where) as views:
-        fleet = Fleet(views, _rq_client(views), _addresses(given, where))
+        addresses = _addresses(given, where)
         if app is None:
-            print_look(fleet.look(), output)
-        else:
-            app.Top(fleet, interval_s, write).run()
+            readers = [ShardReader(view.client, view.shard) for view in views]
+            print_look(FleetWatch(readers, addresses).look(), output)
+            return
+        from oarlock.cli.top.fleet import Fleet  # noqa: PLC0415  # one look printed explains no key
+
+        app.Top(Fleet(views, _rq_client(views), addresses), interval_s, write).run()
 
 
 def _terminal() -> ModuleType:
@@ -91,6 +93,8 @@ def _rq_client(views: Views) -> redis.Redis | None:
     settings = replace(settings_in_force(), redis_url=url)
     if not settings.rq_redis_url and parse(url).kind is Kind.CLUSTER:
         return None
+    from oarlock.workers.rq.client import open_rq_client  # noqa: PLC0415  # one look printed needs no RQ
+
     try:
         return open_rq_client(settings, timeout_s=RQ_WITHIN_S)
     except BadRedisUrl as error:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
-from urllib.request import urlopen
-
-from prometheus_client.parser import text_string_to_metric_families
 
 from oarlock.cli.watch.fleet_look import ApiCalls
+
+# What reads the answers is imported where it is used: it is slow to load, and most looks have no address.
 
 READ_WITHIN_S = 0.5
 BYTES_MAX = 4_000_000
@@ -36,6 +35,8 @@ def read_api_calls(addresses: Sequence[str]) -> tuple[ApiCalls, ...]:
 
 
 def _read(address: str) -> ApiCalls | None:
+    from urllib.request import urlopen  # noqa: PLC0415
+
     try:
         with urlopen(address, timeout=READ_WITHIN_S) as answer:  # noqa: S310 - http or https, given by the user
             text = answer.read(BYTES_MAX).decode(errors="replace")
@@ -48,6 +49,8 @@ def api_calls_of(process: str, text: str) -> ApiCalls | None:
     """From the text of /metrics; None where it does not count requests. Raises ValueError for lines that are no
     metrics.
     """
+    from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
+
     lines = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(f"{FAMILY}{{"))
     counts = [
         (sample.labels.get("code"), int(sample.value))

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from oarlock.cluster.access.credentials import ConfigError, read_file
 
 
@@ -128,6 +126,8 @@ def read(paths: Sequence[Path], *, all_must_exist: bool) -> Kubeconfig:
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    import yaml  # noqa: PLC0415  # slow to load, and commands that look at Redis read no file
+
     raw = read_file(path, "kubeconfig")
     try:
         document = yaml.safe_load(raw)

@@ -5,7 +5,8 @@
 -- Left out: the verdict "ok", and "set " of a trigger. NAME counts the names. "%" in a trigger is the key: no name of the API has one.
 local BYTES_MAX, DID_BYTES_MAX = 1000, 300
 -- Quiet: a turn that wrote nothing but a status. Of a text that is too long, all but the newest of these are folded, or go.
-local BYTES_KEPT, QUIET_KEPT = 900, 6
+local BYTES_KEPT, QUIET_KEPT = 700, 4
+local NAMES_BYTES_MAX = 200 -- above it, names that no line has any more are looked for
 local FLEET_BYTES_MAX = 67108864
 local AGE_MAX_MS, PERIOD_MS = 86400000, 600000 -- ages are kept by the period, sizes by the block: most turns then need not write them
 local BLOCK_BYTES, OVERHEAD_BYTES = 64, 200 -- overhead: about what Redis needs for a history beside its text and its key, thrice
@@ -25,77 +26,114 @@ end
 
 local function period_of(ms) return ms - ms % PERIOD_MS end
 
--- The number of a worker's name in the first line, the other part of the name, and the first line's names with it.
-local function name_in(names, holder)
-  local name, part = string.match(holder, '^(.*%-)([^-]*)$')
-  local at = 0
-  for each in string.gmatch(names, '%S+') do
-    at = at + 1
-    if each == (name or holder) then return at, part or '', names end
+-- A worker's name without its last part, with a blank before it, and that part.
+local split_names = {}
+local function split_name(holder)
+  local found = split_names[holder]
+  if not found then
+    local name, part = string.match(holder, '^(.*%-)([^-]*)$')
+    found = {' ' .. (name or holder), part or ''}
+    split_names[holder] = found
   end
-  return at + 1, part or '', names .. ' ' .. (name or holder)
+  return found[1], found[2]
 end
 
-local QUIET = {['- < '] = true, ['status < '] = true, ['quiet < '] = true}
+-- Numbers as text: those of the turns that end together are much alike, and making a text is slow.
+local texts = {}
+local function text_of(value)
+  local text = texts[value]
+  if not text then text = tostring(value) texts[value] = text end
+  return text
+end
+
+-- The number of a name among the first line's names, and these with it.
+local function name_in(names, name)
+  if names == name then return 1, names end
+  local at = 0
+  for each in string.gmatch(names, ' %S+') do
+    at = at + 1
+    if each == name then return at, names end
+  end
+  return at + 1, names .. name
+end
+
+local function quiet(line)
+  return string.find(line, '^%- < %d') or string.find(line, '^status < %d') or string.find(line, '^quiet < %d')
+end
+
+-- The first line's names, without those that no line has any more.
+local function renumbered(lines)
+  local known, numbers, count, names = {}, {}, 0, ''
+  for name in string.gmatch(lines[1], ' %S+') do known[#known + 1] = name end
+  for at = 2, #lines do
+    local head, old, rest = string.match(lines[at], '^(.- < %l* ?%d+x?%d* %d+%+%d+ )(%d+)(/.*)$')
+    if head and not numbers[old] then
+      count = count + 1
+      numbers[old], names = count, names .. (known[tonumber(old)] or ' ?')
+    end
+    if head then lines[at] = head .. numbers[old] .. rest end
+  end
+  lines[1] = string.match(lines[1], '^%d+') .. names
+end
 
 -- A text that has become too long, without some of its lines. A line that goes leaves its time to the line above, and its number of
 -- turns if that is quiet too.
-local function shortened(ended_ms, names, lines)
-  local turns, quiet, bytes = {}, 0, #ended_ms + #names + #lines + 1
-  for line in string.gmatch(lines, '[^\n]+') do
-    local turn = {bytes = #line + 1}
-    turn.head, turn.ms, turn.alike, turn.times, turn.name, turn.part =
-      string.match(line, '^(.- < %l* ?)(%d+)x?(%d*)( %d+%+%d+ )(%d+)(/.*)$')
-    if turn.head then turns[#turns + 1] = turn end
-    if QUIET[turn.head] then quiet = quiet + 1 end
+local function shortened(text)
+  local lines, quiet_left, bytes = {}, 0, #text
+  for line in string.gmatch(text, '[^\n]+') do
+    lines[#lines + 1] = line
+    if quiet(line) then quiet_left = quiet_left + 1 end
   end
-  for at = #turns, 2, -1 do
-    local turn, above = turns[at], turns[at - 1]
-    if bytes > BYTES_KEPT and quiet > QUIET_KEPT and QUIET[turn.head] then
-      bytes, quiet, above.ms = bytes - turn.bytes, quiet - 1, above.ms + turn.ms
-      if QUIET[above.head] then above.head, above.alike = 'quiet < ', (tonumber(above.alike) or 1) + (tonumber(turn.alike) or 1) end
-      table.remove(turns, at)
+  for at = #lines, 3, -1 do
+    if bytes <= BYTES_KEPT or quiet_left <= QUIET_KEPT then break end
+    if quiet(lines[at]) then
+      local ms, turns = string.match(lines[at], ' < (%d+)x?(%d*)')
+      local head, above_ms, above_turns, rest = string.match(lines[at - 1], '^(.- < %l* ?)(%d+)(x?%d*)( .*)$')
+      if head then
+        if quiet(lines[at - 1]) then
+          head, above_turns = 'quiet < ', 'x' .. (tonumber(string.sub(above_turns, 2)) or 1) + (tonumber(turns) or 1)
+        end
+        lines[at - 1] = head .. above_ms + ms .. above_turns .. rest
+      end
+      bytes, quiet_left = bytes - #lines[at] - 1, quiet_left - 1
+      table.remove(lines, at)
     end
   end
-  local known, numbers, count, text = {}, {}, 0, {}
-  for name in string.gmatch(names, '%S+') do known[#known + 1] = name end
-  names, bytes = '', #ended_ms
-  for at, turn in ipairs(turns) do -- the oldest that find no room go, and the names that no line has any more
-    local own, name = numbers[turn.name], ''
-    if not own then own, name = count + 1, ' ' .. (known[tonumber(turn.name)] or '?') end
-    local line = turn.head .. turn.ms .. (turn.alike == '' and '' or 'x' .. turn.alike) .. turn.times .. own .. turn.part
-    bytes = bytes + #line + 1 + #name
-    if bytes > BYTES_MAX and at > 1 then break end
-    numbers[turn.name], count, names, text[at] = own, math.max(count, own), names .. name, line
-  end
-  return string.sub(ended_ms .. names .. '\n' .. table.concat(text, '\n'), 1, BYTES_MAX)
+  if #lines[1] > NAMES_BYTES_MAX then renumbered(lines) end
+  bytes = #table.concat(lines, '\n')
+  while bytes > BYTES_MAX and #lines > 2 do bytes = bytes - #table.remove(lines) - 1 end
+  return string.sub(table.concat(lines, '\n'), 1, BYTES_MAX)
 end
 
 -- A turn is over: of its lock, the holder and what stands behind the nonce. Turns that end alike stand on one line, so that they do not
 -- push out the others. What is no text of ours is dropped.
 local function end_turn(queue, key, holder, lock, verdict, did, now)
   local was, turns, after_ms = pasts[queue][key], '', 0
-  local since_ms, why_ms, triggers = string.match(lock, '^since_ms=(%d+) why=(%d+) (%d+ [^,]*)')
-  if not since_ms then since_ms, why_ms, triggers = now, now, '0 unknown' end
-  triggers = string.gsub(triggers, '^(%d+ )set (%S+)$', '%1%2')
-  local from, to = string.find(triggers, '/' .. key, 1, true)
-  if from then triggers = string.sub(triggers, 1, from) .. '%' .. string.sub(triggers, to + 1) end
-  local ended_ms, names, lines = string.match(#was > BYTES_MAX and '' or was, '^(%d+)( [^\n]*)\n(.*)$')
-  if ended_ms then after_ms = math.max(0, now - ended_ms) else names, lines = '', '' end
+  local since_ms, why_ms, events, trigger = string.match(lock, '^since_ms=(%d+) why=(%d+) (%d+) ([^,]*)')
+  if not since_ms then since_ms, why_ms, events, trigger = now, now, 0, 'unknown' end
+  if string.sub(trigger, 1, 4) == 'set ' and #trigger > 4 and not string.find(trigger, ' ', 5, true) then trigger = string.sub(trigger, 5) end
+  local key_from, key_to = string.find(trigger, '/' .. key, 1, true)
+  if key_from then trigger = string.sub(trigger, 1, key_from) .. '%' .. string.sub(trigger, key_to + 1) end
+  local first_to = #was <= BYTES_MAX and string.find(was, '\n', 1, true) or 0
+  local ended_ms = first_to > 0 and string.match(was, '^(%d+) ') or nil
+  local names = ended_ms and string.sub(was, #ended_ms + 1, first_to - 1) or ''
+  local from = ended_ms and first_to + 1 or #was + 1 -- of the lines that stay
+  if ended_ms then after_ms = math.max(0, now - ended_ms) end
   local head = string.sub(did == '' and '-' or did, 1, DID_BYTES_MAX) .. ' < ' .. (verdict == 'ok' and '' or verdict .. ' ')
-  if string.sub(lines, 1, #head) == head then
-    local before_ms, alike, rest = string.match(lines, '^(%d+)x?(%d*) [^\n]*\n?()', #head + 1)
+  if string.sub(was, from, from + #head - 1) == head then
+    local before_ms, alike = string.match(was, '^(%d+)x?(%d*) ', from + #head)
     if before_ms then
-      after_ms, turns, lines = after_ms + before_ms, 'x' .. (tonumber(alike) or 1) + 1, string.sub(lines, rest)
+      after_ms, turns = after_ms + before_ms, 'x' .. text_of((tonumber(alike) or 1) + 1)
+      from = (string.find(was, '\n', from, true) or #was) + 1
     end
   end
-  local name, part
-  name, part, names = name_in(names, holder)
-  local times = math.max(0, since_ms - why_ms) .. '+' .. math.max(0, now - since_ms)
-  local line = head .. after_ms .. turns .. ' ' .. times .. ' ' .. name .. '/' .. part .. ' ' .. triggers
-  lines = lines == '' and line or line .. '\n' .. lines
-  local text = now .. names .. '\n' .. lines
-  if #text > BYTES_MAX then text = shortened(number(now), names, lines) end
+  local name, part = split_name(holder)
+  local at
+  at, names = name_in(names, name)
+  local times = ' ' .. text_of(math.max(0, since_ms - why_ms)) .. '+' .. text_of(math.max(0, now - since_ms)) .. ' '
+  local line = head .. text_of(after_ms) .. turns .. times .. text_of(at) .. '/' .. part .. ' ' .. events .. ' ' .. trigger
+  local text = text_of(now) .. names .. '\n' .. line .. (from <= #was and '\n' .. string.sub(was, from) or '')
+  if #text > BYTES_MAX then text = shortened(text) end
   local of = news[queue] or {}
   of[#of + 1], of[#of + 2] = key, text
   news[queue], pasts[queue][key] = of, text

@@ -62,6 +62,22 @@ def test_keyed_queue() -> None:
     assert facts["ratio_vs_rq_lock"] > 0
 
 
+def test_look() -> None:
+    facts = run(
+        *("look", "--keys", "600", "--namespaces", "7", "--told", "64", "--histories", "100"),
+        *("--failing", "40", "--parked", "3", "--runs", "1"),
+    )
+    assert set(facts) == documented("look")
+    assert len(facts["commands"]) == 8
+    assert all(each["redis_ms"] > 0 for each in facts["commands"].values())
+
+
+def test_history() -> None:
+    facts = run("history", "--keys", "64", "--before", "30", "--rounds", "2", "--blocks", "2")
+    assert set(facts) == documented("history")
+    assert 300 < facts["history_bytes"] <= 1_000
+
+
 def test_operators() -> None:
     facts = run("operators", "--rounds", "1", "--objects", "100", "--rest-s", "3")
     assert set(facts) == documented("operators")
