@@ -47,8 +47,9 @@ class SteppedBroker:
     def __init__(self, broker: Any, checker: Any) -> None:
         self._broker, self._checker = broker, checker
 
-    def register(self, *args: Any) -> None:
-        self._broker.register(*args)
+    def register(self, *args: Any) -> bool:
+        registered: bool = self._broker.register(*args)
+        return registered
 
     def claim(self, holder: str, nonce: str, *args: Any, **kwargs: Any) -> Batch | Idle:
         give_way()
@@ -179,12 +180,12 @@ class Worker:
         queues: Sequence[str] = ("replicaset",),
     ) -> None:
         self.name, self.task, self.alive, self.frozen_until = name, "", True, 0
-        self.host_frozen = False
+        self.host_frozen = self.left = False
         self._keys_max = keys_max
         self._api = api or SimApi(world, clock, settings, name)
         self._world, self._clock, self._settings = world, clock, settings
         self.engine = Engine(SteppedBroker(broker, checker), self._api, settings, clock, queues)
-        self.engine.register(name, "supervisor")
+        self.registered = self.engine.register(name, "supervisor")
         self._life = greenlet(self._live)
 
     def _live(self) -> None:
@@ -194,7 +195,8 @@ class Worker:
 
     def _one_batch(self) -> None:
         batch = self.engine.claim(self.name, self._keys_max)
-        if batch is Idle.UNKNOWN:
+        if batch in (Idle.UNKNOWN, Idle.DRAIN):
+            self.left = batch is Idle.DRAIN
             raise Killed
         if isinstance(batch, Idle):
             self.engine.wait(1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from oarlock.broker.values import Batch, Claim, Entry
@@ -70,6 +70,8 @@ class Checker:
     marks: dict[tuple[int, str], int] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)
     """The newest version of each owner that a turn has read."""
+    on_claim: Callable[[str, list[str]], None] = lambda holder, tasks: None
+    """Told which worker was handed which keys."""
 
     def owner_changed(self, uid: str, replicas: int) -> None:
         """An owner was made, or scaled."""
@@ -119,6 +121,7 @@ class Checker:
 
     def viewed(self, holder: str, batch: Batch) -> None:
         """A worker was handed keys, with what a turn over them reads."""
+        self.on_claim(holder, [f"{claim.queue}:{claim.key}" for claim in batch.claims])
         self.world.views[holder] = view_of(batch, self.world.clock_ms())
         for claim in batch.claims:
             count_open(claim, self.world)

@@ -15,10 +15,11 @@ from oarlock.workers.turn.steps import Write
 from tests.manual_clock import ManualClock
 from tests.simulation.actors import Ingestor, Worker
 from tests.simulation.checker import Checker, Violation
+from tests.simulation.people import People
 from tests.simulation.progress import OBSERVED_MS, STAGES, stalled, unobserved
 from tests.simulation.refusals import Place, Refusals
 from tests.simulation.traffic import Flight
-from tests.simulation.world import World, is_active
+from tests.simulation.world import NAMESPACE, World, is_active
 
 QUIET_MS = 2_500
 """How fast time passes at the end, while only a delayed key is left. A longer step would look like a jump."""
@@ -40,6 +41,7 @@ class Weights:
     lose_answer: int = 2
     ingestor: int = 1
     redis: float = 0
+    people: float = 0
     pace_ms: tuple[int, ...] = (0, 0, 1, 1, 5, 20, 100, 400)
     """How much time may pass between two steps."""
     wishes: tuple[int, ...] = (0, 1, 2, 4, 7)
@@ -70,7 +72,7 @@ class Simulation:
     queues: tuple[str, ...] = ("replicaset",)
     stages: Mapping[str, int] = STAGES
     draws: tuple[str, ...] = ("worker", "land", "arrive", "ingest", "supervise", "kubelet", "user", "kill", "freeze")
-    draws += ("lose_answer", "ingestor", "redis")
+    draws += ("lose_answer", "ingestor", "redis", "people")
     world: Any
     checker: Any
     ingestors: list[Any]
@@ -104,6 +106,8 @@ class Simulation:
         weights = self._weights
         self.refusals = Refusals(weights.refuses, weights.refuses_most, self._place, self.clock.mono_ms, self._random)
         self._found(owners, strict)
+        self.people = People(self._random, self.clock.wall_ms, self.world.count)
+        self.checker.on_claim = self.people.claimed
 
     def _found(self, owners: int, strict: bool) -> None:
         """The cluster as it is at first, who looks at it, and who watches over it."""
@@ -165,7 +169,14 @@ class Simulation:
         ready = [w for w in self.workers if w.alive and w.frozen_until <= self.clock.mono_ms()]
         if ready:
             self._random.choice(ready).step()
-        self.workers = [w for w in self.workers if w.alive or w.host_frozen]
+        self._see_off()
+
+    def _see_off(self) -> None:
+        """Workers that have ended are workers no more."""
+        for worker in self.workers:
+            if worker.left:
+                self.people.left(self.broker, worker.name)
+        self.workers = [w for w in self.workers if not w.left and (w.alive or w.host_frozen)]
 
     def _land(self) -> None:
         under_way = [f for f in self.world.flights if f.answer is None]
@@ -255,7 +266,12 @@ class Simulation:
             self._names += 1
             keys_max = self._random.choice((1, 2))
             name = f"w{self._names}"
-            self.workers.append(self._hire(name, keys_max))
+            worker = self._hire(name, keys_max)
+            if not worker.registered:
+                worker.kill()
+                break
+            self.people.hired(name)
+            self.workers.append(worker)
 
     def _hire(self, name: str, keys_max: int) -> Worker:
         return Worker(name, self.broker, self.world, self.clock, self.settings, self.checker, keys_max)
@@ -315,6 +331,11 @@ class Simulation:
             victim.frozen_until = self.clock.mono_ms() + self._random.choice((100, 3_000, 8_000, 60_000))
             victim.host_frozen = self._random.random() < 0.5
 
+    def _people(self) -> None:
+        """Somebody steers the fleet."""
+        owners = [f"{NAMESPACE}/{owner.name}" for _, owner in self.world.owners.values()]
+        self.people.act(self.broker, owners, [worker.name for worker in self._living()])
+
     def _redis(self) -> None:
         """The data are lost: all workers are ended, the next epoch drains, then everything is listed anew."""
         self.world.count("redis losses")
@@ -324,6 +345,7 @@ class Simulation:
         self.epoch += 1
         self.broker = self._new_broker(self.epoch)
         self._on_clock(self.clock.wall_ms())
+        self.people.restore(self.broker)
         self._drained_ms = self.clock.mono_ms() + (self.settings.drain_ms if self._drain else 0)
         self.ingestors[0].forget()  # the other goes on from where it was, which the new cache may not have reached
 
@@ -334,6 +356,7 @@ class Simulation:
         get on as far as these let it, and when they are over too, all must come to rest.
         """
         self.healing = True
+        self.people.end_all(self.broker)
         for worker in self.workers:
             if worker.host_frozen:
                 worker.kill()
@@ -391,6 +414,7 @@ class Simulation:
             for worker in list(self.workers):
                 if worker.alive:
                     worker.step()
+            self._see_off()
             self._calm()
             self._advance(50)
             if not self.busy() and not self.world.flights:

@@ -71,6 +71,8 @@ LISTING = replace(ROUGH, ingestor=12, ingest=30)
 LOSSES = replace(TURNOVER, redis=1, supervise=20, pace_ms=(0, 1, 20, 100, 400), deeds=("delete", "fail"))
 NO_ASSUMPTIONS: dict[str, Any] = {"strict": True, "residue_ms": 600_000, "drain": False}
 """Strict owners: writes land whenever they like, Redis is lost without a drain."""
+STEERED = Weights(people=8, supervise=14, user=4, kill=2)
+"""People steer."""
 SEEDS_MAX = 3000
 STEPS = 400
 
@@ -170,6 +172,17 @@ MUTANTS: dict[str, Mutant] = {
     "old events are applied": Mutant((("ingest", "if not newer(rv, mark) then", "if false then"),)),
     "an old list is committed": Mutant(
         (("commit_list", "if mark and newer(mark, rv) then", "if false then"),), weights=LISTING
+    ),
+    "a pause keeps no key from a turn": Mutant(
+        (("lib/pauses", "if is_paused(scopes, queue, key) then", "if false then"),), weights=STEERED
+    ),
+    "a resumed key stays aside": Mutant(
+        (("lib/pauses", "append(queue, key, with_trigger(why, 'resumed', now))", ""),), weights=STEERED
+    ),
+    "a pause that ends by itself brings nothing back": Mutant((("due", "  begin_return()\n", ""),), weights=STEERED),
+    "a drained worker goes on": Mutant((("claim", "then return {'DRAIN'} end", "then end"),), weights=STEERED),
+    "a drained supervisor begins workers": Mutant(
+        (("register", "if redis.call('ZSCORE', base .. 'drains', ARGV[2]) then", "if false then"),), weights=STEERED
     ),
     "what leaves does not wake its old owner": Mutant((("ingest", "wake_all(old_wakes, trigger)", ""),)),
 }

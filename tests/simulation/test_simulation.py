@@ -41,6 +41,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "strict": True,
         "weights": replace(REFUSING, refuses={"create": 0.4, "delete": 0.4}, faulty=0.1, kill=3),
     },
+    "people steer": {"weights": Weights(people=8, supervise=14, user=4, kill=2)},
+    "people steer and redis is lost": {"weights": Weights(people=6, supervise=14, ingest=20, redis=1)},
     "one owner, many workers": {"owners": 1, "workers": 5, "weights": Weights(worker=80, user=4)},
 }
 
@@ -56,6 +58,8 @@ OPPORTUNITIES: dict[str, tuple[str, ...]] = {
     "deletes are refused": ("deletes refused for ever", "obsolete deletes", "looks after D"),
     "anything is refused": ("creates refused for ever", "deletes refused for ever", "obsolete deletes", "fault 409"),
     "anything is refused to strict owners": ("creates refused for ever", "deletes refused", "looks after D"),
+    "people steer": ("pause", "park", "resume", "replay", "requeue", "left", "killed with a write under way"),
+    "people steer and redis is lost": ("pause", "park", "left", "redis losses"),
     "one owner, many workers": ("already exists", "status conflicts"),
 }
 """What each scenario is for, and has to bring about."""

@@ -125,9 +125,9 @@ class TurnEngine(ABC):
         reports = controller.flavour.reports_terminating(self._settings.terminating_replicas)
         return RolloutContext(reports, LateStatus(), KeptCount(self.count_dropped))
 
-    def register(self, holder: str, supervisor: str) -> None:
-        """Register this worker. Its name must be new."""
-        self._broker.register(holder, supervisor, self.queues)
+    def register(self, holder: str, supervisor: str) -> bool:
+        """Register this worker. Its name must be new. False: its supervisor is drained."""
+        return self._broker.register(holder, supervisor, self.queues)
 
     @property
     def runs_functions(self) -> bool:
