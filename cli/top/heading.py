@@ -34,6 +34,7 @@ def key_figures(look: FleetLook) -> Figures:
         "delayed": "delayed",
         "failing": "failing",
         "parked": "parked",
+        **({"held": "held"} if look.total("held") else {}),
     }
     oldest = max((each.oldest_ms for each in look.queues if each.oldest_ms is not None), default=None)
     return {title: f"{look.total(count):,}" for title, count in counts.items()} | {"oldest": span(oldest)}

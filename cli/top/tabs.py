@@ -66,7 +66,9 @@ def _keys(look: FleetLook) -> Iterator[Row]:
         task = Task(each.shard, each.queue, each.key)
         name = f"{each.state == 'delayed'} {' '.join(task)}"
         age, due = span(each.age_ms), span(each.due_in_ms)
-        yield _row(task, each.queue, each.key, each.state, age, due, _because(each.why), name=name)
+        since = "" if each.paused_ms is None else f" for {span(each.paused_ms)}"
+        because = f"paused{since}: {each.paused}" if each.paused else _because(each.why)
+        yield _row(task, each.queue, each.key, each.state, age, due, because, name=name)
 
 
 def _workers(look: FleetLook) -> Iterator[Row]:
@@ -149,6 +151,7 @@ def _redis(look: FleetLook) -> Iterator[Row]:
                 "delayed": queue.delayed,
                 "failing": queue.failing,
                 "parked": queue.parked,
+                "held by a pause": queue.held,
             }
             told = ", ".join(f"{cell(count)} {word}" for word, count in counts.items())
             yield _fact(f"{where}queue {queue.queue}", told)
@@ -173,7 +176,7 @@ def _of_all(shown: int, total: int, what: str) -> str:
 
 
 def _keys_caption(look: FleetLook) -> str:
-    total = sum(look.total(count) for count in ("queued", "in_work", "delayed"))
+    total = sum(look.total(count) for count in ("queued", "in_work", "delayed", "held"))
     return _of_all(len(look.keys), total, "keys that are not idle, the oldest first")
 
 

@@ -51,12 +51,12 @@ def top(interval_s: float, once: bool, write: bool, metrics_urls: tuple[str, ...
     \b
     JSON: {shards: [{shard, epoch, phase, intact, paused, registered, idle, memory_bytes, memory_max_bytes, began (turns
     that began in this epoch; null with Redis before 7), server, unread, ingestors (as in `oarlock epoch`)}], away:
-    [[shard, why]], queues, resources,
-    keys: [{shard, queue, key, state, age_ms, due_in_ms, why}], workers: [{shard, worker, supervisor, state, queue, key,
-    held_ms, lease_ms, writes, why}], trouble: [{shard, queue, key, state (failing | parked), failures, crashes,
-    due_in_ms, did, ended_ms}], namespaces: [{namespace, keys, share, seen, queue, because (kinds
-    of triggers, with their events)}], active, sampled, processes, api:
-    [{process, calls, throttled}], at_s}; why as in `oarlock explain`, at_s: seconds of a clock that never goes back
+    [[shard, why]], queues, resources, keys: [{shard, queue, key, state, age_ms, due_in_ms, why, paused (what, by whom
+    and why), paused_ms}], workers: [{shard, worker, supervisor, state, queue, key, held_ms, lease_ms, writes, why}],
+    trouble: [{shard, queue, key, state (failing | parked), failures, crashes, due_in_ms, did, ended_ms}], namespaces:
+    [{namespace, keys, share, seen, queue, because (kinds of triggers, with their events)}], active, sampled, processes,
+    api: [{process, calls, throttled}], at_s}; why as in `oarlock explain`, at_s: seconds of a clock that never goes
+    back
     """
     try:
         given = [metrics_address(url) for url in metrics_urls]

@@ -16,7 +16,10 @@ from oarlock.broker.history import Triggers
 
 @dataclass(frozen=True, slots=True)
 class KeyLook:
-    """A key that is queued, in work or delayed. ``age_ms``: since the first event that queued it. ``why``: what did."""
+    """A key that is queued, in work, delayed, held by a pause or parked by people. ``age_ms``: since the first event
+    that queued it. ``why``: what did. ``paused``: what is paused over it, by whom and why, for ``paused_ms`` already;
+    ``due_in_ms`` is then the end of the pause, if it has one.
+    """
 
     shard: str
     queue: str
@@ -25,6 +28,8 @@ class KeyLook:
     age_ms: int | None = None
     due_in_ms: int | None = None
     why: Triggers | None = None
+    paused: str = ""
+    paused_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ class QueueLook:
     parked: int | None
     failing: int | None
     oldest_ms: int | None
+    held: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

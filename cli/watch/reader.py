@@ -29,6 +29,8 @@ DELAYED_MAX = 100
 """Delayed keys of a queue: the next ones."""
 TROUBLE_MAX = 100
 """Parked keys of a queue: the next ones; and failing ones: of more than that, picked at random."""
+HELD_MAX = 50
+"""Keys of a queue that a pause holds: of more than that, picked at random."""
 SAMPLED_MAX = 500
 """Keys of a queue whose namespaces are counted: of more than that, picked at random."""
 LOCKS_MAX = 1_000
@@ -83,11 +85,12 @@ class ShardReader:
         k = keys.Keys(figures.epoch, self.shard)
         self._unread = []
         queues = list(figures.queues)
-        time, info, hold, ingestors, holders, waiters, leases, *of_queues = self._ask(
+        time, info, hold, pauses, ingestors, holders, waiters, leases, *of_queues = self._ask(
             [
                 ("TIME",),
                 ("INFO",),
                 ("GET", k.of("hold")),
+                ("HGETALL", k.of("pauses")),
                 ("HGETALL", k.of("ingestors")),
                 ("HRANDFIELD", k.of("holders"), WORKERS_MAX, "WITHVALUES"),
                 ("ZRANGE", k.of("waiters"), 0, WORKERS_MAX - 1, "REV", "WITHSCORES"),
@@ -96,7 +99,7 @@ class ShardReader:
             ]
         )
         now_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000
-        lists = {queue: rows.QueueLists.of(of_queues[6 * at : 6 * at + 6]) for at, queue in enumerate(queues)}
+        lists = {queue: rows.QueueLists.of(of_queues[7 * at : 7 * at + 7]) for at, queue in enumerate(queues)}
         locked = rows.locked_keys(leases)
         kept = self._kept(k, lists, locked)
         locks = rows.lock_views(locked, {queue: each.locks for queue, each in kept.items()}, now_ms)
@@ -115,6 +118,7 @@ class ShardReader:
         found.keys = [rows.locked_row(self.shard, lock, now_ms) for lock in locks]
         for queue, each in lists.items():
             found.keys += rows.waiting_rows(self.shard, queue, each, kept[queue].states, now_ms)
+            found.keys += rows.held_rows(self.shard, queue, each.held, kept[queue].held, rows.pauses(pauses), now_ms)
             found.trouble += rows.trouble_rows(self.shard, queue, each, kept[queue], now_ms)
             found.samples.append(Sample(queue, each.total, each.sample))
         return found
@@ -131,11 +135,12 @@ class ShardReader:
                 ("HMGET", k.crashes(queue), *each.trouble),
                 ("HMGET", k.history(queue), *each.trouble),
                 ("ZMSCORE", k.delayed(queue), *each.trouble),
+                ("HMGET", k.state(queue), *each.held),
             ]
         wanted = [command for command in asked if len(command) > 2]
         answers = iter(self._ask(wanted))
         every = [next(answers) if len(command) > 2 else [] for command in asked]
-        return {queue: rows.Kept(*map(rows.listed, every[5 * at : 5 * at + 5])) for at, queue in enumerate(lists)}
+        return {queue: rows.Kept(*map(rows.listed, every[6 * at : 6 * at + 6])) for at, queue in enumerate(lists)}
 
     def _writes(self, k: keys.Keys, held: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
         """Of keys in work: how many writes were announced and have no answer, of as many keys as the limit allows."""
@@ -171,6 +176,7 @@ def _of_queue(k: keys.Keys, queue: str) -> list[tuple[Any, ...]]:
         ("HRANDFIELD", k.failures(queue), TROUBLE_MAX, "WITHVALUES"),
         ("HRANDFIELD", k.state(queue), SAMPLED_MAX, "WITHVALUES"),
         ("HLEN", k.state(queue)),
+        ("SRANDMEMBER", k.held(queue), HELD_MAX),
     ]
 
 
@@ -216,4 +222,5 @@ def _queue(shard: str, queue: str, numbers: dict[str, float | None]) -> QueueLoo
         whole("oarlock_keys_parked"),
         whole("oarlock_keys_failing"),
         whole("oarlock_oldest_queued_seconds", 1_000) if numbers.get("workqueue_depth") else None,
+        whole("oarlock_keys_held"),
     )

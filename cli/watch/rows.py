@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from oarlock.broker.hearing import Hearing, hearing_of
 from oarlock.broker.history import Queued, Triggers, past_turns
 from oarlock.broker.inspect import LockView, lock_view
+from oarlock.broker.pauses import Pause, scopes_over
 from oarlock.cli.watch.fleet_look import KeyLook, TroubleLook, WorkerLook
 
 Task = tuple[str, str]
@@ -28,11 +29,13 @@ class QueueLists:
     failing: dict[str, int]
     sample: Mapping[str, Triggers | None]
     total: int
+    held: Sequence[str] = ()
+    """Some keys that a pause holds."""
 
     @classmethod
     def of(cls, answers: Sequence[Any]) -> QueueLists:
-        """From the answers to the six commands that ask for them."""
-        stream, delayed, parked, failing, sample, total = answers
+        """From the answers to the seven commands that ask for them."""
+        stream, delayed, parked, failing, sample, total, held = answers
         return cls(
             {text(entry[1][1]): int(entry[0].partition(b"-")[0]) for entry in stream or ()},
             numbers(delayed),
@@ -40,6 +43,7 @@ class QueueLists:
             numbers(failing),
             {key: _triggers(words) for key, words in _texts(sample).items()},
             total or 0,
+            sorted(text(each) for each in held or ()),
         )
 
     @property
@@ -49,8 +53,8 @@ class QueueLists:
 
 
 class Kept(NamedTuple):
-    """What is kept of the keys of a queue: the states of the queued, the locks of those in work, and of those in
-    trouble the crashes, the histories and the times they are delayed to. Each in the order of its keys.
+    """What is kept of the keys of a queue: the states of the queued and the held, the locks of those in work, and of
+    those in trouble the crashes, the histories and the times they are delayed to. Each in the order of its keys.
     """
 
     states: Sequence[bytes | None]
@@ -58,6 +62,7 @@ class Kept(NamedTuple):
     crashes: Sequence[bytes | None]
     histories: Sequence[bytes | None]
     delays: Sequence[bytes | None]
+    held: Sequence[bytes | None] = ()
 
 
 def locked_keys(leases: Any) -> dict[str, dict[str, int]]:
@@ -104,10 +109,46 @@ def waiting_rows(
     return found + [KeyLook(shard, queue, key, "delayed", None, at - now_ms) for key, at in lists.delayed.items()]
 
 
+def held_rows(
+    shard: str, queue: str, keys: Sequence[str], states: Sequence[bytes | None], pauses: Sequence[Pause], now_ms: int
+) -> list[KeyLook]:
+    """The keys that a pause holds, with the narrowest pause over each. One that was brought back meanwhile is left
+    out. People have parked a key whose own pause has an end.
+    """
+    found, over = [], {pause.scope: pause for pause in pauses}
+    for key, state in zip(keys, states, strict=False):
+        word, _, why = text(state).partition(" ")
+        if word != "held":
+            continue
+        queued, pause = Queued.parse(why), next((over[s] for s in reversed(scopes_over(queue, key)) if s in over), None)
+        found.append(
+            KeyLook(
+                shard,
+                queue,
+                key,
+                "parked" if pause is not None and pause.parked else "held",
+                None if queued is None else max(0, now_ms - queued.since_ms),
+                None if pause is None or pause.until_ms is None else pause.until_ms - now_ms,
+                None if queued is None else queued.triggers,
+                "its pause has ended" if pause is None else _in_words(pause),
+                None if pause is None else max(0, now_ms - pause.since_ms),
+            )
+        )
+    return found
+
+
+def _in_words(pause: Pause) -> str:
+    return f"{pause.scope}, by {pause.by or 'somebody'}{pause.reason and f': {pause.reason}'}"
+
+
 def oldest_first(keys: Sequence[KeyLook], most: int) -> tuple[KeyLook, ...]:
-    """The oldest keys of all, then the delayed ones, the next ones first. Of the same age they keep their order."""
-    found = sorted(keys, key=lambda each: (each.age_ms is None, -(each.age_ms or 0), each.due_in_ms or 0))
-    return tuple(found[:most])
+    """The oldest keys of all, then the delayed ones, the next ones first, then the held ones, of which at most a tenth
+    of all are shown. Of the same age they keep their order.
+    """
+    held = [each for each in keys if each.paused][: most // 10]
+    rest = [each for each in keys if not each.paused]
+    rest.sort(key=lambda each: (each.age_ms is None, -(each.age_ms or 0), each.due_in_ms or 0))
+    return (*rest[: most - len(held)], *held)
 
 
 def worker_rows(
@@ -139,7 +180,7 @@ def trouble_rows(shard: str, queue: str, lists: QueueLists, kept: Kept, now_ms: 
     """The parked keys, then the failing ones: those that failed most often in a row come first."""
     found = []
     for key, crashes, history, delay in zip(
-        lists.trouble, *(_padded(each, len(lists.trouble)) for each in kept[2:]), strict=True
+        lists.trouble, *(_padded(each, len(lists.trouble)) for each in kept[2:5]), strict=True
     ):
         turns = past_turns(text(history), key)
         at_ms = lists.parked.get(key, None if delay is None else int(float(delay)))
@@ -172,6 +213,12 @@ def worst_first(trouble: Sequence[TroubleLook]) -> tuple[TroubleLook, ...]:
 def hearings(ingestors: Any, now_ms: int) -> tuple[Hearing, ...]:
     """What each ingestor says it hears, by its name."""
     return tuple(hearing_of(name, words, now_ms) for name, words in sorted(_texts(ingestors).items()))
+
+
+def pauses(flat: Any) -> tuple[Pause, ...]:
+    """What people have paused, the longest first."""
+    found = [Pause.parse(scope, told) for scope, told in _texts(flat).items()]
+    return tuple(sorted(found, key=lambda each: (each.since_ms, each.scope)))
 
 
 def writes_in(expectations: Any) -> int:

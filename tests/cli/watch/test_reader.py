@@ -222,3 +222,35 @@ def test_a_look_reads_as_much_at_100_000_keys_as_at_5_000(
     assert costs[0] == costs[1]
     assert costs[1][0] < 25 * len(all_queues())
     assert costs[1][1] < 4_000
+
+
+def test_keys_that_a_pause_holds(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    """Held by a pause, or parked by people, with what is paused, since when, by whom and why."""
+    broker.add(QUEUE, ["shop/a", "shop/b", "bank/c", "bank/d"])
+    broker.steer("pause", "namespace shop", "by=me quota")
+    broker.steer("pause", f"key {QUEUE}:shop/b", "by=you its webhook", for_ms=3_600_000)
+    broker.steer("pause", f"key {QUEUE}:bank/c", "by=you")
+    assert [each.key for each in claim(broker, 4).claims] == ["bank/d"]
+    found = look(server)
+    held = {each.key: each for each in found.keys if each.paused}
+    assert {key: (each.state, each.paused) for key, each in held.items()} == {
+        "shop/a": ("held", "namespace shop, by me: quota"),
+        "shop/b": ("parked", f"key {QUEUE}:shop/b, by you: its webhook"),
+        "bank/c": ("held", f"key {QUEUE}:bank/c, by you"),
+    }
+    assert held["shop/a"].why == Triggers(1, "asked", "asked")
+    assert held["shop/a"].due_in_ms is None
+    assert 3_500_000 < (held["shop/b"].due_in_ms or 0) <= 3_600_000
+    assert all(0 <= (each.paused_ms or 0) < 60_000 for each in held.values())
+    assert found.keys[-1].paused, "what is held comes last"
+    (queue,) = [each for each in found.queues if each.queue == QUEUE]
+    assert queue.held == found.total("held") == 3
+
+
+def test_few_of_many_held_keys_are_read(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    broker.add(QUEUE, [f"shop/{n:03}" for n in range(120)])
+    broker.steer("pause", "namespace shop", "by=me")
+    broker.claim("w-a", "n", [load_spec(CONTROLLERS[QUEUE])], ClaimLimits(5_000, 14_000))
+    found = look(server)
+    assert len(found.keys) == reader.HELD_MAX
+    assert found.total("held") == 120

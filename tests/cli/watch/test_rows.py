@@ -23,13 +23,21 @@ from oarlock.cli.watch.rows import (
 )
 
 NOW = 100_000
-NONE: Any = (None, None, None, None, None, None)
+NONE: Any = (None, None, None, None, None, None, None)
 SAMPLE = [b"a/x", b"queued 99000 2 asked, due", b"a/p", b"parked"]
 ASKED = Triggers(1, "asked", "asked")
 
 
 def lists(**given: Any) -> QueueLists:
-    empty: dict[str, Any] = {"queued": {}, "delayed": {}, "parked": {}, "failing": {}, "sample": {}, "total": 0}
+    empty: dict[str, Any] = {
+        "queued": {},
+        "delayed": {},
+        "parked": {},
+        "failing": {},
+        "sample": {},
+        "total": 0,
+        "held": [],
+    }
     return QueueLists(**empty | given)
 
 
@@ -40,7 +48,15 @@ def lock(key: str, holder: str, since_ms: int, why: str = "") -> Any:
 
 def test_lists_of_answers() -> None:
     entry = [b"99000-0", [b"key", b"a/x"]]
-    answers = [[entry], [b"a/d", b"105000"], [b"a/p", b"1.3e+05"], [b"a/f", b"4"], SAMPLE, 2]
+    answers = [
+        [entry],
+        [b"a/d", b"105000"],
+        [b"a/p", b"1.3e+05"],
+        [b"a/f", b"4"],
+        SAMPLE,
+        2,
+        [b"a/z", b"a/h"],
+    ]
     assert QueueLists.of(answers) == lists(
         queued={"a/x": 99_000},
         delayed={"a/d": 105_000},
@@ -48,6 +64,7 @@ def test_lists_of_answers() -> None:
         failing={"a/f": 4},
         sample={"a/x": Triggers(2, "asked", "due"), "a/p": None},
         total=2,
+        held=["a/h", "a/z"],
     )
     assert QueueLists.of(NONE) == lists()
 
@@ -176,3 +193,11 @@ def test_parked_keys_come_first_and_then_those_that_failed_most() -> None:
 )
 def test_writes(fields: Any, count: int) -> None:
     assert writes_in(fields) == count
+
+
+def test_what_is_held_comes_last_and_leaves_room_for_the_rest() -> None:
+    held = [KeyLook("0", "rs", f"h{n}", "held", 90_000, paused="all, by me") for n in range(9)]
+    rest = [KeyLook("0", "rs", f"q{n:02}", "queued", n) for n in range(30)]
+    shown = oldest_first([*held, *rest], 20)
+    assert [each.key for each in shown[-3:]] == ["q12", "h0", "h1"]
+    assert [each.key for each in oldest_first(held, 20)] == ["h0", "h1"]
