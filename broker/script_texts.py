@@ -16,8 +16,8 @@ from oarlock.broker.keys import PROTOCOL
 
 NAMES = (
     *("add", "add_after", "claim", "announce", "finish", "release", "reclaim", "renew", "due", "forget", "register"),
-    *("ingest", "stage", "commit_list", "republish", "open", "pause", "steer", "drain", "acts", "page", "look"),
-    "report",
+    *("ingest", "stage", "commit_list", "republish", "open", "pause", "steer", "drain", "acts", "report"),
+    *("page", "look"),
 )
 
 REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)"
