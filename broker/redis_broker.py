@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 from oarlock.broker import refusals, script_texts
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.script_runner import ScriptRunner
+from oarlock.broker.shadow_store import ShadowStore
 from oarlock.broker.values import (
     NO_OTHERS,
     PAGE,
@@ -52,6 +53,10 @@ class RedisBroker(ScriptRunner):
     ) -> None:
         super().__init__(client, epoch, shard, clock)
         self._blocking = blocking
+
+    def shadow(self) -> ShadowStore:
+        """What a dry run keeps of its comparison, over the same connection."""
+        return ShadowStore(self._client, self.keys)
 
     # -- the work queue ------------------------------------------------------------------------------------------
 

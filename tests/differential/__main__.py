@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.differential.campaign import Plan, run
+from tests.differential.shadow import run as run_shadow
 from tests.realserver.beside import Broken
 from tests.realserver.server import NotStarted
 from tests.realserver.telling import CannotObtain
@@ -30,6 +31,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--withhold", type=int, default=-1, metavar="STEP", help="a step the fleet's side is not given: has to be found"
     )
+    parser.add_argument(
+        "--shadow", action="store_true", help="upstream's side alone, with a fleet that runs dry beside it"
+    )
     parser.add_argument("--show", action="store_true", help="print the steps and play nothing")
     said = parser.parse_args(arguments)
     numbers = said.only if said.only else list(range(said.scenarios))
@@ -41,7 +45,7 @@ def main(arguments: list[str]) -> int:
         if said.show:
             plan.show()
             return 0
-        return run(plan)
+        return run_shadow(plan) if said.shadow else run(plan)
     except (Broken, NotStarted, CannotObtain) as error:
         print(f"differential: {error}", file=sys.stderr)
         return 2

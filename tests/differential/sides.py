@@ -17,15 +17,19 @@ _PATIENT = {"OARLOCK_KUBE_API_QPS": "0", "OARLOCK_REQUEST_TIMEOUT_MS": "30000", 
 """Upstream's manager waits for an answer for ever. Where many scenarios play at once an answer may take longer than the
 fleet's usual 4 s, and be told as a failed create."""
 
+SHADOW = "shadow"
 SideName = Literal["upstream", "fleet"]
 SIDES: tuple[SideName, SideName] = ("upstream", "fleet")
 
 
 class Side:
-    """Use as a context manager, from the main thread. `kubeconfig` is that of its server."""
+    """Use as a context manager, from the main thread. `kubeconfig` is that of its server. `shadow`: beside upstream, a
+    fleet that runs dry."""
 
-    def __init__(self, name: SideName, folder: Path) -> None:
-        self.name = name
+    def __init__(self, name: SideName, folder: Path, *, shadow: bool = False) -> None:
+        self.name, self._has_shadow = name, shadow
+        self.shadow_redis = ""
+        """URL of the shadow's Redis, once it runs."""
         self._folder = folder
         self._ending = ExitStack()
 
@@ -40,6 +44,8 @@ class Side:
             beside.start_nodes("--count", "0", "--schedule", "--gone-node-ms", "300", "--heartbeat-s", "0")
             if self.name == "fleet":
                 beside.start_fleet()
+            elif self._has_shadow:
+                self.shadow_redis = beside.start_fleet("--dry-run", "--fleet-id", SHADOW).url("admin")
         except BaseException:
             self._ending.close()
             raise

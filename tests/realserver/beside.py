@@ -53,12 +53,14 @@ class Beside:
         """`oarlock nodes run`, until it says that its nodes are ready. Raises Broken."""
         self._start(["nodes", "run", *flags], "nodes", "ready: ")
 
-    def start_fleet(self) -> None:
-        """Two ingestors, and a supervisor with two workers. Raises Broken."""
+    def start_fleet(self, *flags: str) -> EmbeddedRedis:
+        """Two ingestors, and a supervisor with two workers; `flags` of both commands. Raises Broken."""
         redis = self._ending.enter_context(EmbeddedRedis(self._folder / "redis"))
         for number in (1, 2):
-            self._start(["ingest", "--embedded", "--redis", redis.url("ingestor")], f"ingestor-{number}", "{")
-        self._start(["worker", "--workers", "2", "--redis", redis.url("worker")], "workers", "")
+            ingest = ["ingest", *flags, "--embedded", "--redis", redis.url("ingestor")]
+            self._start(ingest, f"ingestor-{number}", "{")
+        self._start(["worker", *flags, "--workers", "2", "--redis", redis.url("worker")], "workers", "")
+        return redis
 
     def check(self) -> None:
         """Raises Broken when one of the programs has ended."""

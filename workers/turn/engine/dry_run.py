@@ -10,33 +10,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Claim, Entry, Finish
+from oarlock.broker.values import Batch, Claim, Entry, Finish
 from oarlock.cluster.answer import Answer
+from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.read_api import ReadApi
 from oarlock.workers.turn.engine.running_turn import RunningTurn
-from oarlock.workers.turn.engine.turn_engine import TurnEngine
-from oarlock.workers.turn.steps import Announce, Grant, Reserve, Send, Step, Write
+from oarlock.workers.turn.engine.turn_engine import UNKNOWN, TurnEngine
+from oarlock.workers.turn.steps import Announce, Grant, Look, Reserve, Send, Step, Write
 
 DONE, CREATED = 200, 201
+MADE = "dry-run "
+"""Begins the UID of what a turn believes that it has created."""
 
 
 @dataclass(slots=True)
 class Decision:
     """What a turn would have written, in order, and what it read. ``entries``: what it would have announced; that of a
     create says for which node it is. ``nodes``: the version of the local cache of nodes that it was decided on.
+    ``rv``: the resourceVersion that the children equal. ``beyond``: digest of the pods that it looked at besides.
     """
 
     claim: Claim
     writes: list[Write] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     nodes: str = ""
+    rv: str = ""
+    beyond: str = ""
 
 
 Record = Callable[[Sequence[tuple[Decision, Finish]]], None]
@@ -66,19 +73,34 @@ class DryRunEngine(TurnEngine):
         self._decisions: dict[tuple[str, str, str], Decision] = {}
         """Of the batch in hand, by queue, key and nonce."""
 
+    def start(self, batch: Batch, claim: Claim) -> RunningTurn:
+        """As every engine; from here on there is a decision of this claim."""
+        controller = CONTROLLERS.get(claim.queue)
+        if controller is not None:
+            decision = self.decision(claim)
+            decision.rv = batch.watermarks.get(controller.dependents, UNKNOWN).rv
+            if "nodes" in controller.local_caches:
+                decision.nodes = self._local_caches["nodes"].version
+        return super().start(batch, claim)
+
     def decision(self, claim: Claim) -> Decision:
         """What the turn over this claim has decided, so far."""
         at = claim.queue, claim.key, claim.nonce
-        if at not in self._decisions:
-            nodes = self._local_caches.get("nodes")
-            self._decisions[at] = Decision(claim, nodes=nodes.version if nodes is not None else "")
-        return self._decisions[at]
+        return self._decisions.setdefault(at, Decision(claim))
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         """Record what was decided, then end the turns without what only a write would have brought."""
         decided = [(self._decisions.pop((each.queue, each.key, each.nonce), None), each) for each in finishes]
         self._record([(decision, finish) for decision, finish in decided if decision is not None])
         return super().finish([_bare(each) for each in finishes])
+
+    def carry_out(self, running: RunningTurn, step: Step) -> Any:
+        """As every engine; which pods it looks at is kept."""
+        result = super().carry_out(running, step)
+        if isinstance(step, Look) and step.resource == "pods":
+            found = sorted(f"{each.uid} {each.rv}" for each in result)
+            self.decision(running.claim).beyond = blake2b(" ".join(found).encode(), digest_size=6).hexdigest()
+        return result
 
     def _act(self, running: RunningTurn, step: Announce | Reserve | Send) -> Any:
         decision = self.decision(running.claim)
@@ -116,5 +138,5 @@ def _answer(write: Write) -> Answer:
     if write.verb != "create":
         return Answer(DONE)
     made = orjson.loads(write.body)
-    made["metadata"] |= {"uid": f"dry-run {write.name}", "resourceVersion": "1", "generation": 1}
+    made["metadata"] |= {"uid": f"{MADE}{write.name}", "resourceVersion": "1", "generation": 1}
     return Answer(CREATED, orjson.dumps(made))

@@ -93,6 +93,11 @@ class ReadApi:
         answer = self.io.run(self._client.probe())
         return answer.ok or answer.code == 403
 
+    def version(self) -> bytes:
+        """What the server says to /version; "" where it does not answer."""
+        answer = self.io.run(self._client.probe())
+        return answer.body if answer.ok else b""
+
     def close(self) -> None:
         """Close the connection."""
         self.io.run(self._shut())

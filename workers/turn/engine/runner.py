@@ -50,6 +50,7 @@ def open_engine(
     from oarlock.workers.turn.engine.dry_run import DryRunEngine  # noqa: PLC0415
     from oarlock.workers.turn.engine.engine import Engine  # noqa: PLC0415
     from oarlock.workers.turn.engine.read_api import ReadApi  # noqa: PLC0415
+    from oarlock.workers.turn.shadow.recorder import Recorder, version_in  # noqa: PLC0415
 
     cluster = config.load(Path(settings.kubeconfig) if settings.kubeconfig else None)
     clock = SystemClock()
@@ -57,7 +58,8 @@ def open_engine(
     wrapped = signing_wrapper(settings, clock)(broker)
     if settings.dry_run:
         reads = ReadApi(cluster, settings, on_forbidden=rights, observer=observer)
-        return DryRunEngine(wrapped, reads, settings, clock, queues)
+        record = Recorder(broker.shadow(), lambda: version_in(reads.version()))
+        return DryRunEngine(wrapped, reads, settings, clock, queues, record)
     api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer)
     return Engine(wrapped, api, settings, clock, queues)
 
