@@ -45,7 +45,7 @@ test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver: K
 test-conformance: $(READY) ## upstream's own e2e.test, built once, with a fleet in its manager's place; FLAGS="--kind Deployment"
 	@$(BIN)/python -m tests.conformance $(FLAGS)
 
-diff-kcm: $(READY) ## the same scenarios beside upstream's manager, compared; SCENARIOS=300 SEED=1 FLAGS="--only 7"
+diff-kcm: $(READY) ## the same scenarios beside upstream's manager, compared; SCENARIOS=300 SEED=1 FLAGS="--only 7"; FLAGS=--shadow: a dry run beside upstream
 	@$(BIN)/python -m tests.differential --scenarios $(or $(SCENARIOS),20) --seed $(or $(SEED),1) $(FLAGS)
 
 chart: $(CHART_READY) ## the Helm chart: lint, render each of its options, validate to the letter; ARGS="-k redis" narrows it

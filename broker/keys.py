@@ -101,8 +101,7 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("audit", "stream", "the last 1000", "what people did: pauses and their ends, requeues, drains"),
     KeySpec("ingestors", "hash", "a minute, renewed", "ingestor -> when it said so, and what it hears of the API"),
     KeySpec("audit_told", "string", "epoch", "id of the last act that an ingestor took, to tell it as an event"),
-    KeySpec("audit", "stream", "the last 1000", "what people did: pauses and their ends"),
-    KeySpec("<queue>:shadow", "hash", "epoch", "of a dry run: key -> the course of its comparison with upstream"),
+    KeySpec("shadow:<queue>", "hash", "epoch", "of a dry run: key -> the course of its comparison with upstream"),
     KeySpec("shadow_windows", "hash", "epoch", "of a dry run: queue and verdict -> windows that closed so"),
     KeySpec("shadow_differences", "stream", "the last 10000", "of a dry run: what upstream did that was not decided"),
     KeySpec("watermark", "hash", "epoch", "resource -> resourceVersion the cache equals"),
@@ -176,7 +175,9 @@ class Keys:
     rate = partialmethod(_of_queue, "rate")
     history = partialmethod(_of_queue, "history")
     held = partialmethod(_of_queue, "held")
-    shadow = partialmethod(_of_queue, "shadow")
+
+    def shadow(self, queue: str) -> str:
+        return f"{self.base}shadow:{queue}"
 
     def expect(self, queue: str, key: str) -> str:
         return f"{self.base}{queue}:expect:{key}"

@@ -34,6 +34,7 @@ COMMANDS = {
     "pause": ("steer", "Let no turn of a key, a namespace, a controller or at all begin."),
     "resume": ("steer", "End a pause; let a fleet work again that has paused itself."),
     "rate": ("steer", "How many turns of a controller may begin in a second, from now on."),
+    "shadow": ("shadow", "A dry run beside kube-controller-manager: was it decided as that did?"),
     "audit": ("steer", "What people did to the fleet: pauses, their ends, requeues, drains."),
     "epoch": ("look", "The epoch of the Redis data, its phase, the age of the cache."),
     "acl": ("run", "Write the ACL file of the fleet's Redis from its users' passwords."),

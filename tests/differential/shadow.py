@@ -31,7 +31,7 @@ from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.shadow import standing
 from oarlock.workers.turn.shadow.course import Course
-from oarlock.workers.turn.shadow.judge import UNEXPLAINED, Version
+from oarlock.workers.turn.shadow.judge import UNEXPLAINED
 from oarlock.workers.turn.shadow.recorder import decoded
 from tests.differential.campaign import REQUEST_TIMEOUT_S, Plan, say, upstream_rules
 from tests.differential.hands import Hands
@@ -54,15 +54,13 @@ class ShadowView:
         self._keys = Keys(epoch.current(self._client, tag).epoch, tag)
         self.store = ShadowStore(self._client, self._keys)
 
-    def lags(self, namespace: str, scenes: Scenes) -> str:
-        """What it has yet to do about a namespace; empty if nothing."""
-        marks = {
-            name.decode(): mark.decode() for name, mark in self._client.hgetall(self._keys.of("watermark")).items()
-        }
-        for resource in CACHED:
-            seen = str(scenes.version(resource))
-            if newer(seen, marks.get(resource.plural, "0")):
-                return f"{resource.plural} are read up to {marks.get(resource.plural)}, not {seen}"
+    def lags(self, namespace: str, wanted: Mapping[str, int]) -> str:
+        """What it has yet to do about a namespace, "" if nothing. `wanted`: up to where each resource is to be read."""
+        raw = self._client.hgetall(self._keys.of("watermark"))
+        marks = {name.decode(): mark.decode() for name, mark in raw.items()}
+        for resource, version in wanted.items():
+            if newer(str(version), marks.get(resource, "0")):
+                return f"{resource} are read up to {marks.get(resource)}, not {version}"
         for queue in CONTROLLERS:
             for key, state in self._client.hscan_iter(self._keys.state(queue), match=f"{namespace}/*", count=1000):
                 return f"{queue} {key.decode()} is {state.decode()}"
@@ -115,7 +113,7 @@ class ShadowTable:
     ) -> None:
         self._namespace, self._hands, self._scenes = namespace, hands, scenes
         self._view, self._patience, self._rules = view, patience, rules
-        self._version: Version = (rules.manager[0], rules.manager[1])
+        self._target: dict[str, int] = {}
 
     @property
     def _scene(self) -> Scene:
@@ -175,14 +173,17 @@ class ShadowTable:
         if course.doubts:
             return ""
         refused = any(reason == REFUSED for reason, _ in self._scene.told[course.seen.uid])
-        return standing.reason_of(course, self._version, told_refused=refused)
+        return standing.reason_of(course, told_refused=refused)
 
     def _restless(self) -> str:
-        if self._scene.quiet_s() < self._patience.quiet:
-            return "something has just changed"
-        return unsettled(self._scene, taints_wake=self._rules.taints_wake) or self._view.lags(
-            self._namespace, self._scenes
-        )
+        """Others play beside it, so the shadow has to have read what there was when this scenario came to rest."""
+        reason = "something has just changed" if self._scene.quiet_s() < self._patience.quiet else ""
+        reason = reason or unsettled(self._scene, taints_wake=self._rules.taints_wake)
+        if reason:
+            self._target = {}
+            return reason
+        self._target = self._target or {each.plural: self._scenes.version(each) for each in CACHED}
+        return self._view.lags(self._namespace, self._target)
 
 
 def _text(course: Course) -> str:

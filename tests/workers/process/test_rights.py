@@ -21,6 +21,7 @@ from oarlock.controllers.registry import all_queues
 from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.server import EmbeddedCluster
 from oarlock.sandbox.apiserver.server import Settings as ServerSettings
+from oarlock.workers.epoch.fleet_lease import lease_name
 from oarlock.workers.process.rights import (
     DRY_RUN,
     INGESTOR,
@@ -179,3 +180,15 @@ def test_a_server_that_will_not_tell_its_version_answers_all_the_same(code: int,
         finally:
             api.close()
             server.shutdown()
+
+
+def test_the_accounts_of_a_shadow_may_write_their_lease_alone() -> None:
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in documents("shadow/shadow.yaml")}
+    bound = {each["roleRef"]["name"] for (kind, _), each in objects.items() if kind.endswith("Binding")}
+    assert bound == {"oarlock-shadow-ingestor", "oarlock-dry-run", "oarlock-shadow-lease"}
+    reads = objects["ClusterRole", "oarlock-shadow-ingestor"]["rules"]
+    assert reads == [each for each in documents("ingestor.yaml")[0]["rules"] if set(each["verbs"]) == {"list", "watch"}]
+    create, own = objects["Role", "oarlock-shadow-lease"]["rules"]
+    assert create["resources"] == own["resources"] == ["leases"]
+    assert own["resourceNames"] == [lease_name(Settings(dry_run=True, fleet_id="shadow").tag)]
+    assert {verb for verb, _, _ in grants()[DRY_RUN]} == {"get", "list"}

@@ -27,6 +27,8 @@ from oarlock.workers.turn.shadow.judge import (
 from oarlock.workers.turn.shadow.seen import Seen
 from oarlock.workers.turn.shadow.wanted import Wanted
 
+NEWEST: Version = (99, 0)
+"""Where the version is unknown, nothing is explained by an old one."""
 LAG_MS = 5_000
 """For so long after a window upstream may still act on what it saw in it."""
 PATIENCE_MS = 60_000
@@ -44,7 +46,7 @@ class Doubt(msgspec.Struct, frozen=True, array_like=True):
 
     at_ms: int
     text: str
-    pods: int = 0
+    needs: int = 0
 
 
 class Told(msgspec.Struct, frozen=True, array_like=True):
@@ -59,7 +61,7 @@ class Course(msgspec.Struct, frozen=True, array_like=True):
     """``wanted_ms``: since when just this is wanted and nothing has happened. ``opened_ms``: of the window, 0 if none
     is open. ``closed_ms``: of the last one. ``due_ms``: when it is to be looked at again; 0: not by time. ``reasons``:
     of the window, how often each. ``windows``: by verdict, which is SAME, UNEXPLAINED or a reason. ``told``: the last
-    differences without a reason.
+    differences without a reason. ``version``: of the API server.
     """
 
     seen: Seen
@@ -73,6 +75,7 @@ class Course(msgspec.Struct, frozen=True, array_like=True):
     windows: Mapping[str, int] = {}
     told: tuple[Told, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    version: Version = NEWEST
 
     def doubted(self, now_ms: int) -> tuple[Doubt, ...]:
         """Doubts that nothing has dispelled in time."""
@@ -87,25 +90,26 @@ class Step(NamedTuple):
     verdict: str = ""
 
 
-def begin(seen: Seen, wanted: Wanted, now_ms: int, due_ms: int = 0) -> Course:
+def begin(seen: Seen, wanted: Wanted, now_ms: int, due_ms: int = 0, version: Version = NEWEST) -> Course:
     """Of an owner that is seen for the first time: nothing is known of what upstream did before."""
     opened_ms = 0 if wanted.nothing else now_ms
-    return Course(seen, wanted, now_ms, opened_ms, due_ms=due_ms, earlier=Earlier().and_also(wanted))
+    earlier = Earlier().and_also(wanted)
+    return Course(seen, wanted, now_ms, opened_ms, due_ms=due_ms, earlier=earlier, version=version)
 
 
 def step(course: Course, seen: Seen, wanted: Wanted, now_ms: int, due_ms: int, version: Version) -> Step:
     """The next turn. ``seen`` is of the same owner and shows no less."""
     acts = between(course.seen, seen)
     is_time = 0 < course.due_ms <= now_ms + EARLY_MS
-    moment = Moment(course.seen, seen, course.wanted, course.earlier, acts, is_time, now_ms, version)
+    moment = Moment(course.seen, seen, course.wanted, wanted, course.earlier, acts, is_time, now_ms, version)
     late = course.doubted(now_ms)
     open_doubts = [each for each in course.doubts if each not in late]
     found = [Finding(UNEXPLAINED, each.text) for each in late]
-    found += [Finding(OUTSIDE, each.text) for each in open_doubts if excuses(acts, each.pods)]
+    found += [Finding(OUTSIDE, each.text) for each in open_doubts if excuses(acts, each.needs)]
     new = list(findings(moment))
     found += [each for each in new if each.reason != UNEXPLAINED]
-    doubts = [each for each in open_doubts if not excuses(acts, each.pods)]
-    doubts += [Doubt(now_ms, each.text, each.pods) for each in new if each.reason == UNEXPLAINED]
+    doubts = [each for each in open_doubts if not excuses(acts, each.needs)]
+    doubts += [Doubt(now_ms, each.text, each.needs) for each in new if each.reason == UNEXPLAINED]
     happened = acts.any or acts.by_others
     if acts.any and course.wanted_ms + PATIENCE_MS < now_ms and not course.wanted.nothing:
         found.append(Finding(SLOW, f"upstream took {(now_ms - course.wanted_ms) // 1000} s"))
@@ -133,6 +137,7 @@ def step(course: Course, seen: Seen, wanted: Wanted, now_ms: int, due_ms: int, v
             windows,
             (*course.told, *bad)[-TOLD_MAX:],
             tuple(doubts),
+            version,
         ),
         differences,
         verdict,

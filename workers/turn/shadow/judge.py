@@ -9,13 +9,14 @@ import msgspec
 
 from oarlock.controllers.replicaset.ranking import age_bucket
 from oarlock.workers.turn.shadow.acts import Acts
-from oarlock.workers.turn.shadow.seen import Child, Seen
+from oarlock.workers.turn.shadow.seen import ACTIVE, Child, Seen
 from oarlock.workers.turn.shadow.wanted import REPLICASETS, Wanted
 
 SAME, UNEXPLAINED = "same", "unexplained"
 OUTSIDE, LATE, TIME, EQUAL = "outside-change", "acted-on-earlier", "time-passed", "equal-rank"
 UNOBSERVED = "unobserved-size"
 COST, AGE, AVAILABLE = "deletion-cost", "logarithmic-age", "available-last"
+SPEC_ALONE = 2**31
 NAMED = 5
 """So many names are told."""
 
@@ -25,12 +26,13 @@ Version = tuple[int, int]
 
 class Finding(NamedTuple):
     """Of acts of upstream's. ``reason``: SAME, UNEXPLAINED or why they differ. ``text``: for people, unless SAME.
-    ``pods``: of pods that are alike, how many more were created than decided; 0: something else was done.
+    ``needs``: so many children have to be active no more to explain it, or the owner to be changed; 0: whatever others
+    did explains it.
     """
 
     reason: str
     text: str = ""
-    pods: int = 0
+    needs: int = 0
 
 
 class Earlier(msgspec.Struct, frozen=True, array_like=True):
@@ -58,13 +60,14 @@ class Earlier(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Moment(NamedTuple):
-    """Around what upstream did. ``wanted``: decided on what was ``before``. ``is_time``: the owner was to be looked at
-    again by now. ``version``: of the server.
+    """Around what upstream did. ``wanted``: decided on what was ``before``, ``wanted_now`` on what is there ``after``.
+    ``is_time``: the owner was to be looked at again by now. ``version``: of the server.
     """
 
     before: Seen
     after: Seen
     wanted: Wanted
+    wanted_now: Wanted
     earlier: Earlier
     acts: Acts
     is_time: bool
@@ -107,9 +110,9 @@ def _of_creates(moment: Moment) -> Finding:
     return Finding(TIME if moment.is_time and by_node else UNEXPLAINED, text, surplus)
 
 
-def excuses(acts: Acts, pods: int) -> bool:
-    """Whether what others did may be why upstream did something else. ``pods``: as in ``Finding``."""
-    return acts.spec or (acts.left >= pods if pods else acts.by_others)
+def excuses(acts: Acts, needs: int) -> bool:
+    """Whether what others did may be why upstream did something else. ``needs``: as in ``Finding``."""
+    return acts.spec or (acts.left >= needs if needs else acts.by_others)
 
 
 def _is_daemonset(moment: Moment) -> bool:
@@ -136,7 +139,9 @@ def _of_new_replicaset(moment: Moment) -> Finding:
 
 
 def _of_deletes(moment: Moment) -> Iterator[Finding]:
-    """Where nothing was to be deleted, others have deleted: upstream would want a pod again, and so would we."""
+    """Where nothing was to be deleted, others have deleted, and a pod is wanted in place of each. If none is, or one of
+    another revision, upstream has deleted what nobody decided to.
+    """
     acts, wanted = moment.acts, moment.wanted
     decided = wanted.deletes | wanted.touches  # one that is released is not among the children any more
     if acts.ended.keys() & decided:
@@ -156,10 +161,38 @@ def _of_deletes(moment: Moment) -> Iterator[Finding]:
         elif acts.spec or acts.changed or acts.left > len(acts.ended) or acts.created or acts.nodes:
             reason = OUTSIDE
         found.setdefault(reason, []).append(child)
+    if not wanted.deletes and (lost := _not_wanted_back(moment, others)):
+        found[_of_lost(moment, lost)] = list(lost.values())
     names = [before[uid].name for uid in wanted.deletes if uid in before]
     for reason, children in found.items():
         told = ", ".join(each.name for each in children[:NAMED])
-        yield Finding(reason, f"upstream deleted {told}, decided was {', '.join(sorted(names)[:NAMED])}")
+        yield Finding(reason, f"upstream deleted {told}, decided was {', '.join(sorted(names)[:NAMED]) or 'nothing'}")
+
+
+def _not_wanted_back(moment: Moment, others: Mapping[str, Child]) -> dict[str, Child]:
+    """Of what nobody decided to delete: what is not replaced by its like."""
+    created, wanted = moment.acts.created, moment.wanted_now
+    if moment.after.resource == REPLICASETS:
+        return {}  # the garbage collector and people delete them, and no size follows from it
+    if not _is_daemonset(moment):
+        active = {uid: child for uid, child in others.items() if child.state == ACTIVE}
+        return active if len(created) + wanted.creates.get("", 0) < len(active) else {}
+    revisions = dict.fromkeys(wanted.creates, wanted.revision)
+    revisions |= {child.node: child.revision for child in created.values()}
+    return {
+        uid: child
+        for uid, child in others.items()
+        if revisions.get(child.node, child.revision) != child.revision and not moment.after.on_delete
+    }
+
+
+def _of_lost(moment: Moment, lost: Mapping[str, Child]) -> str:
+    acts = moment.acts
+    if lost.keys() <= moment.earlier.deletes:
+        return LATE
+    if acts.spec or (_is_daemonset(moment) and (acts.nodes or acts.changed or acts.gone)):
+        return OUTSIDE
+    return TIME if moment.is_time and _is_daemonset(moment) else UNEXPLAINED
 
 
 def _choice(child: Child, spared: list[Child], moment: Moment) -> tuple[str, Child | None]:
@@ -223,7 +256,7 @@ def _of_adoptions(moment: Moment) -> Finding:
     text = f"upstream adopted {_names(adopted)}"
     if moment.acts.adopted <= moment.earlier.touches:
         return Finding(LATE, text)
-    return Finding(OUTSIDE if moment.acts.by_others else UNEXPLAINED, text)
+    return Finding(OUTSIDE if moment.acts.spec else UNEXPLAINED, text, SPEC_ALONE)
 
 
 def _within(did: Mapping[str, int], allowed: Mapping[str, int]) -> bool:

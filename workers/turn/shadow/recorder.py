@@ -16,13 +16,11 @@ from oarlock.broker.versions import newer
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process.log_line import line
 from oarlock.workers.turn.engine.dry_run import Decision
-from oarlock.workers.turn.shadow.course import Course, Step, begin, step
+from oarlock.workers.turn.shadow.course import NEWEST, Course, Step, begin, step
 from oarlock.workers.turn.shadow.judge import Version
 from oarlock.workers.turn.shadow.seen import seen
 from oarlock.workers.turn.shadow.wanted import wanted
 
-NEWEST: Version = (99, 0)
-"""Where the version is unknown, nothing is explained by an old one."""
 _VERSION = re.compile(rb'"gitVersion":\s*"v(\d+)\.(\d+)')
 
 log = logging.getLogger("oarlock.worker")
@@ -89,7 +87,7 @@ class Recorder:
         saw, wants = seen(decision), wanted(decision)
         due_ms = now_ms + finish.delay_ms if finish.delay_ms is not None else 0
         if course is None or course.seen.uid != saw.uid:
-            return Step(begin(saw, wants, now_ms, due_ms))
+            return Step(begin(saw, wants, now_ms, due_ms, self._version or NEWEST))
         if newer(course.seen.rv, saw.rv):
             return None
         return step(course, saw, wants, now_ms, due_ms, self._version or NEWEST)

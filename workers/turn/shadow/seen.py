@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 
 from oarlock.broker.values import Claim
+from oarlock.controllers.daemonset.model import ON_DELETE
 from oarlock.controllers.deployment.annotations import REVISION
 from oarlock.controllers.deployment.sizing.sizes import is_observed
 from oarlock.controllers.entries import Controller
+from oarlock.controllers.history.model import HASH_LABEL as REVISION_LABEL
 from oarlock.controllers.objects.availability import is_available
 from oarlock.controllers.objects.codec import encode
 from oarlock.controllers.objects.model import Condition, Pod, ReplicaSet, controller_of, is_finished
@@ -39,13 +41,14 @@ class Child(msgspec.Struct, frozen=True, array_like=True):
     ready_ms: int = 0
     created_ms: int = 0
     settled: bool = True
+    revision: str = ""
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
     """``resource``: of the children. ``spec``: digest of the owner without what its controller writes. ``children``: by
     UID. ``orphans``: UIDs of those that may be adopted. ``nodes``: version of the nodes, where they matter.
-    ``refused``: the owner's status says that pods are refused. ``ready_seconds``: minReadySeconds of a ReplicaSet that
-    a Deployment has.
+    ``on_delete``: only people delete daemon pods of an older revision. ``refused``: the owner's status says that pods
+    are refused. ``ready_seconds``: minReadySeconds of a ReplicaSet that a Deployment has.
     """
 
     uid: str
@@ -54,6 +57,7 @@ class Seen(msgspec.Struct, frozen=True, array_like=True):
     children: Mapping[str, Child]
     orphans: frozenset[str] = frozenset()
     nodes: str = ""
+    on_delete: bool = False
     refused: bool = False
     ready_seconds: int = 0
     beyond: str = ""
@@ -89,6 +93,7 @@ def seen(decision: Decision) -> Seen:
         children,
         frozenset(orphans),
         decision.nodes,
+        getattr(owner, "strategy", "") == ON_DELETE,
         refused,
         ready_seconds,
         decision.beyond,
@@ -114,7 +119,7 @@ def _spec(owner: Any) -> str:
 def _pod(pod: Pod, blob: bytes, owner: Any, now_ms: int) -> Child:
     state = ENDING if pod.deleting_ms else FINISHED if is_finished(pod) else ACTIVE
     ready = pod.ready + is_available(pod, owner.min_ready_seconds, now_ms)
-    revision = pod.labels.get("controller-revision-hash", "")
+    revision = pod.labels.get(REVISION_LABEL, "")
     like = (pod.node_name != "", f"{pod.phase} {revision}".rstrip(), ready)
     return Child(
         pod.name,
@@ -126,6 +131,7 @@ def _pod(pod: Pod, blob: bytes, owner: Any, now_ms: int) -> Child:
         restarts=pod.restarts,
         ready_ms=pod.ready_since_ms,
         created_ms=pod.created_ms,
+        revision=revision,
     )
 
 

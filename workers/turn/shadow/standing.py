@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from oarlock.workers.turn.shadow.course import Course
-from oarlock.workers.turn.shadow.judge import NAMED, Version
+from oarlock.workers.turn.shadow.judge import NAMED
 from oarlock.workers.turn.shadow.seen import ENDING, FINISHED, Child
 from oarlock.workers.turn.shadow.wanted import REPLICASETS, Wanted
 
 REFUSED, BACK_OFF, SUCCEEDED, HELD = "refused", "back-off", "succeeded-daemon-pod", "ended-and-held"
 
 
-def reason_of(course: Course, version: Version, *, told_refused: bool = False) -> str:
+def reason_of(course: Course, *, told_refused: bool = False) -> str:
     """Why what is wanted stands; "" where nothing explains it. ``told_refused``: an event of upstream's tells of a
     refused create.
     """
-    wanted, seen = course.wanted, course.seen
+    wanted, seen, version = course.wanted, course.seen, course.version
     if (seen.refused or told_refused) and wanted.creates:
         return REFUSED
     if not seen.nodes:

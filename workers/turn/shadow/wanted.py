@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.workers.turn.engine.dry_run import MADE, Decision
 from oarlock.workers.turn.steps import Write
 
@@ -21,7 +22,9 @@ STATUS_MAX = 600
 class Wanted(msgspec.Struct, frozen=True, array_like=True):
     """``creates``: how many by place: a node, "" for pods that are alike, or ``REPLICASETS``. ``deletes``: UIDs.
     ``sizes``: of ReplicaSets, by UID; ``new_size``: of the one to create. ``touches``: UIDs of children to adopt, to
-    release or to label anew. ``status``: the patch, without times. ``others``: whatever else, in words.
+    release or to label anew. ``status``: the patch, without times; left out beside other writes, which change it.
+    ``others``: whatever else, in words. ``revision``: of the daemon pods to
+    create.
     """
 
     creates: Mapping[str, int] = {}
@@ -31,6 +34,7 @@ class Wanted(msgspec.Struct, frozen=True, array_like=True):
     touches: frozenset[str] = frozenset()
     status: str = ""
     others: tuple[str, ...] = ()
+    revision: str = ""
 
     @property
     def nothing(self) -> bool:
@@ -49,12 +53,13 @@ def wanted(decision: Decision) -> Wanted:
     sizes: dict[str, int] = {}
     touches: set[str] = set()
     others: list[str] = []
-    new_size, status = 0, ""
+    new_size, status, revision = 0, "", ""
     for write in decision.writes:
         match write.verb, write.resource:
             case "create", "pods":
                 place = nodes.get(write.target, "")
                 creates[place] = creates.get(place, 0) + 1
+                revision = _labels(write).get(HASH_LABEL, "")
             case "create", "replicasets":
                 creates[REPLICASETS] = creates.get(REPLICASETS, 0) + 1
             case "delete", "pods" | "replicasets":
@@ -73,7 +78,15 @@ def wanted(decision: Decision) -> Wanted:
                 status = _status(write)
             case _:
                 others.append(f"{write.verb} {write.target}")
-    return Wanted(creates, frozenset(deletes), sizes, new_size, frozenset(touches), status, tuple(sorted(others)))
+    if creates or deletes or sizes or touches:
+        status = ""
+    return Wanted(
+        creates, frozenset(deletes), sizes, new_size, frozenset(touches), status, tuple(sorted(others)), revision
+    )
+
+
+def _labels(write: Write) -> dict[str, str]:
+    return orjson.loads(write.body)["metadata"].get("labels") or {}
 
 
 def _size(write: Write) -> int | None:

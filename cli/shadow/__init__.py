@@ -1,0 +1,1 @@
+"""What a fleet that runs dry has found beside upstream."""
