@@ -256,7 +256,7 @@ def _of_adoptions(moment: Moment) -> Finding:
     text = f"upstream adopted {_names(adopted)}"
     if moment.acts.adopted <= moment.earlier.touches:
         return Finding(LATE, text)
-    return Finding(OUTSIDE if moment.acts.spec else UNEXPLAINED, text, SPEC_ALONE)
+    return Finding(OUTSIDE if moment.acts.spec or moment.acts.relabelled else UNEXPLAINED, text, SPEC_ALONE)
 
 
 def _within(did: Mapping[str, int], allowed: Mapping[str, int]) -> bool:

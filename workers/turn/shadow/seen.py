@@ -42,20 +42,21 @@ class Child(msgspec.Struct, frozen=True, array_like=True):
     created_ms: int = 0
     settled: bool = True
     revision: str = ""
+    labels: str = ""
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
     """``resource``: of the children. ``spec``: digest of the owner without what its controller writes. ``children``: by
-    UID. ``orphans``: UIDs of those that may be adopted. ``nodes``: version of the nodes, where they matter.
-    ``on_delete``: only people delete daemon pods of an older revision. ``refused``: the owner's status says that pods
-    are refused. ``ready_seconds``: minReadySeconds of a ReplicaSet that a Deployment has.
+    UID. ``orphans``: the labels of those that may be adopted, by UID. ``nodes``: version of the nodes, where they
+    matter. ``on_delete``: only people delete daemon pods of an older revision. ``refused``: the status says that
+    pods are refused. ``ready_seconds``: minReadySeconds of a ReplicaSet that a Deployment has.
     """
 
     uid: str
     resource: str
     spec: str
     children: Mapping[str, Child]
-    orphans: frozenset[str] = frozenset()
+    orphans: Mapping[str, str] = {}
     nodes: str = ""
     on_delete: bool = False
     refused: bool = False
@@ -73,11 +74,11 @@ def seen(decision: Decision) -> Seen:
     controller = CONTROLLERS[claim.queue]
     owner = WATCHED[controller.resource].decode(claim.owner.blob)
     children: dict[str, Child] = {}
-    orphans: set[str] = set()
+    orphans: dict[str, str] = {}
     for obj, cached in zip(_decoded(controller, claim), claim.children, strict=True):
         ref = controller_of(obj)
         if ref is None:
-            orphans.add(obj.uid)
+            orphans[obj.uid] = _digest(encode(obj.labels))
         elif ref.uid == owner.uid:
             children[obj.uid] = (
                 _pod(obj, cached.blob, owner, claim.now_ms) if isinstance(obj, Pod) else _replicaset(obj)
@@ -91,7 +92,7 @@ def seen(decision: Decision) -> Seen:
         controller.dependents,
         _spec(owner),
         children,
-        frozenset(orphans),
+        orphans,
         decision.nodes,
         getattr(owner, "strategy", "") == ON_DELETE,
         refused,
@@ -132,6 +133,7 @@ def _pod(pod: Pod, blob: bytes, owner: Any, now_ms: int) -> Child:
         ready_ms=pod.ready_since_ms,
         created_ms=pod.created_ms,
         revision=revision,
+        labels=_digest(encode(pod.labels)),
     )
 
 
@@ -140,7 +142,8 @@ def _replicaset(replicaset: ReplicaSet) -> Child:
     state = ENDING if replicaset.deleting_ms else ACTIVE
     size = replicaset.replicas
     settled = is_observed(replicaset) and replicaset.status.replicas <= size
-    return Child(replicaset.name, state, _digest(encode(bare)), size=size, settled=settled)
+    labels = _digest(encode(replicaset.labels))
+    return Child(replicaset.name, state, _digest(encode(bare)), size=size, settled=settled, labels=labels)
 
 
 def _digest(blob: bytes) -> str:

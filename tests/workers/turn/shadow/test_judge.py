@@ -83,8 +83,9 @@ GOES = Wanted(deletes=frozenset({"a"}))
         (saw(nodes="1"), saw(A, nodes="2"), Wanted(), [OUTSIDE]),
         (saw(pod("b", "ending"), nodes="1"), saw(A, nodes="1"), Wanted(), [OUTSIDE]),
         (saw(B, nodes="1"), saw(A, B, nodes="1"), Wanted(creates={"n2": 1}), [EQUAL]),
-        (saw(orphans=frozenset({"a"})), saw(A), Wanted(touches=frozenset({"a"})), [SAME]),
-        (saw(orphans=frozenset({"a"})), saw(A), Wanted(), [UNEXPLAINED]),
+        (saw(orphans={"a": ""}), saw(A), Wanted(touches=frozenset({"a"})), [SAME]),
+        (saw(orphans={"a": ""}), saw(A), Wanted(), [UNEXPLAINED]),
+        (saw(orphans={"a": "others"}), saw(A), Wanted(), [OUTSIDE]),
     ],
 )
 def test_creates_and_adoptions(before: Seen, after: Seen, wanted: Wanted, told: list[str]) -> None:
@@ -127,6 +128,7 @@ ELSEWHERE = pod("b", node="n2")
         (saw(A, B), saw(A), Wanted(), [UNEXPLAINED]),
         (saw(A, B), saw(A, spec="t"), Wanted(), [OUTSIDE]),
         (saw(A, pod("b", "finished")), saw(A), Wanted(), []),
+        (saw(A, B), saw(A, orphans={"b": ""}), Wanted(), []),
         (saw(OLD, nodes="1"), saw(nodes="1"), Wanted(creates={"n1": 1}, revision="1"), []),
         (saw(OLD, nodes="1"), saw(nodes="1"), Wanted(creates={"n1": 1}, revision="2"), [UNEXPLAINED]),
         (
