@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 from oarlock.cli.plan.admission import pod_admission
+from tests import ROOT
 from tests.cli.cli_helpers import call, problems
 from tests.cli.plan.rig import Obj, Rig, acts, is_read_or_dry, owner
 
@@ -99,6 +100,26 @@ def test_other_kinds_are_left_out(rig: Rig) -> None:
     result = plan(rig, owner("ReplicaSet"), service, service)
     assert result.exit_code == 0
     assert problems(result) == ["oarlock: left out, as no controller of oarlock looks after them: Service (2)"]
+
+
+def test_no_turn_is_taken_over_owners_of_others(rig: Rig) -> None:
+    """Nothing works on this ReplicaSet, and the plan is about another owner."""
+    rig.cluster.create(owner("ReplicaSet", "other", replicas=2))
+    (found,) = facts(rig, owner("Deployment", replicas=1))
+    assert [name[:3] for name in acts(found, "create")] == ["web"]
+
+
+@pytest.mark.parametrize("name", ["batch", "platform", "shop"])
+def test_the_examples(rig: Rig, name: str) -> None:
+    """Each of their owners would come to rest with pods that are available."""
+    result = call(
+        *("plan", "-f", str(ROOT / "examples" / f"{name}.yaml"), "-o", "json"),
+        *("--kubeconfig", str(rig.cluster.kubeconfig)),
+    )
+    assert result.exit_code == 0, result.stderr
+    for each in json.loads(result.stdout)["plans"]:
+        assert each["rests"], each
+        assert each["ends"]["pods"] == each["ends"]["available"]
 
 
 def test_without_the_right_to_write_own_defaults_are_used(rig: Rig) -> None:

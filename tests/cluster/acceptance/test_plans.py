@@ -87,8 +87,11 @@ def test_it_is_what_kubectl_would_apply(cluster: Stage, kubectl: Kubectl) -> Non
     kubectl.apply(full())
     kubectl.run("annotate", "deploy", "web", "example.com/other=x")
     kubectl.run("set", "env", "deploy/web", "FOREIGN=1")
-    for name, edit in EDITS.items():
-        after = _with(edit)
+    plain = deployment("plain", replicas=0)
+    kubectl.apply(plain)
+    edits = {name: _with(edit) for name, edit in EDITS.items()}
+    edits["over-a-default"] = _with(EDITS["recreate"], plain)  # what was never applied has to go, too
+    for name, after in edits.items():
         told = kubectl.run("apply", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(after))
         expected, found = json.loads(told), _wanted(cluster, kubectl, after)
         for part in ("spec", "metadata.labels", "metadata.annotations"):
