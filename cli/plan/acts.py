@@ -41,11 +41,11 @@ class Act(NamedTuple):
         return {key: value for key, value in self._asdict().items() if value not in ("", None, ())}
 
 
-def acts_of(writes: Sequence[Write], copy: ClusterCopy, family: Family, now_ms: int) -> list[Act]:
-    """The acts of one step of a turn, before it is carried out. What only tells a status is none."""
+def acts_of(writes: Sequence[Write], copy: ClusterCopy, family: Family, now_ms: int) -> list[Act | None]:
+    """The acts of one step of a turn, one for each write, before it is carried out. What only tells a status is none."""
     pods = [each for each in writes if each.verb == "delete" and each.resource == "pods"]
     whys = _whys_of_deletes([each.name for each in pods], copy, family, now_ms) if pods else {}
-    return [act for each in writes if (act := _act_of(each, copy, whys)) is not None]
+    return [_act_of(each, copy, whys) for each in writes]
 
 
 def _act_of(write: Write, copy: ClusterCopy, whys: dict[str, str]) -> Act | None:

@@ -143,14 +143,17 @@ class ClusterCopy:
 
 
 class CopyApi:
-    """The API as an engine uses it (``workers.turn.engine.api.KubeApi``), over the copy. ``sent``: is shown the writes
-    of a step before they are carried out; ``told``: the events of a turn.
+    """The API as an engine uses it (``workers.turn.engine.api.KubeApi``), over the copy. ``carry_out`` answers the
+    writes of a step; ``told`` is shown the events of a turn.
     """
 
     def __init__(
-        self, copy: ClusterCopy, sent: Callable[[tuple[Write, ...]], None], told: Callable[[Event], None]
+        self,
+        copy: ClusterCopy,
+        carry_out: Callable[[tuple[Write, ...]], list[Answer]],
+        told: Callable[[Event], None],
     ) -> None:
-        self._copy, self._sent, self._told = copy, sent, told
+        self._copy, self._carry_out, self._told = copy, carry_out, told
 
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         return _arrived([self._read(resource, namespace, name) for name in names])
@@ -166,8 +169,7 @@ class CopyApi:
         return _arrived(Listed(str(self._copy.rv), items))
 
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
-        self._sent(writes)
-        return _arrived([self._copy.write(each) for each in writes])
+        return _arrived(self._carry_out(writes))
 
     def tell(self, owner: Claimer, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
         for each in events:

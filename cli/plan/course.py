@@ -17,6 +17,7 @@ from oarlock.cli.plan.acts import Act, acts_of
 from oarlock.cli.plan.cluster_copy import ClusterCopy, CopyApi
 from oarlock.cli.plan.family import Family
 from oarlock.cli.plan.kubelet import let_pods_go_on
+from oarlock.cluster.answer import Answer
 from oarlock.controllers.pods.events import Event as ToldEvent
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.workers.ingest.known_owners import KnownOwners
@@ -62,8 +63,8 @@ class Step:
 @dataclass(slots=True)
 class Played:
     """``pods_max``, ``available_min``: at any moment. ``lasts_ms``: the time that was waited for. ``rests``: nothing
-    more would happen; else the steps were not enough. ``failures``: of turns, by key. ``events``: warnings.
-    ``first_pod``: the body of the first pod that was created.
+    more would happen; else the steps were not enough. ``failures``: of turns, by key. ``events``: warnings, and writes
+    that were refused. ``first_pod``: the body of the first pod that was created.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -98,7 +99,7 @@ class Course:
             self._broker.stage(each, "g", [])
             self._broker.commit_list(each, "g", _BEFORE_ALL)
         self._broker.open(resources)
-        api = CopyApi(copy, self._sent, self._told)
+        api = CopyApi(copy, self._carry_out, self._told)
         settings = Settings(kube_api_qps=0)
         self._engine = Engine(self._broker, api, settings, clock, family.queues)  # type: ignore[arg-type]
         self._engine.register("plan", "plan")
@@ -172,17 +173,26 @@ class Course:
             self.played.failures[at] = str(failed)
             return failed.finish
 
-    def _sent(self, writes: tuple[Write, ...]) -> None:
-        if not self.played.first_pod:
-            self.played.first_pod = next(
-                (each.body for each in writes if each.verb == "create" and each.resource == "pods"), b""
-            )
-        self._step.acts += acts_of(writes, self._copy, self.family, self._clock.now_ms)
+    def _carry_out(self, writes: tuple[Write, ...]) -> list[Answer]:
+        """Change the copy, and note what that means. A write that is refused is no act; people are told of it."""
+        acts = acts_of(writes, self._copy, self.family, self._clock.now_ms)
+        answers = [self._copy.write(each) for each in writes]
+        for write, act, answer in zip(writes, acts, answers, strict=True):
+            if not answer.ok:
+                self._warn(f"would be refused to {write.verb} {write.target}: {answer.message}")
+            elif act is not None:
+                self._step.acts.append(act)
+                if not self.played.first_pod and (act.verb, act.kind) == ("create", "Pod"):
+                    self.played.first_pod = write.body
+        return answers
+
+    def _warn(self, text: str) -> None:
+        if text not in self.played.events:
+            self.played.events.append(text)
 
     def _told(self, event: ToldEvent) -> None:
-        text = f"{event.reason}: {event.message}"
-        if event.type == "Warning" and text not in self.played.events:
-            self.played.events.append(text)
+        if event.type == "Warning":
+            self._warn(f"{event.reason}: {event.message}")
 
     # -- the cache ---------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from oarlock.cli.plan.live import Read
 from oarlock.cli.plan.wanted import Wanted
 from oarlock.cli.tables import listed
 from oarlock.controllers.objects.model import controller_of, is_active
+from oarlock.controllers.pods.slots import slots_of
 from oarlock.controllers.registry import WATCHED
 from oarlock.sandbox.manifests.checks import Item
 from oarlock.workers.ingest.upstream_detector import evidence, mend
@@ -38,7 +39,8 @@ def warnings(item: Item, read: Read, want: Wanted, family: Family, played: Playe
         found.append("it is being deleted")
     found += _of_owner(want.obj, item)
     found += _of_pods(family)
-    found += _of_upstream(item, read)
+    found += _of_names(family, read)
+    found += of_upstream(item.kind.name, read)
     found += played.events
     found += [f"{key}: {why}" for key, why in played.failures.items() if why not in " ".join(played.events)]
     if not played.rests and not played.failures:
@@ -60,7 +62,16 @@ def _of_pods(family: Family) -> list[str]:
     return [f"not ready now, and taken to stay so: {listed(waiting)}"] if waiting else []
 
 
-def _of_upstream(item: Item, read: Read) -> list[str]:
+def _of_names(family: Family, read: Read) -> list[str]:
+    """Pods of others that bear names which pods of these ReplicaSets would have got."""
+    owners = family.replicasets.values() if family.replicasets else [family.owner]
+    slots = [(slots_of(each.name, each.uid), each.replicas) for each in owners if hasattr(each, "replicas")]
+    others = [name for pod in read.lists["pods"] if (name := pod["metadata"]["name"]) not in family.pods]
+    taken = [name for name in others for of, count in slots if (at := of.index_of(name)) is not None and at < count]
+    return [f"names that pods of it would have got, but pods of others have: {listed(taken)}"] if taken else []
+
+
+def of_upstream(kind: str, read: Read) -> list[str]:
     """kube-controller-manager at work on this owner: pods or ReplicaSets of it that it has created."""
     if read.live is None:
         return []
@@ -80,6 +91,6 @@ def _of_upstream(item: Item, read: Read) -> list[str]:
     if newest is None:
         return []
     return [
-        f"{newest}: while it looks after {item.kind.name}s, it acts, not a fleet, and names of pods are others; to"
+        f"{newest}: while it looks after {kind}s, it acts, not a fleet, and names of pods are others; to"
         f" hand over, {mend()}"
     ]

@@ -10,6 +10,8 @@ import pytest
 from click.testing import Result
 
 from oarlock.cli.plan.admission import pod_admission
+from oarlock.cli.plan.live import Read
+from oarlock.cli.plan.warnings import of_upstream
 from tests import ROOT
 from tests.cli.cli_helpers import call, problems
 from tests.cli.plan.rig import Obj, Rig, acts, is_read_or_dry, owner
@@ -150,6 +152,49 @@ def test_a_quota_that_refuses_pods(rig: Rig) -> None:
     (found,) = facts(rig, owner("ReplicaSet", replicas=1))
     assert found["pod_admission"]["admitted"] is False
     assert "exceeded quota: none" in found["pod_admission"]["why"]
+
+
+def test_names_that_others_have(rig: Rig) -> None:
+    """Of a pod, and of a ReplicaSet."""
+    rig.cluster.create(owner("ReplicaSet", replicas=2))
+    (free,) = facts(rig, owner("ReplicaSet", replicas=2))
+    name = acts(free, "create")[0]
+    rig.cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name},
+            "spec": {"containers": [{"name": "a", "image": "x"}]},
+        }
+    )
+    (taken,) = facts(rig, owner("ReplicaSet", replicas=2))
+    assert name not in acts(taken, "create")
+    assert any(name in each for each in taken["warnings"])
+
+    (free,) = facts(rig, owner("Deployment", "dep", replicas=1))
+    (name,) = acts(free, "create", "ReplicaSet")
+    rig.cluster.create(owner("ReplicaSet", name, replicas=0))
+    (taken,) = facts(rig, owner("Deployment", "dep", replicas=1))
+    assert name not in acts(taken, "create", "ReplicaSet")
+    assert any(f"refused to create replicasets/{name}" in each for each in taken["warnings"])
+
+
+def test_upstream_at_work_and_an_owner_above(rig: Rig) -> None:
+    rig.cluster.create(owner("Deployment", replicas=1))
+    meta = rig.cluster.get("deployment/web")["metadata"]
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": meta["uid"], "controller": True}
+    below = owner("ReplicaSet", "web-1", replicas=0)
+    below["metadata"]["ownerReferences"] = [reference]
+    below["metadata"]["managedFields"] = []
+    (above,) = facts(rig, below)
+    assert any(each.startswith("Deployment web controls this ReplicaSet") for each in above["warnings"])
+
+    made = {**below, "metadata": {**below["metadata"], "namespace": "x", "uid": "r", "resourceVersion": "1"}}
+    fields = {"f:spec": {"f:selector": {}}}
+    made["metadata"]["managedFields"] = [{"manager": "kube-controller-manager", "fieldsV1": fields}]
+    made["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    (line,) = of_upstream("Deployment", Read({"metadata": {"uid": meta["uid"]}}, {"replicasets": [made]}))
+    assert line.startswith("kube-controller-manager created ReplicaSet x/web-1 of Deployment web")
 
 
 def test_warnings(rig: Rig) -> None:
