@@ -42,7 +42,7 @@ class Act(NamedTuple):
 
 
 def acts_of(writes: Sequence[Write], copy: ClusterCopy, family: Family, now_ms: int) -> list[Act | None]:
-    """The acts of one step of a turn, one for each write, before it is carried out. What only tells a status is none."""
+    """What the writes of a step mean, one by one, before they are carried out. What only tells a status is no act."""
     pods = [each for each in writes if each.verb == "delete" and each.resource == "pods"]
     whys = _whys_of_deletes([each.name for each in pods], copy, family, now_ms) if pods else {}
     return [_act_of(each, copy, whys) for each in writes]

@@ -159,14 +159,8 @@ def test_names_that_others_have(rig: Rig) -> None:
     rig.cluster.create(owner("ReplicaSet", replicas=2))
     (free,) = facts(rig, owner("ReplicaSet", replicas=2))
     name = acts(free, "create")[0]
-    rig.cluster.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name},
-            "spec": {"containers": [{"name": "a", "image": "x"}]},
-        }
-    )
+    spec = {"containers": [{"name": "a", "image": "x"}]}
+    rig.cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
     (taken,) = facts(rig, owner("ReplicaSet", replicas=2))
     assert name not in acts(taken, "create")
     assert any(name in each for each in taken["warnings"])
