@@ -78,6 +78,7 @@ def test_nothing_leaves_a_closed_network_but_to_what_is_named() -> None:
         assert allowed(rendered, role, "ingress") == []
         assert allowed(rendered, role, "egress") == [
             ("53/UDP 53/TCP", [{"ipBlock": {"cidr": "169.254.20.10/32"}}]),
+            ("4318/TCP", [{"ipBlock": {"cidr": "10.2.0.7/32"}}]),
             ("6443/TCP", [{"ipBlock": {"cidr": "10.0.0.10/32"}}, {"ipBlock": {"cidr": "10.0.0.11/32"}}]),
             ("6390/TCP", [{"ipBlock": {"cidr": "10.1.0.0/24"}}]),
         ]
@@ -107,3 +108,12 @@ def test_further_clients_of_the_bundled_redis() -> None:
     rendered = render(merged(NEEDED, {"networkPolicy": {"redis": {"clients": [client]}}}))
     ((_, peers),) = allowed(rendered, "redis", "ingress")
     assert peers[1:] == [client]
+
+
+def test_traces_leave_to_the_collector_alone() -> None:
+    collector = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tracing"}}}
+    rendered = render(merged(NEEDED, {"networkPolicy": {"traces": {"port": 4319, "to": [collector]}}}))
+    for role in ("ingestor", "worker"):
+        before = allowed(render(), role, "egress")
+        added = [rule for rule in allowed(rendered, role, "egress") if rule not in before]
+        assert added == [("4319/TCP", [collector])]
