@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from oarlock.broker.history import PastTurn, Triggers
-from oarlock.cli.explain.history_sentences import triggers_text, turn_facts
+from oarlock.cli.explain.history_sentences import did_text, triggers_text, turn_facts
 from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.view import View, Views, Where, controller_option, looking, view_options
 from oarlock.cli.options.options import namespace_option
@@ -91,7 +91,15 @@ def _print_table(views: Views, rows: list[dict[str, Any]], output: str, several:
     if output == "json":
         show([_told(row) for row in rows], {}, output)
         return
-    told = [{**row, "ended": f"{span(max(0, row['now_ms'] - row['ended_ms']))} ago", "why": _why(row)} for row in rows]
+    told = [
+        {
+            **row,
+            "ended": f"{span(max(0, row['now_ms'] - row['ended_ms']))} ago",
+            "did": did_text(row["did"]),
+            "why": _why(row),
+        }
+        for row in rows
+    ]
     columns = {**({"queue": "CONTROLLER"} if several else {}), **COLUMNS}
     show(told, views.columns(columns), output, empty="no turn of this key is remembered")
 
@@ -109,7 +117,9 @@ def _line(row: dict[str, Any]) -> str:
     turn = PastTurn(**{name: row[name] for name in PastTurn._fields})
     many = f" x{turn.turns}" if turn.turns > 1 else ""
     times = f"waited {span(turn.waited_ms)}, took {span(turn.took_ms)} on {turn.holder}"
-    return printable(f"{row['queue']} {row['key']} {turn.verdict}{many}: {turn.did} ({times}), because {_why(row)}")
+    return printable(
+        f"{row['queue']} {row['key']} {turn.verdict}{many}: {did_text(turn.did)} ({times}), because {_why(row)}"
+    )
 
 
 def _why(row: dict[str, Any]) -> str:

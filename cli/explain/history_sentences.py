@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,33 @@ _EVENTS = {
     "orphans": "an ingestor found objects that it may adopt",
 }
 _OUTCOMES = {"ok": "ended well", "retry": "failed", "gone": "found the object gone", "lost": "was lost with its worker"}
+
+
+_DONE = {
+    "create": "created",
+    "delete": "deleted",
+    "patch": "changed",
+    "merge": "changed",
+    "apply": "applied",
+    "wake": "woke",
+    "status": "wrote its",
+}
+_ACT = re.compile(rf"(?:^|(?<=, ))(?:({'|'.join(_DONE)}) [^\s,:]+|status)(?: x\d+)?(?=(:)|,|$)")
+_WHOLE = {"-": "did nothing", "quiet": "did nothing, or wrote its status"}
+
+
+def did_text(did: str) -> str:
+    """``create pods x3, status: 409 ...`` as people say it: "created pods x3, could not write its status: 409 ..."."""
+    return _WHOLE.get(did) or _ACT.sub(_act_text, did)
+
+
+def _act_text(found: re.Match[str]) -> str:
+    verb, about = found[1] or "status", found[0] if found[1] is None else found[0].partition(" ")[2]
+    if found[2]:
+        return (
+            f"could not {'write its' if verb == 'status' else 'change' if verb in ('patch', 'merge') else verb} {about}"
+        )
+    return f"{_DONE[verb]} {about}"
 
 
 def trigger_text(trigger: str) -> str:
@@ -71,8 +99,8 @@ def turn_sentences(key: KeyView) -> list[str]:
         return []
     last = key.turns[0]
     ago, many = span(max(0, key.now_ms - last.ended_ms)), f", as {last.turns} in a row" if last.turns > 1 else ""
-    verb = "" if last.verdict == "lost" else "it did: "
-    did = f"; {verb}{last.did}" if last.did != "-" else "; it wrote nothing" if last.verdict == "ok" else ""
+    told = "it " if last.did != did_text(last.did) else ""
+    did = f"; {told}{did_text(last.did)}" if last.did != "-" or last.verdict == "ok" else ""
     return [
         f"Its last turn {_OUTCOMES.get(last.verdict, last.verdict)} {ago} ago{many}{did}. `oarlock history` has more."
     ]

@@ -15,7 +15,7 @@ from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.cli.explain.explain import look as explained
-from oarlock.cli.explain.history_sentences import triggers_text
+from oarlock.cli.explain.history_sentences import did_text, triggers_text
 from oarlock.cli.look.view import View, Views
 from oarlock.cli.problems import NotDone
 from oarlock.cli.tables import span
@@ -86,4 +86,4 @@ def history_lines(facts: dict[str, Any]) -> list[str]:
 def _turn_line(turn: PastTurn, now_ms: int) -> str:
     ago, many = span(max(0, now_ms - turn.ended_ms)), f" x{turn.turns}" if turn.turns > 1 else ""
     times = f"waited {span(turn.waited_ms)}, took {span(turn.took_ms)} on {turn.holder}"
-    return f"{ago} ago {turn.verdict}{many}: {turn.did} ({times}), because {triggers_text(turn.triggers)}"
+    return f"{ago} ago {turn.verdict}{many}: {did_text(turn.did)} ({times}), because {triggers_text(turn.triggers)}"

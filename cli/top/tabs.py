@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oarlock.broker.history import Triggers
-from oarlock.cli.explain.history_sentences import cause_text, triggers_text
+from oarlock.cli.explain.history_sentences import cause_text, did_text, triggers_text
 from oarlock.cli.tables import cell, span
 from oarlock.cli.top.heading import size
 from oarlock.cli.watch.fleet_look import FleetLook
@@ -103,7 +103,7 @@ def _trouble(look: FleetLook) -> Iterator[Row]:
             each.crashes,
             span(each.due_in_ms),
             span(each.ended_ms),
-            each.did,
+            did_text(each.did),
             alarm=each.state == "parked",
         )
 

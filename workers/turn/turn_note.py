@@ -27,7 +27,7 @@ class TurnNote:
         said, what = "", "status" if write.verb == "status" else f"{write.verb} {write.resource}"
         if not answer.ok:
             self._failed = True
-            said = f": {_said(answer)}"[:SAID_MAX]
+            said = f": {_said(answer)}"[:SAID_MAX].rstrip(" :,")
             known = next((each for each in self._counts if each[0] == what and each[1]), None)
             if known is not None and known[1].split()[1] == said.split()[1]:
                 said = known[1]

@@ -54,7 +54,7 @@ def test_the_newest_is_the_last(server: EmbeddedRedis, turn: Turn) -> None:
     assert first.split()[1:4] == ["ago", "ok", "1"]
     assert second.split()[1:4] == ["ago", "retry", "2"]
     assert "w-1" in second
-    assert second.endswith("create pods: 403 quota  pods/shop/web-1 was written")
+    assert second.endswith("could not create pods: 403 quota  pods/shop/web-1 was written")
 
 
 def test_json(server: EmbeddedRedis, turn: Turn) -> None:

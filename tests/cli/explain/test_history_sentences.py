@@ -8,7 +8,13 @@ import pytest
 
 from oarlock.broker.history import PastTurn, Queued, Triggers
 from oarlock.broker.inspect import KeyView, LockView
-from oarlock.cli.explain.history_sentences import queued_sentences, trigger_text, triggers_text, turn_sentences
+from oarlock.cli.explain.history_sentences import (
+    did_text,
+    queued_sentences,
+    trigger_text,
+    triggers_text,
+    turn_sentences,
+)
 
 IDLE = KeyView("replicaset", "ns/web", "idle", None, None, None, 0, 0, "", None, None, now_ms=10_000)
 ASKED = Queued(7_000, Triggers(1, "asked", "asked"))
@@ -81,12 +87,12 @@ def test_why_it_is_queued(key: KeyView, told: list[str]) -> None:
     ("turns", "told"),
     [
         ([], ""),
-        ([TURN], "Its last turn ended well 2.0s ago; it did: create pods x3."),
-        ([TURN, TURN._replace(did="-")], "Its last turn ended well 2.0s ago; it did: create pods x3."),
-        ([TURN._replace(did="-")], "Its last turn ended well 2.0s ago; it wrote nothing."),
+        ([TURN], "Its last turn ended well 2.0s ago; it created pods x3."),
+        ([TURN, TURN._replace(did="-")], "Its last turn ended well 2.0s ago; it created pods x3."),
+        ([TURN._replace(did="-")], "Its last turn ended well 2.0s ago; it did nothing."),
         (
             [TURN._replace(verdict="retry", did="create pods x3: 403 quota", turns=4)],
-            "Its last turn failed 2.0s ago, as 4 in a row; it did: create pods x3: 403 quota.",
+            "Its last turn failed 2.0s ago, as 4 in a row; it could not create pods x3: 403 quota.",
         ),
         ([TURN._replace(verdict="lost", did="-")], "Its last turn was lost with its worker 2.0s ago."),
         ([TURN._replace(verdict="gone", did="-")], "Its last turn found the object gone 2.0s ago."),
@@ -95,3 +101,25 @@ def test_why_it_is_queued(key: KeyView, told: list[str]) -> None:
 def test_its_last_turn(turns: list[PastTurn], told: str) -> None:
     expected = [f"{told} `oarlock history` has more."] if told else []
     assert turn_sentences(replace(IDLE, turns=turns)) == expected
+
+
+@pytest.mark.parametrize(
+    ("did", "text"),
+    [
+        ("-", "did nothing"),
+        ("status", "wrote its status"),
+        ("quiet", "did nothing, or wrote its status"),
+        ("create pods x3, delete pods, status", "created pods x3, deleted pods, wrote its status"),
+        ("patch replicasets x2, wake daemonset", "changed replicasets x2, woke daemonset"),
+        (
+            "create pods, create pods x2: 403 exceeded quota: few, requested: pods=1, status: the same",
+            "created pods, could not create pods x2: 403 exceeded quota: few, requested: pods=1,"
+            " could not write its status: the same",
+        ),
+        ("patch pods: 429 too many requests", "could not change pods: 429 too many requests"),
+        ("failed: no view of the pods", "failed: no view of the pods"),
+        ("its process ended by SIGSEGV", "its process ended by SIGSEGV"),
+    ],
+)
+def test_what_a_turn_did(did: str, text: str) -> None:
+    assert did_text(did) == text
