@@ -80,14 +80,14 @@ def install(server: RealServer) -> None:
     kubectl(server, "apply", "-f", str(ROLES))
 
 
-def token(server: RealServer, account: str, secret: str = "") -> str:
+def token(server: RealServer, account: str, secret: str = "", namespace: str = NAMESPACE) -> str:
     """A token of a service account, by the TokenRequest API; with `secret`, good while that Secret exists."""
     spec: dict[str, Any] = {"audiences": ["https://localhost"], "expirationSeconds": LIFE_S}
     if secret:
-        kubectl(server, "create", "secret", "generic", secret, "-n", NAMESPACE)
+        kubectl(server, "create", "secret", "generic", secret, "-n", namespace)
         spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Secret", "name": secret}
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
     answer = json.loads(kubectl(server, "create", "--raw", path, "-f", "-", stdin=json.dumps(body)))
     return str(answer["status"]["token"])
 
