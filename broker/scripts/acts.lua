@@ -5,7 +5,12 @@
 -- Returns: {"OK", line, ...} | {"STALE"}
 -- Invariant: a line is handed to one caller at most, the oldest first.
 local told, last, reply = base .. 'audit_told', nil, {'OK'}
-local entries = redis.call('XRANGE', base .. 'audit', '(' .. (redis.call('GET', told) or '0-0'), '+', 'COUNT', whole(ARGV[1]))
+local after = redis.pcall('GET', told)
+if type(after) == 'table' then -- somebody else put another type there: what is for people alone ends no epoch
+  redis.call('DEL', told)
+  after = nil
+end
+local entries = redis.call('XRANGE', base .. 'audit', '(' .. (after or '0-0'), '+', 'COUNT', whole(ARGV[1]))
 for i, entry in ipairs(entries) do reply[i + 1], last = entry[2][2], entry[1] end
 if last then redis.call('SET', told, last) end
 return reply

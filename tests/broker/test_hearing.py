@@ -47,3 +47,12 @@ def test_words_are_read(text: str, expected: Hearing) -> None:
 def test_an_ingestor_without_news_is_late() -> None:
     assert not hearing_of("i", "at_ms=1000", 1_000 + LATE_MS).late
     assert hearing_of("i", "at_ms=1000", 1_001 + LATE_MS).late
+
+
+@pytest.mark.real
+def test_another_type_in_its_place_is_written_over(real: RedisCase) -> None:
+    """What is there for people alone ends no epoch."""
+    name = real.worker.keys.of("ingestors")  # type: ignore[attr-defined]
+    real.admin.set(name, "somebody else's")
+    real.ingestor.report("one", "pods=5")
+    assert real.admin.hgetall(name) == {b"one": f"at_ms={real.now_ms()} pods=5".encode()}
