@@ -142,12 +142,14 @@ def controller_option(text: str = "Only this controller. Default: all there are.
 
 
 @contextmanager
-def looking(where: Where) -> Iterator[Views]:
+def looking(where: Where, *, only_read: bool = False, needs_epoch: bool = True) -> Iterator[Views]:
     """Views for one command. Without --shards there are as many as the `oarlock up` that was found has, else one.
 
-    Raises InputProblem with one line: no Redis, no epoch in it, or a user without the rights; also while they are used.
+    ``only_read``: of an `oarlock up` as the user that may only read. ``needs_epoch``: False for a command that stays,
+    and tells itself where there is none. Raises InputProblem with one line: no Redis, no epoch in it, or a user without
+    the rights; also while they are used.
     """
-    source = redis_source(where.redis_url, where.state_dir)
+    source = redis_source(where.redis_url, where.state_dir, only_read=only_read)
     settings = settings_in_force()
     check_fleet_has_file(settings)
     alone = settings.operator or settings.dry_run
@@ -157,7 +159,7 @@ def looking(where: Where) -> Iterator[Views]:
     with ExitStack() as opened:
         try:
             views = _views(source, tags, opened)
-            found = Views([view for view in views if view.seen.epoch], count)
+            found = Views([view for view in views if view.seen.epoch or not needs_epoch], count)
             if not found.each:
                 whose, mend = ("no oarlock epoch", "start an ingestor with `oarlock ingest`")
                 if settings.operator:

@@ -92,17 +92,17 @@ class Source:
             return "?"
 
 
-def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
+def redis_source(redis_url: str | None, state_dir: Path | None, *, only_read: bool = False) -> Source:
     """--redis (or its environment variable), else --state-dir, else the running `oarlock up`, else localhost.
 
-    Raises InputProblem.
+    ``only_read``: of an `oarlock up` take the user that may only read. Raises InputProblem.
     """
     if redis_url is not None:
         given = "OARLOCK_REDIS_URL" if os.environ.get("OARLOCK_REDIS_URL") == redis_url else "--redis"
         return Source(redis_url, given)
     if state_dir is not None:
         try:
-            source = _source_of(StateDir(state_dir), state_dir)
+            source = _source_of(StateDir(state_dir), state_dir, only_read)
         except StateDirUnusable as error:
             raise InputProblem(f"{error}; start one with: oarlock up --state-dir {state_dir}") from None
         if not StateDir(state_dir).owner_pid():
@@ -113,13 +113,14 @@ def redis_source(redis_url: str | None, state_dir: Path | None) -> Source:
         place = parse(DEFAULT_REDIS_URL).place
         return Source(DEFAULT_REDIS_URL, "", found=f"Redis at {place}")
     try:
-        return replace(_source_of(state, state.root), found=f"`oarlock up` in {state.root}")
+        return replace(_source_of(state, state.root, only_read), found=f"`oarlock up` in {state.root}")
     except StateDirUnusable:
         raise InputProblem(f"the `oarlock up` in {state.root} is still starting; ask again") from None
 
 
-def _source_of(state: StateDir, named: Path) -> Source:
-    return Source(state.read_redis_url(), f"--state-dir {named}", int(state.read_up().get("shards", 1)))
+def _source_of(state: StateDir, named: Path, only_read: bool) -> Source:
+    url, shards = state.read_redis_url(only_read=only_read), int(state.read_up().get("shards", 1))
+    return Source(url, f"--state-dir {named}", shards)
 
 
 def open_redis(source: Source, *, timeout_s: float = 4.0, shard: str = "0", for_data: bool = False) -> redis.Redis:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oarlock.cli.look.hearings import hearing_lines
-from oarlock.cli.look.view import paused_line
+from oarlock.cli.look.view import asked_pause_line, paused_line
 from oarlock.cli.tables import span
 from oarlock.cli.watch.fleet_look import FleetLook, ShardLook
 from oarlock.cli.watch.rates import Rates
@@ -69,6 +69,7 @@ def _problems(shard: ShardLook) -> list[str]:
         found.append("no turn begins yet: the epoch is new, and late writes are waited out")
     if shard.paused:
         found.append(paused_line(shard.paused))
+    found += [asked_pause_line(pause, shard.now_ms) for pause in shard.pauses]
     if not shard.registered:
         found.append("no worker is registered; start some with `oarlock worker`")
     return found + hearing_lines(shard.ingestors) + [f"not read: {problem}" for problem in shard.unread]

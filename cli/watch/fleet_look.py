@@ -12,6 +12,7 @@ from typing import Any
 
 from oarlock.broker.hearing import Hearing
 from oarlock.broker.history import Triggers
+from oarlock.broker.pauses import Pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class KeyLook:
 class WorkerLook:
     """A worker, once for each key that it holds, or once without a key. ``state``: working, idle, or between (neither:
     it computes, starts, or has died). ``writes``: of the key, announced and without an answer; None: not counted.
+    ``up_ms``: since it registered.
     """
 
     shard: str
@@ -48,6 +50,7 @@ class WorkerLook:
     lease_ms: int | None = None
     writes: int | None = None
     why: Triggers | None = None
+    up_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class ResourceLook:
 class ShardLook:
     """A shard's epoch and its Redis. ``began``: turns that began in this epoch; None where Redis (before 7) does not
     count. ``server``: what the server says of itself. ``unread``: what it would not tell. ``ingestors``: what each says
-    it hears.
+    it hears. ``pauses``: those that people asked for, and rates; ``now_ms``: Redis's clock, for their ages.
     """
 
     shard: str
@@ -127,6 +130,8 @@ class ShardLook:
     server: Mapping[str, str]
     unread: tuple[str, ...] = ()
     ingestors: tuple[Hearing, ...] = ()
+    pauses: tuple[Pause, ...] = ()
+    now_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +180,7 @@ def plain(value: Any) -> Any:
     """A look, or a part of one, as JSON has it."""
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Triggers):
+    if isinstance(value, Triggers | Pause):
         return value._asdict()
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]

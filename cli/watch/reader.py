@@ -7,7 +7,7 @@ in them, and the writes of the keys in work. A value of a wrong type leaves out 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import redis
@@ -106,9 +106,9 @@ class ShardReader:
         writes = self._writes(k, [(lock.queue, lock.key) for lock in locks])
         told = server_facts.facts(info or b"")
         server = {name: told[name] for name in SERVER_FACTS if name in told}
-        found = ShardRows(
-            _shard(figures, rows.text(hold), server, tuple(self._unread), rows.hearings(ingestors, now_ms))
-        )
+        hearings = rows.hearings(ingestors, now_ms)
+        shard = _shard(figures, rows.text(hold), server, tuple(self._unread), hearings)
+        found = ShardRows(replace(shard, pauses=rows.pauses(pauses), now_ms=now_ms))
         found.queues = [_queue(self.shard, name, numbers) for name, numbers in figures.queues.items()]
         found.resources = [
             ResourceLook(self.shard, name, figures.objects.get(name), int(age_s * 1_000))

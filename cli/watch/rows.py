@@ -155,22 +155,32 @@ def worker_rows(
     shard: str, holders: Any, waiters: Any, locks: Sequence[LockView], writes: Mapping[Task, int], now_ms: int
 ) -> list[WorkerLook]:
     """Each worker that is registered, or holds a key all the same, by name."""
-    supervisors = {name: _facts(told).get("supervisor", "") for name, told in _texts(holders).items()}
+    registered = {name: _facts(told) for name, told in _texts(holders).items()}
+    supervisors = {name: facts.get("supervisor", "") for name, facts in registered.items()}
     idle = {name for name, until_ms in numbers(waiters).items() if until_ms >= now_ms}
     held: dict[str, list[LockView]] = {}
     for lock in locks:
         held.setdefault(lock.holder, []).append(lock)
     found = []
     for name in sorted({*supervisors, *held}):
-        supervisor = supervisors.get(name, "")
+        supervisor, up_ms = supervisors.get(name, ""), _up_ms(registered.get(name, {}), now_ms)
         if name not in held:
-            found.append(WorkerLook(shard, name, supervisor, "idle" if name in idle else "between"))
+            found.append(WorkerLook(shard, name, supervisor, "idle" if name in idle else "between", up_ms=up_ms))
         for lock in sorted(held.get(name, ()), key=lambda each: (-each.age_ms, each.queue, each.key)):
             about = (lock.queue, lock.key)
             why = None if lock.why is None else lock.why.triggers
             found.append(
                 WorkerLook(
-                    shard, name, supervisor, "working", *about, lock.age_ms, lock.remaining_ms, writes.get(about), why
+                    shard,
+                    name,
+                    supervisor,
+                    "working",
+                    *about,
+                    lock.age_ms,
+                    lock.remaining_ms,
+                    writes.get(about),
+                    why,
+                    up_ms,
                 )
             )
     return found
@@ -254,6 +264,11 @@ def _triggers(state: str) -> Triggers | None:
 
 def _facts(words: str) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words.split() if "=" in word)
+
+
+def _up_ms(facts: Mapping[str, str], now_ms: int) -> int | None:
+    since = facts.get("since_ms", "")
+    return max(0, now_ms - int(since)) if since.isascii() and since.isdigit() else None
 
 
 def _padded(answers: Sequence[bytes | None], length: int) -> Sequence[bytes | None]:

@@ -160,7 +160,7 @@ class Up:
             self._redis.start()
         except (NoRedisBinary, RedisNotStarted) as error:
             raise NotStarted(str(error)) from None
-        self._state.write_redis_url(self.redis_url)
+        self._state.write_redis_url(self.redis_url, self._redis.url("metrics"))
 
     def _start_api(self) -> None:
         options, state = self._options, self._state

@@ -3,7 +3,7 @@
 ::
 
     kubeconfig      for kubectl
-    redis-url       the admin user's URL, one line
+    redis-url       the admin user's URL, one line; redis-url-metrics: of the user that may only read
     audit.log       audit.k8s.io/v1 events of the API server, one JSON line each
     processes.json  [{"role", "pid", "name", "rq_worker", "started_ms"}, ...], rewritten whenever one comes or goes;
                     roles: redis, api, ingestor, supervisor, worker; rq_worker is "" for all but workers
@@ -64,6 +64,7 @@ class StateDir:
         self.temporary = root.name.startswith(PREFIX) and root.parent == Path(tempfile.gettempdir())
         self.kubeconfig = root / "kubeconfig"
         self.redis_url = root / "redis-url"
+        self.metrics_redis_url = root / "redis-url-metrics"
         self.audit_log = root / "audit.log"
         self.processes_json = root / "processes.json"
         self.up_json = root / "up.json"
@@ -109,7 +110,8 @@ class StateDir:
                 f" stop it with: oarlock down --state-dir {self.root}"
             ) from None
         self._lock_fd = fd  # never opened a second time here: closing any descriptor of it would give the lock away
-        for leftover in (self.kubeconfig, self.redis_url, self.processes_json, self.up_json, self.audit_log):
+        urls = (self.redis_url, self.metrics_redis_url)
+        for leftover in (self.kubeconfig, *urls, self.processes_json, self.up_json, self.audit_log):
             leftover.unlink(missing_ok=True)
         for log in self.logs.glob("*.log"):
             log.unlink()
@@ -160,8 +162,9 @@ class StateDir:
         """Replace processes.json."""
         write_file(self.processes_json, json.dumps([asdict(each) for each in processes], indent=1) + "\n")
 
-    def write_redis_url(self, url: str) -> None:
+    def write_redis_url(self, url: str, metrics_url: str = "") -> None:
         write_file(self.redis_url, url + "\n")
+        write_file(self.metrics_redis_url, (metrics_url or url) + "\n")
 
     def write_up(self, facts: dict[str, Any]) -> None:
         """Replace up.json."""
@@ -182,10 +185,12 @@ class StateDir:
             return {}
         return facts
 
-    def read_redis_url(self) -> str:
-        """The admin's URL. Raises StateDirUnusable where no `oarlock up` wrote one."""
+    def read_redis_url(self, *, only_read: bool = False) -> str:
+        """The admin's URL, or that of the user that may only read. Raises StateDirUnusable where no `oarlock up` wrote
+        one.
+        """
         try:
-            return self.redis_url.read_text().strip()
+            return (self.metrics_redis_url if only_read else self.redis_url).read_text().strip()
         except OSError as error:
             raise StateDirUnusable(
                 f"--state-dir {self.root}: no `oarlock up` runs here ({error.strerror}: redis-url)"
