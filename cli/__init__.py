@@ -18,6 +18,7 @@ COMMANDS = {
     "dev": ("dev", "Try controllers of your own: a cluster, reload on every change, tables of what happens."),
     "config": ("run", "Every setting, its value, and where the value came from."),
     "top": ("top", "A live look: keys, workers, failures, namespaces, Redis; needs oarlock[top]."),
+    "board": ("board", "The same as a page in the browser: plots, keys, workers, a key's life, a rollout."),
     "queue": ("look", "Keys queued, in work, delayed and parked, per controller."),
     "locks": ("look", "Who works on which key, since when and until when."),
     "expectations": ("look", "Writes announced and not yet seen in the cache, per key."),
@@ -59,6 +60,7 @@ Controllers of your own (docs/operators.md):
 \b
 Looking into a running one (finds an `oarlock up` of yours by itself):
   oarlock top
+  oarlock board
   oarlock queue
   oarlock explain shop/cart
 \b

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 from oarlock.cli.explain.sentences import Subject
 from oarlock.cli.tables import listed, span
@@ -15,6 +18,9 @@ from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.scheduling.eligibility import eligibility_of
 from oarlock.controllers.scheduling.model import Node
+
+NODES_MAX = 1_000
+"""So many nodes are told by name; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,13 @@ class Daemons(Subject):
             said.append(f"Pods stay on {listed(tolerated)}, where none would be made now.")
         return [*said, *self._history(len(run)), *self._failed()]
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        run, stay = self._eligible()
+        podmap = self._podmap()
+        states = {name: self._state(podmap.get(name, ()), name in stay) for name in sorted({*run, *podmap})}
+        return {"nodes": {"counts": Counter(states.values()), "each": dict(islice(states.items(), NODES_MAX))}}
+
     # -- inside
 
     def _eligible(self) -> tuple[list[str], set[str]]:
@@ -69,6 +82,20 @@ class Daemons(Subject):
         answers = {node.name: eligible(node) for node in self.nodes}
         run = sorted(name for name, (should_run, _) in answers.items() if should_run)
         return run, {name for name, (_, may_stay) in answers.items() if may_stay}
+
+    def _state(self, pods: Sequence[Pod], may_stay: bool) -> str:
+        """Of a node: what its pods come to."""
+        there = [pod for pod in pods if not pod.deleting_ms]
+        if not there:
+            return "ending" if pods else "none"
+        if not may_stay:
+            return "astray"
+        if any(pod.phase == "Failed" for pod in there):
+            return "failed"
+        new = [pod for pod in there if self._updated(pod)]
+        if len(new) == len(there):
+            return "new" if any(pod.ready for pod in new) else "starting"
+        return "both" if new else "old"
 
     def _podmap(self) -> PodMap:
         return pod_map(self.pods)

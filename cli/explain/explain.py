@@ -52,12 +52,13 @@ def explain(
     age_ms, remaining_ms, why}, delayed_in_ms, parked_in_ms, failures, crashes, needs, unsettled_age_ms, record,
     suspect, turns (as in `oarlock history`, the newest first), now_ms, entries, said, phase, epoch, workers,
     rate_wait_ms (how long a queued key waits for its controller's rate), pauses (those over it, as in `oarlock
-    epoch`), object}; entries and said are as in `oarlock
-    expectations`; object is null or as `oarlock get` prints it. Of a Deployment also rollout: {new, old, complete,
-    waiting_for, error}, of each ReplicaSet {name, revision, replicas, created, available, observed, size_write}. With
-    --shards of more than one also shard, and of a node a list of these: each shard looks at it for its own DaemonSets.
-    Of a controller of your own also children, problem (why its function wants nothing), misfit (why the object does
-    not fit its type); of a kind with several controllers a list of these
+    epoch`), object}; entries and said are as in `oarlock expectations`; object is null or as `oarlock get` prints it.
+    Of a Deployment also rollout: {new, old, complete, waiting_for, error}, of each ReplicaSet {name, revision,
+    replicas, created, available, observed, size_write}. Of a DaemonSet also nodes: {counts: {state: nodes}, each:
+    {node: state}} (the first 1,000 by name; new | starting | old | both | none | ending | failed | astray). With
+    --shards of more than one also shard, and of a node a list of these: each shard looks at it for its own
+    DaemonSets. Of a controller of your own also children, problem (why its function wants nothing), misfit (why the
+    object does not fit its type); of a kind with several controllers a list of these
     """
     asked = AskedKey.parse(key, controller, namespace)
     with looking(where) as views:
