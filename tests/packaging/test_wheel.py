@@ -44,7 +44,9 @@ def packaged(pattern: str) -> set[str]:
 def test_the_wheel_holds_oarlock_and_nothing_else(wheel: Path) -> None:
     scripts = packaged("*.lua")
     assert len(scripts) > 30
-    assert content(wheel).keys() == packaged("*.py") | scripts | {"oarlock/__init__.py", "oarlock/py.typed"}
+    page = packaged("static/*.*") | packaged("static/*/*.*")
+    assert {"oarlock/cli/board/static/index.html", "oarlock/cli/board/static/vendor/uPlot.LICENSE"} < page
+    assert content(wheel).keys() == packaged("*.py") | scripts | page | {"oarlock/__init__.py", "oarlock/py.typed"}
 
 
 def test_the_source_archive_builds_the_same_wheel(source: Path, wheel: Path, tmp_path: Path) -> None:

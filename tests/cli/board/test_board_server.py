@@ -12,79 +12,15 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestClient, TestServer
 
-from oarlock.broker.values import BrokerUnreachable
 from oarlock.cli.board import server
 from oarlock.cli.board.access import HEADERS, Access
 from oarlock.cli.board.server import Board, Options
-from oarlock.cli.problems import InputProblem, NotDone
-from oarlock.cli.top.tabs import TABS, Task
+from oarlock.cli.top.tabs import TABS
 from oarlock.cli.watch.fleet_look import FleetLook
+from tests.cli.board.made_up import FACTS, TOKEN, MadeUp
 from tests.cli.watch.looks import QUEUE, busy
 
-TOKEN = "0123456789abcdef"
-FACTS: dict[str, Any] = {
-    "state": "idle",
-    "failures": 0,
-    "crashes": 0,
-    "delayed_in_ms": None,
-    "parked_in_ms": None,
-    "suspect": False,
-    "now_ms": 5_000,
-    "why": None,
-    "lock": None,
-    "sentences": ["All is as it should be."],
-    "turns": [
-        {
-            "verdict": "ok",
-            "did": "create pods",
-            "turns": 1,
-            "ended_ms": 4_000,
-            "waited_ms": 5,
-            "took_ms": 7,
-            "holder": "w-1-1",
-            "triggers": {"events": 1, "first": "asked", "last": "asked"},
-        }
-    ],
-    "object": {"secret": "not shown"},
-}
 Play = Callable[["TestClient[Any, Any]"], Awaitable[None]]
-
-
-class MadeUp:
-    """Answers as told. ``gone``: Redis is. ``ages``: whether each look differs from the one before."""
-
-    def __init__(self) -> None:
-        self.gone, self.looks, self.ages = False, 0, False
-        self.asked: list[tuple[Any, ...]] = []
-        self.board: Board | None = None
-
-    def look(self) -> FleetLook:
-        self.looks += 1
-        if self.gone:
-            raise BrokerUnreachable("connection refused")
-        found = busy()
-        if self.ages:
-            first, *rest = found.keys
-            found = replace(found, keys=(replace(first, age_ms=5_000 + self.looks * 1_000), *rest))
-        return found
-
-    def facts(self, task: Task) -> dict[str, Any]:
-        self.asked.append(("facts", task.key))
-        if task.key == "shop/gone":
-            raise NotDone("Redis does not say")
-        return FACTS
-
-    def traceback(self, task: Task) -> str:
-        return "Traceback:\n  ValueError: \x1b[31mred"
-
-    def find(self, text: str) -> list[Task]:
-        if not text:
-            raise InputProblem("'' is no key")
-        return [Task("0", QUEUE, text)]
-
-    def requeue(self, task: Task, by: str, reason: str) -> str:
-        self.asked.append(("requeue", task.key, by, reason))
-        return f"{task.key}: queued"
 
 
 def play(

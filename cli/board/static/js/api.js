@@ -68,6 +68,13 @@ export class Stream {
     this.run(++this.round, this.abort.signal);
   }
 
+  // Give the connection back; `begin` asks for what was missed.
+  end() {
+    this.round++;
+    this.abort?.abort();
+    clearTimeout(this.timer);
+  }
+
   async run(round, signal) {
     let why = "the server has ended the stream";
     try {

@@ -46,7 +46,7 @@ export class Lanes {
 }
 
 function laneElement([, worker, supervisor]) {
-  const short = supervisor && worker.startsWith(`${supervisor}-`) ? worker.slice(supervisor.length) : worker;
+  const short = supervisor ? worker.replace(`${supervisor}-`, "") : worker;
   return el("div", { class: "lane", title: worker }, el("span", { class: "name" }, short), el("div", { class: "track" }, el("i")), el("span", { class: "since" }));
 }
 

@@ -9,6 +9,7 @@ import { Overview, TabView } from "./views.js";
 
 const POINTS_MAX = 5000;
 const SAID_MS = 6000;
+const HIDDEN_MS = 10000;
 let hello = null, view = null, route = null, points = [], saidTimer = null;
 
 const stream = new Stream(
@@ -180,6 +181,16 @@ function besideTab(event, step) {
   tab.focus();
   location.hash = tab.getAttribute("href");
 }
+
+// A page that nobody sees gives its stream back: a browser has six connections to a server for all of its tabs.
+let hiding = null;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (document.hidden) hiding = setTimeout(() => stream.end(), HIDDEN_MS);
+  else stream.begin();
+});
+addEventListener("pagehide", () => stream.end());
+addEventListener("pageshow", (event) => event.persisted && stream.begin());
 
 document.addEventListener("keydown", onKey);
 addEventListener("hashchange", show);
