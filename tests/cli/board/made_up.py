@@ -92,7 +92,7 @@ class MadeUp:
         return FACTS
 
     def traceback(self, task: Task) -> str:
-        return f"Traceback:\n  ValueError: \x1b[31mred {self.name}"
+        return f"Traceback:\n  ValueError: \x1b[31mred{self.name}"
 
     def find(self, text: str) -> list[Task]:
         if not text:

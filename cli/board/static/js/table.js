@@ -87,6 +87,7 @@ export class Table {
 
   cell(row, at) {
     const name = cssName(this.tab.columns[at]), cell = el("td", { class: name });
+    if (name === "c-did") cell.append(el("span"));
     if (name === "c-key" && row.task) cell.append(el("a", { href: keyAddress(row.task), tabindex: "-1" }));
     if (name === "c-share") cell.append(el("span"));
     return cell;

@@ -12,7 +12,7 @@ const PAUSE_MS = 1000;
 const high = (ms) => Math.min(BASE - 14, 3 + STEP * Math.log10(1 + ms));
 
 export function timeline(about) {
-  const turns = [...about.turns].reverse(), count = turns.length + 1, wide = 100 / count;
+  const turns = [...about.turns].reverse(), count = turns.length + 1.4, wide = 100 / count;
   const label = `Its last turns, the newest on the right: ${turns.map((turn) => turn.verdict).join(", ")}`;
   const drawn = svg("svg", { class: "timeline", height: HEIGHT, width: "100%", role: "img", "aria-label": label });
   drawn.append(svg("line", { x1: "0", x2: "100%", y1: BASE, y2: BASE, class: "axis" }));
@@ -21,7 +21,7 @@ export function timeline(about) {
     if (before && begun - before.ended_ms > PAUSE_MS) drawn.append(pause(at * wide, begun - before.ended_ms));
     drawn.append(column(turn, middle, about.now_ms));
   });
-  drawn.append(present(about, (count - 0.5) * wide));
+  drawn.append(present(about, (count - 0.7) * wide));
   return drawn;
 }
 
