@@ -14,7 +14,8 @@ from oarlock.cli.board.access import TOKEN_MIN, Access
 from oarlock.cli.board.server import Board, Options
 from oarlock.cli.look.view import Where, looking, verbose_option, where_options
 from oarlock.cli.problems import InputProblem, say
-from oarlock.cli.top.sources import fleet_of, metrics_addresses, metrics_option
+from oarlock.cli.top.fleet import Fleet
+from oarlock.cli.top.sources import metrics_addresses, metrics_option, rq_client, which_addresses
 from oarlock.workers.metrics.serving.bind_address import BadBindAddress, listen, url
 
 TOKEN_VARIABLE = "OARLOCK_BOARD_TOKEN"  # noqa: S105 - its name
@@ -75,7 +76,7 @@ def board(
     if not listening:
         raise InputProblem(f"--bind {bind!r} is no address; give HOST:PORT, such as 127.0.0.1:8088")
     with looking(where, only_read=not write, needs_epoch=False) as views:
-        fleet = fleet_of(views, given, where)
+        fleet = Fleet(views, rq_client(views), which_addresses(given, where))
         options = Options(prefix, interval_s, write)
         app = Board(fleet, Access(hosts, token), options).app()
         _serve(app, listening[0], f"{url(listening[0])}{prefix}/")
