@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from oarlock.broker.history import Triggers
-from oarlock.cli.explain.history_sentences import triggers_text
+from oarlock.cli.explain.history_sentences import did_text, triggers_text
 from oarlock.cli.top.fleet import Fleet
 from oarlock.cli.top.tabs import Task
 from oarlock.workers.process.log_line import printable
@@ -93,7 +93,12 @@ def told(task: Task, facts: dict[str, Any], traceback: str) -> dict[str, Any]:
         **{name: facts[name] for name in TOLD if name in facts},
         "sentences": [printable(sentence) for sentence in facts["sentences"]],
         "turns": [
-            {**turn, "because": printable(triggers_text(Triggers(**turn["triggers"])))} for turn in facts["turns"]
+            {
+                **turn,
+                "did": printable(did_text(turn["did"])),
+                "because": printable(triggers_text(Triggers(**turn["triggers"]))),
+            }
+            for turn in facts["turns"]
         ],
         "since_ms": facts["why"]["since_ms"] if facts["why"] else None,
         "lock": {name: facts["lock"][name] for name in ("holder", "age_ms", "remaining_ms")} if facts["lock"] else None,
