@@ -61,7 +61,7 @@ def shadow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shadow]:
         owners = ("deployment", "replicaset", "replicationcontroller", "daemonset")
         server.run_controllers("namespace", "garbagecollector", *owners)
         kubectl(server, "create", "namespace", NAMESPACE)
-        kubectl(server, "apply", "-f", str(ROLES / "dry-run.yaml"), "-f", str(ROLES / "shadow"))
+        kubectl(server, "apply", "-f", str(ROLES / "shadow"))
         redis = ending.enter_context(EmbeddedRedis(folder / "redis"))
 
         def of(role: str) -> str:

@@ -22,7 +22,7 @@ SAID_AGAIN_MS = 600_000
 OF_OPERATOR = "`oarlock rbac`"
 """It prints the roles that a user's own controllers need."""
 INGESTOR = ("ingestor.yaml", "lease.yaml")
-DRY_RUN = "dry-run.yaml"
+DRY_RUN = "shadow/dry-run.yaml"
 """Of the workers of a fleet that writes nothing: to read what other workers read."""
 
 log = logging.getLogger("oarlock.rights")

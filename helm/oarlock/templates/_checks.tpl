@@ -17,6 +17,27 @@
 {{- else if not (include "oarlock.controllers" . | fromJsonArray) -}}
 {{- fail (printf "controllers: all are switched off; leave at least one of %s on" (keys .Values.controllers | sortAlpha | join ", ")) -}}
 {{- end -}}
+{{- if .Values.dryRun.fleetId -}}
+{{- $accounts := .Values.serviceAccounts -}}
+{{- if .Values.operator.file -}}
+{{- fail "dryRun.fleetId: controllers of your own cannot run dry; leave operator.file out" -}}
+{{- end -}}
+{{- if or $accounts.create (not $accounts.ingestor) (not $accounts.worker) -}}
+{{- fail "serviceAccounts: with dryRun.fleetId they come from rbac/shadow/; set create to false, and ingestor and worker to their names" -}}
+{{- end -}}
+{{- if gt (int .Values.shards) 1 -}}
+{{- fail "shards: a fleet that runs dry is not divided; set it to 1" -}}
+{{- end -}}
+{{- if eq .Values.worker.autoscaling.mode "keda" -}}
+{{- fail "worker.autoscaling.mode: keda asks for the queues of a fleet that works; with dryRun.fleetId use hpa or none" -}}
+{{- end -}}
+{{- if hasKey .Values.settings "FLEET_ID" -}}
+{{- fail "settings.FLEET_ID: dryRun.fleetId names the fleet; leave it out" -}}
+{{- end -}}
+{{- if eq .Values.dryRun.fleetId "oarlock" -}}
+{{- fail "dryRun.fleetId: oarlock is the name of a fleet that works; give another, such as shadow" -}}
+{{- end -}}
+{{- end -}}
 {{- if not $redis.existingSecret -}}
 {{- $keys := ternary (values $redis.urlKeys) (list $redis.passwordKeys.ingestor $redis.passwordKeys.worker) (eq $redis.mode "url") -}}
 {{- if eq $redis.mode "bundled" }}{{ $keys = values $redis.passwordKeys }}{{ end -}}
@@ -68,7 +89,7 @@
 {{- if and (eq $scaling.mode "keda") (eq $scaling.keda.source "prometheus") (not $scaling.keda.serverAddress) -}}
 {{- fail "worker.autoscaling.keda.serverAddress is missing: the URL of the Prometheus that scrapes the fleet" -}}
 {{- end -}}
-{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "SHARD" "METRICS_BIND_ADDRESS" "CONTROLLERS" "OPERATOR" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" -}}
+{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "SHARD" "METRICS_BIND_ADDRESS" "CONTROLLERS" "OPERATOR" "DRY_RUN" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" -}}
 {{- range $name, $_ := .Values.settings }}{{ if has $name $ours -}}
 {{- fail (printf "settings.%s is set by another value of the chart: OARLOCK_%s would be there twice" $name $name) -}}
 {{- end }}{{ end -}}

@@ -115,6 +115,10 @@ spec:
 {{- with .Values.operator.file }}
 - {name: OARLOCK_OPERATOR, value: {{ ternary (printf "/etc/oarlock/operator/%s" .) . (ne $.Values.operator.configMap "") | quote }}}
 {{- end }}
+{{- with .Values.dryRun.fleetId }}
+- {name: OARLOCK_DRY_RUN, value: "true"}
+- {name: OARLOCK_FLEET_ID, value: {{ . | quote }}}
+{{- end }}
 - {name: OARLOCK_CONTROLLERS, value: "*{{ range $name, $is := .Values.controllers }}{{ if not (or $is $.Values.operator.file) }},-{{ $name }}{{ end }}{{ end }}"}
 - {name: OARLOCK_LEASE_NAMESPACE, value: {{ include "oarlock.leaseNamespace" . }}}
 - {name: OARLOCK_SHARDS, value: {{ int .Values.shards | quote }}}
