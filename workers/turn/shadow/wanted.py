@@ -64,8 +64,8 @@ def wanted(decision: Decision) -> Wanted:
                 creates[REPLICASETS] = creates.get(REPLICASETS, 0) + 1
             case "delete", "pods" | "replicasets":
                 deletes.add(write.uid)
-            case "patch", "pods":
-                touches.add(write.uid)
+            case "patch", _ if write.resource == "pods" or b'"ownerReferences"' in write.body:
+                touches.add(write.uid)  # adopted, released or labelled
             case "patch", "replicasets":
                 size = _size(write)
                 if size is None:
