@@ -6,9 +6,11 @@ numbers are ms for which nothing was heard of the resource at that time, -1: not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+_NUMBER = re.compile(r"-?[0-9]{1,15}")
 LATE_MS = 20_000
 """An ingestor says it every 5 s. One that was silent for longer hangs, was stopped or has died."""
 
@@ -40,7 +42,7 @@ def hearing_of(ingestor: str, text: str, now_ms: int) -> Hearing:
     """From the text as kept. Words that are none of ours are left out."""
     words = dict(word.split("=", 1) for word in text.split() if "=" in word)
     at_ms = words.pop("at_ms", "")
-    age_ms = max(0, now_ms - int(at_ms)) if at_ms.isdigit() else LATE_MS + 1
+    age_ms = max(0, now_ms - int(at_ms)) if _NUMBER.fullmatch(at_ms) else LATE_MS + 1
     deaf = tuple(each for each in words.pop("deaf", "").split(",") if each)
-    silent = {name: int(ms) for name, ms in words.items() if ms.removeprefix("-").isdigit()}
+    silent = {name: int(ms) for name, ms in words.items() if _NUMBER.fullmatch(ms)}
     return Hearing(ingestor, age_ms, deaf, {name: ms if ms < 0 else ms + age_ms for name, ms in silent.items()})

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_WHY = re.compile(r"(\d+) (.*)", re.DOTALL)
-_LOST = re.compile(r"[ ,] ?lost [^ ,]+ (\d+)(?:,|$)")
-_TRIGGERS = re.compile(r"(\d+) ([^,]*)(?:, (.*))?", re.DOTALL)
-_FIRST = re.compile(r"(\d+)((?: \S+)*)")
-_TURN = re.compile(r"(.*?) < (?:([a-z]+) )?(\d+)(?:x(\d+))? (\d+)\+(\d+) (\d+)/(\S*) (\d+) (.*)")
+_N = "([0-9]{1,15})"
+"""Longer ones none of ours has written, and Python refuses to read very long ones."""
+_WHY = re.compile(f"{_N} (.*)", re.DOTALL)
+_LOST = re.compile(rf"[ ,] ?lost [^ ,]+ {_N}(?:,|$)")
+_TRIGGERS = re.compile(f"{_N} ([^,]*)(?:, (.*))?", re.DOTALL)
+_FIRST = re.compile(rf"{_N}((?: \S+)*)")
+_TURN = re.compile(rf"(.*?) < (?:([a-z]+) )?{_N}(?:x{_N})? {_N}\+{_N} {_N}/(\S*) {_N} (.*)")
 
 
 class Triggers(NamedTuple):

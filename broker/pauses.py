@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 SCOPES_MAX = 100
 """Of the scripts: so many may be paused at the same time."""
+KEPT_BYTES_MAX = 2_000
+"""A pause of more bytes is not kept in the Lease, so that all together always fit into an object of the API."""
 ALL = "all"
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _ACT = re.compile(r"(\w+) ([^\n]*?): by=(\S+)(?: ([^\n]*))?")
-_TEXT = re.compile(r"since_ms=(\d+) (?:until_ms=(\d+) )?(?:by=(\S+) ?)?(.*)", re.DOTALL)
+_TEXT = re.compile(r"since_ms=([0-9]{1,15}) (?:until_ms=([0-9]{1,15}) )?(?:by=(\S+) ?)?(.*)", re.DOTALL)
 
 
 class Pause(NamedTuple):
@@ -81,6 +83,18 @@ def scopes_over(queue: str, key: str) -> tuple[str, ...]:
 def note(by: str, reason: str) -> str:
     """Who and why, as the scripts take it."""
     return f"by={'-'.join(by.split()) or 'unknown'} {' '.join(reason.split())}".rstrip()
+
+
+def keepable(pauses: Mapping[str, str]) -> dict[str, str]:
+    """Those that ``scripts/steer.lua`` can have written and takes again: whoever may write to Redis can put others
+    there, and what the Lease has outlives Redis.
+    """
+    fit = {
+        scope: text
+        for scope, text in sorted(pauses.items())
+        if "\n" not in scope + text and len(packed({scope: text})) <= KEPT_BYTES_MAX
+    }
+    return dict(list(fit.items())[:SCOPES_MAX])
 
 
 def packed(pauses: Mapping[str, str]) -> str:

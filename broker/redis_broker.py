@@ -56,7 +56,7 @@ class RedisBroker(ScriptRunner):
 
     def shadow(self) -> ShadowStore:
         """What a dry run keeps of its comparison, over the same connection."""
-        return ShadowStore(self._client, self.keys)
+        return ShadowStore(self._client, self.keys, self._asked)
 
     # -- the work queue ------------------------------------------------------------------------------------------
 

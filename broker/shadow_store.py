@@ -6,17 +6,16 @@ while its course is read and written, and a course that is lost begins anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import redis
-from redis.exceptions import RedisError
 
-from oarlock.broker import refusals
 from oarlock.broker.keys import Keys
 from oarlock.broker.values import BrokerFull
 
 DIFFERENCES_MAX = 10_000
+COUNT_DIGITS = 18
 
 
 class Difference(NamedTuple):
@@ -39,19 +38,19 @@ class Kept(NamedTuple):
     differences: Sequence[Difference]
 
 
-class ShadowStore:
-    """Of one epoch. Raises BrokerUnreachable or EpochOver, as the broker does."""
+Asked = Callable[[str, Callable[[], Any]], Any]
+"""Asks Redis, and raises what its error means; of damaged data, after it has ended their epoch."""
 
-    def __init__(self, client: redis.Redis, keys: Keys) -> None:
-        self._client, self._keys = client, keys
+
+class ShadowStore:
+    """Of one epoch. A worker's raises what the broker raises; what is for people raises RedisError, too."""
+
+    def __init__(self, client: redis.Redis, keys: Keys, asked: Asked = lambda name, ask: ask()) -> None:
+        self._client, self._keys, self._asked = client, keys, asked
 
     def courses(self, queue: str, key_names: Sequence[str]) -> list[bytes | None]:
         """In order; None where nothing is known of the owner."""
-        try:
-            found: Any = self._client.hmget(self._keys.shadow(queue), list(key_names))
-        except RedisError as error:
-            raise refusals.meaning("courses", error) from None
-        return list(found)
+        return list(self._asked("courses", lambda: self._client.hmget(self._keys.shadow(queue), list(key_names))))
 
     def keep(self, queue: str, kept: Kept) -> bool:
         """In one call. False: Redis has no memory left, and nothing is kept."""
@@ -73,12 +72,9 @@ class ShadowStore:
                     approximate=True,
                 )
             try:
-                pipe.execute()
-            except RedisError as error:
-                told = refusals.meaning("keep courses", error)
-                if isinstance(told, BrokerFull):
-                    return False
-                raise told from None
+                self._asked("keep courses", pipe.execute)
+            except BrokerFull:
+                return False
         return True
 
     # -- for people
@@ -91,8 +87,8 @@ class ShadowStore:
     def windows(self) -> dict[tuple[str, str], int]:
         """(queue, verdict) -> how many windows have closed so."""
         found: Any = self._client.hgetall(self._keys.of("shadow_windows"))
-        split = {name.decode(errors="replace").partition(" ")[::2]: int(count) for name, count in found.items()}
-        return {(queue, verdict): count for (queue, verdict), count in split.items()}
+        texts = {name.decode(errors="replace").partition(" ")[::2]: _count(count) for name, count in found.items()}
+        return {(queue, verdict): count for (queue, verdict), count in texts.items()}
 
     def differences(self, newest: int = DIFFERENCES_MAX) -> list[Difference]:
         """The newest first."""
@@ -102,6 +98,10 @@ class ShadowStore:
 
 def _difference(fields: Mapping[bytes, bytes]) -> Difference:
     text = {name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()}
-    at_ms = text.get("at_ms", "")
     words = [text.get(name, "") for name in ("queue", "key", "reason", "text")]
-    return Difference(int(at_ms) if at_ms.isdecimal() else 0, *words)
+    return Difference(_count(fields.get(b"at_ms", b"")), *words)
+
+
+def _count(text: bytes) -> int:
+    """0 for what none of ours has written."""
+    return int(text) if text.isdigit() and len(text) <= COUNT_DIGITS else 0

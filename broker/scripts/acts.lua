@@ -4,13 +4,11 @@
 -- ARGV[1] at most so many
 -- Returns: {"OK", line, ...} | {"STALE"}
 -- Invariant: a line is handed to one caller at most, the oldest first.
-local told, last, reply = base .. 'audit_told', nil, {'OK'}
-local after = redis.pcall('GET', told)
-if type(after) == 'table' then -- somebody else put another type there: what is for people alone ends no epoch
-  redis.call('DEL', told)
-  after = nil
-end
-local entries = redis.call('XRANGE', base .. 'audit', '(' .. (after or '0-0'), '+', 'COUNT', whole(ARGV[1]))
+local audit, most, reply, last = base .. 'audit', whole(ARGV[1]), {'OK'}, nil
+local told = redis.pcall('GET', base .. 'audit_told')
+local entries = type(told) == 'string' and redis.pcall('XRANGE', audit, '(' .. told, '+', 'COUNT', most)
+-- Nothing was told yet, or what somebody else put there is no id: from the oldest line on.
+if not entries or entries.err then entries = redis.call('XRANGE', audit, '-', '+', 'COUNT', most) end
 for i, entry in ipairs(entries) do reply[i + 1], last = entry[2][2], entry[1] end
-if last then redis.call('SET', told, last) end
+if last then redis.call('SET', base .. 'audit_told', last) end
 return reply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from oarlock.cli.steer.scopes import Span, broker_of, by_option, reason_option
 from oarlock.cli.tables import Row, listed, show, span
 
 LOOK_S = 0.2
+_MS = re.compile(r"[0-9]{1,15}")
 
 
 @click.command(
@@ -102,7 +104,8 @@ def _rows(views: Views) -> list[Row]:
             words = dict(word.split("=", 1) for word in text.split() if "=" in word)
             supervisor = words.get("supervisor", "")
             idle.discard(supervisor)
-            age_ms = max(0, now_ms - int(words.get("since_ms", now_ms)))
+            since_ms = words.get("since_ms", "")
+            age_ms = max(0, now_ms - int(since_ms)) if _MS.fullmatch(since_ms) else None
             leaves = text.endswith(" drain")
             facts = {"worker": worker, "supervisor": supervisor, "age_ms": age_ms, "drained": leaves}
             rows.append(views.told(view, facts))

@@ -36,9 +36,11 @@ def test_each_ingestor_has_its_last_word_and_the_silent_ones_go(real: RedisCase)
         ("at_ms=900 pods=5 nodes=-1", Hearing("i", 100, (), {"pods": 105, "nodes": -1})),
         ("at_ms=2000 deaf=a,b a=1", Hearing("i", 0, ("a", "b"), {"a": 1})),
         ("rubbish deaf= pods=x", Hearing("i", LATE_MS + 1, (), {})),
+        ("at_ms=\u00b2 pods=\u00b2", Hearing("i", LATE_MS + 1, (), {})),
+        (f"at_ms={'9' * 5_000} pods={'9' * 5_000}", Hearing("i", LATE_MS + 1, (), {})),
         ("", Hearing("i", LATE_MS + 1, (), {})),
     ],
-    ids=["heard", "a clock that went back", "somebody else wrote there", "nothing"],
+    ids=["heard", "a clock that went back", "somebody else wrote there", "no digit", "too many digits", "nothing"],
 )
 def test_words_are_read(text: str, expected: Hearing) -> None:
     assert hearing_of("i", text, 1_000) == expected

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from oarlock.broker.history import PastTurn, Queued, Triggers, past_turns
+from oarlock.broker.history import PastTurn, Queued, Triggers, lost_ms, past_turns
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.keys import Keys
 from oarlock.broker.memory import history as twin
@@ -414,6 +414,13 @@ def test_a_text_that_is_none_of_ours_is_dropped_by_the_next_turn(real: RedisCase
         case.admin.hset(name, KEY, spoiled)
         turn(case, "create pods")
         assert [each.did for each in turns(case)] == ["create pods"]
+
+
+def test_numbers_that_none_of_ours_wrote_are_not_read() -> None:
+    long = "9" * 5_000
+    assert past_turns(f"{long} w-\n{OURS}", KEY) == past_turns(f"9 w-\n- < {long} 1+2 1/7 1 due", KEY) == []
+    assert (Queued.parse(f"{long} 1 due"), lost_ms(f"1 1 lost w {long}")) == (None, None)
+    assert Triggers.parse(f"{long} due").first == "unknown"
 
 
 def test_what_is_no_reason_is_none() -> None:

@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "e1ca02634763d992ab92a0680f5ef20aa4637cea33aef73e3f2a9b5b72d120e8",
+    4: "95ba717acfc18f55fe7c7e91e3df50e47a0b5b132885a88d6bb50ff4764eb7fa",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

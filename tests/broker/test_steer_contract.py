@@ -188,6 +188,7 @@ def test_a_pause_is_restored_as_it_was_stored(queue_case: Case) -> None:
         ("since_ms=5 by=me", Pause("all", 5, "me", "")),
         ("since_ms=5 it burns", Pause("all", 5, "", "it burns")),
         ("it burns", Pause("all", 0, "", "it burns")),
+        (f"since_ms={'9' * 5_000} ", Pause("all", 0, "", f"since_ms={'9' * 5_000} ")),
     ],
 )
 def test_a_pause_as_it_is_stored(text: str, pause_: Pause) -> None:

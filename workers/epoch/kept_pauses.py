@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.broker.pauses import digest, packed, unpacked
+from oarlock.broker.pauses import digest, keepable, packed, unpacked
 from oarlock.broker.protocol import Broker
 from oarlock.workers.epoch.fleet_lease import OPEN, FleetLease
 
@@ -20,7 +20,7 @@ class KeptPauses:
         """
         if lease is None or lease.phase != OPEN or lease.epoch != broker.epoch:
             return None
-        pauses = broker.pauses()
+        pauses = keepable(broker.pauses())
         if (text := packed(pauses)) != lease.pauses:
             return text
         if self._kept != (broker.epoch, now := digest(pauses)):
@@ -31,5 +31,5 @@ class KeptPauses:
 
 def restore(broker: Broker, lease: FleetLease) -> None:
     """Put what the Lease has into a new epoch, before any turn of it begins. Raises what the broker raises."""
-    for scope, text in unpacked(lease.pauses).items():
+    for scope, text in keepable(unpacked(lease.pauses)).items():
         broker.steer("restore", scope, text)

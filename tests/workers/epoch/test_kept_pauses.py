@@ -78,11 +78,25 @@ def test_a_pause_of_a_fleet_that_is_draining_is_kept_once_it_is_open(rig: Rig) -
     assert lease(rig).pauses == packed(broker(rig).pauses()) != ""
 
 
+def test_what_no_command_paused_does_not_outlive_a_lost_redis(rig: Rig) -> None:
+    opened(rig, "a")
+    planted = {"namespace y": "by=me\nby=you", "all\nby=me": "", "namespace z": "x" * 1_000_000}
+    rig.server.admin.hset(broker(rig).keys.of("pauses"), mapping=planted)
+    broker(rig).steer("pause", "namespace x", "by=me it burns")
+    pass_time(rig)
+    before = broker(rig).pauses()["namespace x"]
+    rig.server.admin.flushall()
+    pass_time(rig, 30_000)
+    assert (rig.server.epoch().epoch, rig.server.epoch().phase) == (2, "OPEN")
+    assert broker(rig).pauses() == {"namespace x": before}
+
+
 def test_what_is_no_pause_in_the_lease_is_passed_over() -> None:
     store = MemoryStore(lambda: 5)
     store.bootstrap(1)
     twin = MemoryBroker(store, 1)
     restore(twin, FleetLease("f", 4, 1, "r", "DRAIN", "a", 0, pauses="{not json"))
     assert twin.pauses() == {}
-    restore(twin, FleetLease("f", 4, 1, "r", "DRAIN", "a", 0, pauses=packed({"all": "since_ms=5 by=me"})))
+    there = {"all": "since_ms=5 by=me", "namespace x": "since_ms=5 by=me\nby=you", "queue x": "x" * 5_000}
+    restore(twin, FleetLease("f", 4, 1, "r", "DRAIN", "a", 0, pauses=packed(there)))
     assert twin.pauses() == {"all": "since_ms=5 by=me"}

@@ -13,10 +13,12 @@ from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Cached, ClaimLimits, Finish, Idle, LoadSpec, Verdict
+from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.redis_side import RedisSide
+from oarlock.workers.ingest.act_events import ActEvents
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.reflector import Reflector
@@ -29,6 +31,7 @@ from tests.workers.ingest.ingest_api import PODS, REPLICASETS, ScriptedApi, Scri
 CLOCK_KEY = "oarlock:test-clock"
 TEST_CLOCK = f"return tonumber(redis.call('GET', '{CLOCK_KEY}'))"
 SETTINGS = Settings()
+LEASE = ObjectRef("coordination.k8s.io/v1", "Lease", "kube-system", "oarlock", "")
 
 
 class Killed(BaseException):
@@ -134,8 +137,16 @@ class Process:
         self.coordinator = EpochCoordinator(self.side, rig.lease, settings, rig.clock, name, **coordinator)
         self.opened: list[int] = []
         guard = UpstreamGuard(self.detector, settings.alongside_upstream)
+        self.notes: list[Note] = []
+        """What it told of what people did."""
         self.ingestor = Ingestor(
-            self.coordinator, list(self.reflectors.values()), self.owners, self.opened.append, guard, anew=anew
+            self.coordinator,
+            list(self.reflectors.values()),
+            self.owners,
+            self.opened.append,
+            guard,
+            anew=anew,
+            acts=ActEvents(self.notes.append, LEASE, "host"),
         )
 
     def round(self) -> int:
