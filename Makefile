@@ -61,7 +61,7 @@ check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7 FAULTS=300, or ONLY=redis-cut
 	@$(BIN)/oarlock chaos $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(ONLY),--only $(ONLY)) $(FLAGS)
 
-planted: $(READY) ## faults planted in a running fleet, each named by the commands of docs/troubleshoot.md; FLAGS="--only quota"
+planted: $(READY) ## faults planted in a running fleet, each named by the commands and the page of docs/troubleshoot.md; FLAGS="--only quota"
 	@$(BIN)/python -m tests.planted $(FLAGS)
 
 bench: $(READY) ## NAME=queue|converge|failover|daemonset|nodes|fixture|blocking|keyed_queue|look|history|desired|operators|operators.kills|versus_kcm|picture; the last line is one JSON object

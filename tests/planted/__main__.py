@@ -7,15 +7,19 @@ so; 2: it could not be begun.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from oarlock.cli.tables import show
+from tests.cli.board.browser import MISSING
 from tests.planted import deaf, flood, poison, quota, webhook
+from tests.planted.board import BoardPage
 from tests.planted.fault import Channel, Fault, NotSeen, Outcome, play
 from tests.planted.fleet import Fleet
 from tests.planted.page import PAGE, prelude, sections
@@ -38,12 +42,19 @@ def main(arguments: list[str]) -> int:
     if missing:
         print(f"planted: install {', '.join(missing)}; on Debian: apt-get install bash redis-tools", file=sys.stderr)
         return 2
+    if MISSING:
+        print(f"planted: the page of the board is not looked at: {MISSING}", file=sys.stderr)
+        if os.environ.get("CI"):
+            return 2
     root = Path(tempfile.mkdtemp(prefix="oarlock-planted-"))
     begun_s, outcomes = time.monotonic(), list[Outcome]()
     try:
-        with Fleet(root, said.seed) as fleet:
+        with ExitStack() as opened:
+            fleet = opened.enter_context(Fleet(root, said.seed))
+            board = None if MISSING else opened.enter_context(BoardPage(root, root / "state"))
+            asked = channels(fleet, root / "state", board)
             for name in said.only or FAULTS:
-                outcomes += play(FAULTS[name], fleet, channels(fleet, root / "state"))
+                outcomes += play(FAULTS[name], fleet, asked)
                 print(f"{name}: named and healed, {time.monotonic() - begun_s:.0f} s since the begin", file=sys.stderr)
     except NotSeen as error:
         print(f"planted: {error}\nThe logs are in {root}", file=sys.stderr)
@@ -55,14 +66,15 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def channels(fleet: Fleet, state: Path) -> Mapping[str, Channel]:
-    """Each way to ask, by the heading of the page's section."""
+def channels(fleet: Fleet, state: Path, board: BoardPage | None) -> Mapping[str, Channel]:
+    """Each way to ask, by the heading of the page's section. ``board``: None where there is no browser."""
     text = PAGE.read_text()
     first, of = prelude(text, str(state)), sections(text)
-    return {
+    found: dict[str, Channel] = {
         "cli": lambda section: fleet.ask("\n".join((first, *of[section].cli))),
         "redis-cli": lambda section: fleet.ask("\n".join((first, *of[section].redis))),
     }
+    return found if board is None else {**found, "page": lambda section: board.ask(of[section].board)}
 
 
 def table(outcomes: list[Outcome]) -> None:

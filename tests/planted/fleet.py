@@ -21,7 +21,8 @@ from tests.planted.api import Api, replicaset
 
 OWNERS = {("shop", "cart"): 3, ("batch", "crunch"): 3, ("web", "front"): 3}
 """(namespace, name) -> replicas, of the ReplicaSets that are there from the beginning."""
-FAILED = "exit code"
+FAILED = "it failed:"
+"""Before what went wrong, in an answer that is none."""
 READY_WITHIN_S, PAUSE_S = 60.0, 0.1
 
 
@@ -100,7 +101,7 @@ class Fleet:
             timeout=60,
             check=False,
         )
-        return done.stdout + (f"\n{FAILED} {done.returncode}" if done.returncode else "")
+        return done.stdout + (f"\n{FAILED} exit code {done.returncode}" if done.returncode else "")
 
     def connected(self) -> Api:
         """Another connection to the API server, for another thread."""

@@ -27,6 +27,10 @@ FLAGS = (
     "--disable-dev-shm-usage",
 )
 WITHIN_S = 15.0
+MISSING = (
+    "" if CHROMIUM and DRIVER else "Chromium or chromedriver is not installed; on Debian: chromium, chromium-driver"
+)
+"""Why there is no browser; "" where there is one."""
 
 
 def chromium(profile: Path, width: int = 1400, height: int = 1000, *, dark: bool = False) -> Chrome:

@@ -10,11 +10,8 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +19,8 @@ from selenium.webdriver import Chrome
 
 from tests import ROOT
 from tests.cli.board.browser import await_that, chromium, prefer, resize, shown
-from tests.e2e.e2e_helpers import RunningUp, oarlock, stopped
+from tests.cli.board.running import running_board
+from tests.e2e.e2e_helpers import RunningUp, oarlock
 
 TEAMS, SETS = ("billing", "mail", "media", "search"), 60
 BUSY_S = 60
@@ -71,24 +69,6 @@ def kubectl(up: RunningUp, *arguments: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-@contextmanager
-def board(up: RunningUp) -> Iterator[str]:
-    """The address of a board of it, in a process of its own."""
-    command = [sys.executable, "-m", "oarlock.cli", "board", "--bind", "127.0.0.1:0"]
-    process = subprocess.Popen(
-        [*command, "--state-dir", str(up.state.root)], stderr=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            if "the board is at" in line:
-                yield line.split()[5]
-                return
-        raise RuntimeError("the board has ended")
-    finally:
-        stopped(process, signal.SIGTERM, 10)
-
-
 def work(up: RunningUp) -> None:
     """Events in bursts, and the death of a worker on the way."""
     begun_s, killed, many = time.monotonic(), False, 10
@@ -123,7 +103,7 @@ def main() -> None:
         files = [word for file in ("examples/shop.yaml", "examples/platform.yaml") for word in ("-f", file)]
         up = RunningUp(root / "up", "--workers", "4", "--nodes", "60", *files, "-f", str(manifest))
         try:
-            with board(up) as address:
+            with running_board(up.state.root, root / "board.log") as address:
                 browser = chromium(root / "profile")
                 try:
                     browser.get(address)

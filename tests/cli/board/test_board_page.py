@@ -18,11 +18,8 @@ from tests.cli.board.made_up import TOKEN, MadeUp, serving
 from tests.cli.watch.looks import QUEUE
 
 HOSTILE = "shop/<img src=x onerror=document.title='taken'>\"'&amp;</script><script>document.title='taken'</script>"
-MISSING = driven.CHROMIUM is None or driven.DRIVER is None
 
-pytestmark = pytest.mark.skipif(
-    MISSING and not os.environ.get("CI"), reason="Chromium or chromedriver is not installed"
-)
+pytestmark = pytest.mark.skipif(bool(driven.MISSING) and not os.environ.get("CI"), reason=driven.MISSING)
 
 
 @pytest.fixture(scope="module")
