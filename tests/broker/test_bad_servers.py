@@ -8,8 +8,8 @@ import pytest
 from redis.exceptions import ResponseError
 
 from oarlock.broker import keys
-from oarlock.broker.values import BrokerFull, Claim, ClaimLost, DataDamaged, Entry, Event, Verdict
-from tests.broker.broker_cases import LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, state_of
+from oarlock.broker.values import BrokerFull, Claim, ClaimLost, DataDamaged, Entry, Event, Idle, Verdict
+from tests.broker.broker_cases import LEASE_MS, QUEUE, RedisCase, claim, claim_one, claim_reply, finish, opened, state_of
 
 pytestmark = pytest.mark.real
 
@@ -215,3 +215,15 @@ def everything_looked_at(case: RedisCase) -> set[str]:
             finish(case, one)
         case.advance(2_500)
     return seen
+
+
+def test_what_a_pause_held_comes_back_when_memory_is_full(full: RedisCase) -> None:
+    full.admin.config_set("maxmemory", 0)
+    full.worker.add(QUEUE, ["shop/held"])
+    full.worker.steer("pause", "namespace shop", "by=me")
+    assert claim_reply(full, "w2") is Idle.EMPTY
+    assert state_of(full, "shop/held") == "held"
+    full.admin.config_set("maxmemory", FULL)
+    assert full.worker.steer("resume", "namespace shop", "by=me") is True
+    assert full.worker.due()[0] == 1
+    assert state_of(full, "shop/held") == "queued"

@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "95ba717acfc18f55fe7c7e91e3df50e47a0b5b132885a88d6bb50ff4764eb7fa",
+    4: "c442ddde00365ab95a9f0a1a308258284be2e585ed552acde5c3c6fbeea44332",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

@@ -61,11 +61,11 @@ local function return_some(scopes, queue, cursor, count, now)
   for _, key in ipairs(step[2]) do
     if not (scopes and is_paused(scopes, queue, key)) then
       local state, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
+      redis.call('SREM', held, key) -- first: a removal may run when memory is full
       if state == 'held' then
         append(queue, key, with_trigger(why, 'resumed', now))
         added = added + 1
       end
-      redis.call('SREM', held, key)
     end
   end
   if step[1] == '0' then redis.call('HDEL', base .. 'resuming', queue) else redis.call('HSET', base .. 'resuming', queue, step[1]) end
