@@ -69,11 +69,13 @@ def _open(role: str, settings: Settings, exporters: list[str]) -> Tracer:
         from oarlock.workers.tracing.otel import OtelTracer  # noqa: PLC0415
 
         processors = [_processor(each) for each in exporters]
+        return OtelTracer(f"{settings.fleet_id} {settings.tag}", f"oarlock-{role}", processors)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "opentelemetry":
             raise
         raise Unusable("OpenTelemetry is not installed: pip install 'oarlock[otel]'") from None
-    return OtelTracer(f"{settings.fleet_id} {settings.tag}", f"oarlock-{role}", processors)
+    except ValueError as error:
+        raise Unusable(f"OpenTelemetry cannot use one of its variables: {error}") from None
 
 
 def _processor(exporter: str) -> SpanProcessor:

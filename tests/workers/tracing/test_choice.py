@@ -50,6 +50,22 @@ def test_what_cannot_be_done_is_said_and_the_fleet_works_on(
     assert told in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "abc", "must be a non-negative integer but got abc"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "0", "max_queue_size must be a positive integer"),
+    ],
+)
+def test_what_opentelemetry_refuses_ends_no_process(
+    name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(name, value)
+    with caplog.at_level(logging.WARNING):
+        assert not open_tracer("worker", Settings(), ENDPOINT).on
+    assert told in caplog.text
+
+
 def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     real = builtins.__import__
 
