@@ -9,7 +9,17 @@ from redis.exceptions import ResponseError
 
 from oarlock.broker import keys
 from oarlock.broker.values import BrokerFull, Claim, ClaimLost, DataDamaged, Entry, Event, Idle, Verdict
-from tests.broker.broker_cases import LEASE_MS, QUEUE, RedisCase, claim, claim_one, claim_reply, finish, opened, state_of
+from tests.broker.broker_cases import (
+    LEASE_MS,
+    QUEUE,
+    RedisCase,
+    claim,
+    claim_one,
+    claim_reply,
+    finish,
+    opened,
+    state_of,
+)
 
 pytestmark = pytest.mark.real
 

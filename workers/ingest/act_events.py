@@ -7,6 +7,7 @@ the event; the line stays in the stream.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from oarlock.broker.pauses import Act
@@ -62,13 +63,20 @@ class ActEvents:
         self._look_at_ms = 0
 
     def step(self, broker: Broker, now_ms: int) -> None:
-        """Tell what is new, if it is time to look. Raises what the broker raises."""
+        """Tell what is new, if it is time to look. Raises what the broker raises: the acts whose object was not found
+        by then are told first, on the Lease, since nobody is handed them again.
+        """
         if now_ms < self._look_at_ms:
             return
         self._look_at_ms = now_ms + LOOK_EVERY_MS
-        for text in broker.acts(ACTS_AT_ONCE):
-            act = Act.parse(text)
-            self._tell(self._note(act, self._about(broker, act)))
+        acts = deque(map(Act.parse, broker.acts(ACTS_AT_ONCE)))
+        try:
+            while acts:
+                about = self._about(broker, acts[0])
+                self._tell(self._note(acts.popleft(), about))
+        finally:
+            for act in acts:
+                self._tell(self._note(act, self._lease))
 
     def _note(self, act: Act, about: ObjectRef) -> Note:
         what = "" if about is not self._lease else f" {act.scope}"

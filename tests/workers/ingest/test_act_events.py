@@ -10,7 +10,7 @@ import pytest
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.pauses import Act
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Event
+from oarlock.broker.values import BrokerUnreachable, Event
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.workers.ingest.act_events import ACTS_AT_ONCE, MESSAGE_MAX, ActEvents
 from tests.workers.ingest.ingest_processes import Stage, until
@@ -79,6 +79,21 @@ def test_it_looks_once_a_second_and_takes_a_bounded_number(broker: MemoryBroker)
     for now_ms, count in ((0, ACTS_AT_ONCE), (999, ACTS_AT_ONCE), (1_000, ACTS_AT_ONCE + 5)):
         acts.step(broker, now_ms)
         assert len(notes) == count
+
+
+def test_acts_whose_objects_cannot_be_looked_for_are_told_on_the_lease(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise BrokerUnreachable("no answer")
+
+    broker.steer("note", "requeue replicaset:shop/a", "by=me")
+    broker.steer("pause", "all", "by=me")
+    monkeypatch.setattr(broker, "look", unreachable)
+    notes: list[Note] = []
+    with pytest.raises(BrokerUnreachable):
+        ActEvents(notes.append, LEASE, "host").step(broker, 0)
+    assert [(each.about, each.reason) for each in notes] == [(LEASE, "Requeued"), (LEASE, "Paused")]
 
 
 def test_what_somebody_else_wrote_there_is_shown_and_bounded(broker: MemoryBroker) -> None:
