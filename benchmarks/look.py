@@ -69,7 +69,9 @@ class Asked:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = _parser().parse_args(arguments)
+    asked_for = parser("look", __doc__)
+    asked_for.add_argument("--runs", type=int, default=15)
+    options = asked_for.parse_args(arguments)
     with (
         tempfile.TemporaryDirectory(prefix="oarlock-bench-") as folder,
         EmbeddedRedis(Path(folder) / "redis") as server,
@@ -218,17 +220,17 @@ def tell(options: argparse.Namespace, used_mb: int, asked: dict[str, Asked]) -> 
     report.finish(facts)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.look", description=__doc__)
-    add = parser.add_argument
+def parser(name: str, text: str | None) -> argparse.ArgumentParser:
+    """The options of what is planted, for a benchmark of this name."""
+    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=text)
+    add = made.add_argument
     add("--keys", type=int, default=100_000, help="owners in the cache, nearly all of them queued")
     add("--namespaces", type=int, default=300)
     add("--told", type=int, default=2_048, help="keys over which turns are carried out, so that they have a history")
     add("--histories", type=int, default=50_000, help="keys that get a copy of one of these histories")
     add("--failing", type=int, default=5_000)
     add("--parked", type=int, default=200)
-    add("--runs", type=int, default=15)
-    return parser
+    return made
 
 
 if __name__ == "__main__":

@@ -77,9 +77,12 @@ class PastTurn(NamedTuple):
     triggers: Triggers
 
 
-def past_turns(text: str, key: str) -> list[PastTurn]:
-    """Of the history of a key, the newest first. Lines that are none of ours are left out."""
-    first, *lines = text.split("\n")
+def past_turns(text: str, key: str, most: int = -1) -> list[PastTurn]:
+    """Of the history of a key, the newest first; ``most``: only so many lines are read. Lines that are none of ours are
+    left out.
+    """
+    first, *lines = text.split("\n", -1 if most < 0 else most + 1)
+    lines = lines if most < 0 else lines[:most]
     head = _FIRST.fullmatch(first)
     if head is None:
         return []

@@ -14,18 +14,31 @@ from oarlock.cli.board.shown import Shown
 from oarlock.cli.watch.fleet_look import FleetLook
 from oarlock.cli.watch.rates import Rates, rates
 
-RATES_OVER_MAX = 5
-"""Looks farther apart than so many intervals give no rates: a mean over a long time would look like the present."""
+RATES_OVER_S = 5.0
+"""Looks farther apart than this and the interval give no rates: a mean over a long time would look like the present."""
 
 FRESH_FOR = 2
 """A look of so many intervals ago is still of now."""
+PRICE = 45
+"""A second of this process's processor time is followed by so many without a look: all of the board takes 2 % of a core
+or a little more, also on a slow machine and with many keys. There it looks less often.
+"""
+APART_MAX_S = 4.0
 
 
 class Hub:
-    """``look``: blocks, and raises BrokerUnreachable; it is called in a thread, one call at a time."""
+    """``look``: blocks, and raises BrokerUnreachable; it is called in a thread, one call at a time. ``spent_s``: the
+    processor time of this process.
+    """
 
-    def __init__(self, look: Callable[[], FleetLook], queues: Sequence[str], interval_s: float) -> None:
-        self._look, self._interval_s = look, interval_s
+    def __init__(
+        self,
+        look: Callable[[], FleetLook],
+        queues: Sequence[str],
+        interval_s: float,
+        spent_s: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._look, self._interval_s, self._spent_s = look, interval_s, spent_s
         self.past, self._lanes = Past(queues, interval_s), Lanes()
         self.shown: Shown | None = None
         self._seen: FleetLook | None = None
@@ -65,11 +78,14 @@ class Hub:
 
     async def run(self) -> None:
         """Look again and again, while somebody watches."""
+        spent_s = self._spent_s()
         while True:
             await self._watched.wait()
             begun_s = time.monotonic()
             await self.look_now()
-            await asyncio.sleep(max(0.0, self._interval_s - (time.monotonic() - begun_s)))
+            before_s, spent_s = spent_s, self._spent_s()
+            apart_s = max(self._interval_s, min(APART_MAX_S, PRICE * (spent_s - before_s)))
+            await asyncio.sleep(max(0.0, apart_s - (time.monotonic() - begun_s)))
 
     async def look_now(self) -> None:
         """Look once, and wake those who wait for it."""
@@ -85,7 +101,7 @@ class Hub:
     def _put(self, look: FleetLook | None, lost: str) -> Shown:
         now_s, before = time.time(), self._seen
         if look is not None:
-            if before is not None and look.at_s - before.at_s > RATES_OVER_MAX * self._interval_s:
+            if before is not None and look.at_s - before.at_s > RATES_OVER_S + self._interval_s:
                 before = None
             self._seen = look
             self._lanes.see(look, int(now_s * 1_000))

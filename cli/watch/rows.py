@@ -192,7 +192,7 @@ def trouble_rows(shard: str, queue: str, lists: QueueLists, kept: Kept, now_ms: 
     for key, crashes, history, delay in zip(
         lists.trouble, *(_padded(each, len(lists.trouble)) for each in kept[2:5]), strict=True
     ):
-        turns = past_turns(text(history), key)
+        turns = past_turns(text(history), key, 1)
         at_ms = lists.parked.get(key, None if delay is None else int(float(delay)))
         found.append(
             TroubleLook(

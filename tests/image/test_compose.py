@@ -24,7 +24,7 @@ def test_without_passwords_it_says_what_to_do(project: Path) -> None:
         ((), (), {"redis", "ingestor", "worker"}),
         (("--tls",), (), {"redis-tls", "ingestor", "worker"}),
         ((), ("plain", "try"), {"redis", "ingestor", "worker", "cluster"}),
-        ((), ("plain", "watch"), {"redis", "ingestor", "worker", "prometheus", "grafana"}),
+        ((), ("plain", "watch"), {"redis", "ingestor", "worker", "board", "prometheus", "grafana"}),
     ],
 )
 def test_each_profile_is_valid(
@@ -45,7 +45,7 @@ def test_every_service_is_hardened_and_looked_after(project: Path) -> None:
         if name not in ("prometheus", "grafana"):
             assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"]), name
             assert service["security_opt"] == ["no-new-privileges:true"], name
-            assert "ports" not in service, name
+            assert ("ports" in service) is (name == "board"), name
         assert all(str(port).startswith("127.0.0.1:") for port in service.get("ports", ())), name
     assert services(project)["ingestor"]["deploy"]["replicas"] == 2
 

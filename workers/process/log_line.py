@@ -48,7 +48,7 @@ def _word(value: object) -> str:
 
 def printable(text: str) -> str:
     """Text that may come from anybody, made safe for a terminal: control characters are spelled out."""
-    return _CONTROL.sub(_spelled, text)
+    return text if text.isprintable() else _CONTROL.sub(_spelled, text)
 
 
 def _spelled(found: re.Match[str]) -> str:

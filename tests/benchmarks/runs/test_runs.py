@@ -72,6 +72,15 @@ def test_look() -> None:
     assert all(each["redis_ms"] > 0 for each in facts["commands"].values())
 
 
+def test_board() -> None:
+    facts = run(
+        *("board", "--keys", "600", "--namespaces", "7", "--told", "64", "--histories", "100"),
+        *("--failing", "40", "--parked", "3", "--seconds", "2"),
+    )
+    assert set(facts) == documented("board")
+    assert facts["percent_of_a_core"]["nobody"] < facts["percent_of_a_core"]["keys, 3"]
+
+
 def test_history() -> None:
     facts = run("history", "--keys", "64", "--before", "30", "--rounds", "2", "--blocks", "2")
     assert set(facts) == documented("history")

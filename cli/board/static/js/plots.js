@@ -72,7 +72,7 @@ export class Plots {
     const values = at.map((column) => shown.map((point) => point[column]));
     // Where nobody watched there are no points: a line across would tell what nobody saw.
     for (let i = times.length - 1; i > 0; i--) {
-      if (times[i] - times[i - 1] > 5 * this.hello.interval_s) {
+      if (times[i] - times[i - 1] > 5 + this.hello.interval_s) {
         times.splice(i, 0, times[i - 1] + this.hello.interval_s);
         values.forEach((each) => each.splice(i, 0, null));
       }
