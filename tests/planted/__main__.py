@@ -20,7 +20,7 @@ from oarlock.cli.tables import show
 from tests.cli.board.browser import MISSING
 from tests.planted import deaf, flood, poison, quota, webhook
 from tests.planted.board import BoardPage
-from tests.planted.fault import Channel, Fault, NotSeen, Outcome, play
+from tests.planted.fault import Channel, Channels, Fault, NotSeen, Outcome, play
 from tests.planted.fleet import Fleet
 from tests.planted.page import PAGE, prelude, sections
 
@@ -66,15 +66,24 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def channels(fleet: Fleet, state: Path, board: BoardPage | None) -> Mapping[str, Channel]:
-    """Each way to ask, by the heading of the page's section. ``board``: None where there is no browser."""
+def channels(fleet: Fleet, state: Path, board: BoardPage | None) -> Channels:
+    """The ways to ask, by the heading of a section. ``board``: None where there is no browser."""
     text = PAGE.read_text()
     first, of = prelude(text, str(state)), sections(text)
-    found: dict[str, Channel] = {
-        "cli": lambda section: fleet.ask("\n".join((first, *of[section].cli))),
-        "redis-cli": lambda section: fleet.ask("\n".join((first, *of[section].redis))),
-    }
-    return found if board is None else {**found, "page": lambda section: board.ask(of[section].board)}
+
+    def asked(heading: str) -> Mapping[str, Channel]:
+        section = of[heading]
+        found: dict[str, Channel] = {
+            "cli": lambda: fleet.ask("\n".join((first, *section.cli))),
+            "redis-cli": lambda: fleet.ask("\n".join((first, *section.redis))),
+        }
+        if board is not None:
+            found["page"] = lambda: board.ask(section.board)
+            if section.board.key:
+                found["page of key"] = lambda: board.ask_key(section.board)
+        return found
+
+    return asked
 
 
 def table(outcomes: list[Outcome]) -> None:

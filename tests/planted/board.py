@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -38,12 +39,24 @@ class BoardPage:
         self._opened.close()
 
     def ask(self, there: OnBoard) -> str:
-        """What a person sees on the start page, then on each tab, then on the page of the key. A page that is not drawn
-        is no answer: it is told as a command that failed.
+        """What a person sees on the start page, then on each tab."""
+        return self._told(lambda: "\n\n".join([self._start(there.command), *map(self._tab, there.tabs)]))
+
+    def ask_key(self, there: OnBoard) -> str:
+        """What the page of the key says about now: its state and the sentences. The turns below are its past, which
+        no mend changes.
         """
+
+        def seen() -> str:
+            self._start(there.command)
+            return self._key(there.key)
+
+        return self._told(seen)
+
+    def _told(self, seen: Callable[[], str]) -> str:
+        """A page that is not drawn is no answer: it is told as a command that failed is."""
         try:
-            seen = [self._start(there.command), *map(self._tab, there.tabs)]
-            return "\n\n".join([*seen, self._key(there.key)] if there.key else seen)
+            return seen()
         except TimeoutException as error:
             return f"{FAILED} {error.msg}\n{shown(self._browser, 'body')}"
 
@@ -62,7 +75,6 @@ class BoardPage:
         return self._drawn(f"the tab {title}", ".tab .caption")
 
     def _key(self, key: str) -> str:
-        """Its state and the sentences about it. The turns below them are its past, which no mend changes."""
         self._browser.find_element(By.CSS_SELECTOR, "#find input").send_keys(key, Keys.ENTER)
         await_that(self._browser, f"the page of {key} is drawn", lambda: shown(self._browser, ".key .state"))
         if problem := shown(self._browser, ".sentences .alarm"):

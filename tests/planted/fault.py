@@ -6,11 +6,12 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.planted.fleet import FAILED, Fleet
 
 WITHIN_S = 120.0
-"""From the planting until each channel names a fault, and from the healing until none does."""
+"""From the planting until each channel names a fault, and from the rest after the healing until none does."""
 PAUSE_S = 0.3
 
 
@@ -50,17 +51,19 @@ class Outcome:
     gone_s: float = 0.0
 
 
-Channel = Callable[[str], str]
-"""What is answered to the commands of a section."""
+Channel = Callable[[], str]
+"""What one way to ask answers now."""
+Channels = Callable[[str], Mapping[str, Channel]]
+"""The ways to ask that a section has, by name."""
 
 
-def play(faults: Sequence[Fault], fleet: Fleet, channels: Mapping[str, Channel]) -> list[Outcome]:
+def play(faults: Sequence[Fault], fleet: Fleet, channels: Channels) -> list[Outcome]:
     """Plant them together, and see each named and forgotten by itself. Raises NotSeen."""
     fleet.rest(WITHIN_S)
     for fault in faults:
         fault.prepare(fleet)
-        for name, ask in channels.items():
-            if not fault.is_forgotten(answer := ask(fault.section)):
+        for name, ask in channels(fault.section).items():
+            if not fault.is_forgotten(answer := ask()):
                 raise NotSeen(f"{fault.title}: {name} names it before it is planted:\n{answer}")
     planted_s = time.monotonic()
     try:
@@ -71,30 +74,34 @@ def play(faults: Sequence[Fault], fleet: Fleet, channels: Mapping[str, Channel])
             fault.heal(fleet)
     healed_s = time.monotonic()
     fleet.rest(WITHIN_S)
+    rested_s = time.monotonic()
     for fault, outcome in zip(faults, outcomes, strict=True):
-        for name, ask in channels.items():
-            _until(fault, ask, fault.is_forgotten, f"{name} names it no longer")
+        for name, ask in channels(fault.section).items():
+            _until(f"{fault.title}: {name}", ask, partial(_still_named, fault), rested_s)
         outcome.gone_s = time.monotonic() - healed_s
     return outcomes
 
 
-def _named(fault: Fault, objects: Sequence[str], channels: Mapping[str, Channel], planted_s: float) -> Outcome:
-    outcome, wanted = Outcome(fault.title), (*fault.causes, *objects)
-    for name, ask in channels.items():
-        missing = list(wanted)
-
-        def names(answer: str, missing: list[str] = missing) -> bool:
-            missing[:] = [each for each in wanted if not re.search(each, answer)]
-            return not missing
-
-        _until(fault, ask, names, f"{name} names {missing}")
+def _named(fault: Fault, objects: Sequence[str], channels: Channels, planted_s: float) -> Outcome:
+    outcome = Outcome(fault.title)
+    for name, ask in channels(fault.section).items():
+        _until(f"{fault.title}: {name}", ask, partial(_unnamed, (*fault.causes, *objects)), planted_s)
         outcome.named_s[name] = time.monotonic() - planted_s
     return outcome
 
 
-def _until(fault: Fault, ask: Channel, holds: Callable[[str], bool], what: str) -> None:
-    deadline_s = time.monotonic() + WITHIN_S
-    while not holds(answer := ask(fault.section)):
-        if time.monotonic() > deadline_s:
-            raise NotSeen(f"{fault.title}: not within {WITHIN_S:g} s: {what}. The answer was:\n{answer}")
+def _unnamed(wanted: Sequence[str], answer: str) -> str:
+    missing = [each for each in wanted if not re.search(each, answer)]
+    return f"does not name {missing}" if missing else ""
+
+
+def _still_named(fault: Fault, answer: str) -> str:
+    return "" if fault.is_forgotten(answer) else "names it still"
+
+
+def _until(who: str, ask: Channel, wrong: Callable[[str], str], since_s: float) -> None:
+    """Until nothing is ``wrong`` with an answer. It is asked once, however late."""
+    while said := wrong(answer := ask()):
+        if time.monotonic() > since_s + WITHIN_S:
+            raise NotSeen(f"{who} {said} after {WITHIN_S:g} s. The answer was:\n{answer}")
         time.sleep(PAUSE_S)

@@ -11,7 +11,7 @@ export class KeyPage {
     this.why = el("ul", { class: "sentences" }, el("li", {}, "asking ..."));
     this.state = el("span", { class: "state" });
     this.rest = el("div");
-    const title = el("h2", {}, el("span", { class: "kind" }, queue), key, this.state);
+    const title = el("h2", {}, el("span", { class: "kind" }, queue), ` ${key} `, this.state);
     this.element = el("article", { class: "key" },
       el("p", { class: "back" }, el("a", { href: "#/keys" }, "\u2190 Keys")), el("div", { class: "title" }, title, ...actions), this.why, this.rest);
   }
