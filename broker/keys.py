@@ -126,6 +126,12 @@ TABLE: tuple[KeySpec, ...] = (
         "id -> '' for each object with the entry",
     ),
     KeySpec(
+        "summary:<resource>:<generation>:<entry>",
+        "hash",
+        "until relisted",
+        "class -> how many objects with the entry are of it, and its text",
+    ),
+    KeySpec(
         "apart:<resource>:<generation>",
         "hash",
         "until relisted",

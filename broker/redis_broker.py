@@ -17,6 +17,7 @@ from oarlock.broker.expectations import Expectations
 from oarlock.broker.script_runner import ScriptRunner
 from oarlock.broker.shadow_store import ShadowStore
 from oarlock.broker.values import (
+    NO_COUNTS,
     NO_OTHERS,
     PAGE,
     Batch,
@@ -36,6 +37,7 @@ from oarlock.broker.values import (
     PageLimits,
     PageMark,
     Watermark,
+    class_name,
 )
 
 
@@ -262,8 +264,13 @@ class RedisBroker(ScriptRunner):
 
 
 def _apart(events: Iterable[Event]) -> list[str | bytes]:
-    """How many parts these events' objects have apart, and each part once."""
-    parts = {event.apart[0]: event.apart[1] for event in events if event.apart and event.blob is not None}
+    """How many parts these events' objects have apart, and each part once; and so the texts of their classes."""
+    parts: dict[str, str | bytes] = {}
+    for event in events:
+        if event.apart and event.blob is not None:
+            parts[event.apart[0]] = event.apart[1]
+        if event.kind and event.blob is not None:
+            parts[class_name(event.kind)] = event.kind
     flat: list[str | bytes] = [str(len(parts))]
     for part in parts.items():
         flat += part
@@ -295,11 +302,18 @@ def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
             dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
             now_ms,
             why.decode(errors="replace"),
+            _counts(counts) if counts else NO_COUNTS,
         )
-        for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms, why in reply[4:]
+        for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms, why, counts in reply[4:]
     ]
     local_caches = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
     return Batch(queue, claims, watermarks, local_caches, [each[7] for each in reply[4:]])
+
+
+def _counts(texts: list[bytes]) -> dict[str, int]:
+    """From "count text" of each class."""
+    pairs = [each.decode().partition(" ") for each in texts]
+    return {text: int(count) for count, _, text in pairs}
 
 
 def _delta(version: bytes, full: int, changed: list[bytes], gone: list[bytes]) -> Delta:

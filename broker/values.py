@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -115,6 +117,7 @@ class Page(NamedTuple):
 
 
 NO_OTHERS: Mapping[str, list[Cached]] = MappingProxyType({})
+NO_COUNTS: Mapping[str, int] = MappingProxyType({})
 
 
 class ClaimLimits(NamedTuple):
@@ -152,6 +155,8 @@ class Claim(NamedTuple):
     """Redis's clock at the claim, which the times in the expectations are of."""
     why: str = ""
     """What queued it: "since_ms count first[, last]" (``broker.history.Queued``). For people, figures and traces."""
+    counts: Mapping[str, int] = NO_COUNTS
+    """Class -> how many, in place of all children; "What is counted" in ``LoadSpec`` says when."""
     refusal: str = ""
     """Why the objects are not to be trusted. Only the signing broker writes it; then no turn begins."""
 
@@ -276,11 +281,19 @@ class NameTaken(NamedTuple):
     object: Cached
 
 
+@lru_cache(4_096)
+def class_name(kind: str) -> str:
+    """The name of the class with this text: its sign and a digest, as many objects have the same long text."""
+    return kind[0] + blake2b(kind.encode(), digest_size=8).hexdigest()
+
+
 class Event(NamedTuple):
     """One change of a cached object. ``blob`` None: deleted. ``entries``: index entries. ``wakes``: "queue:key".
 
     ``signature``: a word to be kept beside it. A change of it alone, or of the rv alone, is no change of the object.
-    ``apart``: name and bytes of a part that is stored once for all objects that name it.
+    ``apart``: name and bytes of a part that is stored once for all objects that name it. ``kind``: what the object
+    counts as under the first of its entries, as text; "" where it does not count. It begins with "+" or "-"
+    (``LoadSpec``).
     """
 
     id: str
@@ -291,6 +304,7 @@ class Event(NamedTuple):
     wakes: tuple[str, ...] = ()
     signature: str = ""
     apart: tuple[str, bytes] | None = None
+    kind: str = ""
 
     @property
     def size(self) -> int:
@@ -299,8 +313,12 @@ class Event(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Index entries and wake keys, as the scripts take them. An object with a part apart is indexed under it."""
+        """Index entries and wake keys, as the scripts take them. An object with a part apart is indexed under it. The
+        last word is its class.
+        """
         entries = (*self.entries, f"apart={self.apart[0]}") if self.apart else self.entries
+        if self.kind and entries:
+            entries = (*entries, f"#{class_name(self.kind)}")
         return " ".join(entries) + "\n" + " ".join(self.wakes)
 
     @property
@@ -322,17 +340,25 @@ class Ingested(NamedTuple):
     woken: tuple[tuple[str, int, int], ...] = ()
 
 
+COUNTS = "counts"
+
+
 class LoadSpec(NamedTuple):
     """What a claim hands over: the owners' resource, children, and what changed in resources kept in memory.
 
     ``children``: (resource, index, word), the objects under the entry "index=value", where the word says which value:
     "uid" of the owner, "name" of the key after its namespace, if it has one, or "wanted": those that the owner's own
-    entries name. Only those of "name" are read where there is no owner object. ``local_caches``: (resource, version
-    known, "" for none). ``rate_per_s``: keys a second that all claims together may take of the queue; 0: no bound.
+    entries name. Only those of "name" are read where there is no owner object. The first word may be "counts": those
+    of "uid", or only how many there are of each class (below). ``local_caches``: (resource, version known, "" for
+    none). ``rate_per_s``: keys a second that all claims together may take of the queue; 0: no bound.
 
     What is wanted: an owner's entry "?value" is no index entry but a place to look at; of several the one with the
     fewest objects is chosen. "?a|b" is two places together; "+value" is looked at on top. All that is under a value
     "namespace/..." has to be under "namespace" as well, of the owner's key: where nothing is, nothing more is asked.
+
+    What is counted: objects with a ``kind``, under the first of their entries. An owner's entry "=number" is no index
+    entry. It allows counts in place of objects while just so many objects have a kind with "+", every object under the
+    entry is counted, and the turn reads no other object, expectation or unread write.
     """
 
     queue: str
@@ -340,6 +366,12 @@ class LoadSpec(NamedTuple):
     children: tuple[tuple[str, str, str], ...] = ()
     local_caches: tuple[tuple[str, str], ...] = ()
     rate_per_s: float = 0.0
+
+    @property
+    def in_full(self) -> LoadSpec:
+        """The same, with objects in place of counts."""
+        children = tuple((*child[:2], "uid" if child[2] == COUNTS else child[2]) for child in self.children)
+        return self._replace(children=children)
 
     @property
     def text(self) -> str:

@@ -21,6 +21,7 @@ from oarlock.controllers.deployment import status as deployment_status
 from oarlock.controllers.deployment.wire import deployment_from_json
 from oarlock.controllers.entries import (
     OWN_PODS,
+    OWN_PODS_OR_COUNTS,
     OWN_REVISIONS,
     FanOut,
     PodController,
@@ -36,10 +37,13 @@ from oarlock.controllers.pods.pod_template import pod_bodies
 from oarlock.controllers.registry import WATCHED, Entry, owners_of, register
 from oarlock.controllers.replicaset import decide
 from oarlock.controllers.replicaset import status as replica_status
+from oarlock.controllers.replicaset.at_rest import at_rest
 from oarlock.controllers.routing import route_node, route_pod, route_replicaset, route_revision, route_rollout
 from oarlock.controllers.scheduling.wire import node_from_json
 
 NODE_QUEUE = "daemonset-node-updates"
+COUNTED = (REPLICASET.kind, REPLICATIONCONTROLLER.kind)
+"""Kinds of owner whose controllers decide from counts of pods where they can."""
 
 PODS = Watched(
     api_version="v1",
@@ -48,7 +52,7 @@ PODS = Watched(
     short_name="po",
     from_json=wire.pod_from_json,
     decode=codec.decode_pod,
-    route=lambda pod, gone, owners: route_pod(pod, gone, owners_of("pods"), owners),
+    route=lambda pod, gone, owners: route_pod(pod, gone, owners_of("pods"), owners, COUNTED),
     columns=columns.POD,
     adoptable=True,
 )
@@ -139,6 +143,8 @@ def _replicas(name: str, flavour: Flavour, owners: Watched[Any], concurrent_sync
         status_patch=replica_status.status_patch,
         pod_bodies=partial(pod_bodies, flavour=flavour),
         look_again_ms=look_again_ms,
+        at_rest=at_rest,
+        children=OWN_PODS_OR_COUNTS,
     )
 
 

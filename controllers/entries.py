@@ -4,7 +4,7 @@ The class of an entry decides which generator is its turn. A controller with a t
 class, and one more case where `workers.turn.engine.turn_engine` begins a turn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from oarlock.controllers.watched import Watched, owner_kind
 
 __all__ = [
     "OWN_PODS",
+    "OWN_PODS_OR_COUNTS",
     "OWN_REPLICASETS",
     "OWN_REVISIONS",
     "Children",
@@ -36,9 +37,11 @@ __all__ = [
 
 Children = tuple[tuple[str, str, str], ...]
 """Cached objects that a turn reads: resource, index, and what is looked up there: the "uid" of the key's object, the
-"name" in the key, or the entries that the object itself has "wanted"."""
+"name" in the key, or the entries that the object itself has "wanted". "counts": as "uid", or how many there are of each
+class, where these suffice."""
 
 OWN_PODS: Children = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
+OWN_PODS_OR_COUNTS: Children = (("pods", "owner", "counts"), ("pods", "orphan", "wanted"))
 OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "wanted"))
 OWN_REPLICASETS: Children = (("replicasets", "owner", "uid"), ("replicasets", "orphan", "wanted"))
 
@@ -80,7 +83,8 @@ class PodController(Controller, frozen=True, kw_only=True):
     """A controller of owners of pods. Its turn is `workers.turn.turn`.
 
     The functions have the signatures of the ReplicaSet's, with another type of owner and snapshot; those that need the
-    flavour have it bound. `look_again_ms`: None if the plan itself says when to look again.
+    flavour have it bound. `at_rest`: a plan from the counts of pods, or None where it takes the pods; its controller
+    reads "counts". `look_again_ms`: None if the plan itself says when to look again.
     """
 
     snapshot: Callable[..., Any]
@@ -89,6 +93,7 @@ class PodController(Controller, frozen=True, kw_only=True):
     status_patch: Callable[..., bytes]
     pod_bodies: Callable[..., Any]
     look_again_ms: Callable[..., int | None] | None = None
+    at_rest: Callable[[Any, Mapping[str, int]], Any] | None = None
     children: Children = OWN_PODS
 
 

@@ -86,12 +86,12 @@ class Plan(msgspec.Struct, frozen=True):
     hash label of the pods to create. `back_offs`: node and text of each back-off; the expectations have it before the
     deletes are sent. `forget`: nodes whose back-off is long over. `rests`: UIDs of victims whose names are not used
     again at once. `events`: further events of the owner. `error`: why a part was not done; the turn is tried again, and
-    the status is written all the same. `again_ms`: look again after so long. `prune`: revisions to remove. `counts`:
-    what the status is made from.
+    the status is written all the same. `again_ms`: look again after so long. `prune`: revisions to remove.
 
-    Of all owners: `observed`: whether the status may say that this generation was acted on: not while expectations are
-    pending, nor, of owners of equal pods, while writes without an answer may make more pods than wanted or take some
-    away. `leaving`: UIDs of pods that our deletes take, or may take, where time alone may make these available.
+    Of all owners: `counts`: what the status is made from, unless the claimed pods are. `observed`: whether the status
+    may say that this generation was acted on: not while expectations are pending, nor, of owners of equal pods, while
+    writes without an answer may make more pods than wanted or take some away. `leaving`: UIDs of pods that our deletes
+    take, or may take, where time alone may make these available.
     """
 
     adopt: tuple[Pod, ...] = ()

@@ -7,7 +7,7 @@ Upstream: the informer handlers of `pkg/controller/replicaset/replica_set.go` an
 whether an owner with that UID exists: a turn about an absent owner ends at once, but a lookup might miss a present one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -16,6 +16,7 @@ from oarlock.controllers.ownership.claim import Claimable, Claimer
 from oarlock.controllers.ownership.orphans import labels_to_look_for, places_by_label, places_by_name, where_to_look
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods import slots
+from oarlock.controllers.pods.classes import asked_word, class_of
 from oarlock.controllers.scheduling.model import Node
 
 WakeKey = tuple[str, str]  # queue, and key in it
@@ -25,12 +26,13 @@ LOCAL_CACHE_ENTRY = "mirror"  # its older name, which Redis keeps
 
 class Routes(msgspec.Struct, frozen=True):
     """`index`: entries such as `owner=<uid>`, and words about where to look (see orphans.py). `wake`: queues and keys.
-    `warning`: for the log, or empty.
+    `warning`: for the log, or empty. `kind`: the class that the object counts under with its owner, or empty.
     """
 
     index: tuple[str, ...] = ()
     wake: tuple[WakeKey, ...] = ()
     warning: str = ""
+    kind: str = ""
 
 
 def owner_entry(uid: str) -> str:
@@ -43,9 +45,11 @@ def node_entry(node_name: str) -> str:
     return f"node={node_name}"
 
 
-def route_pod(pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable) -> Routes:
+def route_pod(
+    pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable, counted: Collection[str] = ()
+) -> Routes:
     """A pod was added or changed, or has gone. A pod that is pinned to a node counts as being there. One that has gone
-    wakes the owners two levels up that waited for it, too.
+    wakes the owners two levels up that waited for it, too. `counted`: kinds whose pods the cache counts by class.
     """
     if gone:
         routes = route_dependent(pod, gone, queue_of_kind, owners)
@@ -53,9 +57,11 @@ def route_pod(pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: Ow
         return Routes(wake=(*routes.wake, *waiting)) if waiting else routes
     node = pod.target_node
     more: tuple[str, ...] = (node_entry(node),) if node else ()
-    if controller_of(pod) is None:
+    ref = controller_of(pod)
+    if ref is None:
         more += places_by_name(pod.namespace, pod.name)
-    return route_dependent(pod, gone, queue_of_kind, owners, more)
+    kind = class_of(pod) if ref is not None and ref.kind in counted else ""
+    return route_dependent(pod, gone, queue_of_kind, owners, more, kind)
 
 
 def route_dependent(
@@ -64,6 +70,7 @@ def route_dependent(
     queue_of_kind: Mapping[str, str],
     owners: OwnerTable,
     more_index: tuple[str, ...] = (),
+    kind: str = "",
 ) -> Routes:
     """A pod, a revision or a ReplicaSet was added or changed, or has gone. `queue_of_kind`: the queues of the kinds of
     owner to wake.
@@ -74,7 +81,7 @@ def route_dependent(
     if ref is not None:
         queue = queue_of_kind.get(ref.kind)
         wake = () if queue is None else ((queue, f"{obj.namespace}/{ref.name}"),)
-        return Routes(wake=wake) if gone else Routes((owner_entry(ref.uid), *more_index), wake)
+        return Routes(wake=wake) if gone else Routes((owner_entry(ref.uid), *more_index), wake, kind=kind)
     if gone:
         return Routes()  # nobody counts orphans
     index = (*places_by_label(obj.namespace, obj.labels), *more_index)
@@ -112,6 +119,8 @@ def route_owner(owner: Claimer, gone: bool, queue: str, base_of: Callable[[str],
     if gone:
         return Routes(wake=wake)
     look = where_to_look(owner.namespace, owner.selector, base_of(owner.name))
+    if isinstance(owner, ReplicaSet):
+        look += asked_word(owner)
     return Routes(look if ref is None else (owner_entry(ref.uid), *look), wake)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oarlock.broker.memory import changes
+from oarlock.broker.memory import changes, summary
 from oarlock.broker.memory.state import EpochState, Job, Stored, split
 from oarlock.broker.values import Cached, Event, Ingested, Page, PageLimits, PageMark
 from oarlock.broker.versions import newer
@@ -15,7 +15,8 @@ LOCK_MAX_MS = 60_000
 def stored(event: Event) -> Stored:
     """The object of an event, as it is stored."""
     entries, _, wakes = event.words.partition("\n")
-    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature)
+    kind = event.kind if event.entries or event.apart else ""
+    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature, kind)
 
 
 def generation(state: EpochState, resource: str) -> str:
@@ -24,7 +25,7 @@ def generation(state: EpochState, resource: str) -> str:
 
 def indexed(entries: str) -> list[str]:
     """The entries that an object is indexed under. The others say where claim is to look for it."""
-    return [entry for entry in entries.split() if entry[0] not in "?+"]
+    return [entry for entry in entries.split() if entry[0] not in "?+#="]
 
 
 def reindex(state: EpochState, resource: str, gen: str, object_id: str, was: str, now: str) -> None:
@@ -88,6 +89,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
                 changes.log(state, resource, gen, event.id)
                 logged = True
         gone = event.blob is None
+        summary.recount(state, resource, gen, old, None if gone else new)
         reindex(state, resource, gen, event.id, old.entries if old else "", "" if gone else new.entries)
         if gone:
             objects.pop(event.id, None)
@@ -119,7 +121,8 @@ def stage(state: EpochState, now: int, resource: str, gen: str, events: Sequence
     state.staging[resource] = (gen, now + lock_ms)
     objects = state.objects.setdefault((resource, gen), {})
     for event in events:
-        objects[event.id] = stored(event)
+        old, objects[event.id] = objects.get(event.id), stored(event)
+        summary.recount(state, resource, gen, old, objects[event.id])
         put_apart(state, resource, gen, event)
         reindex(state, resource, gen, event.id, "", objects[event.id].entries)
     return True
@@ -157,6 +160,7 @@ def republish(state: EpochState, now: int, chunk: int) -> int:
         if job.mode == "sweep":
             for entry in indexed(each.entries):
                 state.index.pop((job.resource, job.generation, entry), None)
+            summary.drop(state, job.resource, job.generation, each)
     if not job.rest:
         state.republish.pop(0)
         if job.mode == "sweep":

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from oarlock.broker.expectations import Expectations
-from oarlock.broker.memory import cache, changes
+from oarlock.broker.memory import cache, changes, summary
 from oarlock.broker.memory.pauses import hold_back, rate_set
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
 from oarlock.broker.pauses import ALL
-from oarlock.broker.values import NO_OTHERS, Batch, Cached, Claim, ClaimLimits, Idle, LoadSpec, Watermark
+from oarlock.broker.values import (
+    COUNTS,
+    NO_COUNTS,
+    NO_OTHERS,
+    Batch,
+    Cached,
+    Claim,
+    ClaimLimits,
+    Idle,
+    LoadSpec,
+    Watermark,
+)
 from oarlock.broker.versions import newer
 
 OBJECT_BYTES = 300
+Children = dict[str, list[Cached]]
 
 
 def claim(
@@ -41,29 +53,24 @@ def claim(
     }
     for resource in spec.resources:
         generation_of(resource)
-    found: list[dict[str, list[Cached]]] = []
+    found: list[tuple[Children, Mapping[str, int]]] = []
     size = 0
     for key in names:  # choose before taking: a large owner, or one that crashed its worker, goes alone
         if found and (key in q.crashes or names[0] in q.crashes):
             break
         owner = owners.get(key)
-        children: dict[str, list[Cached]] = {resource: [] for resource in spec.resources}
         if owner is not None:
             size += owner.size + len(_apart(state, spec.owners, owner))
-        for resource, index, word in spec.children:
-            gen = generation_of(resource)
-            ids = _ids(state, (resource, gen, index), word, key, owner)
-            size += OBJECT_BYTES * len(ids)
-            objects = state.objects.get((resource, gen), {})
-            children[resource] += [objects[each].cached for each in ids if each in objects]
+        children, counts, objects = _load(state, spec, key, owner, now)
+        size += OBJECT_BYTES * objects
         if found and size > limits.bytes_max:
             break
-        found.append(children)
+        found.append((children, counts))
     q.stream, queued = q.stream[len(found) :], len(names)
     if spec.rate_per_s:
         q.rate = (float(f"{tokens - len(found):.4f}"), now)
     claims = []
-    for key, children in zip(names, found, strict=False):
+    for key, (children, counts) in zip(names, found, strict=False):
         task, owner = f"{spec.queue}:{key}", owners.get(key)
         first, *others = children.items() or [("", [])]
         q.state[key] = "running"
@@ -78,12 +85,13 @@ def claim(
                 owner.cached._replace(apart=_apart(state, spec.owners, owner)) if owner is not None else None,
                 first[1],
                 _timed_expectations(state, spec.queue, key, limits.drain_ms, now),
-                _waiting_min_rv(state, spec.queue, key),
+                _still_waiting(state, spec.queue, key),
                 key in q.unsettled,
                 q.crashes.get(key, 0),
                 dict(others) or NO_OTHERS,
                 now,
                 q.locks[key].why,
+                counts,
             )
         )
     if queued > len(found):
@@ -98,6 +106,23 @@ def _refusal(state: EpochState, holder: str) -> Idle | None:
     if state.phase != "OPEN" or ALL in state.pauses:
         return Idle.WAIT
     return None if holder in state.holders else Idle.UNKNOWN
+
+
+def _load(
+    state: EpochState, spec: LoadSpec, key: str, owner: Stored | None, now: int
+) -> tuple[Children, Mapping[str, int], int]:
+    """The children of a key, or how many there are of each class; and how many objects are handed over."""
+    children: Children = {resource: [] for resource in spec.resources}
+    counts, count = NO_COUNTS, 0
+    for resource, index, word in reversed(spec.children):  # whether there are counts depends on the others
+        of = resource, cache.generation(state, resource), index
+        if word == COUNTS and not count:
+            counts = _counts(state, of, spec.queue, key, owner, now)
+        ids = {} if counts else _ids(state, of, word, key, owner)
+        count += len(ids)
+        objects = state.objects.get(of[:2], {})
+        children[resource][:0] = [objects[each].cached for each in ids if each in objects]
+    return children, counts, count
 
 
 def _choose(
@@ -142,7 +167,7 @@ def _ids(state: EpochState, of: tuple[str, str, str], word: str, key: str, owner
 
     if word == "name":
         return under(name)[0]
-    if owner is None or word == "uid":
+    if owner is None or word in ("uid", COUNTS):
         return under(owner.uid)[0] if owner is not None else {}
     words = owner.entries.split() if under(namespace)[0] else []
     any_of = [under(*each[1:].split("|")) for each in words if each[0] == "?"]
@@ -183,14 +208,31 @@ def _timed_expectations(state: EpochState, queue: str, key: str, drain_ms: int, 
     return Expectations.parse([text for pair in expected.fields.items() for text in pair])
 
 
+def _counts(
+    state: EpochState, of: tuple[str, str, str], queue: str, key: str, owner: Stored | None, now: int
+) -> Mapping[str, int]:
+    """The counts of an owner's children, where a turn is all but certain to have nothing to do about them."""
+    words = owner.entries.split() if owner is not None else []
+    asked = next((word[1:] for word in words if word[0] == "="), "")
+    expected = state.queue(queue).expected(key, now)
+    if owner is None or not asked or (expected and expected.fields) or _waiting_min_rv(state, queue, key):
+        return NO_COUNTS
+    resource, gen, index = of
+    return summary.at_rest(state, resource, gen, f"{index}={owner.uid}", int(asked))
+
+
 def _waiting_min_rv(state: EpochState, queue: str, key: str) -> str:
-    """What the cache has not passed yet; forgotten once it has passed all of it."""
-    min_rv = state.queue(queue).min_rv
-    waiting = [
+    """What the cache has not passed yet."""
+    return " ".join(
         f"{resource}={rv}"
-        for resource, rv in sorted(min_rv.get(key, {}).items())
+        for resource, rv in sorted(state.queue(queue).min_rv.get(key, {}).items())
         if resource not in state.watermark or newer(rv, state.watermark[resource])
-    ]
+    )
+
+
+def _still_waiting(state: EpochState, queue: str, key: str) -> str:
+    """The same; all of it is forgotten once the cache has passed it."""
+    waiting = _waiting_min_rv(state, queue, key)
     if not waiting:
-        min_rv.pop(key, None)
-    return " ".join(waiting)
+        state.queue(queue).min_rv.pop(key, None)
+    return waiting

@@ -110,6 +110,8 @@ class Stored:
     wakes: str
     blob: bytes
     signature: str = ""
+    kind: str = ""
+    """The text of the class at the end of its entries."""
 
     @property
     def apart(self) -> str:
@@ -195,6 +197,8 @@ class EpochState:
     index: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)
     apart: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
     """What objects have in common, by its name."""
+    summary: dict[tuple[str, str, str], dict[str, int]] = field(default_factory=dict)
+    """(resource, generation, entry) -> text of a class -> how many objects have it under the entry."""
     changes: dict[tuple[str, str], ChangeLog] = field(default_factory=dict)
     staging: dict[str, tuple[str, int]] = field(default_factory=dict)
     abandoned: set[str] = field(default_factory=set)

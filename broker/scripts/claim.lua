@@ -2,20 +2,21 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:needs queue:unsettled queue:expect:key queue:rate holder:name tick no_reclaim_until
--- DERIVED cache:resource:generation index:resource:generation:entry
+-- DERIVED cache:resource:generation index:resource:generation:entry summary:resource:generation:entry
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation pauses queue:held
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] drain ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
--- ARGV[7..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|name|wanted ...]
+-- ARGV[7..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
 --   [resource/version/mirror ...]"
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
 --           {key, owner, {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
---            ms it was queued, what lies apart from the owner, now ms, why it was queued}, ...}
+--            ms it was queued, what lies apart from the owner, now ms, why it was queued,
+--            {"count text", ...} of the classes, in place of the children of "counts"}, ...}
 --          | {"EMPTY"} | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
 --          | {"UNKNOWN"} (not registered) | {"DRAIN"} (it is to leave: drain.lua) | {"STALE"}
 -- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
--- include: cache queue locks changes pauses
+-- include: cache queue locks changes pauses summary
 local holder, nonce, lease_ms, drain_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
 local registered = redis.call('HGET', base .. 'holders', holder)
@@ -87,7 +88,7 @@ local function gen_of(resource)
 end
 gen_of(owners)
 
-local WORDS = {uid = true, name = true, wanted = true}
+local WORDS = {uid = true, counts = true, name = true, wanted = true}
 local children, groups, group_of, deltas = {}, 0, {}, {}
 for word in string.gmatch(words, '%S+') do
   local resource, index, by = string.match(word, '^([^/]+)/(.+)/([^/]+)$')
@@ -97,7 +98,7 @@ for word in string.gmatch(words, '%S+') do
     if not group_of[resource] then groups = groups + 1 group_of[resource] = groups end
     children[#children + 1] = {
       by = by, group = group_of[resource], objects = objects_key(resource, gen_of(resource)),
-      set = index_key(resource, gen_of(resource), index .. '='),
+      set = index_key(resource, gen_of(resource), index .. '='), resource = resource, index = index .. '=',
     }
   else
     error('claim: bad word ' .. word)
@@ -163,22 +164,44 @@ local function wanted_by(words, child, namespace)
   return ids
 end
 
+local members, expectations, waiting, counts, taken, bytes = {}, {}, {}, {}, 0, 0
+
+-- A revision that the cache has passed is read. Only those that still wait are handed over.
+local function waiting_of(i)
+  local words = {}
+  for resource, rv in each_min_rv(min_rv[i] or '') do
+    local mark = redis.call('HGET', watermarks, resource)
+    if not mark or newer(rv, mark) then words[#words + 1] = resource .. '=' .. rv end
+  end
+  return table.concat(words, ' ')
+end
+
+-- The counts of an owner's children, where a turn is all but certain to have nothing to do about them. `others`: how many objects it
+-- is handed beside them.
+local function counts_of(i, child, uid, others)
+  local asked = string.match(' ' .. words_of[i], ' =(%d+)')
+  if not asked or others > 0 or #expectations[i] > 0 or waiting[i] ~= '' then return {} end
+  return summary_at_rest(child.resource, gens[child.resource], child.index .. uid, tonumber(asked)) or {}
+end
+
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.
-local members, expectations, taken, bytes = {}, {}, 0, 0
 for i, key in ipairs(names) do
   if i > 1 and (crashes[i] or crashes[1]) then break end
-  local owner, mine, size = owner_values[i], {}, 0
+  local owner, mine, others = owner_values[i], {}, 0
   local namespace, name = string.match(key, '^(.*)/([^/]*)$')
-  local by = {name = name or key}
-  if owner then size, by.uid = #owner + #apart[i], string.match(owner, '^%S+ (%S*)') end
-  for c, child in ipairs(children) do
+  local uid = owner and string.match(owner, '^%S+ (%S*)')
+  local by = {name = name or key, uid = uid, counts = uid}
+  expectations[i], waiting[i], counts[i] = any_expected and redis.call('HGETALL', expects[i]) or {}, waiting_of(i), {}
+  for c = #children, 1, -1 do -- those that may come as counts are named first: whether they do depends on the others
+    local child = children[c]
     local value = by[child.by]
+    if child.by == 'counts' and uid then counts[i] = counts_of(i, child, uid, others) end
     if child.by == 'wanted' then mine[c] = owner and wanted_by(words_of[i], child, namespace or '') or NONE
-    else mine[c] = value and members_of(child.set .. value) or NONE end
-    size = size + OBJECT_BYTES * #mine[c]
+    else mine[c] = value and #counts[i] == 0 and members_of(child.set .. value) or NONE end
+    others = others + #mine[c]
   end
+  local size = (owner and #owner + #apart[i] or 0) + OBJECT_BYTES * others
   if i > 1 and bytes + size > bytes_max then break end
-  expectations[i] = any_expected and redis.call('HGETALL', expects[i]) or {}
   members[i], taken, bytes = mine, i, bytes + size
 end
 
@@ -255,19 +278,11 @@ for i = 1, taken do
       for _, value in ipairs(values) do if value then into[#into + 1] = value end end
     end
   end
-  -- A revision that the cache has passed is read. Only those that still wait are handed over.
-  local waiting = {}
-  if min_rv[i] then
-    for resource, rv in each_min_rv(min_rv[i]) do
-      local mark = redis.call('HGET', watermarks, resource)
-      if not mark or newer(rv, mark) then waiting[#waiting + 1] = resource .. '=' .. rv end
-    end
-    if #waiting == 0 then redis.call('HDEL', min_rvs, key) end
-  end
+  if min_rv[i] and waiting[i] == '' then redis.call('HDEL', min_rvs, key) end
   local waited_ms = math.max(0, now - tonumber(string.match(ids[i], '^%d+'))) -- an entry's id begins with the time at which it was added
   reply[#reply + 1] = {
-    key, owner_values[i] or '', found, expect, table.concat(waiting, ' '), unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms,
-    apart[i], now, whys[i],
+    key, owner_values[i] or '', found, expect, waiting[i], unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms, apart[i], now,
+    whys[i], counts[i],
   }
 end
 if #entries > taken or more_held then wake(1, now) end

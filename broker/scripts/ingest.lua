@@ -1,16 +1,16 @@
 -- ingest: apply one contiguous batch of watch events. Cache, indexes, keys to wake and watermark change in one step.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
--- DERIVED apart:resource:generation
+-- DERIVED apart:resource:generation summary:resource:generation:entry
 -- DERIVED unread:resource queue:state queue:stream waiters wake changes:resource:generation changes_at:resource:generation
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4] "told" where the keys that the events woke are to be told, for traces; else ""
--- ARGV[5..] count and pairs name, bytes of what lies apart; then six an event:
+-- ARGV[5..] count and pairs name, bytes of what lies apart or text of a class; then six an event:
 --   "set" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped, with "told" {queue:key, queued since ms, number of the event, ...}}
 --          | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back. It is written last, so a replay after a failure does no harm.
--- include: cache queue locks reads changes
+-- include: cache queue locks reads changes summary
 local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
 local parts, first = parts_from(5)
 if #ARGV < first - 1 or (#ARGV - first + 1) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
@@ -18,13 +18,19 @@ local watermarks = base .. 'watermark'
 local mark = redis.call('HGET', watermarks, resource)
 if not mark then return {'NEEDLIST'} end
 if newer(from, mark) then return {'GAP', mark} end
-local gen, now, added, skipped, logged = generation(resource), now_ms(), 0, 0, false
+local gen, now, added, skipped, logged, recounted = generation(resource), now_ms(), 0, 0, false, {}
 local objects, apart = objects_key(resource, gen), apart_key(resource, gen)
 for i = first, #ARGV, 6 do -- check every argument before the first write
   local known = ARGV[i] == 'set' or ARGV[i] == 'del'
   if not known or not storable(ARGV[i + 2], ARGV[i + 3], ARGV[i + 5]) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
-  local name = ARGV[i] == 'set' and apart_in(string.match(ARGV[i + 5], '^[^\n]*'))
-  if name and not parts[name] then return redis.error_reply('ingest: nothing lies apart for ' .. ARGV[i + 1]) end
+  if ARGV[i] == 'set' then
+    local line = string.match(ARGV[i + 5], '^[^\n]*')
+    local _, class = without_class(line)
+    local name = apart_in(line)
+    if (name and not parts[name]) or (class and not parts[class]) then
+      return redis.error_reply('ingest: nothing lies apart for ' .. ARGV[i + 1])
+    end
+  end
   for task in string.gmatch(string.match(ARGV[i + 5], '\n(.*)$'), '%S+') do
     local queue = split(task)
     if not queue then return redis.error_reply('ingest: bad wake key ' .. task) end
@@ -36,6 +42,10 @@ redis.call('ZCARD', changes_key(resource, gen))
 redis.call('HLEN', changes_at_key(resource, gen))
 redis.call('HLEN', apart)
 local read = newer(to, mark) and readers(resource, to) or {}
+
+-- Where memory is full, this fails before anything has changed. A script that has begun to write is not stopped for memory any more, so
+-- no replay finds an object without its count.
+redis.call('HSET', watermarks, resource, mark)
 
 local told, woken = ARGV[4] == 'told', {}
 local function wake_all(wakes, trigger, at)
@@ -81,19 +91,25 @@ for i = first, #ARGV, 6 do
         logged = true
       end
     end
+    local was, old_class = without_class(old_entries)
+    local is, class = without_class(op == 'set' and entries or '')
+    if class ~= old_class or is ~= was then
+      count(recounted, was, old_class, -1)
+      count(recounted, is, class, 1)
+    end
+    if is ~= was then reindex(id, was, is) end
     if op == 'del' then
-      reindex(id, old_entries, '')
       redis.call('HDEL', objects, id)
     else
       local name = apart_in(entries)
       if name then redis.call('HSET', apart, name, parts[name]) end -- before the object that names it
-      reindex(id, old_entries, entries)
       redis.call('HSET', objects, id, rv .. ' ' .. ARGV[i + 3] .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
     end
     local left = apart_in(old_entries)
     if left and redis.call('HLEN', index_key(resource, gen, 'apart=' .. left)) == 0 then redis.call('HDEL', apart, left) end
   end
 end
+write_counts(resource, gen, recounted, parts)
 if logged then trim_changes(resource, gen) end
 added = added + wake_readers(resource, read, now)
 wake(added, now)

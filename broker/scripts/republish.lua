@@ -2,10 +2,11 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED republish cache:resource:generation index:resource:generation:entry queue:state queue:stream waiters wake
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
+-- DERIVED summary:resource:generation:entry
 -- ARGV[1] objects a step
 -- Returns: {"OK", keys added, steps still to do (0: finished)} | {"STALE"}
 -- Invariant: the cursor moves in the step that publishes. A generation is dropped only once its wake keys are published.
--- include: cache queue locks changes
+-- include: cache queue locks changes summary
 local jobs, count, now, added = base .. 'republish', whole(ARGV[1]), now_ms(), 0
 local job = redis.call('LINDEX', jobs, 0)
 if not job then return {'OK', 0, 0} end
@@ -19,7 +20,9 @@ for i = 1, #step[2], 2 do
     added = added + add(queue, key, 'list ' .. resource, now)
   end
   if mode == 'sweep' then
-    for entry in indexed(entries) do redis.call('UNLINK', index_key(resource, gen, entry)) end
+    local places, class = without_class(entries)
+    for entry in indexed(places) do redis.call('UNLINK', index_key(resource, gen, entry)) end
+    if class then redis.call('UNLINK', summary_key(resource, gen, first_entry(places))) end
   end
 end
 if step[1] == '0' then

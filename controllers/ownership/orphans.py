@@ -66,6 +66,11 @@ def selected_entries(namespace: str, selector: LabelSelector) -> list[str]:
     return [orphan_entry(place) for place in sufficient[max(0, len(selector.match_labels) - 1)]]
 
 
+def entries_to_look_under(namespace: str, selector: LabelSelector, name_base: str) -> list[str]:
+    """Index entries that together have all orphans which matter to an owner with a valid selector, and others."""
+    return [*selected_entries(namespace, selector), orphan_entry(_beginning(namespace, name_base))]
+
+
 def _sufficient(namespace: str, selector: LabelSelector) -> list[list[str]]:
     """Lists of places; the places of each list together have all orphans that the selector selects."""
     if selector.error:

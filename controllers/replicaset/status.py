@@ -37,6 +37,23 @@ def new_status(
     one. And it observes a generation only where no write of an earlier one may matter any more. So whoever scales a
     ReplicaSet, as a Deployment does, knows that its pods follow no former size.
     """
+    replicas, fully_labeled, ready, available = plan.counts or _counts(owner, plan, now_ms)
+    conditions = owner.status.conditions
+    if manage_error or conditions:
+        conditions = _conditions(owner, plan, manage_error, now_ms, attempted)
+    return ReplicaSetStatus(
+        replicas,
+        fully_labeled,
+        ready,
+        available,
+        plan.terminating if report_terminating else None,
+        owner.generation if plan.observed else owner.status.observed_generation,
+        conditions,
+    )
+
+
+def _counts(owner: ReplicaSet, plan: Plan, now_ms: int) -> tuple[int, int, int, int]:
+    """Of the claimed pods: how many there are, have all labels of the template, are ready, are available."""
     fully_labeled = ready = available = 0
     template_labels = owner.template_labels.items()
     min_ready_seconds = owner.min_ready_seconds
@@ -47,18 +64,7 @@ def new_status(
             ready += 1
             if not min_ready_seconds or (pod.uid not in plan.leaving and is_available(pod, min_ready_seconds, now_ms)):
                 available += 1
-    conditions = owner.status.conditions
-    if manage_error or conditions:
-        conditions = _conditions(owner, plan, manage_error, now_ms, attempted)
-    return ReplicaSetStatus(
-        len(plan.claimed),
-        fully_labeled,
-        ready,
-        available,
-        plan.terminating if report_terminating else None,
-        owner.generation if plan.observed else owner.status.observed_generation,
-        conditions,
-    )
+    return len(plan.claimed), fully_labeled, ready, available
 
 
 def status(

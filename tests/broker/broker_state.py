@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import redis
@@ -14,8 +15,11 @@ import redis
 from oarlock.broker import keys
 from oarlock.broker.memory.memory_broker import MemoryStore
 from oarlock.broker.memory.state import is_open
+from oarlock.broker.values import class_name
 
 State = dict[str, Any]
+Counts = dict[str, dict[str, int]]
+"""Entry -> class -> how many objects."""
 
 _DUMP = """
 local found = {}
@@ -111,6 +115,8 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("objects", {})["/".join(words)] = _pairs(value)
         case "index:<resource>:<generation>:<entry>":
             state.setdefault("index", {})["/".join(words)] = sorted(_pairs(value))
+        case "summary:<resource>:<generation>:<entry>":
+            state.setdefault("summary", {})["/".join(words)] = _pairs(value)
         case "apart:<resource>:<generation>":
             state.setdefault("apart", {})["/".join(words)] = _pairs(value)
         case "changes:<resource>:<generation>":
@@ -161,6 +167,10 @@ def of_memory(store: MemoryStore) -> State:
             for (resource, gen), objects in s.objects.items()
         },
         "index": {f"{resource}/{gen}/{entry}": sorted(ids) for (resource, gen, entry), ids in s.index.items()},
+        "summary": {
+            "/".join(of): {class_name(kind): f"{count} {kind}" for kind, count in kinds.items()}
+            for of, kinds in s.summary.items()
+        },
         "apart": {
             "/".join(of): {name: content.decode("latin-1") for name, content in parts.items()}
             for of, parts in s.apart.items()
@@ -227,6 +237,22 @@ def _clean(state: State) -> State:
     return cleaned
 
 
+def counted(lines: Iterable[str]) -> Counts:
+    """Entry -> class -> how many of these lines of index entries begin with that entry and end with that class."""
+    counts: Counts = {}
+    for line in lines:
+        if match := re.fullmatch(r"(\S+) (?:.* )?#(\S+)", line):
+            classes = counts.setdefault(match[1], {})
+            classes[match[2]] = classes.get(match[2], 0) + 1
+    return counts
+
+
+def counts_of(texts: Mapping[str, str]) -> dict[str, int]:
+    """Class -> how many, from what is stored. Each text is that of its class."""
+    assert all(class_name(text.partition(" ")[2]) == name for name, text in texts.items()), texts
+    return {name: int(text.partition(" ")[0]) for name, text in texts.items()}
+
+
 def problems(state: State, *, whole_leases: bool = True) -> list[str]:
     """What must hold after every step, whatever happened; [] when it does."""
     found = []
@@ -267,6 +293,16 @@ def problems(state: State, *, whole_leases: bool = True) -> list[str]:
         for key, fields in state.get("records", {}).get(queue, {}).items():
             if any(is_open(*field) for field in fields.items()) and key not in states and key not in delayed:
                 found.append(f"{queue}:{key} has a write open and is forgotten")
+    swept = {"/".join(job.split()[1:3]) for job in state.get("republish", ()) if job.startswith("sweep ")}
+    summaries: dict[str, dict[str, Any]] = {place: {} for place in state.get("objects", {})}
+    for name, classes in state.get("summary", {}).items():
+        resource, generation, entry = name.split("/", 2)
+        summaries.setdefault(f"{resource}/{generation}", {})[entry] = counts_of(classes)
+    for place in summaries.keys() - swept:
+        kept, objects = summaries[place], state.get("objects", {}).get(place, {})
+        words = [value.split("\n")[1] for value in objects.values()]
+        if kept != counted(words):
+            found.append(f"{kept} is counted, but the objects are of {words}")
     for name, log in state.get("changes", {}).items():
         at = state.get("changes_at", {}).get(name, {})
         if not all(at.get("floor", 0) < number <= at.get("seq", 0) for number in log.values()):

@@ -77,6 +77,7 @@ _VARIABLES = {
     "holder": "name",
     "cache": "resource:generation",
     "index": "resource:generation:entry",
+    "summary": "resource:generation:entry",
     "apart": "resource:generation",
     "changes": "resource:generation",
     "changes_at": "resource:generation",

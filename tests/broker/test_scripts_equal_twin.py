@@ -49,7 +49,7 @@ QUEUES = ("replicaset", "daemonset")
 KEYS = ("ns/a", "ns/b", "other/c", "d")
 HOLDERS = ("w1", "w2", "w3")
 RESOURCES = ("owners", "pods")
-CHILDREN = (("pods", "owner", "uid"), ("pods", "orphan", "wanted"))
+CHILDREN = (("pods", "owner", "counts"), ("pods", "orphan", "wanted"))
 OF_DAEMONS = (*CHILDREN, ("owners", "orphan", "wanted"), ("pods", "node", "name"))
 SPECS = {
     "replicaset": LoadSpec("replicaset", "owners", CHILDREN),
@@ -87,6 +87,7 @@ events = st.lists(
                     *("owner=u1", "owner=u2", "orphan=ns", "orphan=", "node=a", "node=d", "mirror"),
                     *("orphan=ns/a=1", "orphan=ns/b=2", "orphan=ns/~a-"),
                     *("?ns/a=1", "?ns/b=2", "?ns/a=1|ns/b=2", "?ns", "+ns/~a-", "+ns/b=2"),
+                    *("=1", "=2"),
                 )
             ),
             unique=True,
@@ -97,6 +98,7 @@ events = st.lists(
             unique=True,
             max_size=3,
         ),
+        st.sampled_from(("", "+r/ns", "+r/ns", "+u/ns of many words", "-t")),
     ),
     max_size=4,
 )
@@ -456,13 +458,13 @@ class Twins(RuleBasedStateMachine):
     # -- the cache ---------------------------------------------------------------------------------------------------
 
     def event(self, resource: str, raw: tuple[Any, ...], *, listed: bool = False) -> Event:
-        object_id, offset, uid, blob, index, wakes = raw
+        object_id, offset, uid, blob, index, wakes, kind = raw
         if listed and blob is None:
             blob = b"listed"
         rv = str(self.mark(resource) + offset)
         signature = "" if blob is None or int(rv) % 3 == 0 else f"signature-{rv}"
         apart = None if len(index) < 2 else (f"d{len(index)}", b"part" * len(index))
-        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), signature, apart)
+        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), signature, apart, kind)
 
     def mark(self, resource: str) -> int:
         return int(self.memory.store.state.watermark.get(resource, "98"))

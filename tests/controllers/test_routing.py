@@ -127,6 +127,17 @@ def test_pod_index(one, index):
     assert route_pod(one, True, QUEUES, KNOWN).index == ()
 
 
+def test_pods_of_some_kinds_of_owner_are_counted():
+    """With the owner, which is the first of their entries."""
+    counted = ("ReplicaSet",)
+    owned = route_pod(pod("a"), False, QUEUES, KNOWN, counted)
+    assert (owned.index[0], owned.kind) == (f"owner={UID}", '+r/default/{"app":"web"}')
+    assert route_pod(pod("a"), True, QUEUES, KNOWN, counted) == route_pod(pod("a"), True, QUEUES, KNOWN)
+    job, orphan = pod("a", owner_refs=(with_fields(OURS, kind="Job"),)), pod("a", **ORPHAN)
+    for one in (job, orphan):
+        assert route_pod(one, False, QUEUES, KNOWN, counted) == route_pod(one, False, QUEUES, KNOWN)
+
+
 SETS = table(daemons(), daemons(name="api", uid="3", selector=API.selector), queue="daemonset")
 OWNED, ENDING = revision(1, "v1"), revision(1, "v1", deleting_ms=NOW_MS)
 THEIR_REVISION = revision(1, "v1", owner_refs=(THEIR_DAEMONS,))
@@ -161,14 +172,14 @@ def test_revision(one, gone, index, wake):
 @pytest.mark.parametrize(
     ("owner", "gone", "routes"),
     [
-        pytest.param(rs(), False, Routes(LOOK, (("replicaset", "default/web"),)), id="wakes itself"),
+        pytest.param(rs(), False, Routes((*LOOK, "=2"), (("replicaset", "default/web"),)), id="wakes itself"),
         pytest.param(
             rs(), True, Routes((), (("replicaset", "default/web"),)), id="11.2.15 gone: wakes itself once more"
         ),
         pytest.param(
             rs(owner_refs=(DEPLOYMENT,)),
             False,
-            Routes(("owner=dep-uid", *LOOK), (("replicaset", "default/web"),)),
+            Routes(("owner=dep-uid", *LOOK, "=2"), (("replicaset", "default/web"),)),
             id="found by its own controller",
         ),
         pytest.param(

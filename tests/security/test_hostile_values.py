@@ -89,6 +89,7 @@ EXPECTED: dict[str, Expected] = {
     "generation": Expected(EPOCH, EPOCH, BLIND, EPOCH),
     "cache:<resource>:<generation>": NO_LONGER_OURS,
     "index:<resource>:<generation>:<entry>": SHOWS_BY_TYPE,
+    "summary:<resource>:<generation>:<entry>": NO_LONGER_OURS,
     "apart:<resource>:<generation>": SHOWS_BY_TYPE,
     "changes:<resource>:<generation>": SHOWS_BY_TYPE,
     "changes_at:<resource>:<generation>": SHOWS_BY_TYPE,
@@ -142,7 +143,7 @@ def place_of(pattern: str, fleet: Fleet) -> str:
     if pattern == "epoch":
         return names.epoch
     first = pattern.partition(":")[0]
-    resource = "pods" if first in ("index", "changes", "changes_at", "unread", "staging") else "replicasets"
+    resource = "pods" if first in ("index", "summary", "changes", "changes_at", "unread", "staging") else "replicasets"
     generation = fleet.admin.hget(names.of("generation"), resource)
     assert isinstance(generation, bytes)
     words = {

@@ -334,4 +334,4 @@ class Ingestor:
             self._owners.note("replicaset", obj)
         routes = WATCHED[resource].route(obj, False, self._owners)
         wakes = tuple(f"{queue}:{key}" for queue, key in routes.wake)
-        return Event(f"{NAMESPACE}/{name}", rv, obj.uid, codec.encode(obj), routes.index, wakes)
+        return Event(f"{NAMESPACE}/{name}", rv, obj.uid, codec.encode(obj), routes.index, wakes, kind=routes.kind)

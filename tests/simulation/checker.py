@@ -125,6 +125,8 @@ class Checker:
         self.world.views[holder] = view_of(batch, self.world.clock_ms())
         for claim in batch.claims:
             count_open(claim, self.world)
+            if claim.counts:
+                self.world.count("counts handed over")
             deletes = claim.expectations.deletes if claim.expectations is not None else ()
             if claim.owner is not None:
                 self.read[claim.owner.uid] = int(claim.owner.rv)

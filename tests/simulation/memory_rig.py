@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
+from oarlock.broker.values import class_name
+from tests.broker.broker_state import Counts, counted
 
 
 class SimMemoryBroker(MemoryBroker):
@@ -28,6 +30,17 @@ class SimMemoryBroker(MemoryBroker):
         state = self.store.state
         objects = state.objects.get((resource, state.generation.get(resource, "0")), {})
         return {name: stored.rv for name, stored in objects.items()}
+
+    def counts(self, resource: str) -> tuple[Counts, Counts]:
+        """How many objects of each class are under each entry: as it is kept, and by the objects."""
+        state = self.store.state
+        of = resource, state.generation.get(resource, "0")
+        kept = {
+            entry: {class_name(kind): count for kind, count in kinds.items()}
+            for (*place, entry), kinds in state.summary.items()
+            if (*place,) == of
+        }
+        return kept, counted(stored.entries for stored in state.objects.get(of, {}).values())
 
 
 class MemoryRig:

@@ -13,6 +13,7 @@ import redis
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
+from tests.broker.broker_state import Counts, counted, counts_of
 
 CLOCK_KEY = "oarlock:test-clock"
 TEST_CLOCK = f"return tonumber(redis.call('GET', '{CLOCK_KEY}'))"
@@ -43,6 +44,18 @@ class SimBroker(RedisBroker):
             return {}
         values = self._client.hgetall(self.keys.objects(resource, generation.decode()))
         return {name.decode(): value.split(b" ", 1)[0].decode() for name, value in values.items()}
+
+    def counts(self, resource: str) -> tuple[Counts, Counts]:
+        """How many objects of each class are under each entry: as it is kept, and by the objects."""
+        generation = (self._client.hget(self.keys.of("generation"), resource) or b"0").decode()
+        begin = self.keys.of(f"summary:{resource}:{generation}:")
+        kept = {
+            name.decode().removeprefix(begin): counts_of({of.decode(): text.decode() for of, text in kept.items()})
+            for name in self._client.scan_iter(f"{begin}*", count=1_000)
+            if (kept := self._client.hgetall(name))
+        }
+        values = self._client.hvals(self.keys.objects(resource, generation))
+        return kept, counted(value.split(b"\n")[1].decode() for value in values)
 
 
 class RedisRig:

@@ -152,6 +152,9 @@ class Simulation:
             mark = self.broker.watermark(resource)
             if mark is not None:
                 self.checker.cache_is(resource, int(mark), self.broker.cached(resource))
+                kept, of_objects = self.broker.counts(resource)
+                if kept != of_objects:
+                    raise Violation(f"I6: of {resource} {kept} is counted, but there are {of_objects}")
 
     def _advance(self, by_ms: int) -> None:
         if by_ms:

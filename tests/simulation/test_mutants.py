@@ -184,6 +184,11 @@ MUTANTS: dict[str, Mutant] = {
     "a drained supervisor begins workers": Mutant(
         (("register", "if redis.call('ZSCORE', base .. 'drains', ARGV[2]) then", "if false then"),), weights=STEERED
     ),
+    "what leaves a class is not counted off": Mutant((("ingest", "count(recounted, was, old_class, -1)", ""),)),
+    "a list is not counted": Mutant((("stage", "count(recounted, is, class, 1)", ""),), weights=LISTING),
+    "counts are kept through a list": Mutant(
+        (("lib/summary", "resource .. ':' .. gen .. ':' .. entry", "resource .. ':' .. entry"),), weights=LISTING
+    ),
     "what leaves does not wake its old owner": Mutant((("ingest", "wake_all(old_wakes, trigger)", ""),)),
 }
 

@@ -47,8 +47,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 }
 
 OPPORTUNITIES: dict[str, tuple[str, ...]] = {
-    "usual": ("already exists", "precondition refused", "turns at once"),
-    "strict": ("already exists", "late commits", "unanswered"),
+    "usual": ("already exists", "precondition refused", "turns at once", "counts handed over"),
+    "strict": ("already exists", "late commits", "unanswered", "counts handed over"),
     "answers get lost": ("already exists", "unanswered"),
     "workers die": ("already exists", "late commits", "killed with a write under way", "looks after D"),
     "ingestors stumble": ("old lists",),

@@ -15,7 +15,7 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.wire import WireError
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
-from oarlock.controllers.routing import WakeKey
+from oarlock.controllers.routing import Routes, WakeKey
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.process.log_line import discreet, line
@@ -110,26 +110,27 @@ class Projector:
             batch.owners.append((event.rv, obj.namespace))
         routes = self._routes(obj, gone)
         if self.resource.adoptable and OWNED not in event.object:
-            adopters = tuple([wake for wake in routes[1] if wake[0] != queue])  # its own key, if it is an owner too
+            adopters = tuple([wake for wake in routes.wake if wake[0] != queue])  # its own key, if it is an owner too
             if adopters:
                 batch.orphans.append((event.rv, adopters))
         return self._event(event.rv, obj, gone, routes)
 
-    def _routes(self, obj: Any, gone: bool) -> tuple[tuple[str, ...], tuple[WakeKey, ...]]:
+    def _routes(self, obj: Any, gone: bool) -> Routes:
         routes = self.resource.route(obj, gone, self._owners.table)
         if routes.warning:
             event = "index function failed" if self.resource.whole else "ambiguous owner"
             log.warning(line(event, detail=routes.warning))
         if self.resource.owner_queue and not gone:
-            return (*routes.index, EVERY_OWNER), routes.wake
-        return routes.index, routes.wake
+            return msgspec.structs.replace(routes, index=(*routes.index, EVERY_OWNER))
+        return routes
 
-    def _event(self, rv: str, obj: Any, gone: bool, routes: tuple[tuple[str, ...], tuple[WakeKey, ...]]) -> Event:
-        entries, wakes = routes
+    def _event(self, rv: str, obj: Any, gone: bool, routes: Routes) -> Event:
         blob = None if gone else self.resource.encode(obj)
         apart = None if gone else self.resource.apart(obj)
-        tasks = tuple([f"{queue}:{key}" for queue, key in wakes])
-        return Event(obj.key, rv, obj.uid, blob, _words(entries), _words(tasks), apart=apart)
+        tasks = tuple([f"{queue}:{key}" for queue, key in routes.wake])
+        entries = _words(routes.index)
+        kind = routes.kind if entries == routes.index else ""  # the entry that it counts under may be left out
+        return Event(obj.key, rv, obj.uid, blob, entries, _words(tasks), apart=apart, kind=kind)
 
     def _skip(self, raw: bytes, error: WireError) -> None:
         # One unreadable object must not stop all the others; the API still refuses what clashes with it.

@@ -72,8 +72,10 @@ class SigningBroker:
     # -- out ---------------------------------------------------------------------------------------------------------
 
     def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
-        """As the broker's. A local cache with a refused object stays as it was: the next claim asks again."""
-        batch = self._inner.claim(holder, nonce, specs, limits)
+        """As the broker's. A local cache with a refused object stays as it was: the next claim asks again. Objects are
+        handed over in place of counts: scripts keep these, so nobody can sign them.
+        """
+        batch = self._inner.claim(holder, nonce, [spec.in_full for spec in specs], limits)
         if isinstance(batch, Idle):
             return batch
         spec = next(each for each in specs if each.queue == batch.queue)

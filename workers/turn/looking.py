@@ -15,8 +15,9 @@ from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.ownership.claim import Claimer
-from oarlock.controllers.ownership.orphans import selected_entries
+from oarlock.controllers.ownership.orphans import entries_to_look_under, selected_entries
 from oarlock.controllers.plan import Snapshot
+from oarlock.controllers.pods.slots import base_of
 from oarlock.controllers.registry import WATCHED
 from oarlock.controllers.routing import owner_entry
 from oarlock.workers.turn.steps import Listed, ListLive, Look, Read, Steps
@@ -52,6 +53,18 @@ def on_live_list(snapshot: Any, outcome: TurnOutcome) -> Steps[tuple[Any, Versio
             pods.append(pod)
             versions[pod.uid] = rv
     return msgspec.structs.replace(snapshot, pods=tuple(pods), satisfied=True), versions
+
+
+def children(owner: Claimer) -> Steps[list[Cached]]:
+    """The pods that the owner controls, and the orphans that it selects or whose name it might choose: what a claim
+    hands over where it does not hand over counts.
+
+    They may be newer than the claim. That is as if the claim had come later: what the cache had passed it has passed.
+    """
+    assert owner.selector is not None, "the pods of an owner without a selector are not counted"
+    orphans = entries_to_look_under(owner.namespace, owner.selector, base_of(owner.name))
+    found: list[Cached] = yield Look("pods", entries=(owner_entry(owner.uid), *orphans))
+    return found
 
 
 def with_related(snapshot: Snapshot, controller: Controller) -> Steps[Snapshot]:

@@ -59,6 +59,12 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
     if claim.expectations is not None and claim.expectations.owner_uid not in ("", owner.uid):
         outcome.again_in(0)  # expectations of a predecessor of the same name: its names and UIDs mean nothing here
         return outcome.finish(Verdict.GONE)
+    if claim.counts:
+        plan = controller.at_rest(owner, claim.counts) if controller.at_rest else None
+        if plan is not None:
+            yield from ctx.status.write(owner, plan, claim, controller, outcome)
+            return outcome.finish()
+        claim = claim._replace(children=(yield from looking.children(owner)))
     pods = blob_memo.PODS.decode(claim.children)
     history = revisions.NONE
     if controller.history:

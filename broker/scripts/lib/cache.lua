@@ -9,7 +9,8 @@ local function head(value)
 end
 
 -- The entries that an object is indexed under. A word that begins with "?" or "+" is none: it says where claim is to look for it.
-local function indexed(entries) return string.gmatch(' ' .. entries, ' ([^%s?+]%S*)') end
+-- Nor is one with "#" or "=": see summary.lua.
+local function indexed(entries) return string.gmatch(' ' .. entries, ' ([^%s?+#=]%S*)') end
 
 -- Whether the parts of an object can be told apart once they are stored as one value. A signature may follow the uid.
 local function storable(rv, uid, words)
@@ -47,9 +48,11 @@ local function index_key(resource, gen, entry) return base .. 'index:' .. resour
 
 -- A part that objects have in common is kept apart from them, once, as long as one of them is indexed under it.
 local function apart_key(resource, gen) return base .. 'apart:' .. resource .. ':' .. gen end
-local function apart_in(entries) return string.match(' ' .. entries, ' apart=(%x+)') end
+local function apart_in(entries)
+  return string.find(entries, 'apart=', 1, true) and string.match(' ' .. entries, ' apart=(%x+)') or nil -- most have none
+end
 
--- The parts in ARGV, by name; their count is at ARGV[at]. Also the position behind them.
+-- The parts in ARGV, and the texts of classes, by name; their count is at ARGV[at]. Also the position behind them.
 local function parts_from(at)
   local parts, count = {}, whole(ARGV[at])
   if count < 0 or at + 2 * count > #ARGV then error('not so many parts: ' .. ARGV[at]) end

@@ -55,6 +55,12 @@ def test_queue() -> None:
     assert facts["redis_round_trips_one_chunk"] <= 3
 
 
+def test_pods() -> None:
+    facts = run("pods", "--rounds", "1", "--pods", "60", "--passes", "1")
+    assert set(facts) == documented("pods")
+    assert set(facts["turns"]) == {"counts_3", "pods_3", "counts_50", "pods_50"}
+
+
 def test_keyed_queue() -> None:
     facts = run("keyed_queue", "--rounds", "1", "--keys", "300", "--rq-keys", "20")
     assert set(facts) == documented("keyed_queue")

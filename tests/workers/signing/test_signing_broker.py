@@ -16,6 +16,7 @@ from oarlock.broker.values import Batch, Cached, Claim, ClaimLimits, Entry, Even
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
+from oarlock.controllers.pods.classes import class_of
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.controllers.scheduling.model import Node
 from oarlock.workers.process.settings import Settings
@@ -105,6 +106,23 @@ def test_what_an_ingestor_wrote_is_believed(world: World) -> None:
     assert len(claim.children) == 3
     assert world.broker.look("pods", ids=["default/web-1"])[1][0].uid == world.pods[1].uid
     assert not world.refusals.counts
+
+
+def test_counts_are_never_believed(world: World) -> None:
+    """Scripts keep them, so no ingestor can sign them. The objects are handed over in their place."""
+    owner = world.owner
+    blob, apart = codec.encode_apart(owner), codec.template_apart(owner)
+    event = Event(KEY, "11", owner.uid, blob, ("=3",), (f"{QUEUE}:{KEY}",), apart=apart)
+    world.broker.ingest("replicasets", "10", "11", [event])
+    pods = [world.event(each, 11 + n) for n, each in enumerate(world.pods)]
+    counted = [each._replace(kind=class_of(pod)) for each, pod in zip(pods, world.pods, strict=True)]
+    world.broker.ingest("pods", "10", "20", counted)
+    claim = world.claim()
+    assert (claim.refusal, len(claim.children), claim.counts) == ("", 3, {})
+    world.ask_again()
+    batch = world.plain.claim("w", "plain", [SPEC], ClaimLimits(lease_ms=5_000, drain_ms=14_000))
+    assert isinstance(batch, Batch)
+    assert sum(batch.claims[0].counts.values()) == 3
 
 
 Tamper = Callable[[World], None]

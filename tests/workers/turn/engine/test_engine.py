@@ -386,7 +386,7 @@ def test_a_worker_serves_the_queues_it_was_given(monkeypatch: pytest.MonkeyPatch
 
 def test_what_a_claim_hands_over() -> None:
     spec = load_spec(CONTROLLERS["replicaset"])
-    assert spec.text == "replicaset replicasets pods/owner/uid pods/orphan/wanted"
+    assert spec.text == "replicaset replicasets pods/owner/counts pods/orphan/wanted"
 
 
 def test_claims_say_how_much_and_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
