@@ -102,6 +102,7 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     assert broker.drain("drain", "v", "by=me") is None
     assert broker.drain("drain", "w", "by=me") == ["w"]
     assert len(broker.acts()) == 3
+    broker.report("ingestor-1", "hears all")
     assert broker.pause("why") == "HELD"
     assert broker.pause("") == "OPEN"
     rv, _ = broker.look("pods", ids=["ns/p"], index=["c"])
