@@ -46,7 +46,7 @@ class CustomOwner(Subject):
     def sentences(self, kind: str) -> list[str]:
         children = listed([_title(each) for each in self.owned]) or "none"
         said = [
-            f"{kind} {self.obj.key} (revision {self.rv}, generation {self.obj.generation})"
+            f"{kind} {self.obj.key} (resourceVersion {self.rv}, generation {self.obj.generation})"
             + (f" has children in the cache: {children}." if self.controller.owned else " is in the cache.")
         ]
         if self.obj.deleting_ms:
@@ -102,7 +102,7 @@ class Referenced(Subject):
 
     def sentences(self, kind: str) -> list[str]:
         named_by = f"is named by {self.owners} {listed(self.concerned)}" if self.concerned else "is named by nobody"
-        return [f"{kind} {self.obj.key} (revision {self.rv}) {named_by}; a turn about it wakes those that name it."]
+        return [f"{kind} {self.obj.key} (resourceVersion {self.rv}) {named_by}; a turn about it wakes those that name it."]
 
 
 def custom_subject(

@@ -52,7 +52,7 @@ class Daemons(Subject):
         leaving = sum(1 for pod in self.pods if pod.deleting_ms)
         said = [
             f"{kind} {obj.key} belongs on {len(run)} of {len(self.nodes)} nodes and has {len(self._there())} pods in"
-            f" the cache (revision {self.rv})"
+            f" the cache (resourceVersion {self.rv})"
             + (f", and {leaving} terminating" if leaving else "")
             + f"; its status says {status.current} of {status.desired} scheduled, {status.ready} ready,"
             f" {status.updated} up to date, {status.available} available."
@@ -160,7 +160,7 @@ class NodeSubject(Subject):
     def sentences(self, kind: str) -> list[str]:
         said = [
             f"{kind} {self.obj.name} is to have pods of {len(self.belong)} DaemonSets and has pods of {len(self.have)}"
-            f" in the cache (revision {self.rv})."
+            f" in the cache (resourceVersion {self.rv})."
         ]
         if missing := self._missing():
             said.append(f"No pod is there of {listed(missing)}; explain these with -c daemonset.")

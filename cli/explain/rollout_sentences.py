@@ -68,7 +68,7 @@ class RolloutSubject(Subject):
     def sentences(self, kind: str) -> list[str]:
         obj, status = self.obj, self.obj.status
         said = [
-            f"{kind} {obj.key} asks for {obj.replicas} pods (revision {self.rv}); its status says {status.replicas}"
+            f"{kind} {obj.key} asks for {obj.replicas} pods (resourceVersion {self.rv}); its status says {status.replicas}"
             f" created, {status.updated} up to date, {status.ready} ready, {status.available} available."
         ]
         if obj.deleting_ms:

@@ -88,7 +88,7 @@ class Owner(Subject):
     def sentences(self, kind: str) -> list[str]:
         obj, status = self.obj, self.obj.status
         said = [
-            f"{kind} {obj.key} asks for {obj.replicas} pods and has {self.active} in the cache (revision {self.rv})"
+            f"{kind} {obj.key} asks for {obj.replicas} pods and has {self.active} in the cache (resourceVersion {self.rv})"
             + (f", and {self.terminating} terminating" if self.terminating else "")
             + f"; its status says {status.replicas} created, {status.ready} ready, {status.available} available."
         ]
@@ -120,7 +120,7 @@ class OtherOwner(Subject):
     def sentences(self, kind: str) -> list[str]:
         leaving = sum(1 for pod in self.pods if pod.deleting_ms)
         said = [
-            f"{kind} {self.obj.key} has {len(self.pods) - leaving} pods in the cache (revision {self.rv})"
+            f"{kind} {self.obj.key} has {len(self.pods) - leaving} pods in the cache (resourceVersion {self.rv})"
             + (f", and {leaving} terminating" if leaving else "")
             + "".join(f"; {heading}: {cell(self.obj)}" for heading, cell in self.controller.owners.columns.items())
             + "."

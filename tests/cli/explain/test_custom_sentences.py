@@ -26,7 +26,7 @@ def site(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
 @pytest.mark.parametrize(
     ("plan", "last", "waits"),
     [
-        (Changes(), "Site shop/blog (revision 5, generation 1) has children in the cache: none.", False),
+        (Changes(), "Site shop/blog (resourceVersion 5, generation 1) has children in the cache: none.", False),
         (Changes(create=(CHILD,)), "A turn would create ConfigMap a.", False),
         (Changes(taken=((CHILD, "blog"),)), "ConfigMap a is made by the controller blog.", True),
         (Changes(waits=True), "It waits until children that are being deleted have gone.", True),

@@ -57,7 +57,7 @@ OLD = {"labels": {HASH_LABEL: "h1"}}
 @pytest.mark.parametrize(
     ("fields", "told", "rests"),
     [
-        pytest.param({}, "belongs on 3 of 3 nodes and has 3 pods in the cache (revision 80)", True, id="whole"),
+        pytest.param({}, "belongs on 3 of 3 nodes and has 3 pods in the cache (resourceVersion 80)", True, id="whole"),
         pytest.param({}, "present template is revision 2 (agent-h2) of 2 that are kept; all its pods", True, id="new"),
         pytest.param({"pods": PODS[:1]}, "No pod is there for n2, n3.", False, id="missing"),
         pytest.param({"nodes": NODES[:2]}, "Pods are on n3, where they may not stay.", False, id="a node that is gone"),
@@ -98,7 +98,7 @@ OLD = {"labels": {HASH_LABEL: "h1"}}
             id="unreadable limit",
         ),
         pytest.param({"revisions": REVISIONS[:1]}, "Its present template has no revision yet", False, id="no revision"),
-        pytest.param(pods({"deleting_ms": 5}), "2 pods in the cache (revision 80), and 1 terminating", True, id="ends"),
+        pytest.param(pods({"deleting_ms": 5}), "2 pods in the cache (resourceVersion 80), and 1 terminating", True, id="ends"),
         pytest.param(
             {"obj": changed(AGENT, deleting_ms=5)},
             "It is being deleted: nothing more is done for it.",

@@ -60,7 +60,7 @@ def subject(*replicasets: Any, writes: Any = None, pods: Any = (), **fields: Any
 
 def test_a_rollout_that_is_complete() -> None:
     assert told(new(), old(0)) == [
-        "Deployment default/web asks for 4 pods (revision 80); its status says 4 created, 4 up to date, 4 ready,"
+        "Deployment default/web asks for 4 pods (resourceVersion 80); its status says 4 created, 4 up to date, 4 ready,"
         " 4 available.",
         "Its present template is ReplicaSet web-new (revision 2), size 4: 4 created, 4 available.",
         "1 older ReplicaSets without pods are kept.",

@@ -218,7 +218,7 @@ def test_get_of_something_that_is_not_there(planted: EmbeddedRedis) -> None:
 def test_explain_a_key_in_work(planted: EmbeddedRedis) -> None:
     facts = ask(planted, "explain", "default/web")
     text = " ".join(facts["sentences"])
-    assert "ReplicaSet default/web asks for 3 pods and has 0 in the cache (revision 10)" in text
+    assert "ReplicaSet default/web asks for 3 pods and has 0 in the cache (resourceVersion 10)" in text
     assert "w-a is working on it since" in text
     assert "2 creates have no answer yet: web-11111 (sent " in text
     assert (facts["state"], facts["phase"], facts["epoch"]) == ("running", "OPEN", 3)
