@@ -118,7 +118,7 @@ def main() -> None:
                     ):
                         done = oarlock(*act, *where)
                         assert done.returncode == 0, done.stderr
-                    take(browser, address, "", 860, "light", ROOT / "docs/board-light.png")
+                    take(browser, address, "", 900, "light", ROOT / "docs/board-light.png")
                     take(browser, address, KEY, 820, "dark", ROOT / "docs/board-dark.png")
                 finally:
                     browser.quit()

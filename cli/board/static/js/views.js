@@ -47,7 +47,7 @@ export class Overview {
     const tab = (name) => hello.tabs.find((each) => each.name === name);
     this.tables = {
       trouble: new Table(tab("trouble"), { shown: [1, 2, 3, 7], most: SHORT }),
-      namespaces: new Table(tab("namespaces"), { most: SHORT }),
+      namespaces: new Table(tab("namespaces"), { shown: [0, 1, 2, 4], most: SHORT }),
     };
     this.captions = { trouble: el("p", { class: "caption" }), namespaces: el("p", { class: "caption" }) };
     const short = (name, title) =>
