@@ -102,7 +102,8 @@ class Referenced(Subject):
 
     def sentences(self, kind: str) -> list[str]:
         named_by = f"is named by {self.owners} {listed(self.concerned)}" if self.concerned else "is named by nobody"
-        return [f"{kind} {self.obj.key} (resourceVersion {self.rv}) {named_by}; a turn about it wakes those that name it."]
+        whose = f"{kind} {self.obj.key} (resourceVersion {self.rv})"
+        return [f"{whose} {named_by}; a turn about it wakes those that name it."]
 
 
 def custom_subject(

@@ -68,8 +68,9 @@ class RolloutSubject(Subject):
     def sentences(self, kind: str) -> list[str]:
         obj, status = self.obj, self.obj.status
         said = [
-            f"{kind} {obj.key} asks for {obj.replicas} pods (resourceVersion {self.rv}); its status says {status.replicas}"
-            f" created, {status.updated} up to date, {status.ready} ready, {status.available} available."
+            f"{kind} {obj.key} asks for {obj.replicas} pods (resourceVersion {self.rv}); its status says"
+            f" {status.replicas} created, {status.updated} up to date, {status.ready} ready,"
+            f" {status.available} available."
         ]
         if obj.deleting_ms:
             return [*said, "It is being deleted: only its status is still written."]

@@ -88,7 +88,8 @@ class Owner(Subject):
     def sentences(self, kind: str) -> list[str]:
         obj, status = self.obj, self.obj.status
         said = [
-            f"{kind} {obj.key} asks for {obj.replicas} pods and has {self.active} in the cache (resourceVersion {self.rv})"
+            f"{kind} {obj.key} asks for {obj.replicas} pods and has {self.active} in the cache"
+            f" (resourceVersion {self.rv})"
             + (f", and {self.terminating} terminating" if self.terminating else "")
             + f"; its status says {status.replicas} created, {status.ready} ready, {status.available} available."
         ]

@@ -98,7 +98,9 @@ OLD = {"labels": {HASH_LABEL: "h1"}}
             id="unreadable limit",
         ),
         pytest.param({"revisions": REVISIONS[:1]}, "Its present template has no revision yet", False, id="no revision"),
-        pytest.param(pods({"deleting_ms": 5}), "2 pods in the cache (resourceVersion 80), and 1 terminating", True, id="ends"),
+        pytest.param(
+            pods({"deleting_ms": 5}), "2 pods in the cache (resourceVersion 80), and 1 terminating", True, id="ends"
+        ),
         pytest.param(
             {"obj": changed(AGENT, deleting_ms=5)},
             "It is being deleted: nothing more is done for it.",
