@@ -65,12 +65,12 @@ def test_the_plugin(plugin: Plugin, kubectl: Kubectl) -> None:
     kubectl.apply(web())
     where = ("-n", kubectl.namespace)
     until(lambda: len(kubectl.items("pods")) == 2, 20, "two pods")
-    until(lambda: "create replicasets" in plugin("oarlock", "history", "deploy", "web", *where).stdout, 20, "a turn")
+    until(lambda: "created replicasets" in plugin("oarlock", "history", "deploy", "web", *where).stdout, 20, "a turn")
     explained = plugin("oarlock", "explain", "deploy/web", *where)
     assert explained.returncode == 0, explained.stderr
     assert "web" in explained.stdout
     pod = kubectl.items("pods")[0]["metadata"]["name"]
-    assert "create pods" in plugin("oarlock", "history", f"pod/{pod}", *where).stdout
+    assert "created pods" in plugin("oarlock", "history", f"pod/{pod}", *where).stdout
     assert "deployment" in plugin("oarlock", "queue").stdout
     assert '"phase": "OPEN"' in plugin("oarlock", "top", "-o", "json").stdout
     elsewhere = plugin("oarlock", "queue", KUBECONFIG="/nowhere")

@@ -189,7 +189,7 @@ MUTANTS: dict[str, Mutant] = {
     "counts are kept through a list": Mutant(
         (("lib/summary", "resource .. ':' .. gen .. ':' .. entry", "resource .. ':' .. entry"),), weights=LISTING
     ),
-    "what leaves does not wake its old owner": Mutant((("ingest", "wake_all(old_wakes, trigger)", ""),)),
+    "what leaves does not wake its old owner": Mutant((("ingest", "wake_all(old_wakes, trigger, at)", ""),)),
 }
 
 
