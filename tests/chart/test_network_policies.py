@@ -35,6 +35,14 @@ def allowed(rendered: Rendered, role: str, way: str) -> list[tuple[str, Any]]:
     ]
 
 
+def chosen(peers: list[Obj]) -> set[str]:
+    """The roles of this release that some of the peers are."""
+    own = {"app.kubernetes.io/name": "oarlock", "app.kubernetes.io/instance": "oarlock"}
+    named = [peer["podSelector"] for peer in peers if peer.keys() == {"podSelector"}]
+    every = ("ingestor", "worker", "redis", "board", "other")
+    return {role for role in every for each in named if selects(each, own | {"app.kubernetes.io/component": role})}
+
+
 def roles(rendered: Rendered) -> list[str]:
     return [each["metadata"]["labels"]["app.kubernetes.io/component"] for each in rendered.of("StatefulSet")]
 
@@ -61,14 +69,9 @@ def test_as_it_comes() -> None:
         assert dns[0] == "53/UDP 53/TCP"
         assert "podSelector" in dns[1][0]
         assert api == ("443/TCP 6443/TCP", None)
-        assert redis[0] == "redis/TCP"
-        (peer,) = redis[1]
-        assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "redis"
-    ((ports, (fleet,)),) = allowed(rendered, "redis", "ingress")
-    assert ports == "redis/TCP"
-    own = {"app.kubernetes.io/name": "oarlock", "app.kubernetes.io/instance": "oarlock"}
-    for role, let_in in (("ingestor", True), ("worker", True), ("other", False)):
-        assert selects(fleet["podSelector"], own | {"app.kubernetes.io/component": role}) is let_in
+        assert (redis[0], chosen(redis[1])) == ("redis/TCP", {"redis"})
+    ((ports, fleet),) = allowed(rendered, "redis", "ingress")
+    assert (ports, chosen(fleet)) == ("redis/TCP", {"ingestor", "worker"})
     assert allowed(rendered, "redis", "egress") == []
 
 
@@ -108,6 +111,37 @@ def test_further_clients_of_the_bundled_redis() -> None:
     rendered = render(merged(NEEDED, {"networkPolicy": {"redis": {"clients": [client]}}}))
     ((_, peers),) = allowed(rendered, "redis", "ingress")
     assert peers[1:] == [client]
+
+
+def test_the_board_asks_redis_and_the_figures_and_nothing_else() -> None:
+    rendered = render(ci_values(CHART / "ci" / "board-values.yaml"))
+    assert allowed(rendered, "board", "ingress") == []
+    dns, figures, redis = allowed(rendered, "board", "egress")
+    assert dns[0] == "53/UDP 53/TCP"
+    assert (figures[0], chosen(figures[1])) == ("metrics/TCP", {"ingestor", "worker"})
+    assert (redis[0], chosen(redis[1])) == ("redis/TCP", {"redis"})
+    ((_, clients),) = allowed(rendered, "redis", "ingress")
+    assert chosen(clients) == {"ingestor", "worker", "board"}
+    for role in ("ingestor", "worker"):
+        ((ports, readers),) = allowed(rendered, role, "ingress")
+        assert (ports, chosen(readers)) == ("metrics/TCP", {"board"})
+        assert allowed(rendered, role, "egress") == allowed(render(), role, "egress")
+
+
+def test_a_board_that_counts_no_api_calls_asks_redis_alone() -> None:
+    rendered = render(merged(NEEDED, {"board": {"enabled": True, "apiCalls": False}}))
+    assert [ports for ports, _ in allowed(rendered, "board", "egress")] == ["53/UDP 53/TCP", "redis/TCP"]
+    assert allowed(rendered, "worker", "ingress") == allowed(render(), "worker", "ingress")
+
+
+def test_those_who_may_open_the_board() -> None:
+    rendered = render(ci_values(CHART / "ci" / "board-write-values.yaml"))
+    peers = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress-nginx"}}}]
+    assert allowed(rendered, "board", "ingress") == [("board/TCP", peers)]
+    _, figures, redis = allowed(rendered, "board", "egress")
+    assert figures[0] == "metrics/TCP metrics-1/TCP"
+    assert redis == ("6379/TCP", None)
+    assert not [rule for rule in allowed(rendered, "worker", "ingress") if peers[0] in rule[1]]
 
 
 def test_traces_leave_to_the_collector_alone() -> None:

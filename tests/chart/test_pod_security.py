@@ -83,4 +83,4 @@ def test_secrets_are_named_never_made(path: Path) -> None:
 def test_time_to_drain(path: Path) -> None:
     """A worker drains for up to 25 s before it ends itself (workers/supervisor/supervisor.py)."""
     for role, pod in pods(render(ci_values(path))):
-        assert role == "redis" or pod["terminationGracePeriodSeconds"] > 25
+        assert role in ("redis", "board") or pod["terminationGracePeriodSeconds"] > 25

@@ -39,7 +39,9 @@
 {{- end -}}
 {{- end -}}
 {{- if not $redis.existingSecret -}}
-{{- $keys := ternary (values $redis.urlKeys) (list $redis.passwordKeys.ingestor $redis.passwordKeys.worker) (eq $redis.mode "url") -}}
+{{- $named := ternary $redis.urlKeys $redis.passwordKeys (eq $redis.mode "url") -}}
+{{- $keys := list $named.ingestor $named.worker -}}
+{{- if and .Values.board.enabled (not .Values.board.write) }}{{ $keys = append $keys $named.metrics }}{{ end -}}
 {{- if eq $redis.mode "bundled" }}{{ $keys = values $redis.passwordKeys }}{{ end -}}
 {{- fail (printf "redis.existingSecret is missing, and there are no default passwords: make a Secret with the keys %s and name it (docs/chart.md)" (sortAlpha $keys | join ", ")) -}}
 {{- end -}}
@@ -58,9 +60,9 @@
 {{- if and (eq $redis.mode "bundled") $redis.tls.enabled -}}
 {{- fail "redis.tls is for a Redis of your own; the bundled one has none: set redis.mode, or redis.tls.enabled=false" -}}
 {{- end -}}
-{{- if and (eq $redis.mode "bundled") (or (ne $redis.users.ingestor "ingestor") (ne $redis.users.worker "worker")) -}}
-{{- fail "redis.users is for a Redis of your own; those of the bundled one are ingestor and worker" -}}
-{{- end -}}
+{{- range $user, $name := $redis.users }}{{ if and (eq $redis.mode "bundled") (ne $name $user) -}}
+{{- fail "redis.users is for a Redis of your own; those of the bundled one are ingestor, worker and metrics" -}}
+{{- end }}{{ end -}}
 {{- if and $redis.tls.clientCertificate (not $redis.tls.enabled) -}}
 {{- fail "redis.tls.clientCertificate needs redis.tls.enabled=true" -}}
 {{- end -}}
@@ -69,6 +71,9 @@
 {{- end -}}
 {{- if and .Values.signing.enabled (not .Values.signing.existingSecret) -}}
 {{- fail (printf "signing.existingSecret is missing: make a Secret with the key %s (openssl rand -base64 32) and name it, or set signing.enabled=false" .Values.signing.key) -}}
+{{- end -}}
+{{- if and .Values.board.enabled .Values.board.write (not .Values.board.tokenSecret) -}}
+{{- fail (printf "board.tokenSecret is missing: whoever may write gives a token; make a Secret with the key %s (openssl rand -hex 24) and name it, or set board.write=false" .Values.board.tokenKey) -}}
 {{- end -}}
 {{- if lt (int .Values.worker.processes) (int .Values.shards) -}}
 {{- fail (printf "worker.processes: %d are too few for shards=%d, each needs one in every pod" (int .Values.worker.processes) (int .Values.shards)) -}}
@@ -89,7 +94,7 @@
 {{- if and (eq $scaling.mode "keda") (eq $scaling.keda.source "prometheus") (not $scaling.keda.serverAddress) -}}
 {{- fail "worker.autoscaling.keda.serverAddress is missing: the URL of the Prometheus that scrapes the fleet" -}}
 {{- end -}}
-{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "SHARD" "METRICS_BIND_ADDRESS" "CONTROLLERS" "OPERATOR" "DRY_RUN" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" -}}
+{{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "SHARD" "METRICS_BIND_ADDRESS" "CONTROLLERS" "OPERATOR" "DRY_RUN" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" "BOARD_TOKEN" -}}
 {{- range $name, $_ := .Values.settings }}{{ if has $name $ours -}}
 {{- fail (printf "settings.%s is set by another value of the chart: OARLOCK_%s would be there twice" $name $name) -}}
 {{- end }}{{ end -}}

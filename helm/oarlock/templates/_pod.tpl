@@ -55,7 +55,7 @@ spec:
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
       args: {{ $args | toJson }}
       env:
-        {{- include "oarlock.redisEnv" (list $root $role) | nindent 8 }}
+        {{- include "oarlock.redisEnv" (list $root $role $redis.rqUrlKey) | nindent 8 }}
         {{- include "oarlock.env" $root | nindent 8 }}
       ports:
         {{- range $port := include "oarlock.metricsPorts" $root | fromJsonArray }}
@@ -79,23 +79,12 @@ spec:
       securityContext:
         {{- include "oarlock.containerSecurity" $root | nindent 8 }}
       volumeMounts:
-        - {name: tmp, mountPath: /tmp}
-        {{- if $root.Values.operator.configMap }}
-        - {name: operator, mountPath: /etc/oarlock/operator, readOnly: true}
-        {{- end }}
+        {{- include "oarlock.mounts" $root | nindent 8 }}
         {{- if $root.Values.signing.enabled }}
         - {name: signing, mountPath: /etc/oarlock/signing, readOnly: true}
         {{- end }}
-        {{- if and $redis.tls.enabled $redis.tls.existingSecret }}
-        - {name: redis-tls, mountPath: /etc/oarlock/redis-tls, readOnly: true}
-        {{- end }}
   volumes:
-    - name: tmp
-      emptyDir: {sizeLimit: 64Mi}
-    {{- with $root.Values.operator.configMap }}
-    - name: operator
-      configMap: {name: {{ . }}}
-    {{- end }}
+    {{- include "oarlock.volumes" $root | nindent 4 }}
     {{- if $root.Values.signing.enabled }}
     - name: signing
       secret:
@@ -103,15 +92,37 @@ spec:
         defaultMode: 0440
         items: [{key: {{ $root.Values.signing.key }}, path: signing.key}]
     {{- end }}
-    {{- if and $redis.tls.enabled $redis.tls.existingSecret }}
-    - name: redis-tls
-      secret:
-        secretName: {{ $redis.tls.existingSecret }}
-        defaultMode: 0440
-    {{- end }}
 {{- end -}}
 
-{{- define "oarlock.env" -}}
+{{- /* Files that the board needs as well. */ -}}
+{{- define "oarlock.mounts" -}}
+- {name: tmp, mountPath: /tmp}
+{{- if .Values.operator.configMap }}
+- {name: operator, mountPath: /etc/oarlock/operator, readOnly: true}
+{{- end }}
+{{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
+- {name: redis-tls, mountPath: /etc/oarlock/redis-tls, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{- define "oarlock.volumes" -}}
+- name: tmp
+  emptyDir: {sizeLimit: 64Mi}
+{{- with .Values.operator.configMap }}
+- name: operator
+  configMap: {name: {{ . }}}
+{{- end }}
+{{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
+- name: redis-tls
+  secret:
+    secretName: {{ .Values.redis.tls.existingSecret }}
+    defaultMode: 0440
+{{- end }}
+{{- end -}}
+
+{{- /* Which fleet it is: the board is told this much. */ -}}
+{{- define "oarlock.fleetEnv" -}}
+- {name: OARLOCK_SHARDS, value: {{ int .Values.shards | quote }}}
 {{- with .Values.operator.file }}
 - {name: OARLOCK_OPERATOR, value: {{ ternary (printf "/etc/oarlock/operator/%s" .) . (ne $.Values.operator.configMap "") | quote }}}
 {{- end }}
@@ -119,16 +130,19 @@ spec:
 - {name: OARLOCK_DRY_RUN, value: "true"}
 - {name: OARLOCK_FLEET_ID, value: {{ . | quote }}}
 {{- end }}
+{{- range $name, $value := .Values.settings }}
+- {name: OARLOCK_{{ $name }}, value: {{ include "oarlock.text" $value | quote }}}
+{{- end }}
+{{- end -}}
+
+{{- define "oarlock.env" -}}
+{{ include "oarlock.fleetEnv" . }}
 - {name: OARLOCK_CONTROLLERS, value: "*{{ range $name, $is := .Values.controllers }}{{ if not (or $is $.Values.operator.file) }},-{{ $name }}{{ end }}{{ end }}"}
 - {name: OARLOCK_LEASE_NAMESPACE, value: {{ include "oarlock.leaseNamespace" . }}}
-- {name: OARLOCK_SHARDS, value: {{ int .Values.shards | quote }}}
 - {name: OARLOCK_METRICS_BIND_ADDRESS, value: ":{{ int .Values.metrics.port }}"}
 - {name: OARLOCK_LOG_FORMAT, value: {{ .Values.logFormat }}}
 {{- if .Values.signing.enabled }}
 - {name: OARLOCK_SIGNING_KEY_FILE, value: /etc/oarlock/signing/signing.key}
-{{- end }}
-{{- range $name, $value := .Values.settings }}
-- {name: OARLOCK_{{ $name }}, value: {{ include "oarlock.text" $value | quote }}}
 {{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}

@@ -1,12 +1,13 @@
-{{- /* Environment that leads to Redis, of (root, role). Passwords come from the Secret, expanded by the kubelet. */ -}}
+{{- /* Environment that leads to Redis, of (root, user, key of the URL of RQ's Redis). Passwords come from the Secret,
+       expanded by the kubelet. */ -}}
 {{- define "oarlock.redisEnv" -}}
-{{- $root := index . 0 -}}{{- $role := index . 1 -}}{{- $redis := $root.Values.redis -}}
+{{- $root := index . 0 -}}{{- $user := index . 1 -}}{{- $redis := $root.Values.redis -}}
 {{- if eq $redis.mode "url" }}
 - name: OARLOCK_REDIS_URL
-  valueFrom: {secretKeyRef: {name: {{ $redis.existingSecret }}, key: {{ index $redis.urlKeys $role }}}}
+  valueFrom: {secretKeyRef: {name: {{ $redis.existingSecret }}, key: {{ index $redis.urlKeys $user }}}}
 {{- else }}
 - name: REDIS_PASSWORD
-  valueFrom: {secretKeyRef: {name: {{ $redis.existingSecret }}, key: {{ index $redis.passwordKeys $role }}}}
+  valueFrom: {secretKeyRef: {name: {{ $redis.existingSecret }}, key: {{ index $redis.passwordKeys $user }}}}
 {{- with $redis.sentinelPasswordKey }}
 - name: SENTINEL_PASSWORD
   valueFrom: {secretKeyRef: {name: {{ $redis.existingSecret }}, key: {{ . }}}}
@@ -14,7 +15,7 @@
 - name: OARLOCK_REDIS_URL
   value: {{ include "oarlock.redisUrl" . | quote }}
 {{- end }}
-{{- with $redis.rqUrlKey }}
+{{- with index . 2 }}
 - name: OARLOCK_RQ_REDIS_URL
   valueFrom: {secretKeyRef: {name: {{ $redis.existingSecret }}, key: {{ . }}}}
 {{- end }}
@@ -27,10 +28,10 @@
 {{- end }}
 {{- end -}}
 
-{{- /* Of (root, role). */ -}}
+{{- /* Of (root, user). */ -}}
 {{- define "oarlock.redisUrl" -}}
-{{- $root := index . 0 -}}{{- $role := index . 1 -}}{{- $redis := $root.Values.redis -}}
-{{- $login := printf "%s:$(REDIS_PASSWORD)" (index $redis.users $role) -}}
+{{- $root := index . 0 -}}{{- $user := index . 1 -}}{{- $redis := $root.Values.redis -}}
+{{- $login := printf "%s:$(REDIS_PASSWORD)" (index $redis.users $user) -}}
 {{- $scheme := ternary "rediss" "redis" $redis.tls.enabled -}}
 {{- $hosts := join "," $redis.hosts -}}
 {{- if eq $redis.mode "bundled" -}}

@@ -27,12 +27,18 @@ def running_board(state: Path, log: Path, command: str = "oarlock board") -> Ite
     with log.open("wb") as out:
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=log.parent, env=mine)
 
+    try:
+        yield address_of(process, log)
+    finally:
+        stopped(process, signal.SIGTERM, 10)
+
+
+def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Where a board that writes this log serves, once it does."""
+
     def address() -> str:
-        assert process.poll() is None, f"{command}: it ended: {log.read_text()}"
+        assert process.poll() is None, f"it ended: {log.read_text()}"
         found = re.search(r"the board is at (\S+)", log.read_text())
         return found[1] if found else ""
 
-    try:
-        yield str(until(address, READY_WITHIN_S, f"{command}: it is ready", pause_s=0.1))
-    finally:
-        stopped(process, signal.SIGTERM, 10)
+    return str(until(address, READY_WITHIN_S, f"{log}: it is ready", pause_s=0.1))
