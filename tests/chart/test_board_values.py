@@ -148,6 +148,15 @@ def test_the_notes_lead_to_it() -> None:
     assert "port-forward service/oarlock-board 9000" in notes
 
 
+def test_a_board_that_others_reach_without_a_token_is_warned_of() -> None:
+    to_others = {"networkPolicy": {"boardFrom": [{"podSelector": {}}]}}
+    assert "WARNING" not in board().notes
+    assert "no token: the peers of networkPolicy.boardFrom may look" in board(to_others).notes
+    assert "no token: every pod that reaches it may look" in board({"networkPolicy": {"enabled": False}}).notes
+    assert "WARNING" not in board(merged(to_others, {"board": {"tokenSecret": "looks"}})).notes
+    assert "WARNING" not in render(ci_values(WRITES)).notes
+
+
 @dataclass(frozen=True)
 class Asked:
     """A board that runs with the words and the variables of a rendered pod. Only its port and places are of here."""
