@@ -73,7 +73,9 @@ class Side:
 
     def bytes_of_histories(self) -> float:
         """The median."""
-        return median(len(text) for text in self.client.hvals(self.broker.keys.history(QUEUE)) or [b""])
+        halves = (self.broker.keys.turns(QUEUE), self.broker.keys.history(QUEUE))
+        texts = [self.client.hmget(half, self.keys) for half in halves]
+        return median(len(turns or b"") + len(history or b"") for turns, history in zip(*texts, strict=True))
 
     def _batch(self, holder: str, did: str) -> None:
         batch = self.broker.claim(holder, f"n{next(self._nonces)}", SPECS, LIMITS)

@@ -124,11 +124,11 @@ def plant(client: redis.Redis, options: argparse.Namespace) -> Planted:
         broker.release(f"w-dead-{n}", blamed=f"{QUEUE}:{key}")
     for worker, key in zip(workers, busy, strict=True):
         _claimed(broker, worker, [key])
-    history = broker.keys.history(QUEUE)
-    texts = client.hmget(history, told)
-    others = zip(keys[-options.histories :], cycle(texts), strict=False)
-    while some := dict(islice(others, 1_000)):
-        client.hset(history, mapping=some)
+    for half in (broker.keys.turns(QUEUE), broker.keys.history(QUEUE)):
+        texts = client.hmget(half, told)
+        others = zip(keys[-options.histories :], cycle(texts), strict=False)
+        while some := {key: text for key, text in islice(others, 1_000) if text is not None}:
+            client.hset(half, mapping=some)
     while broker.republish(2_000):  # queues the keys of all objects, as after a first list
         pass
     there = Planted(keys[-1], busy[0], told[0], failing[0], parked[0])

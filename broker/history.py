@@ -77,12 +77,15 @@ class PastTurn(NamedTuple):
     triggers: Triggers
 
 
-def past_turns(text: str, key: str, most: int = -1) -> list[PastTurn]:
-    """Of the history of a key, the newest first; ``most``: only so many lines are read. Lines that are none of ours are
-    left out.
+def past_turns(newest: str, older: str, key: str) -> list[PastTurn]:
+    """Of the two texts of a key, ``queue:turns`` and ``queue:history``, the newest first. Lines that are none of ours
+    are left out.
     """
-    first, *lines = text.split("\n", -1 if most < 0 else most + 1)
-    lines = lines if most < 0 else lines[:most]
+    return [*_turns(newest, key), *_turns(older, key)]
+
+
+def _turns(text: str, key: str) -> list[PastTurn]:
+    first, *lines = text.split("\n")
     head = _FIRST.fullmatch(first)
     if head is None:
         return []

@@ -238,19 +238,22 @@ class Inspector:
     def key(self, queue: str, key: str) -> KeyView:
         """All that is known of one key. A key that needs nothing is "idle"."""
         now, k = self._now_ms(), self.keys
-        state, lock, lease, delayed, parked, failures, crashes, min_rv, unsettled, fields, ttl, history = self._ask(
-            ("HGET", k.state(queue), key),
-            ("HGET", k.locks(queue), key),
-            ("ZSCORE", k.of("leases"), f"{queue}:{key}"),
-            ("ZSCORE", k.delayed(queue), key),
-            ("ZSCORE", k.parked(queue), key),
-            ("HGET", k.failures(queue), key),
-            ("HGET", k.crashes(queue), key),
-            ("HGET", k.min_rv(queue), key),
-            ("HGET", k.unsettled(queue), key),
-            ("HGETALL", k.expect(queue, key)),
-            ("PTTL", k.expect(queue, key)),
-            ("HGET", k.history(queue), key),
+        state, lock, lease, delayed, parked, failures, crashes, min_rv, unsettled, fields, ttl, newest, older = (
+            self._ask(
+                ("HGET", k.state(queue), key),
+                ("HGET", k.locks(queue), key),
+                ("ZSCORE", k.of("leases"), f"{queue}:{key}"),
+                ("ZSCORE", k.delayed(queue), key),
+                ("ZSCORE", k.parked(queue), key),
+                ("HGET", k.failures(queue), key),
+                ("HGET", k.crashes(queue), key),
+                ("HGET", k.min_rv(queue), key),
+                ("HGET", k.unsettled(queue), key),
+                ("HGETALL", k.expect(queue, key)),
+                ("PTTL", k.expect(queue, key)),
+                ("HGET", k.turns(queue), key),
+                ("HGET", k.history(queue), key),
+            )
         )
         word, _, why = state.decode(errors="replace").partition(" ") if state else ("idle", "", "")
         return KeyView(
@@ -267,7 +270,7 @@ class Inspector:
             ExpectationsView(queue, key, _texts(fields), ttl, now) if fields else None,
             crashes == b"0",
             Queued.parse(why),
-            past_turns(history.decode(errors="replace"), key) if history else (),
+            past_turns((newest or b"").decode(errors="replace"), (older or b"").decode(errors="replace"), key),
             now,
         )
 

@@ -50,7 +50,8 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("<queue>:parked", "zset", "epoch", "key that crashes its workers -> ms when it is tried again"),
     KeySpec("<queue>:held", "set", "until resumed", "keys that a pause took out of the stream"),
     KeySpec("<queue>:locks", "hash", "epoch", "key -> holder, nonce, since when, why it was queued"),
-    KeySpec("<queue>:history", "hash", "a day, or until Redis is nearly full", "key -> its last turns, a line each"),
+    KeySpec("<queue>:turns", "hash", "a day, or until Redis is nearly full", "key -> its newest turns, a line each"),
+    KeySpec("<queue>:history", "hash", "as its turns", "key -> the turns before those, a line each"),
     KeySpec("<queue>:failures", "hash", "until a good turn", "key -> failed turns in a row"),
     KeySpec(
         "<queue>:crashes",
@@ -179,6 +180,7 @@ class Keys:
     min_rv = partialmethod(_of_queue, "needs")
     unsettled = partialmethod(_of_queue, "unsettled")
     rate = partialmethod(_of_queue, "rate")
+    turns = partialmethod(_of_queue, "turns")
     history = partialmethod(_of_queue, "history")
     held = partialmethod(_of_queue, "held")
 

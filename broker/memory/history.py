@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from oarlock.broker.memory.state import EpochState, Lock, split
 
 BYTES_MAX, DID_BYTES_MAX = 1_000, 300
-BYTES_KEPT, QUIET_KEPT, NAMES_BYTES_MAX = 700, 4, 200
+TURNS_BYTES = 128
+BYTES_KEPT, QUIET_KEPT, NAMES_BYTES_MAX = 600, 4, 200
 FLEET_BYTES_MAX, AGE_MAX_MS, PERIOD_MS = 64 << 20, 86_400_000, 600_000
-BLOCK_BYTES, OVERHEAD_BYTES = 64, 200
+BLOCK_BYTES, OVERHEAD_BYTES = 64, 150
 DROPPED_TOGETHER, TRIMMED_TOGETHER = 100, 200
 _LINE = re.compile(r"(.*? < [a-z]* ?)(\d+)x?(\d*) (\d+\+\d+) (\d+)/(\S*) (.*)")
 _SET = re.compile(r"(\d+ )set (\S+)\Z")
@@ -40,31 +41,62 @@ class _Line:
 def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, did: str) -> None:
     """A turn is over: this was its lock."""
     queue, key = split(task)
-    histories = state.queue(queue).history
-    was = histories.get(key, "")
-    ended_ms, names, lines = _parsed(was)
+    texts = state.queue(queue).turns
+    was = texts.get(key, "")
+    ended_ms, names, older = _parsed(was)
     why_ms, triggers = lock.why.split(" ", 1)
     name, dash, part = lock.holder.rpartition("-")
-    if (name + dash or part) not in names:
-        names.append(name + dash or part)
     line = _Line(
         f"{(did or '-')[:DID_BYTES_MAX]} < {'' if verdict == 'ok' else f'{verdict} '}",
-        max(0, now - ended_ms) if lines else 0,
+        max(0, now - ended_ms) if older else 0,
         1,
         f"{max(0, lock.since_ms - int(why_ms))}+{max(0, now - lock.since_ms)}",
-        names.index(name + dash or part) + 1,
+        1,
         part if dash else "",
         _SET.sub(r"\1\2", triggers.split(",")[0]).replace(f"/{key}", "/%", 1),
     )
-    if lines and lines[0].head == line.head:
-        alike = lines.pop(0)
+    if older and older[0].head == line.head:
+        alike = older.pop(0)
         line.turns, line.after_ms = alike.turns + 1, line.after_ms + alike.after_ms
-    lines.insert(0, line)
-    text = _text(now, names, lines)
-    histories[key] = text if len(text) <= BYTES_MAX else _shortened(now, names, lines)
-    state.history_bytes += _size(task, histories[key]) - _size(task, was)
+    own = name + dash or part
+    names = list(dict.fromkeys([*names, own])) if older else [own]
+    line.name = names.index(own) + 1
+    text = _text(now, names, [line, *older])
+    if len(text) > TURNS_BYTES and len(text) > len(was):
+        line.name = 1
+        text = _text(now, [own], [line])[:BYTES_MAX]
+        _pack(state, task, names, older, now - line.after_ms, max(0, BYTES_MAX - max(TURNS_BYTES, len(text))))
+    texts[key] = text
+    state.history_bytes += _size(task, text) - _size(task, was)
     if not was or ended_ms // PERIOD_MS != now // PERIOD_MS:
         state.histories[task] = now - now % PERIOD_MS
+
+
+def _pack(
+    state: EpochState, task: str, names: list[str], moved: list[_Line], moved_ended_ms: int, bytes_max: int
+) -> None:
+    """Move lines of the newest turns, with their names, into the history of their key."""
+    queue, key = split(task)
+    histories = state.queue(queue).history
+    was = histories.get(key, "")
+    ended_ms, known, lines = _parsed(was)
+    ended_ms = moved_ended_ms if moved else ended_ms
+    known = _renumbered(moved, names, known)
+    lines = [*moved, *lines]
+    text = _text(ended_ms, known, lines) if lines else ""
+    if len(text) > bytes_max:
+        text = _shortened(ended_ms, known, lines, bytes_max)
+    if text != was:
+        histories[key] = text
+        state.history_bytes += _size(task, text) - _size(task, was)
+
+
+def _renumbered(lines: list[_Line], before: list[str], names: list[str]) -> list[str]:
+    """Let lines that count names as they were before count these, with those that they add. Returns them."""
+    names = list(dict.fromkeys([*names, *(before[line.name - 1] for line in lines)]))
+    for line in lines:
+        line.name = names.index(before[line.name - 1]) + 1
+    return names
 
 
 def _parsed(text: str) -> tuple[int, list[str], list[_Line]]:
@@ -80,13 +112,13 @@ def _parsed(text: str) -> tuple[int, list[str], list[_Line]]:
     )
 
 
-def _text(now: int, names: list[str], lines: list[_Line]) -> str:
-    return "\n".join([" ".join([str(now), *names]), *map(str, lines)])
+def _text(ended_ms: int, names: list[str], lines: list[_Line]) -> str:
+    return "\n".join([" ".join([str(ended_ms), *names]), *map(str, lines)])
 
 
-def _shortened(now: int, names: list[str], lines: list[_Line]) -> str:
+def _shortened(ended_ms: int, names: list[str], lines: list[_Line], bytes_max: int) -> str:
     """Of a text that has become too long: without its oldest quiet lines, and if need be without its oldest ones."""
-    size, quiet = len(_text(now, names, lines)), sum(line.head in _QUIET for line in lines)
+    size, quiet = len(_text(ended_ms, names, lines)), sum(line.head in _QUIET for line in lines)
     sizes = [len(str(line)) + 1 for line in lines]
     for at in range(len(lines) - 1, 0, -1):
         if size > BYTES_KEPT and quiet > QUIET_KEPT and lines[at].head in _QUIET:
@@ -95,14 +127,11 @@ def _shortened(now: int, names: list[str], lines: list[_Line]) -> str:
             if above.head in _QUIET:
                 above.head, above.turns = "quiet < ", above.turns + gone.turns
             size, quiet = size - sizes[at], quiet - 1
-    if len(_text(now, names, [])) > NAMES_BYTES_MAX:
-        used = list(dict.fromkeys(line.name for line in lines))
-        names = [names[name - 1] for name in used]
-        for line in lines:
-            line.name = used.index(line.name) + 1
-    while len(_text(now, names, lines)) > BYTES_MAX and len(lines) > 1:
+    if len(_text(ended_ms, names, [])) > NAMES_BYTES_MAX:
+        names = _renumbered(lines, names, [])
+    while len(_text(ended_ms, names, lines)) > bytes_max and len(lines) > 1:
         lines.pop()
-    return _text(now, names, lines)[:BYTES_MAX]
+    return _text(ended_ms, names, lines)[:bytes_max]
 
 
 def keep_turns(state: EpochState) -> None:
@@ -129,9 +158,11 @@ def _oldest(state: EpochState) -> list[str]:
 def _drop(state: EpochState, tasks: list[str]) -> None:
     for task in tasks:
         queue, key = split(task)
-        state.history_bytes = max(0, state.history_bytes - _size(task, state.queue(queue).history.pop(key, "")))
+        of = state.queue(queue)
+        dropped = _size(task, of.turns.pop(key, "")) + _size(task, of.history.pop(key, ""))
+        state.history_bytes = max(0, state.history_bytes - dropped)
         del state.histories[task]
 
 
 def _size(task: str, text: str) -> int:
-    return OVERHEAD_BYTES + 3 * (len(task) - 1) + -(-len(text) // BLOCK_BYTES) * BLOCK_BYTES if text else 0
+    return OVERHEAD_BYTES + 2 * (len(task) - 1) + -(-len(text) // BLOCK_BYTES) * BLOCK_BYTES if text else 0

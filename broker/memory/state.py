@@ -85,6 +85,7 @@ class QueueState:
     min_rv: dict[str, dict[str, str]] = field(default_factory=dict)
     unsettled: dict[str, int] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
+    turns: dict[str, str] = field(default_factory=dict)
     history: dict[str, str] = field(default_factory=dict)
     bucket: tuple[float, int] | None = None
     """Tokens left (negative: promised ahead), and when that was."""

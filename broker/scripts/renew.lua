@@ -1,7 +1,7 @@
 -- renew: a supervisor renews all leases of all its workers, once a second. The call also watches for jumps of Redis's clock.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED waiters wake holders seen holder:name leases tick no_reclaim_until capping queues queue:stream queue:delayed queue:parked timer
--- DERIVED queue:history histories history_bytes
+-- DERIVED queue:turns queue:history histories history_bytes
 -- ARGV[1] lease ms  ARGV[2..] holders
 -- Returns: {"OK", holder, ...} the holders that are no longer registered | {"STALE"}
 -- Invariant: a lease is only ever renewed for a registered holder that still has the lock.

@@ -133,7 +133,7 @@ class ShardReader:
                 ("HMGET", k.state(queue), *each.queued),
                 ("HMGET", k.locks(queue), *locked.get(queue, ())),
                 ("HMGET", k.crashes(queue), *each.trouble),
-                ("HMGET", k.history(queue), *each.trouble),
+                ("HMGET", k.turns(queue), *each.trouble),
                 ("ZMSCORE", k.delayed(queue), *each.trouble),
                 ("HMGET", k.state(queue), *each.held),
             ]

@@ -54,13 +54,13 @@ class QueueLists:
 
 class Kept(NamedTuple):
     """What is kept of the keys of a queue: the states of the queued and the held, the locks of those in work, and of
-    those in trouble the crashes, the histories and the times they are delayed to. Each in the order of its keys.
+    those in trouble the crashes, the newest turns and the times they are delayed to. Each in the order of its keys.
     """
 
     states: Sequence[bytes | None]
     locks: Sequence[bytes | None]
     crashes: Sequence[bytes | None]
-    histories: Sequence[bytes | None]
+    turns: Sequence[bytes | None]
     delays: Sequence[bytes | None]
     held: Sequence[bytes | None] = ()
 
@@ -189,10 +189,10 @@ def worker_rows(
 def trouble_rows(shard: str, queue: str, lists: QueueLists, kept: Kept, now_ms: int) -> list[TroubleLook]:
     """The parked keys, then the failing ones: those that failed most often in a row come first."""
     found = []
-    for key, crashes, history, delay in zip(
+    for key, crashes, newest, delay in zip(
         lists.trouble, *(_padded(each, len(lists.trouble)) for each in kept[2:5]), strict=True
     ):
-        turns = past_turns(text(history), key, 1)
+        turns = past_turns(text(newest), "", key)
         at_ms = lists.parked.get(key, None if delay is None else int(float(delay)))
         found.append(
             TroubleLook(

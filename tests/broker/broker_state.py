@@ -90,7 +90,9 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             texts = {key: text.partition(" ") for key, text in _pairs(value).items()}
             state.setdefault("state", {})[words[0]] = {key: text[0] for key, text in texts.items()}
             state.setdefault("why", {})[words[0]] = {key: text[2] for key, text in texts.items() if text[2]}
-        case "<queue>:history" | "<queue>:locks" | "<queue>:bucket" | "<queue>:rate" | "<queue>:needs":
+        case "<queue>:turns" | "<queue>:history" | "<queue>:locks":
+            state.setdefault(pattern.split(":")[1], {})[words[0]] = _pairs(value)
+        case "<queue>:bucket" | "<queue>:rate" | "<queue>:needs":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _pairs(value)
         case "<queue>:expect:<key>":
             state.setdefault("records", {}).setdefault(words[0], {})[words[1]] = _pairs(value)
@@ -211,6 +213,7 @@ def of_memory(store: MemoryStore) -> State:
             "crashes": dict(q.crashes),
             "unsettled": dict(q.unsettled),
             "why": dict(q.why),
+            "turns": dict(q.turns),
             "history": dict(q.history),
             "needs": {
                 key: " ".join(f"{resource}={rv}" for resource, rv in sorted(needs.items()))

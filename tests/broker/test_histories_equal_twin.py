@@ -34,8 +34,10 @@ class Done:
     trigger: str
 
 
-def text(case: Case) -> str:
-    return str(case.state()["history"][QUEUE][KEY])
+def texts(case: Case) -> tuple[str, str]:
+    """The newest turns and the older ones."""
+    newest, older = (case.state().get(half, {}).get(QUEUE, {}).get(KEY, "") for half in ("turns", "history"))
+    return newest, older
 
 
 def carry_out(cases: tuple[Case, ...], chosen: random.Random) -> Done:
@@ -69,10 +71,10 @@ def test_a_long_history(seed: int, real: RedisCase) -> None:
     done: list[Done] = []
     for _ in range(TURNS):
         done.insert(0, carry_out(cases, chosen))
-        assert text(real) == text(twin)
-        assert len(text(real)) <= 1_000
+        assert texts(real) == texts(twin)
+        assert sum(map(len, texts(real))) <= 1_000
         assert real.state()["history_bytes"] == twin.state()["history_bytes"]
-        lines = past_turns(text(real), KEY)
+        lines = past_turns(*texts(real), KEY)
         known = {each.ended_ms: each for each in done}
         for line in lines:
             was = known[line.ended_ms]

@@ -23,11 +23,13 @@ def why(case: Case, key: str = KEY) -> Queued | None:
 
 
 def turns(case: Case, key: str = KEY) -> list[PastTurn]:
-    return past_turns(text(case, key), key)
+    return past_turns(*texts(case, key), key)
 
 
-def text(case: Case, key: str = KEY) -> str:
-    return str(case.state().get("history", {}).get(QUEUE, {}).get(key, ""))
+def texts(case: Case, key: str = KEY) -> tuple[str, str]:
+    """The newest turns and the older ones."""
+    newest, older = (case.state().get(half, {}).get(QUEUE, {}).get(key, "") for half in ("turns", "history"))
+    return newest, older
 
 
 def turn(case: Case, did: str = "", verdict: Verdict = Verdict.OK, *, why: str = "asked", key: str = KEY) -> None:
@@ -222,7 +224,7 @@ def test_a_key_remembers_a_thousand_bytes(queue_case: Case) -> None:
     case = opened(queue_case)
     for n in range(60):
         turn(case, f"{n:02} create pods x3", why="set pods/ns/a-abcde")
-        assert len(text(case)) <= 1_000
+        assert sum(map(len, texts(case))) <= 1_000
     told = [(each.did[:2], each.ended_ms) for each in turns(case)]
     assert told == [(f"{n}", START_MS + 10 * (n + 1)) for n in range(59, 59 - len(told), -1)]
     assert len(told) >= 20
@@ -270,7 +272,7 @@ def test_the_names_of_workers_are_kept_once(queue_case: Case) -> None:
         assert [each.holder for each in turns(case)][:4] == [*reversed(holders[: n % 4 + 1]), *reversed(holders)][
             : min(4, n + 1)
         ]
-    assert sorted(text(case).split("\n")[0].split()[1:]) == ["odd", "w-host-1a2b-", "w-other-3c4d-"]
+    assert sorted(texts(case)[1].split("\n")[0].split()[1:]) == ["odd", "w-host-1a2b-", "w-other-3c4d-"]
 
 
 def test_a_name_without_a_turn_goes(queue_case: Case) -> None:
@@ -280,10 +282,11 @@ def test_a_name_without_a_turn_goes(queue_case: Case) -> None:
         case.worker.add(QUEUE, [KEY])
         one = claim_one(case, f"w-host{n}-0")
         case.worker.finish([Finish(QUEUE, KEY, one.nonce, Verdict.OK, did=f"{n}")])
-    told = text(case)
-    names = told.split("\n")[0].split()[1:]
-    assert {each.holder[:-1] for each in turns(case)} <= set(names)
-    assert len(told.split("\n")[0]) <= twin.NAMES_BYTES_MAX + len(" w-host59-") * len(turns(case))
+    _, told = texts(case)
+    names, told_turns = told.split("\n")[0].split()[1:], past_turns("", told, KEY)
+    assert len(told_turns) >= 5
+    assert {each.holder[:-1] for each in told_turns} <= set(names)
+    assert len(told.split("\n")[0]) <= twin.NAMES_BYTES_MAX + len(" w-host59-") * len(told_turns)
     assert len(names) < 60
 
 
@@ -295,6 +298,10 @@ def test_a_long_trigger_is_cut(queue_case: Case) -> None:
     assert said.triggers.first == "x" * 160
 
 
+def size_of(case: Case, key: str = KEY) -> int:
+    return sum(twin._size(f"{QUEUE}:{key}", text) for text in texts(case, key))
+
+
 def bytes_counted(case: Case) -> int:
     return int(case.state().get("history_bytes", 0))
 
@@ -304,8 +311,8 @@ def test_the_bytes_of_all_are_counted(queue_case: Case) -> None:
     case = opened(queue_case)
     for n in range(6):
         turn(case, f"{n}" * 150, key=f"ns/{n % 2}")
-    held = case.state()["history"][QUEUE]
-    assert bytes_counted(case) == sum(twin._size(f"{QUEUE}:{key}", each) for key, each in held.items()) > 0
+    assert texts(case, "ns/0")[1]
+    assert bytes_counted(case) == sum(size_of(case, f"ns/{n}") for n in range(2)) > 0
 
 
 def test_a_day_after_its_last_turn_a_history_goes(queue_case: Case) -> None:
@@ -315,11 +322,11 @@ def test_a_day_after_its_last_turn_a_history_goes(queue_case: Case) -> None:
     case.advance(twin.AGE_MAX_MS - twin.PERIOD_MS)
     turn(case, "new", key="ns/b")
     case.worker.renew([], lease_ms=5_000)
-    assert text(case)
+    assert texts(case)[0]
     case.advance(twin.PERIOD_MS)
     case.worker.renew([], lease_ms=5_000)
-    assert list(case.state()["history"][QUEUE]) == ["ns/b"]
-    assert bytes_counted(case) == twin._size(f"{QUEUE}:ns/b", text(case, "ns/b"))
+    assert list(case.state()["turns"][QUEUE]) == ["ns/b"]
+    assert bytes_counted(case) == size_of(case, "ns/b")
 
 
 def test_the_oldest_go_when_a_fleet_has_too_much(queue_case: Case) -> None:
@@ -328,7 +335,7 @@ def test_the_oldest_go_when_a_fleet_has_too_much(queue_case: Case) -> None:
         turn(case, "did", key=f"ns/{n:03}")
     _count(case, twin.FLEET_BYTES_MAX)
     turn(case, "one more", key="ns/last")
-    kept = sorted(case.state()["history"][QUEUE])
+    kept = sorted(case.state()["turns"][QUEUE])
     assert kept == [*(f"ns/{n}" for n in range(100, 150)), "ns/last"]
     assert bytes_counted(case) <= twin.FLEET_BYTES_MAX
 
@@ -338,7 +345,7 @@ def test_a_count_that_is_wrong_ends_with_the_histories(queue_case: Case) -> None
     _count(case, 10 * twin.FLEET_BYTES_MAX)
     turn(case, "did")
     turn(case, "did more")
-    assert bytes_counted(case) == twin._size(f"{QUEUE}:{KEY}", text(case))
+    assert bytes_counted(case) == size_of(case)
 
 
 def _count(case: Case, count: int) -> None:
@@ -358,10 +365,10 @@ def test_they_are_the_first_to_go_when_redis_is_nearly_full(real: RedisCase) -> 
     try:
         case.admin.config_set("maxmemory", used * 3)
         case.worker.renew([], lease_ms=5_000)
-        assert text(case)
+        assert texts(case)[0]
         case.admin.config_set("maxmemory", int(used * 1.05))
         case.worker.renew([], lease_ms=5_000)
-        assert {"history", "histories", "history_bytes"}.isdisjoint(case.state())
+        assert {"turns", "history", "histories", "history_bytes"}.isdisjoint(case.state())
         turn(case, "and goes on")
     finally:
         case.admin.config_set("maxmemory", 0)
@@ -393,32 +400,72 @@ READ = PastTurn("retry", "create pods: 403 quota", 3, 9, 1, 2, "w-1", Triggers(2
 
 @pytest.mark.parametrize("line", ["", "x", "did < 1 2 3 w 1 asked", "did < x 1+1 1/1 4 asked", "did < 1 1+1 1 5 asked"])
 def test_a_line_that_is_none_of_ours_is_left_out(line: str) -> None:
-    assert past_turns(f"9 w-\n{line}\n{OURS}", KEY) == [READ]
+    assert past_turns("", f"9 w-\n{line}\n{OURS}", KEY) == [READ]
 
 
 @pytest.mark.parametrize("text", ["", "x", "\udcff", OURS, f"ok did < 1 5 w1 since_ms=3 why=2 1 asked\n9 w-\n{OURS}"])
 def test_a_text_that_is_none_of_ours_tells_nothing(text: str) -> None:
-    assert past_turns(text, KEY) == []
+    assert past_turns("", text, KEY) == past_turns(text, "", KEY) == []
 
 
 def test_a_worker_without_a_name_is_unknown() -> None:
-    (read,) = past_turns("9\n- < 0 1+2 1/7 1 due", KEY)
+    (read,) = past_turns("", "9\n- < 0 1+2 1/7 1 due", KEY)
     assert (read.holder, read.triggers.first) == ("?7", "due")
 
 
+SPOILED = ("ok did < 1 5 w1 since_ms=3 why=2 1 asked", "\n\n", "x" * 5_000, f"9 w-\n{'y' * 3_000}", f"9x w-\n{OURS}")
+
+
 @pytest.mark.real
-def test_a_text_that_is_none_of_ours_is_dropped_by_the_next_turn(real: RedisCase) -> None:
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_newest_turns_that_are_none_of_ours_are_dropped_by_the_next_turn(spoiled: str, real: RedisCase) -> None:
     case = opened(real)
-    name = Keys(case.epoch).history(QUEUE)
-    for spoiled in ("ok did < 1 5 w1 since_ms=3 why=2 1 asked", "\n\n", "x" * 5_000, f"9 w-\n{'y' * 3_000}"):
-        case.admin.hset(name, KEY, spoiled)
-        turn(case, "create pods")
-        assert [each.did for each in turns(case)] == ["create pods"]
+    case.admin.hset(Keys(case.epoch).turns(QUEUE), KEY, spoiled)
+    turn(case, "create pods")
+    assert [each.did for each in turns(case)] == ["create pods"]
+    assert spoiled not in texts(case)[0]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_older_turns_that_are_none_of_ours_tell_nothing(spoiled: str, real: RedisCase) -> None:
+    case = opened(real)
+    case.admin.hset(Keys(case.epoch).history(QUEUE), KEY, spoiled)
+    done = [f"{n} create pods" for n in range(5)]
+    for did in done:
+        turn(case, did)
+    assert [each.did for each in turns(case)] == done[::-1]
+    assert sum(map(len, texts(case))) <= 1_000
+
+
+def test_turns_like_the_newest_leave_the_older_ones_alone(queue_case: Case) -> None:
+    """They read and write the short text alone."""
+    case = opened(queue_case)
+    for n in range(10):
+        turn(case, f"{n} create pods")
+    turn(case)
+    _, older = texts(case)
+    assert older
+    for _ in range(50):
+        turn(case)
+        newest, now_older = texts(case)
+        assert now_older == older
+        assert len(newest) <= twin.TURNS_BYTES
+    assert [each.turns for each in turns(case)] == [51] + [1] * 10
+
+
+def test_a_long_newest_turn_takes_room_from_the_older_ones(queue_case: Case) -> None:
+    case = opened(queue_case)
+    for n in range(40):
+        turn(case, f"{n:02} " + "y" * (n % 4) * 70, why="set pods/ns/" + "z" * 140)
+        assert sum(map(len, texts(case))) <= 1_000
+        assert turns(case)[0].did.startswith(f"{n:02} ")
 
 
 def test_numbers_that_none_of_ours_wrote_are_not_read() -> None:
     long = "9" * 5_000
-    assert past_turns(f"{long} w-\n{OURS}", KEY) == past_turns(f"9 w-\n- < {long} 1+2 1/7 1 due", KEY) == []
+    assert past_turns("", f"{long} w-\n{OURS}", KEY) == past_turns("", f"9 w-\n- < {long} 1+2 1/7 1 due", KEY) == []
+    assert past_turns(f"9 w-\n- < 1 1+2 {long}/1 1 due", "", KEY) == []
     assert (Queued.parse(f"{long} 1 due"), lost_ms(f"1 1 lost w {long}")) == (None, None)
     assert Triggers.parse(f"{long} due").first == "unknown"
 

@@ -86,7 +86,7 @@ def test_nothing_is_left_of_a_finished_key(queue_case: Case) -> None:
     case.worker.add(QUEUE, ["ns/a"])
     finish(case, claim_one(case))
     after = case.state()
-    for_people = {"history", "histories", "history_bytes"}
+    for_people = {"turns", "histories", "history_bytes"}
     assert {part for part, value in after.items() if before.get(part) != value} == for_people
 
 

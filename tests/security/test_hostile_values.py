@@ -53,6 +53,7 @@ EXPECTED: dict[str, Expected] = {
     "<queue>:parked": Expected(EPOCH, EPOCH, HARMLESS, HARMLESS),
     "<queue>:held": SHOWS_BY_TYPE,
     "<queue>:locks": SHOWS_BY_TYPE,
+    "<queue>:turns": SHOWS_BY_TYPE,
     "<queue>:history": SHOWS_BY_TYPE,
     "<queue>:failures": SHOWS_BY_TYPE,
     "<queue>:crashes": Expected(EPOCH, EPOCH, HARMLESS, EPOCH),

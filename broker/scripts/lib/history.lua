@@ -1,27 +1,31 @@
 -- include: queue locks
--- What a key remembers of its turns, for people; nothing is decided by it. First a line "ended_ms name ..": when the newest turn ended, and
--- the names of workers without their last part. Then a line for each turn, or for several alike in a row, the newest first:
+-- What a key remembers of its turns, for people; nothing is decided by it. It lies in two texts of the same form, the newest turns first.
+-- Every turn reads and writes queue:turns, so it is short. When it is full, all its lines but the newest move to queue:history.
+-- A text has a line "ended_ms name ..": when its newest turn ended, and the names of workers without their last part. Then a line for each
+-- turn, or for several alike in a row:
 --   what it did < [verdict ]ms since the line below ended[xTURNS] WAITED+TOOK NAME/last part EVENTS first trigger
 -- Left out: the verdict "ok", and "set " of a trigger. NAME counts the names. "%" in a trigger is the key: no name of the API has one.
-local BYTES_MAX, DID_BYTES_MAX = 1000, 300
+local BYTES_MAX, DID_BYTES_MAX = 1000, 300 -- bytes of the two together
+local TURNS_BYTES = 128 -- of queue:turns, where that has several lines. queue:history has to do without them, used or not
 -- Quiet: a turn that wrote nothing but a status. Of a text that is too long, all but the newest of these are folded, or go.
-local BYTES_KEPT, QUIET_KEPT = 700, 4
+local BYTES_KEPT, QUIET_KEPT = 600, 4
 local NAMES_BYTES_MAX = 200 -- above it, names that no line has any more are looked for
 local FLEET_BYTES_MAX = 67108864
 local AGE_MAX_MS, PERIOD_MS = 86400000, 600000 -- ages are kept by the period, sizes by the block: most turns then need not write them
-local BLOCK_BYTES, OVERHEAD_BYTES = 64, 200 -- overhead: about what Redis needs for a history beside its text and its key, thrice
+local BLOCK_BYTES, OVERHEAD_BYTES = 64, 150 -- overhead: about what Redis needs for a text beside itself and its key, twice
 
 -- What the keys of a queue remember so far. Call it before the first write: a key of a wrong type must fail there.
-local pasts, news, ages, grown_bytes = {}, {}, {}, 0
+local pasts, news, packed, ages, grown_bytes = {}, {}, {}, {}, 0
 local function read_turns(queue, keys)
-  local texts, of = redis.call('HMGET', base .. queue .. ':history', unpack(keys)), pasts[queue] or {}
+  local texts, of = redis.call('HMGET', base .. queue .. ':turns', unpack(keys)), pasts[queue] or {}
   for i, key in ipairs(keys) do of[key] = texts[i] or '' end
   pasts[queue] = of
+  redis.call('HLEN', base .. queue .. ':history')
   redis.call('ZCARD', base .. 'histories')
 end
 
 local function size_of(queue, key, text)
-  return text == '' and 0 or OVERHEAD_BYTES + 3 * (#queue + #key) + math.ceil(#text / BLOCK_BYTES) * BLOCK_BYTES
+  return text == '' and 0 or OVERHEAD_BYTES + 2 * (#queue + #key) + math.ceil(#text / BLOCK_BYTES) * BLOCK_BYTES
 end
 
 local function period_of(ms) return ms - ms % PERIOD_MS end
@@ -38,17 +42,17 @@ local function split_name(holder)
   return found[1], found[2]
 end
 
--- Numbers as text: those of the turns that end together are much alike, and making a text is slow.
+-- Numbers as text, none below 0: those of the turns that end together are much alike, and making a text is slow.
 local texts = {}
 local function text_of(value)
   local text = texts[value]
-  if not text then text = tostring(value) texts[value] = text end
+  if not text then text = string.format('%d', math.max(0, value)) texts[value] = text end
   return text
 end
 
 -- The number of a name among the first line's names, and these with it.
 local function name_in(names, name)
-  if names == name then return 1, names end
+  if names == name or names == '' then return 1, name end
   local at = 0
   for each in string.gmatch(names, ' %S+') do
     at = at + 1
@@ -57,28 +61,27 @@ local function name_in(names, name)
   return at + 1, names .. name
 end
 
-local function quiet(line)
-  return string.find(line, '^%- < %d') or string.find(line, '^status < %d') or string.find(line, '^quiet < %d')
-end
+local QUIET = {['-'] = true, status = true, quiet = true}
+local function quiet(line) return QUIET[string.match(line, '^(%S+) < %d')] end
 
--- The first line's names, without those that no line has any more.
-local function renumbered(lines)
-  local known, numbers, count, names = {}, {}, 0, ''
-  for name in string.gmatch(lines[1], ' %S+') do known[#known + 1] = name end
-  for at = 2, #lines do
+-- Let lines count their names among these, with those that they add. Returns them. Until now they counted those of the first line "from".
+local function renumbered(lines, first, from, names)
+  local known = {}
+  for name in string.gmatch(from, ' %S+') do known[#known + 1] = name end
+  for at = first, #lines do
     local head, old, rest = string.match(lines[at], '^(.- < %l* ?%d+x?%d* %d+%+%d+ )(%d+)(/.*)$')
-    if head and not numbers[old] then
-      count = count + 1
-      numbers[old], names = count, names .. (known[tonumber(old)] or ' ?')
+    if head then
+      local new
+      new, names = name_in(names, known[tonumber(old)] or ' ?')
+      lines[at] = head .. new .. rest
     end
-    if head then lines[at] = head .. numbers[old] .. rest end
   end
-  lines[1] = string.match(lines[1], '^%d+') .. names
+  return names
 end
 
 -- A text that has become too long, without some of its lines. A line that goes leaves its time to the line above, and its number of
 -- turns if that is quiet too.
-local function shortened(text)
+local function shortened(text, bytes_max)
   local lines, quiet_left, bytes = {}, 0, #text
   for line in string.gmatch(text, '[^\n]+') do
     lines[#lines + 1] = line
@@ -99,41 +102,75 @@ local function shortened(text)
       table.remove(lines, at)
     end
   end
-  if #lines[1] > NAMES_BYTES_MAX then renumbered(lines) end
+  if #lines[1] > NAMES_BYTES_MAX then lines[1] = string.match(lines[1], '^%d+') .. renumbered(lines, 2, lines[1], '') end
   bytes = #table.concat(lines, '\n')
-  while bytes > BYTES_MAX and #lines > 2 do bytes = bytes - #table.remove(lines) - 1 end
-  return string.sub(table.concat(lines, '\n'), 1, BYTES_MAX)
+  while bytes > bytes_max and #lines > 2 do bytes = bytes - #table.remove(lines) - 1 end
+  return string.sub(table.concat(lines, '\n'), 1, bytes_max)
+end
+
+-- The text of queue:turns is full: these lines of it, with its names, move. What is no text of ours is dropped.
+local function pack(queue, key, names, moved, ended_ms, bytes_max)
+  local of = packed[queue] or {}
+  packed[queue] = of
+  local was = of[key] or redis.call('HGET', base .. queue .. ':history', key) or ''
+  local was_ended_ms, was_names, older = string.match(#was <= BYTES_MAX and was or '', '^(%d+)( [^\n]*)\n(.+)$')
+  local lines = {}
+  for line in string.gmatch(moved, '[^\n]+') do lines[#lines + 1] = line end
+  if #lines == 0 then ended_ms = was_ended_ms end
+  names = renumbered(lines, 1, names, was_names or '')
+  lines[#lines + 1] = older
+  local history = #lines > 0 and ended_ms .. names .. '\n' .. table.concat(lines, '\n') or ''
+  if #history > bytes_max then history = shortened(history, bytes_max) end
+  if history == was then return end
+  grown_bytes = grown_bytes + size_of(queue, key, history) - size_of(queue, key, was)
+  of[key] = history
+end
+
+-- The triggers of a lock, from their number on, as a line has them: the first alone.
+local find, match, sub = string.find, string.match, string.sub
+local function first_trigger(lock, from, events, key)
+  local to = (find(lock, ',', from, true) or #lock + 1) - 1
+  if sub(lock, from, from + 3) == 'set ' and to > from + 3 then
+    local blank = find(lock, ' ', from + 4, true)
+    if not blank or blank > to then from = from + 4 end
+  end
+  local key_from, key_to = find(lock, '/' .. key, from, true)
+  if not key_from or key_to > to then return events .. sub(lock, from, to) end
+  return events .. sub(lock, from, key_from) .. '%' .. sub(lock, key_to + 1, to)
 end
 
 -- A turn is over: of its lock, the holder and what stands behind the nonce. Turns that end alike stand on one line, so that they do not
--- push out the others. What is no text of ours is dropped.
+-- push out the others. What is no text of ours is dropped. Most turns do nothing, like the one before: this must be fast for them.
 local function end_turn(queue, key, holder, lock, verdict, did, now)
-  local was, turns, after_ms = pasts[queue][key], '', 0
-  local since_ms, why_ms, events, trigger = string.match(lock, '^since_ms=(%d+) why=(%d+) (%d+) ([^,]*)')
-  if not since_ms then since_ms, why_ms, events, trigger = now, now, 0, 'unknown' end
-  if string.sub(trigger, 1, 4) == 'set ' and #trigger > 4 and not string.find(trigger, ' ', 5, true) then trigger = string.sub(trigger, 5) end
-  local key_from, key_to = string.find(trigger, '/' .. key, 1, true)
-  if key_from then trigger = string.sub(trigger, 1, key_from) .. '%' .. string.sub(trigger, key_to + 1) end
-  local first_to = #was <= BYTES_MAX and string.find(was, '\n', 1, true) or 0
-  local ended_ms = first_to > 0 and string.match(was, '^(%d+) ') or nil
-  local names = ended_ms and string.sub(was, #ended_ms + 1, first_to - 1) or ''
-  local from = ended_ms and first_to + 1 or #was + 1 -- of the lines that stay
-  if ended_ms then after_ms = math.max(0, now - ended_ms) end
-  local head = string.sub(did == '' and '-' or did, 1, DID_BYTES_MAX) .. ' < ' .. (verdict == 'ok' and '' or verdict .. ' ')
-  if string.sub(was, from, from + #head - 1) == head then
-    local before_ms, alike = string.match(was, '^(%d+)x?(%d*) ', from + #head)
-    if before_ms then
-      after_ms, turns = after_ms + before_ms, 'x' .. text_of((tonumber(alike) or 1) + 1)
-      from = (string.find(was, '\n', from, true) or #was) + 1
+  local was, turns, after_ms, rest = pasts[queue][key], '', 0, ''
+  local since_ms, why_ms, events, trigger_from = match(lock, '^since_ms=(%d+) why=(%d+) (%d+ )()')
+  local trigger = since_ms and first_trigger(lock, trigger_from, events, key) or '0 unknown'
+  local head = did == '' and '- < ' or sub(did, 1, DID_BYTES_MAX) .. ' < '
+  if verdict ~= 'ok' then head = head .. verdict .. ' ' end
+  local ended_ms, names, from = match(#was <= BYTES_MAX and was or '', '^(%d+)( [^\n]*)\n()')
+  if ended_ms then
+    after_ms = math.max(0, now - ended_ms)
+    local to = from - 2
+    if sub(was, from, from + #head - 1) == head then
+      local before_ms, alike = match(was, '^(%d+)x?(%d*) ', from + #head)
+      if before_ms then
+        after_ms, turns = after_ms + before_ms, 'x' .. text_of((tonumber(alike) or 1) + 1)
+        to = (find(was, '\n', from, true) or #was + 1) - 1
+      end
     end
+    if to < #was - 1 then rest = sub(was, to + 1) end
   end
   local name, part = split_name(holder)
   local at
-  at, names = name_in(names, name)
-  local times = ' ' .. text_of(math.max(0, since_ms - why_ms)) .. '+' .. text_of(math.max(0, now - since_ms)) .. ' '
-  local line = head .. text_of(after_ms) .. turns .. times .. text_of(at) .. '/' .. part .. ' ' .. events .. ' ' .. trigger
-  local text = text_of(now) .. names .. '\n' .. line .. (from <= #was and '\n' .. string.sub(was, from) or '')
-  if #text > BYTES_MAX then text = shortened(text) end
+  at, names = name_in(rest == '' and '' or names, name)
+  local waited, took = text_of((since_ms or now) - (why_ms or now)), text_of(now - (since_ms or now))
+  local text = text_of(now) .. names .. '\n' -- in one go: each concatenation costs a copy
+    .. head .. text_of(after_ms) .. turns .. ' ' .. waited .. '+' .. took .. ' ' .. text_of(at) .. '/' .. part .. ' ' .. trigger .. rest
+  if #text > TURNS_BYTES and #text > #was then
+    local lines = {match(text, '\n([^\n]*)')}
+    text = sub(text_of(now) .. renumbered(lines, 1, names, '') .. '\n' .. lines[1], 1, BYTES_MAX)
+    pack(queue, key, names, rest, text_of(now - after_ms), math.max(0, BYTES_MAX - math.max(TURNS_BYTES, #text)))
+  end
   local of = news[queue] or {}
   of[#of + 1], of[#of + 2] = key, text
   news[queue], pasts[queue][key] = of, text
@@ -156,9 +193,11 @@ local function drop_histories(tasks)
     local queue, key = split(task)
     redis.call('ZREM', base .. 'histories', task)
     if queue then -- what somebody else put there is no task
-      local text = redis.call('HGET', base .. queue .. ':history', key) or ''
-      redis.call('HDEL', base .. queue .. ':history', key)
-      bytes = bytes + size_of(queue, key, text)
+      for _, half in ipairs({':turns', ':history'}) do
+        local text = redis.pcall('HGET', base .. queue .. half, key) -- a key of a wrong type is left for others to tell of
+        redis.pcall('HDEL', base .. queue .. half, key)
+        bytes = bytes + size_of(queue, key, type(text) == 'string' and text or '')
+      end
     end
   end
   return bytes
@@ -175,7 +214,10 @@ end
 
 -- Write down the turns that have ended. What was written longest ago goes first where a fleet has too much of it.
 local function keep_turns()
-  for queue, of in pairs(news) do redis.call('HSET', base .. queue .. ':history', unpack(of)) end
+  for queue, of in pairs(news) do redis.call('HSET', base .. queue .. ':turns', unpack(of)) end
+  for queue, of in pairs(packed) do
+    for key, text in pairs(of) do redis.call('HSET', base .. queue .. ':history', key, text) end
+  end
   if #ages > 0 then redis.call('ZADD', base .. 'histories', unpack(ages)) end
   if grown_bytes == 0 then return end
   local fleet_bytes = math.max(0, counted_bytes() + grown_bytes)
@@ -192,7 +234,7 @@ local function trim_histories(queues, now)
   local text = type(info) == 'string' and info or ''
   local used, most = string.match(text, 'used_memory:(%d+)'), string.match(text, 'maxmemory:(%d+)')
   if used and most and tonumber(most) > 0 and used / most > 0.9 then
-    for _, queue in ipairs(queues) do redis.call('UNLINK', base .. queue .. ':history') end
+    for _, queue in ipairs(queues) do redis.call('UNLINK', base .. queue .. ':turns', base .. queue .. ':history') end
     redis.call('UNLINK', base .. 'histories', base .. 'history_bytes')
     return
   end

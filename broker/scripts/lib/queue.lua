@@ -16,7 +16,7 @@ local function check(queue)
   if checked[queue] then return end
   local own = base .. queue
   redis.call('XLEN', own .. ':stream')
-  for _, hash in ipairs({':state', ':locks', ':failures', ':crashes', ':bucket', ':needs', ':unsettled', ':history'}) do
+  for _, hash in ipairs({':state', ':locks', ':failures', ':crashes', ':bucket', ':needs', ':unsettled', ':turns', ':history'}) do
     redis.call('HLEN', own .. hash)
   end
   redis.call('SCARD', own .. ':held')

@@ -84,7 +84,7 @@ def test_a_line(done: list[tuple[str, str, Answer | int]], error: str, line: str
             note.wrote(Write(verb, resource, "ns", "name"), answer)
     assert note.text(error) == line
     if line:
-        (read,) = past_turns(f"5 w-\n{line} < 0 1+2 1/1 1 asked", "ns/name")
+        (read,) = past_turns("", f"5 w-\n{line} < 0 1+2 1/1 1 asked", "ns/name")
         assert read.did == line
 
 
