@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from oarlock.workers.turn.engine.write_window import LEFT_OUT, WriteWindow
@@ -105,6 +105,7 @@ def test_one_that_has_used_up_its_time_ends_with_what_it_has() -> None:
     assert large.result(0) == Grant(256, 0)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # of a busy machine it says nothing about the window
 @given(st.lists(st.tuples(st.sampled_from(["reserve", "leave", "cancel"]), st.integers(0, 7), st.integers(1, 400))))
 def test_never_too_many_and_nobody_is_forgotten(steps: list[tuple[str, int, int]]) -> None:
     """Beside a list of who has what: a turn that is alone may have any number, others together ``MOST``."""
