@@ -35,7 +35,7 @@ class User:
 
     @property
     def token(self) -> str:
-        return f"token-of-{self.name}".replace(":", "-")
+        return f"token-of-{self.name}".replace(":", "-").replace("/", "-")
 
 
 ADMIN = User("admin", ("system:masters",))
