@@ -2,8 +2,9 @@
 
 Two servers get the same calls in turns, block by block: one has the scripts as they are, the other has them with
 nothing in the functions that read and write histories. The CPU time is that of Redis's main thread, as Redis counts it
-itself. Every key has turns by one worker and another until it remembers all that it may. Then two cases: turns that do
-nothing, and turns of which every other one writes a status.
+itself. Every key has turns by one worker and another until it remembers all that it may. Then three cases: turns that
+do nothing, turns of which every other one writes a status, and whole turns of a worker over ReplicaSets at rest, of
+which the worker's CPU time counts too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import count
@@ -19,17 +21,17 @@ from typing import Any
 
 import redis
 
-from benchmarks import report
+from benchmarks import planted, report
+from benchmarks.pods import Costs, Reader
 from benchmarks.report import Unfit, median, say, spread
-from oarlock.broker import epoch, script_texts
+from oarlock.broker import script_texts
 from oarlock.broker.connection.client import connect
-from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 QUEUE = "replicaset"
 SPECS = [LoadSpec(QUEUE, "replicasets")]
-BATCH = 32
+BATCH, PODS = 32, 3
 LIMITS = ClaimLimits(lease_ms=5_000, drain_ms=14_000, keys_max=BATCH)
 HOLDERS = [f"w-host-1a2b3c4d-{n}" for n in range(4)]
 NOOP, MIXED = ("",), ("", "status")
@@ -52,12 +54,13 @@ class Side:
     """One of the two servers."""
 
     def __init__(self, client: redis.Redis, number: int, keys: int) -> None:
-        epoch.bootstrap(client, number)
-        self.client, self.broker, self.round = client, RedisBroker(client, number), 0
-        self.keys, self._nonces = [f"shop/web-{n:04d}" for n in range(keys)], count()
-        self.broker.open([])
+        self.client, self.broker, self.round = client, planted.plant(client, {"web": (keys, PODS)}, number), 0
+        planted.open_turns(self.broker)
+        self.keys, self._nonces = planted.keys("web", keys), count()
         for holder in HOLDERS:
             self.broker.register(holder, "host", [QUEUE])
+        self._reader = Reader(self.broker, HOLDERS[0], in_full=False)
+        self._reader.drain(Costs())  # what planting queued
 
     def turns(self, rounds: int, kinds: Sequence[str]) -> float:
         """CPU time of Redis for the claim and the finish of a turn, in us. Each key has a turn a round."""
@@ -69,6 +72,17 @@ class Side:
             for at in range(0, len(self.keys), BATCH):
                 self._batch(HOLDERS[(self.round + at // BATCH) % len(HOLDERS)], kinds[self.round % len(kinds)])
             spent += self._cpu_us() - begun
+        return spent / rounds / len(self.keys)
+
+    def whole_turns(self, rounds: int, _kinds: Sequence[str]) -> float:
+        """CPU time of Redis and of a worker for the whole of a turn that finds nothing to do, in us."""
+        spent = 0.0
+        for _ in range(rounds):
+            self.broker.add(QUEUE, self.keys, why="set pods/shop/web-0000-4tts7")
+            begun_us = self._cpu_us() + time.process_time_ns() / 1e3
+            if self._reader.drain(Costs()) != len(self.keys):
+                raise Unfit("not every key had its turn")
+            spent += self._cpu_us() + time.process_time_ns() / 1e3 - begun_us
         return spent / rounds / len(self.keys)
 
     def bytes_of_histories(self) -> float:
@@ -103,30 +117,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise Unfit("the two do not differ in what they remember")
         facts: dict[str, Any] = {"benchmark": "history", "keys": options.keys, "blocks": options.blocks}
         rows = []
-        for title, kinds in (("noop", NOOP), ("mixed", MIXED)):
-            us = _blocks(sides, options, title, kinds)
+        cases = (("noop", NOOP, Side.turns), ("mixed", MIXED, Side.turns), ("whole", NOOP, Side.whole_turns))
+        for title, kinds, turns in cases:
+            us = _blocks(sides, options, title, kinds, turns)
             cost = [more - less for more, less in zip(us[WITH], us[WITHOUT], strict=True)]
-            rows.append((title, spread(us[WITH], 2), spread(us[WITHOUT], 2), spread(cost, 2)))
-            facts |= {
-                f"redis_us_{title}": round(median(us[WITH]), 2),
-                f"redis_us_{title}_without": round(median(us[WITHOUT]), 2),
-                f"history_us_{title}": round(median(cost), 2),
-            }
+            share = 100 * median(cost) / median(us[WITHOUT])
+            rows.append((title, spread(us[WITH], 2), spread(us[WITHOUT], 2), spread(cost, 2), f"{share:.1f} %"))
+            facts[title] = [round(each, 2) for each in (median(us[WITH]), median(us[WITHOUT]), median(cost), share)]
         facts["history_bytes"] = round(sides[WITH].bytes_of_histories())
     title = (
-        f"Redis's CPU, us a turn, claim and finish; histories of {facts['history_bytes']} bytes; median [least-most]"
+        f"CPU, us a turn: of Redis for claim and finish; whole: of Redis and a worker for all of it; histories of"
+        f" {facts['history_bytes']} bytes; median [least-most]"
     )
-    report.show(title, ("turns", "with histories", "without", "the difference"), rows)
+    report.show(title, ("turns", "with histories", "without", "the difference", "of a turn"), rows)
     report.finish(facts)
 
 
 def _blocks(
-    sides: dict[int, Side], options: argparse.Namespace, title: str, kinds: Sequence[str]
+    sides: dict[int, Side],
+    options: argparse.Namespace,
+    title: str,
+    kinds: Sequence[str],
+    turns: Callable[[Side, int, Sequence[str]], float],
 ) -> dict[int, list[float]]:
     us: dict[int, list[float]] = {WITH: [], WITHOUT: []}
     for number in range(1, options.blocks + 1):
         for which in sorted(sides, reverse=number % 2 == 0):
-            us[which].append(sides[which].turns(options.rounds, kinds))
+            us[which].append(turns(sides[which], options.rounds, kinds))
         say(f"{title} {number}: {us[WITH][-1]:.2f} us a turn with histories, {us[WITHOUT][-1]:.2f} without")
     return us
 

@@ -17,6 +17,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
 from oarlock.controllers.builtin import PODS, REPLICASETS
 from oarlock.controllers.pods.slots import slots_of
+from oarlock.controllers.registry import all_queues, resource_of
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
 
@@ -42,13 +43,14 @@ _TEMPLATE: dict[str, Any] = {
 }
 
 
-def plant(client: redis.Redis, groups: dict[str, tuple[int, int]]) -> RedisBroker:
+def plant(client: redis.Redis, groups: dict[str, tuple[int, int]], number: int = EPOCH) -> RedisBroker:
     """Begin an epoch on an empty server and fill its cache. ``groups``: prefix of names -> (owners, pods an owner).
+    ``number``: of the epoch.
 
     The phase stays DRAIN; ``RedisBroker.open`` lets turns begin.
     """
-    epoch.bootstrap(client, EPOCH)
-    broker = RedisBroker(client, EPOCH)
+    epoch.bootstrap(client, number)
+    broker = RedisBroker(client, number)
     owners = KnownOwners()
     sets = [(name, pods) for group, (count, pods) in groups.items() for name in names(group, count)]
     stage(broker, Projector(REPLICASETS, owners), (replicaset(name, pods) for name, pods in sets))
@@ -56,6 +58,15 @@ def plant(client: redis.Redis, groups: dict[str, tuple[int, int]]) -> RedisBroke
     while broker.republish(2_000):
         pass
     return broker
+
+
+def open_turns(broker: RedisBroker) -> None:
+    """Let turns begin: what was not planted is listed, and there is none of it."""
+    for resource in {resource_of(queue) for queue in all_queues()} | {"pods", "controllerrevisions"}:
+        if broker.watermark(resource) is None:
+            broker.stage(resource, "none", [])
+            broker.commit_list(resource, "none", "1000")
+    broker.open([])
 
 
 def names(group: str, count: int) -> list[str]:

@@ -20,7 +20,7 @@ from benchmarks.report import Unfit, percentile, say
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch
-from oarlock.controllers.registry import CONTROLLERS, all_queues, resource_of
+from oarlock.controllers.registry import CONTROLLERS
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.settings import Settings
@@ -83,11 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         admin = connect(server.url("admin"), timeout_s=60.0)
         say(f"filling the cache: {options.pods:,} pods of each size of owner")
         broker = planted.plant(admin, groups)
-        for resource in {resource_of(queue) for queue in all_queues()} | {"pods", "controllerrevisions"}:
-            if broker.watermark(resource) is None:
-                broker.stage(resource, "none", [])
-                broker.commit_list(resource, "none", "1000")
-        broker.open([])
+        planted.open_turns(broker)
         worker = RedisBroker(connect(server.url("worker")), planted.EPOCH)
         readers = {how: Reader(worker, how, in_full=how == "pods") for how in ("counts", "pods")}
         readers["counts"].drain(Costs())

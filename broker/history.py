@@ -61,7 +61,8 @@ def lost_ms(why: str) -> int | None:
 
 
 class PastTurn(NamedTuple):
-    """A turn that has ended, or several alike in a row: the times, the holder and the triggers are of the last one.
+    """A turn that has ended, or several alike in a row: when the last one ended; of one of the last ten, what it
+    waited and took, the holder and the triggers.
 
     ``verdict``: "ok", "retry", "gone", or "lost" where its worker died or was cut off. ``did``: in words; "-" for
     nothing. ``waited_ms``: from the first trigger to the claim; ``took_ms``: from there to the end.

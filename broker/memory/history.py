@@ -6,12 +6,14 @@ Not in the twin: that a server whose memory is nearly used up drops all historie
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oarlock.broker.memory.state import EpochState, Lock, split
 
 BYTES_MAX, DID_BYTES_MAX = 1_000, 300
 TURNS_BYTES = 128
+TOLD_EVERY = 10
+"""Of turns alike in a row, one in so many comes to tell its worker, its times and its trigger."""
 BYTES_KEPT, QUIET_KEPT, NAMES_BYTES_MAX = 600, 4, 200
 FLEET_BYTES_MAX, AGE_MAX_MS, PERIOD_MS = 64 << 20, 86_400_000, 600_000
 BLOCK_BYTES, OVERHEAD_BYTES = 64, 150
@@ -44,10 +46,14 @@ def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, d
     texts = state.queue(queue).turns
     was = texts.get(key, "")
     ended_ms, names, older = _parsed(was)
+    head = f"{(did or '-')[:DID_BYTES_MAX]} < {'' if verdict == 'ok' else f'{verdict} '}"
+    if older and older[0].head == head and (again := _repeated(ended_ms, names, older, now)) and len(again) == len(was):
+        texts[key] = again
+        return
     why_ms, triggers = lock.why.split(" ", 1)
     name, dash, part = lock.holder.rpartition("-")
     line = _Line(
-        f"{(did or '-')[:DID_BYTES_MAX]} < {'' if verdict == 'ok' else f'{verdict} '}",
+        head,
         max(0, now - ended_ms) if older else 0,
         1,
         f"{max(0, lock.since_ms - int(why_ms))}+{max(0, now - lock.since_ms)}",
@@ -70,6 +76,15 @@ def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, d
     state.history_bytes += _size(task, text) - _size(task, was)
     if not was or ended_ms // PERIOD_MS != now // PERIOD_MS:
         state.histories[task] = now - now % PERIOD_MS
+
+
+def _repeated(ended_ms: int, names: list[str], lines: list[_Line], now: int) -> str:
+    """The text after one more turn that ended like its newest line, where that tells no other worker; else none."""
+    newest = lines[0]
+    if newest.turns == 1 or newest.turns % TOLD_EVERY == 0 or not now - now % PERIOD_MS <= ended_ms <= now:
+        return ""
+    one_more = replace(newest, turns=newest.turns + 1, after_ms=newest.after_ms + now - ended_ms)
+    return _text(now, names, [one_more, *lines[1:]])
 
 
 def _pack(

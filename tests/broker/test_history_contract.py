@@ -175,6 +175,17 @@ def test_the_newest_comes_first_and_turns_alike_share_a_line(queue_case: Case) -
     assert [(each.verdict, each.did, each.turns) for each in turns(case)][:2] == [("retry", "-", 1), ("ok", "-", 1)]
 
 
+def test_of_turns_alike_one_of_the_last_ten_tells_its_worker_its_times_and_its_trigger(queue_case: Case) -> None:
+    case = opened(queue_case)
+    told = []
+    for number in range(1, 32):
+        turn(case, why=f"set pods/ns/p{number}")
+        (line,) = turns(case)
+        assert (line.turns, line.ended_ms) == (number, case.now_ms())
+        told.append(int(line.triggers.first.removeprefix("set pods/ns/p")))
+    assert told == [1, *[2] * 8, 10, *[11] * 10, *[21] * 10, 31]
+
+
 def test_an_owner_that_is_gone_leaves_its_history(queue_case: Case) -> None:
     case = opened(queue_case)
     turn(case, "", Verdict.GONE)

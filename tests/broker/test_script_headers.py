@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "27fbdf6544a286c76e428d234ddee1ce2c59b06d95cfbbdb32f1bf8882b37a3d",
+    4: "ec2cc7937ca132c6868aeb3a4c76706532f9f0897e64ed6c0334557c3e8f6277",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

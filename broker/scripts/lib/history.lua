@@ -139,14 +139,35 @@ local function first_trigger(lock, from, events, key)
   return events .. sub(lock, from, key_from) .. '%' .. sub(lock, key_to + 1, to)
 end
 
+-- The text after one more turn that ended like its newest line; nil where more changes than when, how often, and how long after the line
+-- below. Of turns alike in a row, one in ten comes to tell its worker, its times and its trigger.
+local function repeated(was, head, now)
+  local ended, names_from = match(was, '^(%d+)()')
+  local from = ended and find(was, '\n', names_from, true)
+  if not from or find(was, head, from + 1, true) ~= from + 1 then return end
+  local after, turns, rest_from = match(was, '^(%d+)x(%d*[1-9])() ', from + 1 + #head)
+  local ended_ms = tonumber(ended)
+  if not after or ended_ms > now or ended_ms < period_of(now) then return end
+  local text = text_of(now) .. sub(was, names_from, from + #head) .. text_of(after + now - ended_ms) .. 'x' .. text_of(turns + 1)
+    .. sub(was, rest_from)
+  return #text == #was and text
+end
+
 -- A turn is over: of its lock, the holder and what stands behind the nonce. Turns that end alike stand on one line, so that they do not
 -- push out the others. What is no text of ours is dropped. Most turns do nothing, like the one before: this must be fast for them.
 local function end_turn(queue, key, holder, lock, verdict, did, now)
-  local was, turns, after_ms, rest = pasts[queue][key], '', 0, ''
-  local since_ms, why_ms, events, trigger_from = match(lock, '^since_ms=(%d+) why=(%d+) (%d+ )()')
-  local trigger = since_ms and first_trigger(lock, trigger_from, events, key) or '0 unknown'
   local head = did == '' and '- < ' or sub(did, 1, DID_BYTES_MAX) .. ' < '
   if verdict ~= 'ok' then head = head .. verdict .. ' ' end
+  local was, of = pasts[queue][key], news[queue] or {}
+  news[queue] = of
+  local again = repeated(was, head, now)
+  if again then
+    of[#of + 1], of[#of + 2], pasts[queue][key] = key, again, again
+    return
+  end
+  local turns, after_ms, rest = '', 0, ''
+  local since_ms, why_ms, events, trigger_from = match(lock, '^since_ms=(%d+) why=(%d+) (%d+ )()')
+  local trigger = since_ms and first_trigger(lock, trigger_from, events, key) or '0 unknown'
   local ended_ms, names, from = match(#was <= BYTES_MAX and was or '', '^(%d+)( [^\n]*)\n()')
   if ended_ms then
     after_ms = math.max(0, now - ended_ms)
@@ -171,9 +192,7 @@ local function end_turn(queue, key, holder, lock, verdict, did, now)
     text = sub(text_of(now) .. renumbered(lines, 1, names, '') .. '\n' .. lines[1], 1, BYTES_MAX)
     pack(queue, key, names, rest, text_of(now - after_ms), math.max(0, BYTES_MAX - math.max(TURNS_BYTES, #text)))
   end
-  local of = news[queue] or {}
-  of[#of + 1], of[#of + 2] = key, text
-  news[queue], pasts[queue][key] = of, text
+  of[#of + 1], of[#of + 2], pasts[queue][key] = key, text, text
   if #text ~= #was then grown_bytes = grown_bytes + size_of(queue, key, text) - size_of(queue, key, was) end
   if not ended_ms or period_of(ended_ms) ~= period_of(now) then
     ages[#ages + 1], ages[#ages + 2] = number(period_of(now)), queue .. ':' .. key
