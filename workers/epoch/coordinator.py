@@ -15,7 +15,7 @@ from oarlock.broker.keys import PROTOCOL
 from oarlock.broker.protocol import Broker
 from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
 from oarlock.workers.epoch.fleet_lease import DRAIN, OPEN, PAUSED, FleetLease, LeaseStore, Swapped
-from oarlock.workers.epoch.kept_pauses import KeptPauses
+from oarlock.workers.epoch.kept_pauses import pauses_to_write
 from oarlock.workers.epoch.lease_watch import Heard, LeaseWatch, News
 from oarlock.workers.epoch.next_step import Me, Move, Step, View, next_step
 from oarlock.workers.epoch.redis_side import EpochStore
@@ -68,7 +68,6 @@ class EpochCoordinator:
         """The attempt of this process, while it holds the Lease for it."""
         self._attempt: tuple[int, int] = 0, 0
         """Epoch and drain of the last attempt to win the Lease, while its outcome is open; else 0, 0."""
-        self._pauses = KeptPauses()
         self._known: tuple[int, str] | None = None
         self._refused = 0
         self._read_due_ms = self._look_due_ms = self._swap_due_ms = 0
@@ -227,7 +226,7 @@ class EpochCoordinator:
         """Write into the Lease what people have paused or resumed since."""
         lease = self._watch.lease
         assert self.broker is not None
-        pauses = self._pauses.to_write(self.broker, lease)
+        pauses = pauses_to_write(self.broker, lease)
         if pauses is not None and lease is not None and not self._watch.busy:
             self._renew(replace(lease, pauses=pauses), RENEW, now_ms)
 

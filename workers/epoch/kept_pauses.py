@@ -7,26 +7,18 @@ from oarlock.broker.protocol import Broker
 from oarlock.workers.epoch.fleet_lease import OPEN, FleetLease
 
 
-class KeptPauses:
-    """One ingestor's."""
-
-    def __init__(self) -> None:
-        self._kept: tuple[int, str] | None = None
-        """Epoch and digest that Redis was told last."""
-
-    def to_write(self, broker: Broker, lease: FleetLease | None) -> str | None:
-        """The pauses that the Lease still lacks; None where it has them, of which Redis is told. Only an open epoch's
-        count: in a young one the bootstrapper may not have restored them yet. Raises what the broker raises.
-        """
-        if lease is None or lease.phase != OPEN or lease.epoch != broker.epoch:
-            return None
-        pauses = keepable(broker.pauses())
-        if (text := packed(pauses)) != lease.pauses:
-            return text
-        if self._kept != (broker.epoch, now := digest(pauses)):
-            broker.steer("kept", now, "")
-            self._kept = broker.epoch, now
+def pauses_to_write(broker: Broker, lease: FleetLease | None) -> str | None:
+    """The pauses that the Lease still lacks; None where it has them, of which Redis is told. Only an open epoch's
+    count: in a young one the bootstrapper may not have restored them yet. Raises what the broker raises.
+    """
+    if lease is None or lease.phase != OPEN or lease.epoch != broker.epoch:
         return None
+    pauses = keepable(broker.pauses())
+    if (text := packed(pauses)) != lease.pauses:
+        return text
+    # Each time anew: another ingestor, with an older look at the Lease, may have told Redis of others since.
+    broker.steer("kept", digest(pauses), "")
+    return None
 
 
 def restore(broker: Broker, lease: FleetLease) -> None:

@@ -53,6 +53,15 @@ def test_a_pause_is_in_the_lease_soon_and_redis_says_so(rig: Rig) -> None:
     assert "oarlock.io/pauses" not in rig.lease.held.spec.annotations  # type: ignore[union-attr]
 
 
+def test_what_another_ingestor_told_redis_late_does_not_stay(rig: Rig) -> None:
+    opened(rig, "a")
+    broker(rig).steer("pause", "namespace x", "by=me it burns")
+    pass_time(rig)
+    broker(rig).steer("kept", digest({}), "")
+    pass_time(rig)
+    assert kept(rig) == digest(broker(rig).pauses())
+
+
 def test_a_lost_redis_begins_with_the_pauses_of_the_lease(rig: Rig) -> None:
     opened(rig, "a", "b")
     broker(rig).steer("pause", "namespace x", "by=me it burns")
