@@ -60,7 +60,7 @@ def board(
     metrics_urls: tuple[str, ...],
     where: Where,
 ) -> None:
-    """Serve a page that shows a running fleet, live: what keeps it from its work, queue depth and throughput, workers
+    """Serve a page that shows a running fleet, live: what keeps it from its work, queue depth and throughput, processes
     coming and going; keys, workers, failing and parked keys, namespaces, Redis; and of a key why nothing happens, its
     last turns, its traceback, its rollout. It looks once a second for all who watch, and not at all while nobody does.
 

@@ -50,7 +50,7 @@ def test_the_start_says_what_is_wrong_and_draws_what_goes_on(browser: Chrome) ->
     with serving(fleet) as address:
         visit(browser, address)
         await_that(browser, "the lists are there", lambda: "shop/bad" in text(browser) and "batch" in text(browser))
-        for said in ("queued\n2", "ValueError: no [bold]size", "75.0%", "w-1\n1\n", "2 workers are there"):
+        for said in ("queued\n2", "ValueError: no [bold]size", "75.0%", "w-1\n1\n", "2 workers and"):
             assert said in text(browser)
         plots = "return [...document.querySelectorAll('.plots canvas')].map(each => each.getContext('2d')" + (
             ".getImageData(0, 0, each.width, each.height).data.some(value => value > 0))"

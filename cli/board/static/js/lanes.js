@@ -1,4 +1,4 @@
-// The fleet's workers coming and going: a lane each over the last quarter of an hour, by supervisor.
+// The fleet's processes coming and going: a lane each over the last quarter of an hour, workers by supervisor.
 
 import { el, span, text } from "./dom.js";
 
@@ -14,15 +14,15 @@ export class Lanes {
 
   set(lanes) {
     const now = Date.now(), there = new Set();
-    let supervisor = null, place = this.list.firstChild;
+    let group = null, place = this.list.firstChild;
     const put = (element) => {
       if (element === place) place = place.nextSibling;
       else this.list.insertBefore(element, place);
     };
     for (const lane of lanes) {
-      if (lane[2] !== supervisor) {
-        supervisor = lane[2];
-        put(this.keep(there, `group ${supervisor}`, () => el("h4", {}, supervisor || "(no supervisor)")));
+      if (lane[2] !== group) {
+        group = lane[2];
+        put(this.keep(there, `group ${group}`, () => el("h4", {}, group || "(no supervisor)")));
       }
       const element = this.keep(there, `lane ${lane[0]} ${lane[1]}`, () => laneElement(lane));
       place_bar(element, lane, now);
@@ -34,8 +34,8 @@ export class Lanes {
         this.elements.delete(name);
       }
     }
-    const gone = lanes.filter((lane) => lane[4]).length;
-    text(this.caption, `${lanes.length - gone} workers are there, ${gone} have left in the last 15 minutes`);
+    const gone = lanes.filter((lane) => lane[4]).length, ingestors = count(lanes, true), workers = count(lanes, false);
+    text(this.caption, `${workers} and ${ingestors} are there, ${gone} have left in the last 15 minutes`);
   }
 
   keep(there, name, make) {
@@ -45,9 +45,14 @@ export class Lanes {
   }
 }
 
-function laneElement([, worker, supervisor]) {
-  const short = supervisor ? worker.replace(`${supervisor}-`, "") : worker;
-  return el("div", { class: "lane", title: worker }, el("span", { class: "name" }, short), el("div", { class: "track" }, el("i")), el("span", { class: "since" }));
+function count(lanes, ingestors) {
+  const there = lanes.filter((lane) => !lane[4] && (lane[2] === "ingestors") === ingestors).length;
+  return `${there} ${ingestors ? "ingestor" : "worker"}${there === 1 ? "" : "s"}`;
+}
+
+function laneElement([, name, group]) {
+  const short = group ? name.replace(`${group}-`, "") : name;
+  return el("div", { class: "lane", title: name }, el("span", { class: "name" }, short), el("div", { class: "track" }, el("i")), el("span", { class: "since" }));
 }
 
 function place_bar(element, [, , , began, gone, keys], now) {

@@ -54,7 +54,7 @@ export class Overview {
       el("section", {}, el("h2", {}, el("a", { href: `#/${name}` }, title)), this.captions[name], this.tables[name].element);
     this.element = el("div", { class: "overview" }, this.plots.element,
       el("div", { class: "halves" }, short("trouble", "Failing and parked"), short("namespaces", "Who fills the queue")),
-      el("section", {}, el("h2", {}, "Workers coming and going"), this.lanes.element));
+      el("section", {}, el("h2", {}, "Processes coming and going"), this.lanes.element));
   }
 
   get table() {
