@@ -93,6 +93,14 @@ def test_history() -> None:
     assert 300 < facts["history_bytes"] <= 1_000
 
 
+def test_large() -> None:
+    facts = run("large", "--small", "0", "--pods", "300", "--churn", "10", "--churn-s", "2", "--rest-s", "1")
+    assert set(facts) == documented("large")
+    (size,) = facts["sizes"]
+    assert (size["pods"], size["nodes"]) == (300, 6)
+    assert 10 < size["reopened_s"] < 60
+
+
 def test_operators() -> None:
     facts = run("operators", "--rounds", "1", "--objects", "100", "--rest-s", "3")
     assert set(facts) == documented("operators")

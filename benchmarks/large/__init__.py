@@ -1,0 +1,1 @@
+"""A large cluster: what it costs to bring it up, to keep it, and to lose its Redis."""
