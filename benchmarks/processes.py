@@ -38,6 +38,14 @@ def rss_kb(pid: int) -> int:
     raise ValueError(f"no VmRSS of {pid}")
 
 
+def pss_kb(pid: int) -> int:
+    """Resident memory, of pages shared with others its share: workers share most of theirs with their supervisor."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    raise ValueError(f"no Pss of {pid}")
+
+
 class CpuMeter:
     """Time used from ``start`` on by a few processes, each under the name of what it does."""
 

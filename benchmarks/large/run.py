@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.large.churn import churn
 from benchmarks.large.statuses import Statuses
-from benchmarks.processes import CpuMeter, rss_kb
+from benchmarks.processes import CpuMeter, pss_kb, rss_kb
 from benchmarks.report import Unfit, say
 from benchmarks.tree import Tree, daemonset, deployment, replicaset
 from oarlock.broker import epoch, script_texts
@@ -120,16 +120,15 @@ def cached_pods(tree: Tree) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Resident MB of each process by role, at rest. Redis: bytes a pod by its own count, histories of keys apart."""
+    """Resident MB of each process by role, at rest. Redis: bytes a pod by its own count, histories of keys apart.
+
+    ``fleet_mb``: all of it but API server and nodes, pages that processes share counted once.
+    """
 
     rss_mb: dict[str, list[int]]
+    fleet_mb: int
     redis_bytes: float
     history_bytes: float
-
-    @property
-    def fleet_mb(self) -> int:
-        """Without the API server and the supervisor."""
-        return sum(sum(self.rss_mb.get(role, ())) for role in ("redis", "ingestor", "worker"))
 
 
 def memory(tree: Tree, size: Size, before_bytes: int) -> Memory:
@@ -139,7 +138,8 @@ def memory(tree: Tree, size: Size, before_bytes: int) -> Memory:
     rss: dict[str, list[int]] = {}
     for role, pid in tree.roles():
         rss.setdefault(role, []).append(rss_kb(pid) // 1024)
-    return Memory(rss, (used - histories) / size.exact, histories / size.exact)
+    fleet_mb = sum(pss_kb(pid) for role, pid in tree.roles() if role != "api") // 1024
+    return Memory(rss, fleet_mb, (used - histories) / size.exact, histories / size.exact)
 
 
 def replaced_ms(tree: Tree, per_s: float, seconds: float) -> list[float]:
