@@ -37,8 +37,8 @@ for queue, group in pairs(queues) do
   local own, seen = base .. queue, {}
   local locks = redis.call('HMGET', own .. ':locks', unpack(group.keys))
   local states = redis.call('HMGET', own .. ':state', unpack(group.keys))
-  local failures = redis.call('HMGET', own .. ':failures', unpack(group.keys))
-  local crashes = redis.call('HMGET', own .. ':crashes', unpack(group.keys))
+  local failures = values_of(own .. ':failures', group.keys)
+  local crashes = values_of(own .. ':crashes', group.keys)
   local any_expected = redis.call('EXISTS', unpack(group.expects)) > 0
   redis.call('ZCARD', base .. 'leases')
   read_turns(queue, group.keys)

@@ -8,6 +8,13 @@ local function head(value)
   return rv, uid, string.sub(value, stop + 1, stop2 - 1), string.sub(value, stop2 + 1, stop3 - 1), stop3
 end
 
+-- The second line of an object. A claim reads it of every owner: a pattern would go through it byte by byte.
+local function index_words(value)
+  local first = string.find(value, '\n', 1, true)
+  local last = first and string.find(value, '\n', first + 1, true)
+  return last and string.sub(value, first + 1, last - 1) or ''
+end
+
 -- The entries that an object is indexed under. A word that begins with "?" or "+" is none: it says where claim is to look for it.
 -- Nor is one with "#" or "=": see summary.lua.
 local function indexed(entries) return string.gmatch(' ' .. entries, ' ([^%s?+#=]%S*)') end
@@ -49,7 +56,8 @@ local function index_key(resource, gen, entry) return base .. 'index:' .. resour
 -- A part that objects have in common is kept apart from them, once, as long as one of them is indexed under it.
 local function apart_key(resource, gen) return base .. 'apart:' .. resource .. ':' .. gen end
 local function apart_in(entries)
-  return string.find(entries, 'apart=', 1, true) and string.match(' ' .. entries, ' apart=(%x+)') or nil -- most have none
+  local at = string.sub(entries, 1, 6) == 'apart=' and 0 or string.find(entries, ' apart=', 1, true)
+  return at and string.match(entries, '^apart=(%x+)', at + 1) or nil -- most have none
 end
 
 -- The parts in ARGV, and the texts of classes, by name; their count is at ARGV[at]. Also the position behind them.

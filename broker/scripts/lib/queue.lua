@@ -28,6 +28,11 @@ local function check(queue)
   checked[queue] = true
 end
 
+-- The values of these keys in a hash that mostly has none: then they need not be asked for one by one. No value is nil or false.
+local function values_of(hash, keys)
+  return redis.call('HLEN', hash) > 0 and redis.call('HMGET', hash, unpack(keys)) or {}
+end
+
 -- What queued a key: one trigger, and one more. The same trigger often queues many keys in a row.
 local TRIGGER_BYTES_MAX = 160
 local last_trigger, last_why

@@ -48,9 +48,10 @@ local function write_counts(resource, gen, changed, texts)
   end
 end
 
--- {"count text", ...} of all objects under an entry; nil if some are not counted, or if not so many are asked for as are there.
-local function summary_at_rest(resource, gen, entry, asked)
-  local summary, objects = summary_key(resource, gen, entry), redis.call('HLEN', index_key(resource, gen, entry))
+-- {"count text", ...} of all objects under an entry, of its two keys; nil if some are not counted, or if not so many are asked for as
+-- are there.
+local function summary_at_rest(summary, index, asked)
+  local objects = redis.call('HLEN', index)
   if objects < asked or (objects > CLASSES_MAX and redis.call('HLEN', summary) > CLASSES_MAX) then return nil end
   local classes, counts, all, good = redis.call('HGETALL', summary), {}, 0, 0
   for i = 1, #classes, 2 do
