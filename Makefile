@@ -64,7 +64,7 @@ chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7
 planted: $(READY) ## faults planted in a running fleet, each named by the commands and the page of docs/troubleshoot.md; FLAGS="--only quota"
 	@$(BIN)/python -m tests.planted $(FLAGS)
 
-bench: $(READY) ## NAME=queue|pods|converge|failover|daemonset|nodes|fixture|blocking|keyed_queue|look|board|history|large|desired|operators|operators.kills|versus_kcm|picture; the last line is one JSON object
+bench: $(READY) ## NAME=queue|pods|converge|failover|daemonset|nodes|fixture|blocking|keyed_queue|look|board|history|large|ingest|desired|operators|operators.kills|versus_kcm|picture; the last line is one JSON object
 	@$(BIN)/python -m benchmarks.$(or $(NAME),queue) $(FLAGS)
 
 release: $(READY) ## wheel, source archive, SBOM, audit and checksums into dist/; AUDIT=no leaves the audit out

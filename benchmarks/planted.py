@@ -54,7 +54,7 @@ def plant(client: redis.Redis, groups: dict[str, tuple[int, int]], number: int =
     owners = KnownOwners()
     sets = [(name, pods) for group, (count, pods) in groups.items() for name in names(group, count)]
     stage(broker, Projector(REPLICASETS, owners), (replicaset(name, pods) for name, pods in sets))
-    stage(broker, Projector(PODS, owners), (pod for name, pods in sets for pod in _pods(name, pods)))
+    stage(broker, Projector(PODS, owners), (pod for name, pods in sets for pod in pods_of(name, pods)))
     while broker.republish(2_000):
         pass
     return broker
@@ -123,7 +123,8 @@ def replicaset(name: str, pods: int, namespace: str = NAMESPACE) -> dict[str, An
     }
 
 
-def _pods(owner: str, count: int) -> Iterator[dict[str, Any]]:
+def pods_of(owner: str, count: int) -> Iterator[dict[str, Any]]:
+    """An owner's pods, ready, as the API has them."""
     labels = {"app.kubernetes.io/name": owner, "app.kubernetes.io/part-of": NAMESPACE, "tier": "web"}
     reference = {
         "apiVersion": "apps/v1",

@@ -93,6 +93,12 @@ def test_history() -> None:
     assert 300 < facts["history_bytes"] <= 1_000
 
 
+def test_ingest() -> None:
+    facts = run("ingest", "--rounds", "1", "--pods", "200")
+    assert set(facts) == documented("ingest")
+    assert facts["events_per_s"] > 0
+
+
 def test_large() -> None:
     facts = run("large", "--small", "0", "--pods", "300", "--churn", "10", "--churn-s", "2", "--rest-s", "1")
     assert set(facts) == documented("large")
