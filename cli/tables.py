@@ -64,6 +64,11 @@ def show_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
+def counted(count: int, what: str) -> str:
+    """So many of a word whose plural ends in s: "1 key", "2,000 keys"."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def cell(value: Any) -> str:
     """A value as text for a table; "-" if it is missing."""
     if value is None or value == "":

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from oarlock.broker.history import Triggers
 from oarlock.cli.explain.history_sentences import cause_text, did_text, triggers_text
-from oarlock.cli.tables import cell, span
+from oarlock.cli.tables import cell, counted, span
 from oarlock.cli.top.heading import size
 from oarlock.cli.watch.fleet_look import FleetLook
 
@@ -172,32 +172,32 @@ def _server_value(fact: str, value: str) -> str:
 
 
 def _of_all(shown: int, total: int, what: str) -> str:
-    return f"{shown:,} {what}" if shown >= total else f"{shown:,} of {total:,} {what}"
+    return counted(shown, what) if shown >= total else f"{shown:,} of {counted(total, what)}"
 
 
 def _keys_caption(look: FleetLook) -> str:
     total = sum(look.total(count) for count in ("queued", "in_work", "delayed", "held"))
-    return _of_all(len(look.keys), total, "keys that are not idle, the oldest first")
+    return f"{_of_all(len(look.keys), total, 'key')} not idle, the oldest first"
 
 
 def _workers_caption(look: FleetLook) -> str:
     names = len({(each.shard, each.worker) for each in look.workers})
-    return _of_all(names, sum(each.registered or 0 for each in look.shards), "workers")
+    return _of_all(names, sum(each.registered or 0 for each in look.shards), "worker")
 
 
 def _trouble_caption(look: FleetLook) -> str:
-    of = _of_all(len(look.trouble), look.total("failing") + look.total("parked"), "keys")
+    of = _of_all(len(look.trouble), look.total("failing") + look.total("parked"), "key")
     return f"{of}; parked ones first, then those that failed most often in a row"
 
 
 def _namespaces_caption(look: FleetLook) -> str:
     if look.sampled >= look.active:
-        return f"of {look.active:,} keys that are queued, in work or parked"
-    return f"estimated from {look.sampled:,} of {look.active:,} keys, picked at random"
+        return f"of {counted(look.active, 'key')} queued, in work or parked"
+    return f"estimated from {look.sampled:,} of {counted(look.active, 'key')}, picked at random"
 
 
 def _redis_caption(look: FleetLook) -> str:
-    return f"{len(look.shards)} of {len(look.shards) + len(look.away)} shards answer"
+    return f"of {counted(len(look.shards) + len(look.away), 'shard')} {len(look.shards)} answer"
 
 
 TABS: Sequence[Tab] = (

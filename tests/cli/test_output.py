@@ -9,7 +9,7 @@ import pytest
 
 from oarlock.cli import COMMANDS, cli
 from oarlock.cli.logs import JsonFormatter, TextFormatter
-from oarlock.cli.tables import cell, span
+from oarlock.cli.tables import cell, counted, span
 from oarlock.workers.process.log_line import line
 from tests.cli.cli_helpers import call
 
@@ -45,6 +45,10 @@ def test_span(ms: int | None, text: str) -> None:
 
 def test_cells() -> None:
     assert [cell(value) for value in (None, "", 0, True, False, ["a", "b"])] == ["-", "-", "0", "yes", "no", "a,b"]
+
+
+def test_one_of_a_thing_has_no_s() -> None:
+    assert [counted(count, "key") for count in (0, 1, 2_000)] == ["0 keys", "1 key", "2,000 keys"]
 
 
 def record(message: str) -> logging.LogRecord:
