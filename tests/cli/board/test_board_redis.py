@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
@@ -12,7 +12,6 @@ import redis
 from aiohttp.test_utils import TestClient, TestServer
 
 from oarlock.broker import epoch
-from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.cli.board.access import Access
 from oarlock.cli.board.server import Board, Options
@@ -28,32 +27,12 @@ QUEUE, KEY = "replicaset", "shop/web"
 Play = Callable[["TestClient[Any, Any]"], Awaitable[None]]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as running:
-        yield running
-
-
 @pytest.fixture
-def client(server: EmbeddedRedis) -> Iterator[redis.Redis]:
-    made = connect(server.url("admin"))
-    made.flushall()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(client: redis.Redis) -> RedisBroker:
-    """An open epoch with a key that has a traceback."""
-    epoch.bootstrap(client, 3)
-    made = RedisBroker(client, 3)
-    for resource in ("replicasets", "pods"):
-        made.stage(resource, "g1", [])
-        made.commit_list(resource, "g1", "12")
-    made.open(["replicasets", "pods"])
-    made.add(QUEUE, [KEY])
-    FailedTurns(client, "w-a").add(KeyJob.of(QUEUE, KEY, client), "Traceback:\n  ValueError: no size")
-    return made
+def failed(client: redis.Redis, broker: RedisBroker) -> RedisBroker:
+    """The key is queued and has a traceback."""
+    broker.add(QUEUE, [KEY])
+    FailedTurns(client, "w-1").add(KeyJob.of(QUEUE, KEY, client), "Traceback:\n  ValueError: no size")
+    return broker
 
 
 def play(of: Play, url: str, *, write: bool = False) -> None:
@@ -71,7 +50,7 @@ def play(of: Play, url: str, *, write: bool = False) -> None:
     asyncio.run(asyncio.wait_for(run(), 30))
 
 
-def test_the_user_that_may_only_read_sees_all(server: EmbeddedRedis, broker: RedisBroker) -> None:
+def test_the_user_that_may_only_read_sees_all(server: EmbeddedRedis, failed: RedisBroker) -> None:
     async def of(client: TestClient[Any, Any]) -> None:
         look = await (await client.get("/api/look")).json()
         assert look["head"]["figures"]["epoch"] == "3 OPEN"
@@ -120,7 +99,7 @@ def requeued(server: EmbeddedRedis, user: str) -> tuple[int, str]:
     return found[0]
 
 
-def test_a_requeue_needs_a_user_that_may_write_and_is_in_the_audit(server: EmbeddedRedis, broker: RedisBroker) -> None:
+def test_a_requeue_needs_a_user_that_may_write_and_is_in_the_audit(server: EmbeddedRedis, failed: RedisBroker) -> None:
     status, told = requeued(server, "metrics")
     assert (status, "is not queued" in told) == (400, True)
     status, told = requeued(server, "worker")

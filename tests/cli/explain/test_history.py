@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from oarlock.broker import epoch
-from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
 from oarlock.cli.explain import history as command
@@ -20,20 +18,9 @@ QUEUE = "replicaset"
 Turn = Callable[..., None]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
 @pytest.fixture
-def turn(server: EmbeddedRedis) -> Iterator[Turn]:
-    """Has a turn of shop/web carried out, in an epoch of the test's own."""
-    client = connect(server.url("admin"))
-    epoch.bootstrap(client, epoch.current(client).epoch + 1)
-    broker = RedisBroker(client, epoch.current(client).epoch)
-    broker.open([])
-    broker.register("w-1", "s", [QUEUE])
+def turn(broker: RedisBroker) -> Turn:
+    """Has a turn of shop/web carried out."""
 
     def carry_out(did: str, verdict: Verdict = Verdict.OK) -> None:
         broker.add(QUEUE, ["shop/web"], why="set pods/shop/web-1")
@@ -41,8 +28,7 @@ def turn(server: EmbeddedRedis) -> Iterator[Turn]:
         assert isinstance(batch, Batch)
         broker.finish([Finish(QUEUE, "shop/web", "n", verdict, 60_000, did=did)])
 
-    yield carry_out
-    client.close()
+    return carry_out
 
 
 def test_the_newest_is_the_last(server: EmbeddedRedis, turn: Turn) -> None:

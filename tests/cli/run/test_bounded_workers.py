@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,6 @@ current-context: here
 ONE = "import oarlock\n@oarlock.desired('v1 Secret', concurrency=1)\ndef one(obj, children): return oarlock.Result()\n"
 TWO = ONE + "@oarlock.desired('v1 ConfigMap', concurrency=2)\ndef two(obj, children): return oarlock.Result()\n"
 FREE = ONE + "@oarlock.desired('v1 ConfigMap')\ndef free(obj, children): return oarlock.Result()\n"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as redis:
-        yield redis
 
 
 @pytest.fixture

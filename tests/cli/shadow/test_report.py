@@ -31,12 +31,6 @@ TAG = Settings(dry_run=True, fleet_id="shadow").tag
 EPOCHS = count(3)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as running:
-        yield running
-
-
 @pytest.fixture
 def store(server: EmbeddedRedis) -> Iterator[ShadowStore]:
     """As a worker has it, in an epoch of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, ClaimLimits, Idle, LoadSpec
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from tests.cli.cli_helpers import call
+from tests.cli.cli_helpers import call, problems
 
 QUEUE = "replicaset"
 
@@ -15,6 +15,14 @@ def oarlock(server: EmbeddedRedis, *words: str, code: int = 0, stdin: str | None
     result = call(*words, "--redis", server.url("admin"), stdin=stdin)
     assert result.exit_code == code, result.output
     return result.stdout
+
+
+def refused(server: EmbeddedRedis, *words: str, user: str = "admin", code: int = 2) -> str:
+    """The one line that a command says which ends with this exit code."""
+    result = call(words[0], "--redis", server.url(user), *words[1:])
+    assert result.exit_code == code, result.output
+    (line,) = problems(result)
+    return line
 
 
 def claimed(broker: RedisBroker, holder: str = "w-1") -> list[str] | Idle:

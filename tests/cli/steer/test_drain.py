@@ -11,7 +11,7 @@ from oarlock.broker.values import Idle
 from oarlock.cli.steer import drain
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.cli.cli_helpers import call, problems
-from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock
+from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock, refused
 
 
 def test_a_worker_is_drained(server: EmbeddedRedis, broker: RedisBroker) -> None:
@@ -64,10 +64,7 @@ def test_those_that_do_not_leave_in_time_are_told(
 )
 @pytest.mark.usefixtures("broker")
 def test_nobody_of_that_name(words: list[str], told: str, server: EmbeddedRedis) -> None:
-    result = call(*words, "--redis", server.url("admin"))
-    assert result.exit_code == 2
-    (line,) = problems(result)
-    assert told in line
+    assert told in refused(server, *words)
 
 
 @pytest.mark.usefixtures("broker")

@@ -9,8 +9,7 @@ import pytest
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Finish, Idle, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from tests.cli.cli_helpers import call, problems
-from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock
+from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock, refused
 
 
 def crash(broker: RedisBroker, key: str) -> None:
@@ -81,14 +80,9 @@ def test_a_paused_key_stays_so(server: EmbeddedRedis, broker: RedisBroker) -> No
     assert "shop/a" not in claimed(broker)
 
 
-def test_a_park_that_no_ingestor_keeps_is_taken_back(
-    server: EmbeddedRedis, broker: RedisBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("oarlock.cli.steer.scopes.KEPT_S", 0.0)
-    monkeypatch.setattr("oarlock.cli.steer.scopes.time.sleep", lambda _: None)
-    result = call("park", "rs/shop/a", "--redis", server.url("admin"))
-    assert result.exit_code == 1
-    assert "is not paused: no ingestor has written it into the Lease" in problems(result)[0]
+@pytest.mark.usefixtures("unkept")
+def test_a_park_that_no_ingestor_keeps_is_taken_back(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    assert "is not paused: no ingestor has written it into the Lease" in refused(server, "park", "rs/shop/a", code=1)
     assert broker.pauses() == {}
 
 
@@ -102,10 +96,7 @@ def test_a_park_that_no_ingestor_keeps_is_taken_back(
 )
 @pytest.mark.usefixtures("broker")
 def test_what_cannot_be_replayed(words: list[str], told: str, server: EmbeddedRedis) -> None:
-    result = call("replay", *words, "--redis", server.url("admin"))
-    assert result.exit_code == 2
-    (line,) = problems(result)
-    assert told in line
+    assert told in refused(server, "replay", *words)
 
 
 @pytest.mark.usefixtures("broker")

@@ -22,8 +22,7 @@ from oarlock.cluster.client import Client
 from oarlock.cluster.resources import NAMESPACES, REPLICASETS
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests import ROOT
-from tests.cli.cli_helpers import call, problems
-from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock
+from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock, refused
 
 
 def cached(broker: RedisBroker, *keys: str, resource: str = "replicasets") -> None:
@@ -88,10 +87,7 @@ def test_what_fails_or_is_parked(server: EmbeddedRedis, broker: RedisBroker) -> 
 
 def test_many_are_asked_for(server: EmbeddedRedis, broker: RedisBroker) -> None:
     cached(broker, *(f"shop/{n:02}" for n in range(21)))
-    result = call("requeue", "--all", "--redis", server.url("admin"))
-    assert result.exit_code == 2
-    (line,) = problems(result)
-    assert "21 keys would be queued: add --yes, or see which with --preview" in line
+    assert "21 keys would be queued: add --yes, or see which with --preview" in refused(server, "requeue", "--all")
     assert queued(broker) == []
     oarlock(server, "requeue", "--all", "--yes")
     assert len(queued(broker)) == 21
@@ -134,9 +130,7 @@ def test_where_nobody_takes_them_it_stops(
     monkeypatch.setattr(many, "STUCK_S", 0.0)
     monkeypatch.setattr(many.time, "sleep", lambda _: None)
     cached(broker, *(f"shop/{n:03}" for n in range(95)))
-    result = call("requeue", "--all", "--yes", "--redis", server.url("admin"))
-    assert result.exit_code == 1
-    (line,) = problems(result)
+    line = refused(server, "requeue", "--all", "--yes", code=1)
     assert "replicaset: 20 keys are queued and none is taken" in line
     assert "20 of 95 are done" in line
     assert len(queued(broker)) == 20
@@ -156,10 +150,7 @@ def test_what_picks_nothing(
     words: list[str], told: str, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_api, "found_up", lambda: None)
-    result = call("requeue", *words, "--redis", server.url("admin"))
-    assert result.exit_code == 2
-    (line,) = problems(result)
-    assert told in line
+    assert told in refused(server, "requeue", *words)
 
 
 def test_one_key_as_json(server: EmbeddedRedis, broker: RedisBroker) -> None:
@@ -227,7 +218,4 @@ def test_labels(
 
 
 def test_a_selector_that_the_server_does_not_take(server: EmbeddedRedis, broker: RedisBroker, labelled: Path) -> None:
-    result = call("requeue", "-l", "a=(b", "--kubeconfig", str(labelled), "--redis", server.url("admin"))
-    assert result.exit_code == 2
-    (line,) = problems(result)
-    assert "--selector 'a=(b'" in line
+    assert "--selector 'a=(b'" in refused(server, "requeue", "-l", "a=(b", "--kubeconfig", str(labelled))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
 
-from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.history import Triggers
 from oarlock.broker.inspect import raw_answers
@@ -30,34 +28,7 @@ from oarlock.workers.turn.engine.turn_engine import load_spec
 QUEUE = "replicaset"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: EmbeddedRedis) -> Iterator[redis.Redis]:
-    made = connect(server.url("admin"))
-    made.flushall()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(client: redis.Redis) -> RedisBroker:
-    """An open epoch 3 with an empty cache and a worker w-a."""
-    epoch.bootstrap(client, 3)
-    made = RedisBroker(client, 3)
-    for resource in ("replicasets", "pods"):
-        made.stage(resource, "g1", [])
-        assert made.commit_list(resource, "g1", "12").verdict == "OK"
-    assert made.open(["replicasets", "pods"]) == ""
-    made.register("w-a", "sup", [QUEUE])
-    return made
-
-
-def claim(broker: RedisBroker, count: int = 1, holder: str = "w-a") -> Batch:
+def claim(broker: RedisBroker, count: int = 1, holder: str = "w-1") -> Batch:
     limits = ClaimLimits(lease_ms=600_000, drain_ms=1_000, keys_max=count)
     batch = broker.claim(holder, f"nonce-{holder}", [load_spec(CONTROLLERS[QUEUE])], limits)
     assert isinstance(batch, Batch)
@@ -79,7 +50,7 @@ def test_a_quiet_fleet(server: EmbeddedRedis, broker: RedisBroker) -> None:
     assert (shard.epoch, shard.phase, shard.intact, shard.paused, shard.unread) == (3, "OPEN", True, "", ())
     assert shard.server["redis_version"]
     assert shard.memory_bytes > 0
-    assert [(each.worker, each.supervisor, each.state) for each in found.workers] == [("w-a", "sup", "between")]
+    assert [(each.worker, each.supervisor, each.state) for each in found.workers] == [("w-1", "s", "between")]
     assert {each.queue for each in found.queues} == set(all_queues())
     assert {each.resource for each in found.resources} == {"replicasets", "pods"}
     assert found.view_age_ms is not None
@@ -126,7 +97,7 @@ def test_failing_and_parked_keys(server: EmbeddedRedis, client: redis.Redis, bro
         broker.register(holder, "sup", [QUEUE])
         claim(broker, holder=holder)
         broker.release(holder, blamed=f"{QUEUE}:shop/bad")
-    FailedTurns(client, "w-a").add(KeyJob.of(QUEUE, "shop/sad", client), "Traceback:\n  ValueError: no size")
+    FailedTurns(client, "w-1").add(KeyJob.of(QUEUE, "shop/sad", client), "Traceback:\n  ValueError: no size")
     bad, sad = look(server).trouble
     assert (bad.key, bad.state, bad.crashes) == ("shop/bad", "parked", 2)
     assert (bad.due_in_ms or 0) > 0
@@ -250,7 +221,7 @@ def test_keys_that_a_pause_holds(server: EmbeddedRedis, broker: RedisBroker) -> 
 def test_few_of_many_held_keys_are_read(server: EmbeddedRedis, broker: RedisBroker) -> None:
     broker.add(QUEUE, [f"shop/{n:03}" for n in range(120)])
     broker.steer("pause", "namespace shop", "by=me")
-    broker.claim("w-a", "n", [load_spec(CONTROLLERS[QUEUE])], ClaimLimits(5_000, 14_000))
+    broker.claim("w-1", "n", [load_spec(CONTROLLERS[QUEUE])], ClaimLimits(5_000, 14_000))
     found = look(server)
     assert len(found.keys) == reader.HELD_MAX
     assert found.total("held") == 120
