@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHART_READY := $(VENV)/.chart
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-redis test-benchmarks test-cluster test-conformance chart diff-kcm check chaos planted bench release clean
+.PHONY: help setup run test test-redis test-benchmarks test-cluster test-conformance chart diff-kcm check chaos sim planted bench release clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ check: $(READY) ## ruff, mypy strict, the import contract, the script headers
 
 chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7 FAULTS=300, or ONLY=redis-cut
 	@$(BIN)/oarlock chaos $(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(ONLY),--only $(ONLY)) $(FLAGS)
+
+sim: $(READY) ## SEEDS=1000 simulated runs on all cores; it goes on where it stopped; FLAGS="--only rolling --first 17"
+	@$(BIN)/python -m tests.simulation run --seeds $(or $(SEEDS),1000) $(FLAGS)
 
 planted: $(READY) ## faults planted in a running fleet, each named by the commands and the page of docs/troubleshoot.md; FLAGS="--only quota"
 	@$(BIN)/python -m tests.planted $(FLAGS)

@@ -206,7 +206,10 @@ class EpochState:
     republish: list[Job] = field(default_factory=list)
 
     def queue(self, name: str) -> QueueState:
-        return self.queues.setdefault(name, QueueState())
+        found = self.queues.get(name)
+        if found is None:
+            found = self.queues[name] = QueueState()
+        return found
 
     # -- lib/queue.lua -------------------------------------------------------------------------------------------
 

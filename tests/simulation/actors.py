@@ -27,7 +27,7 @@ from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
 from tests.manual_clock import ManualClock
-from tests.simulation.traffic import Flight
+from tests.simulation.traffic import Flight, news_after
 from tests.simulation.world import NAMESPACE, World, as_json
 from tests.workers.turn.turns import arrived
 
@@ -271,7 +271,7 @@ class Ingestor:
             if mark is None:
                 return
             position = self.positions[resource] = int(mark)
-        news = [each for each in self._world.journal if each.resource == resource and each.rv > position][:size]
+        news = news_after(self._world.journal, position, resource)[:size]
         to = news[-1].rv if len(news) == size else max(position, self._world.rv)
         result = broker.ingest(resource, str(position), str(to), [self._event(each) for each in news])
         if result.verdict == "OK":

@@ -5,7 +5,7 @@ import __future__
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -29,6 +29,15 @@ class Mutant:
     weights: Weights | None = None
     options: dict[str, Any] = field(default_factory=dict)
     first: int = 0
+
+
+def distinct(mutants: Mapping[str, Mutant]) -> list[str]:
+    """The first of those that run under the same conditions. What does not name any is run by the campaigns."""
+    found: dict[str, str] = {}
+    for name, mutant in mutants.items():
+        if mutant.weights is not None:
+            found.setdefault(repr((mutant.weights, mutant.options)), name)
+    return list(found.values())
 
 
 def take_out(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:

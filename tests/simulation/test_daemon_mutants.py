@@ -27,7 +27,7 @@ from tests.simulation.daemon_cluster import Habits
 from tests.simulation.daemon_scenarios import CHANGES, FAILS, HISTORY, NODES, ROUGH, SCENARIOS, SURGES
 from tests.simulation.daemon_simulation import DaemonSimulation, with_second_fleet
 from tests.simulation.memory_rig import MemoryRig
-from tests.simulation.mutants import Mutant, take_out
+from tests.simulation.mutants import Mutant, distinct, take_out
 from tests.simulation.redis_rig import RedisRig
 from tests.simulation.test_mutants import NOTHING_OPEN
 
@@ -206,14 +206,20 @@ MUTANTS: dict[str, Mutant] = {
         weights=FAILING,
         options={"nodes": 4},
     ),
-    "gone nodes stay in the local cache": Mutant(patch=_gone_nodes_kept, weights=replace(ROUGH, habits=NODES, nodes=6)),
+    "gone nodes stay in the local cache": Mutant(
+        patch=_gone_nodes_kept,
+        weights=replace(ROUGH, habits=NODES, nodes=6),
+        first=15,
+    ),
     "the change log forgets what went": Mutant(
         script=(("lib/changes", "gone[#gone + 1] = id", "local _ = id"),),
         weights=replace(ROUGH, habits=NODES, nodes=6),
+        first=15,
     ),
     "changes of nodes are not logged": Mutant(
         script=(("lib/changes", "redis.call('ZADD', changes_key(resource, gen), number(seq), id)", ""),),
         weights=replace(ROUGH, habits=NODES, nodes=6),
+        first=5,
     ),
     "the fan-out does not look at pods": Mutant(patch=_fan_out_without_pods, weights=CALM_PODS),
     "back-offs are told at the end": Mutant(
@@ -241,7 +247,7 @@ def test_is_missed(name: str, redis_rig: RedisRig, memory_rig: MemoryRig, monkey
     pytest.fail(f"{SEEDS_MAX} runs without this mechanism broke nothing")
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", distinct(MUTANTS))
 def test_the_same_runs_pass_with_it(name: str, memory_rig: MemoryRig) -> None:
     """The conditions that show a mutant break nothing where nothing was taken out."""
     for seed in range(4):

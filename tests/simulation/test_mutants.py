@@ -27,10 +27,10 @@ from oarlock.workers.turn import expectations, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
-from tests.simulation.mutants import Mutant, take_out
+from tests.simulation.mutants import Mutant, distinct, take_out
 from tests.simulation.redis_rig import RedisRig
+from tests.simulation.scenarios import REFUSING
 from tests.simulation.simulation import Simulation, Weights
-from tests.simulation.test_simulation import REFUSING
 from tests.simulation.world import World
 
 ROUGH = Weights(kill=4, freeze=4, lose_answer=6, ingestor=4, supervise=10, kubelet=12)
@@ -131,7 +131,9 @@ MUTANTS: dict[str, Mutant] = {
         code=((decide._names, "if room < 0:\n        return []", "room = max(0, room)"),), weights=NO_NAMES
     ),
     "new deletes do not count with what may go": Mutant(
-        code=((decide._surplus, "surplus -= len(claimed) - len(staying)", "pass"),), weights=NEITHER
+        code=((decide._surplus, "surplus -= len(claimed) - len(staying)", "pass"),),
+        weights=NEITHER,
+        first=29,
     ),
     "obsolete deletes are sent again": Mutant(
         code=((decide._surplus, "if surplus < 0:\n            return (), False, ()", "surplus = max(0, surplus)"),),
@@ -144,9 +146,12 @@ MUTANTS: dict[str, Mutant] = {
     "a name that is borne is not open": Mutant(
         code=((decide._names, "creates - counted if", "creates - counted - {pod.name for pod in snapshot.pods} if"),),
         weights=TURNOVER,
+        first=48,
     ),
     "reserved names do not count": Mutant(
-        code=((expectations._Known.told, "[*self._creates, *self._reserved]", "self._creates"),), weights=TURNOVER
+        code=((expectations._Known.told, "[*self._creates, *self._reserved]", "self._creates"),),
+        weights=TURNOVER,
+        first=48,
     ),
     "a reservation ends with the answer": Mutant(
         code=(
@@ -157,16 +162,24 @@ MUTANTS: dict[str, Mutant] = {
             ),
         ),
         weights=TURNOVER,
+        first=48,
     ),
     "creates are settled before D": Mutant(
         code=((expectations._Known.look, "in self._creates.items() if opened.over", "in self._creates.items()"),),
         weights=TURNOVER,
+        first=48,
     ),
     "names are not reserved": Mutant(
-        code=((claim._timed_expectations, 'name.startswith("create ")', "False"),), weights=TURNOVER
+        code=((claim._timed_expectations, 'name.startswith("create ")', "False"),),
+        weights=TURNOVER,
+        first=48,
     ),
     "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=GRAVES, first=180),
-    "own writes need not be read": Mutant(patch=_needs_ignored, weights=LAGGING),
+    "own writes need not be read": Mutant(
+        patch=_needs_ignored,
+        weights=LAGGING,
+        first=43,
+    ),
     "names are drawn": Mutant(patch=_any_name, weights=LOSSES, options=NO_ASSUMPTIONS),
     "the passing of a need wakes nobody": Mutant(patch=_nobody_woken, weights=RELEASING, options={"owners": 2}),
     "old events are applied": Mutant((("ingest", "if not newer(rv, mark) then", "if false then"),)),
@@ -185,11 +198,18 @@ MUTANTS: dict[str, Mutant] = {
         (("register", "if redis.call('ZSCORE', base .. 'drains', ARGV[2]) then", "if false then"),), weights=STEERED
     ),
     "what leaves a class is not counted off": Mutant((("ingest", "count(recounted, was, old_class, -1)", ""),)),
-    "a list is not counted": Mutant((("stage", "count(recounted, is, class, 1)", ""),), weights=LISTING),
+    "a list is not counted": Mutant(
+        (("stage", "count(recounted, is, class, 1)", ""),),
+        weights=LISTING,
+        first=17,
+    ),
     "counts are kept through a list": Mutant(
         (("lib/summary", "resource .. ':' .. gen .. ':' .. entry", "resource .. ':' .. entry"),), weights=LISTING
     ),
-    "what leaves does not wake its old owner": Mutant((("ingest", "wake_all(old_wakes, trigger, at)", ""),)),
+    "what leaves does not wake its old owner": Mutant(
+        (("ingest", "wake_all(old_wakes, trigger, at)", ""),),
+        first=14,
+    ),
 }
 
 
@@ -207,7 +227,7 @@ def test_is_missed(name: str, redis_rig: RedisRig, memory_rig: MemoryRig, monkey
     pytest.fail(f"{SEEDS_MAX} runs without this mechanism broke nothing")
 
 
-@pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if mutant.weights is not None])
+@pytest.mark.parametrize("name", distinct(MUTANTS))
 def test_the_same_runs_pass_with_it(name: str, memory_rig: MemoryRig) -> None:
     """The conditions that show a mutant break nothing where nothing was taken out."""
     for seed in range(30):

@@ -13,7 +13,7 @@ from oarlock.controllers.deployment.sizing import recreate, sizes
 from oarlock.workers.turn import rollout, size_writes
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
-from tests.simulation.mutants import Mutant, take_out
+from tests.simulation.mutants import Mutant, distinct, take_out
 from tests.simulation.rollout_scenarios import CHANGES, LATE, RECREATES, ROLLS, ROUGH, SCALES
 from tests.simulation.rollout_simulation import RolloutSimulation
 from tests.simulation.rollout_world import Habits
@@ -75,7 +75,7 @@ def test_is_missed(name: str, memory_rig: MemoryRig, monkeypatch: pytest.MonkeyP
     pytest.fail(f"{SEEDS_MAX} runs without this mechanism broke nothing")
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", distinct(MUTANTS))
 def test_the_same_runs_pass_with_it(name: str, memory_rig: MemoryRig) -> None:
     """The conditions that show a mutant break nothing where nothing was taken out."""
     for seed in range(8):

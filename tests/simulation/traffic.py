@@ -5,10 +5,12 @@ A write is committed at a moment of the scheduler's choosing, also after its sen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -96,6 +98,21 @@ class Traffic:
     def handle(self, write: Write) -> Answer:
         """Commit the write, or refuse it."""
         raise NotImplementedError
+
+
+class Changed(Protocol):
+    """A line of a journal, which is in the order of its resourceVersions."""
+
+    rv: int
+    resource: str
+
+
+Line = TypeVar("Line", bound=Changed)
+
+
+def news_after(journal: Sequence[Line], rv: int, resource: str) -> list[Line]:
+    """What a watch of the resource that begins at this version has to tell."""
+    return [each for each in journal[bisect_right(journal, rv, key=attrgetter("rv")) :] if each.resource == resource]
 
 
 def accepted(code: int, uid: str, rv: int) -> Answer:

@@ -17,6 +17,7 @@ from oarlock.workers.ingest.applier import Applied, Applier
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.projection import Projector
 from tests.simulation.daemon_world import DaemonWorld
+from tests.simulation.traffic import news_after
 
 _ADOPTABLE = tuple(resource for resource in WATCHED.values() if resource.adoptable)
 
@@ -29,7 +30,7 @@ class JournalStream:
 
     def take(self, most: int) -> list[WatchEvent]:
         world = self._world
-        news = [each for each in world.journal if each.rv > self._after and each.resource == self._resource]
+        news = news_after(world.journal, self._after, self._resource)
         events = [
             WatchEvent("DELETED" if each.gone else "MODIFIED", str(each.rv), each.raw)
             for each in news[: min(most, self._most)]

@@ -1,0 +1,51 @@
+"""What the runs over ReplicaSets are about, and what each has to bring about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tests.simulation.simulation import Weights
+
+REFUSING = Weights(kubelet=12, user=3, pace_ms=(0, 1, 5, 20, 100, 400))
+"""With ``refuses``: writes of some names are answered with 500 for ever, or for a while."""
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "usual": {},
+    "strict": {"strict": True, "weights": Weights(lose_answer=4, kill=3)},
+    "answers get lost": {"weights": Weights(lose_answer=8, kill=3, arrive=6, kubelet=12)},
+    "workers die": {"weights": Weights(kill=6, freeze=4, supervise=12)},
+    "ingestors stumble": {"weights": Weights(ingestor=10, ingest=30)},
+    "redis is lost": {"weights": Weights(redis=1, supervise=12, ingest=20)},
+    "names are refused": {"weights": replace(REFUSING, refuses={"create": 0.5})},
+    "names are refused to strict owners": {"strict": True, "weights": replace(REFUSING, refuses={"create": 0.5})},
+    "deletes are refused": {
+        "weights": replace(REFUSING, refuses={"delete": 0.6}, refuses_most=4, wishes=(5, 10), user=4)
+    },
+    "anything is refused": {"weights": replace(REFUSING, refuses={"create": 0.4, "delete": 0.4}, faulty=0.1)},
+    "anything is refused to strict owners": {
+        "strict": True,
+        "weights": replace(REFUSING, refuses={"create": 0.4, "delete": 0.4}, faulty=0.1, kill=3),
+    },
+    "people steer": {"weights": Weights(people=8, supervise=14, user=4, kill=2)},
+    "people steer and redis is lost": {"weights": Weights(people=6, supervise=14, ingest=20, redis=1)},
+    "one owner, many workers": {"owners": 1, "workers": 5, "weights": Weights(worker=80, user=4)},
+}
+
+OPPORTUNITIES: dict[str, tuple[str, ...]] = {
+    "usual": ("already exists", "precondition refused", "turns at once", "counts handed over"),
+    "strict": ("already exists", "late commits", "unanswered", "counts handed over"),
+    "answers get lost": ("already exists", "unanswered"),
+    "workers die": ("already exists", "late commits", "killed with a write under way", "looks after D"),
+    "ingestors stumble": ("old lists",),
+    "redis is lost": ("redis losses", "lists needed", "late commits"),
+    "names are refused": ("creates refused for ever", "looks after D", "passed over"),
+    "names are refused to strict owners": ("creates refused for ever", "looks after D"),
+    "deletes are refused": ("deletes refused for ever", "obsolete deletes", "looks after D"),
+    "anything is refused": ("creates refused for ever", "deletes refused for ever", "obsolete deletes", "fault 409"),
+    "anything is refused to strict owners": ("creates refused for ever", "deletes refused", "looks after D"),
+    "people steer": ("pause", "park", "resume", "replay", "requeue", "left", "killed with a write under way"),
+    "people steer and redis is lost": ("pause", "park", "left", "redis losses"),
+    "one owner, many workers": ("already exists", "status conflicts"),
+}
+"""What each scenario is for, and has to bring about."""
