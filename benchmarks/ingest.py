@@ -8,6 +8,7 @@ do in an ingestor, on two threads; Redis and the server are processes of their o
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
@@ -21,8 +22,9 @@ from typing import Any
 import orjson
 
 from benchmarks import planted, report
+from benchmarks.pods import Costs, Reader
 from benchmarks.processes import cpu_ns
-from benchmarks.report import Unfit, median, say, spread
+from benchmarks.report import Unfit, median, percentile, say, spread
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.cluster.access.config import ClusterConfig
@@ -44,67 +46,113 @@ LIMIT_S = 300.0
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     rows: dict[str, list[float]] = {"events_per_s": [], "ingestor_us": [], "redis_us": []}
+    waits_ms: list[float] = []
     for number in range(1, options.rounds + 1):
-        for name, figure in _round(options).items():
+        for name, figure in _at_once(options).items():
             rows[name].append(figure)
         last = {name: figures[-1] for name, figures in rows.items()}
+        waits_ms += (waited := _at_a_pace(options))
         say(
             f"round {number}: {last['events_per_s']:,.0f} events/s, {last['ingestor_us']:.1f} us of the ingestor,"
-            f" {last['redis_us']:.1f} us of Redis"
+            f" {last['redis_us']:.1f} us of Redis; p99 to the claim {percentile(waited, 0.99):.1f} ms"
         )
     titles = (("events/s", "events_per_s", 0), ("ingestor, us", "ingestor_us", 1), ("Redis, us", "redis_us", 1))
     shown = [(title, spread(rows[name], digits)) for title, name, digits in titles]
     report.show(f"an event of a pod; median [least-most] of {options.rounds} rounds", ("", ""), shown)
+    shares = {"p50": 0.5, "p99": 0.99, "most": 1.0}
+    shown = [(title, f"{percentile(waits_ms, share):.1f}") for title, share in shares.items()]
+    report.show(f"from the event to the claim of its owner, at {options.per_s:,} events/s, ms", ("", ""), shown)
     figures = {name: round(median(found), 1) for name, found in rows.items()}
-    report.finish({"benchmark": "ingest", **figures, "pods": options.pods, "rounds": options.rounds})
+    figures |= {f"claim_{title}_ms": round(percentile(waits_ms, share), 2) for title, share in shares.items()}
+    facts = {"pods": options.pods, "per_s": options.per_s, "rounds": options.rounds}
+    report.finish({"benchmark": "ingest", **figures, **facts})
 
 
-def _round(options: argparse.Namespace) -> dict[str, float]:
-    with tempfile.TemporaryDirectory(prefix="oarlock-bench-") as folder, EmbeddedRedis(Path(folder) / "redis") as redis:
-        broker = planted.plant(connect(redis.url("admin")), {"web": (options.pods // options.per_owner, 0)})
-        planted.open_turns(broker)
-        lines = Path(folder) / "events"
-        lines.write_bytes(b"\n".join(_lives(options.pods, options.per_owner)) + b"\n")
-        count = options.pods * 4 + options.pods // 2
-        server = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.ingest_server", str(lines)], stdout=subprocess.PIPE, text=True
-        )
-        try:
-            assert server.stdout is not None
-            address = f"http://127.0.0.1:{server.stdout.readline().strip()}"
-            return _ingest(RedisBroker(connect(redis.url("ingestor")), planted.EPOCH), address, count, redis.pid)
-        finally:
-            server.kill()
-            server.wait()
+def _at_once(options: argparse.Namespace) -> dict[str, float]:
+    with _Rig(list(_lives(options.pods, options.per_owner)), options.pods // options.per_owner) as rig:
+        return rig.ingest()
 
 
-def _ingest(broker: RedisBroker, address: str, count: int, redis_pid: int) -> dict[str, float]:
-    owners = KnownOwners()
-    applier = Applier(Projector(PODS, owners), owners)
-    io, arrived = IoLoop(), threading.Event()
+def _at_a_pace(options: argparse.Namespace) -> list[float]:
+    """Ms from each event to the claim of its owner."""
+    count = options.per_s * options.seconds
+    keys = planted.keys("web", count)
+    with _Rig(list(_lives(count, 1))[:count], count, options.per_s) as rig:
+        claimer = rig.start("benchmarks.ingest_claimer", rig.redis.url("worker"), str(count))
+        _line_of(claimer)
+        rig.ingest()
+        went_out = dict(zip(keys, map(int, _line_of(rig.server).split()), strict=True))
+        claimed: dict[str, int] = json.loads(_line_of(claimer))
+    if len(claimed) != count:
+        raise Unfit(f"{len(claimed):,} of {count:,} owners were claimed")
+    return [(claimed[key] - went_out[key]) / 1e6 for key in keys]
 
-    async def opened() -> Client:
-        return Client(ClusterConfig(address))
 
-    client = io.run(opened())
-    with ExitStack() as ended:
-        ended.callback(io.close)
-        ended.callback(lambda: io.run(client.close()))
-        applier.start(str(FIRST_RV))
-        cpu, begun_s = (time.process_time_ns(), cpu_ns(redis_pid)), time.monotonic()
-        stream = ApiListerWatcher(client, PODS, io, arrived.set, SystemClock()).watch(str(FIRST_RV))
-        ended.callback(stream.close)
-        while applier.counts.applied < count:
-            result = applier.step(broker, stream)
-            if result is Applied.NOTHING:
-                if stream.end() is not None or not arrived.wait(LIMIT_S):
-                    raise Unfit(f"the watch ended after {applier.counts.applied:,} of {count:,} events: {stream.end()}")
-                arrived.clear()
-            elif result is not Applied.DONE:
-                raise Unfit(f"a batch was not applied: {result}")
-        took_s = time.monotonic() - begun_s
-        spent = time.process_time_ns() - cpu[0], cpu_ns(redis_pid) - cpu[1]
-    return {"events_per_s": count / took_s, "ingestor_us": spent[0] / count / 1e3, "redis_us": spent[1] / count / 1e3}
+def _line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+class _Rig:
+    """A Redis with these many ReplicaSets in its cache and nothing queued, and a server with these lines."""
+
+    def __init__(self, lines: Sequence[bytes], owners: int, per_s: int = 0) -> None:
+        self._lines, self._owners, self._per_s = lines, owners, per_s
+        self._ended = ExitStack()
+
+    def __enter__(self) -> _Rig:
+        with ExitStack() as ended:
+            folder = Path(ended.enter_context(tempfile.TemporaryDirectory(prefix="oarlock-bench-")))
+            self.redis = ended.enter_context(EmbeddedRedis(folder / "redis"))
+            admin = connect(self.redis.url("admin"))
+            planted.open_turns(planted.plant(admin, {"web": (self._owners, 0)}))
+            Reader(RedisBroker(admin, planted.EPOCH), "w-first", in_full=False).drain(Costs())  # what planting queued
+            (folder / "events").write_bytes(b"\n".join(self._lines) + b"\n")
+            self._ended = ended.pop_all()
+        self.server = self.start("benchmarks.ingest_server", str(folder / "events"), str(self._per_s))
+        self._address = f"http://127.0.0.1:{_line_of(self.server)}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.close()
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        """A module as a process, until the rig ends."""
+        process = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True)
+        self._ended.callback(process.wait)
+        self._ended.callback(process.kill)
+        return process
+
+    def ingest(self) -> dict[str, float]:
+        """Take in every line. Raises Unfit."""
+        broker = RedisBroker(connect(self.redis.url("ingestor")), planted.EPOCH)
+        owners, count = KnownOwners(), len(self._lines)
+        applier = Applier(Projector(PODS, owners), owners)
+        io, arrived = IoLoop(), threading.Event()
+
+        async def opened() -> Client:
+            return Client(ClusterConfig(self._address))
+
+        client = io.run(opened())
+        with ExitStack() as ended:
+            ended.callback(io.close)
+            ended.callback(lambda: io.run(client.close()))
+            applier.start(str(FIRST_RV))
+            cpu, begun_s = (time.process_time_ns(), cpu_ns(self.redis.pid)), time.monotonic()
+            stream = ApiListerWatcher(client, PODS, io, arrived.set, SystemClock()).watch(str(FIRST_RV))
+            ended.callback(stream.close)
+            while applier.counts.applied < count:
+                result = applier.step(broker, stream)
+                if result is Applied.NOTHING:
+                    if stream.end() is not None or not arrived.wait(LIMIT_S):
+                        raise Unfit(f"the watch ended after {applier.counts.applied:,} of {count:,} events")
+                    arrived.clear()
+                elif result is not Applied.DONE:
+                    raise Unfit(f"a batch was not applied: {result}")
+            took_s = time.monotonic() - begun_s
+            spent = time.process_time_ns() - cpu[0], cpu_ns(self.redis.pid) - cpu[1]
+        us = [each / count / 1e3 for each in spent]
+        return {"events_per_s": count / took_s, "ingestor_us": us[0], "redis_us": us[1]}
 
 
 def _lives(pods: int, per_owner: int) -> Iterator[bytes]:
@@ -131,6 +179,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--rounds", type=int, default=5)
     add("--pods", type=int, default=10_000)
     add("--per-owner", type=int, default=10)
+    add("--per-s", type=int, default=2_000, help="events a second, of the second part")
+    add("--seconds", type=int, default=5, help="for so long")
     return parser
 
 

@@ -94,7 +94,7 @@ def test_history() -> None:
 
 
 def test_ingest() -> None:
-    facts = run("ingest", "--rounds", "1", "--pods", "200")
+    facts = run("ingest", "--rounds", "1", "--pods", "200", "--per-s", "50", "--seconds", "2")
     assert set(facts) == documented("ingest")
     assert facts["events_per_s"] > 0
 
