@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHART_READY := $(VENV)/.chart
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-redis test-benchmarks test-cluster test-conformance chart diff-kcm check chaos sim planted bench release clean
+.PHONY: help setup run test test-redis test-benchmarks test-cluster test-conformance chart diff-kcm check chaos sim evidence planted bench release clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7
 
 sim: $(READY) ## SEEDS=1000 simulated runs on all cores; it goes on where it stopped; FLAGS="--only rolling --first 17"
 	@$(BIN)/python -m tests.simulation run --seeds $(or $(SEEDS),1000) $(FLAGS)
+
+evidence: $(READY) ## the next SLICES=1 campaigns of 300 kills each, kept for docs/evidence.md
+	@$(BIN)/python -m tests.evidence play --slices $(or $(SLICES),1)
+	@$(BIN)/python -m tests.evidence table
 
 planted: $(READY) ## faults planted in a running fleet, each named by the commands and the page of docs/troubleshoot.md; FLAGS="--only quota"
 	@$(BIN)/python -m tests.planted $(FLAGS)
