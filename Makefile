@@ -30,7 +30,7 @@ run: $(READY) ## the main job on the embedded default, shown working; FLAGS="--w
 	@$(BIN)/oarlock run $(FLAGS)
 
 test: $(CHART_READY) ## every test, under 10 minutes on 2 cores; ARGS="-k queue" narrows it
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also under a fleet's load; ARGS="-k cluster"
 	@OARLOCK_TEST_REDIS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/redis/failover $(ARGS)

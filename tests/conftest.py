@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-LONG = ("tests/simulation/", "tests/model/", "tests/chaos/test_campaign", "tests/cluster/acceptance/", "tests/e2e/")
+LONG = (
+    *("tests/simulation/", "tests/model/", "tests/chaos/test_campaign", "tests/cluster/acceptance/", "tests/e2e/"),
+    *("tests/workers/ingest/test_interleaved", "tests/workers/ingest/test_process", "tests/workers/supervisor/"),
+    *("tests/workers/rq/test_rq_tools", "tests/cli/board/test_board_page", "tests/cli/nodes/test_nodes_run"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
