@@ -100,6 +100,10 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("resuming", "hash", "until walked", "queue whose held keys are looked at -> cursor"),
     KeySpec("drains", "zset", "a day of silence", "supervisor that begins no worker -> ms when it asked last"),
     KeySpec("audit", "stream", "the last 1000", "what people did: pauses and their ends, requeues, drains"),
+    KeySpec(
+        "budget", "hash", "epoch", "the API budget: rate now and at most, when and why it was cut, until when to wait"
+    ),
+    KeySpec("shares", "hash", "a lease, renewed", "worker -> until when it has its shares of the budget, and which"),
     KeySpec("ingestors", "hash", "a minute, renewed", "ingestor -> when it said so, and what it hears of the API"),
     KeySpec("audit_told", "string", "epoch", "id of the last act that an ingestor took, to tell it as an event"),
     KeySpec("shadow:<queue>", "hash", "epoch", "of a dry run: key -> the course of its comparison with upstream"),

@@ -13,6 +13,7 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker import refusals, script_texts
+from oarlock.broker.budget import BudgetLimits, Lent, Report, Share
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.script_runner import ScriptRunner
 from oarlock.broker.shadow_store import ShadowStore
@@ -140,6 +141,23 @@ class RedisBroker(ScriptRunner):
     def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]:
         """Renew every lease of these holders. Returns those that are no longer registered."""
         return [holder.decode() for holder in self._run("renew", lease_ms, *holders)[1:]]
+
+    def budget(self, limits: BudgetLimits, reports: Sequence[Report], *, lease_ms: int) -> Lent:
+        """Lend the workers that report their shares of the API budget, for a lease. One that is not registered gets
+        none.
+        """
+        _, rate, wait_ms, *shares = self._run("budget", lease_ms, *limits, *(each.words for each in reports))
+        with self._reading("budget"):
+            lent = [
+                Share(
+                    holder.decode(),
+                    spare,
+                    flights,
+                    dict(zip([lane.decode() for lane in flat[::2]], flat[1::2], strict=True)),
+                )
+                for holder, spare, flights, flat in shares
+            ]
+            return Lent(rate, wait_ms, lent)
 
     def due(self, limit: int = 500) -> tuple[int, int | None]:
         """Queue the keys that are due. Returns how many, and ms until the next one (None: no key waits)."""

@@ -16,7 +16,7 @@ from oarlock.broker.keys import PROTOCOL
 
 NAMES = (
     *("add", "add_after", "claim", "announce", "finish", "release", "reclaim", "renew", "due", "forget", "register"),
-    *("ingest", "stage", "commit_list", "republish", "open", "pause", "steer", "drain", "acts", "report"),
+    *("ingest", "stage", "commit_list", "republish", "open", "pause", "steer", "drain", "acts", "report", "budget"),
     *("page", "look"),
 )
 

@@ -137,8 +137,10 @@ class Client(Reader):
     ) -> Answer:
         if not prepaid:
             await self._take(method)
-        return await self.transport.write(
-            method, path, body, content_type, deadline_s=deadline_s, traceparent=traceparent
+        return await self.limiter.carry(
+            lambda: self.transport.write(
+                method, path, body, content_type, deadline_s=deadline_s, traceparent=traceparent
+            )
         )
 
 

@@ -68,7 +68,8 @@ class Reader:
     async def get(self, resource: Resource, namespace: str, name: str) -> Answer:
         """The object as etcd has it now (no resourceVersion is sent, so never from a lagging cache)."""
         await self._take("GET")
-        return proven(await self.transport.read(resource.item(namespace, name)), resource)
+        path = resource.item(namespace, name)
+        return proven(await self.limiter.carry(lambda: self.transport.read(path)), resource)
 
     def list_pages(
         self, resource: Resource, *, limit: int = PAGE_LIMIT, **selection: Unpack[Selection]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from oarlock.broker.memory import announce, cache, claim, drains, finish, leases, pauses
+from oarlock.broker.budget import BudgetLimits, Lent, Report
+from oarlock.broker.memory import announce, budget, cache, claim, drains, finish, leases, pauses
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.values import (
     PAGE,
@@ -116,6 +117,9 @@ class MemoryBroker:
 
     def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]:
         return leases.renew(*self._enter("renew"), holders, lease_ms)
+
+    def budget(self, limits: BudgetLimits, reports: Sequence[Report], *, lease_ms: int) -> Lent:
+        return budget.budget(*self._enter("budget"), lease_ms, limits, reports)
 
     def due(self, limit: int = 500) -> tuple[int, int | None]:
         state, now = self._enter("due")

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 from oarlock.broker.expectations import BACK_OFF, NOTES
+from oarlock.broker.memory.budget import BudgetState
 from oarlock.broker.values import Cached
 
 EXPECTATIONS_TTL_MS = 300_000
@@ -189,6 +190,7 @@ class EpochState:
     history_bytes: int = 0
     ingestors: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Ingestor -> when it said what."""
+    budget: BudgetState = field(default_factory=BudgetState)
     watermark: dict[str, str] = field(default_factory=dict)
     watermark_at: dict[str, int] = field(default_factory=dict)
     unread: dict[str, set[tuple[int, str, str]]] = field(default_factory=dict)

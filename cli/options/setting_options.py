@@ -42,6 +42,9 @@ SETTINGS: Mapping[str, Told] = {
     ),
     "kube_api_qps": Told("Requests a second of one process to the API server; 0: no limit.", "--kube-api-qps"),
     "kube_api_burst": Told("Requests at once before that limit counts.", "--kube-api-burst"),
+    "fleet_api_qps": Told("Requests a second of all workers together, in place of that limit; 0: no such budget."),
+    "fleet_api_qps_min": Told("Down to which 429s and slow answers may bring it; 0: a tenth of it."),
+    "fleet_api_in_flight": Told("Requests that all workers together have under way; 0: no such limit."),
     "kubeconfig": Told(
         "Path; default: in a pod its service account, else $KUBECONFIG, else ~/.kube/config.",
         "--kubeconfig",

@@ -11,6 +11,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from oarlock.cluster.answer import Answer
+
 QPS_DEFAULT = 20.0
 BURST_DEFAULT = 30
 
@@ -29,6 +31,9 @@ class Limiter(Protocol):
 
     async def take(self) -> None:
         """Take one token, waiting for it in order of arrival."""
+
+    async def carry(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Send a request for which there is a token, once it may be under way, and return its answer."""
 
 
 class TokenBucket:
@@ -77,6 +82,9 @@ class TokenBucket:
             self.give_back(1)  # cancelled while waiting: the token promised to us serves the next caller
             raise
 
+    async def carry(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        return await send()
+
     def _refill(self) -> None:
         now_s = self._clock()
         earned = (now_s - self._seen_s) * self._qps
@@ -99,6 +107,9 @@ class Unlimited:
 
     async def take(self) -> None:
         return None
+
+    async def carry(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        return await send()
 
 
 def limiter(qps: float | None = QPS_DEFAULT, burst: int = BURST_DEFAULT) -> Limiter:

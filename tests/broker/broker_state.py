@@ -13,6 +13,7 @@ from typing import Any
 import redis
 
 from oarlock.broker import keys
+from oarlock.broker.memory.budget import BudgetState
 from oarlock.broker.memory.memory_broker import MemoryStore
 from oarlock.broker.memory.state import is_open
 from oarlock.broker.values import class_name
@@ -111,7 +112,17 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state[pattern] = [each.decode() for each in value]
         case "queues" | "abandoned":
             state[pattern] = sorted(each.decode() for each in value)
-        case "holders" | "watermark" | "watermark_at" | "generation" | "capping" | "pauses" | "ingestors":
+        case (
+            "holders"
+            | "watermark"
+            | "watermark_at"
+            | "generation"
+            | "capping"
+            | "pauses"
+            | "ingestors"
+            | "budget"
+            | "shares"
+        ):
             state[pattern] = _pairs(value)
         case "cache:<resource>:<generation>":
             state.setdefault("objects", {})["/".join(words)] = _pairs(value)
@@ -192,6 +203,8 @@ def of_memory(store: MemoryStore) -> State:
         "pauses_kept": s.pauses_kept,
         "resuming": sorted(s.resuming),
         "ingestors": {name: f"at_ms={at} {text}" for name, (at, text) in s.ingestors.items()},
+        "shares": {holder: loan.text for holder, loan in s.budget.loans.items()},
+        "budget": {} if s.budget.rate is None else _budget(s.budget),
         "audit": list(s.audit),
         "republish": [f"{job.mode} {job.resource} {job.generation}" for job in s.republish],
     }
@@ -227,6 +240,19 @@ def of_memory(store: MemoryStore) -> State:
         for part, value in own.items():
             state.setdefault(part, {})[name] = value
     return _clean(state)
+
+
+def _budget(budget: BudgetState) -> dict[str, str]:
+    assert budget.limits is not None
+    numbers = {
+        "rate": budget.rate,
+        "raised_ms": budget.raised_ms,
+        "cut_ms": budget.cut_ms,
+        "wait_until_ms": budget.wait_until_ms,
+        "most": budget.limits.most,
+        "flights": budget.limits.flights,
+    }
+    return {name: str(number) for name, number in numbers.items()} | ({"why": budget.why} if budget.why else {})
 
 
 def _clean(state: State) -> State:

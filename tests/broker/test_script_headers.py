@@ -131,7 +131,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "7ec23bab85c8e73cfc5b235078f1b6959f7943ee0f4217b9e2cecd60561da0ec",
+    4: "b84feb66e28bc5053bf21d03de572138e2ecfb9aa592985950018ea7cd8c94a9",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from oarlock.broker.budget import BudgetLimits, Report
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import (
     Batch,
@@ -101,6 +102,16 @@ events = st.lists(
         st.sampled_from(("", "+r/ns", "+r/ns", "+u/ns of many words", "-t")),
     ),
     max_size=4,
+)
+budget_reports = st.builds(
+    Report,
+    st.sampled_from((*HOLDERS, "nobody")),
+    st.sampled_from((0, 0, 0, 1)),
+    st.sampled_from((0, 0, 0, 1_500)),
+    st.sampled_from((None, False, True)),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.dictionaries(st.sampled_from((*QUEUES, "events")), st.sampled_from((0, 1, 777, 40_000, 100_000)), max_size=3),
 )
 changes = st.lists(
     st.one_of(
@@ -326,6 +337,14 @@ class Twins(RuleBasedStateMachine):
     @rule(ingestor=st.sampled_from(("i1", "i2")), text=st.sampled_from(("pods=5", "deaf=pods pods=80000", "")))
     def report(self, ingestor: str, text: str) -> None:
         self.both(lambda broker: broker.report(ingestor, text))
+
+    @rule(
+        reports=st.lists(budget_reports, max_size=4, unique_by=lambda each: each.holder),
+        flights=st.sampled_from((0, 2, 7)),
+    )
+    def lend(self, reports: list[Report], flights: int) -> None:
+        limits = BudgetLimits(100_000, 10_000, flights)
+        self.both(lambda broker: broker.budget(limits, reports, lease_ms=LEASE_MS))
 
     @rule(holder=holders)
     def register(self, holder: str) -> None:

@@ -7,9 +7,11 @@ arithmetic, nothing is allocated while counting, and no client can make a table 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from oarlock.broker.budget import EVENTS
 from oarlock.controllers.registry import CONTROLLERS, all_queues
 
 WORK_S = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -66,6 +68,39 @@ class QueueCells:
     retries: int
 
 
+class LaneCells(NamedTuple):
+    """Of a lane of the API budget. The worker writes tokens ``taken``, how many of them had to be waited for
+    (``waited``), and how many are waited for now (``waiting``); the supervisor the ``rate``.
+    """
+
+    taken: int
+    waited: int
+    waiting: int
+    rate: int
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetCells:
+    """Of the API budget. Times are CLOCK_BOOTTIME in ms, rates thousandths of a request a second.
+
+    The worker writes: 429s; until when it was told to wait; whether answers are slow, 1 or 0, and when it judged so;
+    requests under way, and how many it would have had of late. The supervisor writes: until when the shares are lent; a
+    rate for any lane; how many requests may be under way; until when the whole fleet waits.
+    """
+
+    lanes: Mapping[str, LaneCells]
+    refused: int
+    told_until_ms: int
+    slow: int
+    judged_ms: int
+    under_way: int
+    wanted: int
+    until_ms: int
+    spare: int
+    flights: int
+    wait_until_ms: int
+
+
 class Layout:
     """Cells of one row, the same in every process of a program."""
 
@@ -95,6 +130,8 @@ class Layout:
         self.codes = {method: self._take(len(CODES)) for method in METHODS}
         self.requests = {method: self._histogram(REQUEST_S) for method in METHODS}
         self.limits = {method: self._histogram(REQUEST_S) for method in METHODS}
+        lanes = {lane: LaneCells(*(self._take() for _ in LaneCells._fields)) for lane in (*queues, EVENTS)}
+        self.budget = BudgetCells(lanes, *(self._take() for _ in range(10)))
         self.gc = self._take(GC_GENERATIONS * len(GC_FACTS))
         self.starts = self._take()
         self.deaths = self._take(len(DEATHS))

@@ -10,19 +10,19 @@ class RequestCounts:
     """Called on the I/O loop's thread only, so its cells have one writer."""
 
     def __init__(self, row: Row) -> None:
-        self._row, self._layout = row, row.layout
+        self.row, self._layout = row, row.layout
 
     def answered(self, method: str, code: int, took_s: float | None) -> None:
         """As RequestObserver. Methods that no code of ours uses are not counted."""
         first = self._layout.codes.get(method)
         if first is None:
             return
-        self._row.ints[first + code_at(code)] += 1
+        self.row.ints[first + code_at(code)] += 1
         if took_s is not None:
-            self._row.observe(self._layout.requests[method], took_s)
+            self.row.observe(self._layout.requests[method], took_s)
 
     def limited(self, method: str, waited_s: float) -> None:
         """As RequestObserver."""
         histogram = self._layout.limits.get(method)
         if histogram is not None:
-            self._row.observe(histogram, waited_s)
+            self.row.observe(histogram, waited_s)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from oarlock.broker.budget import BudgetLimits
 from oarlock.broker.connection.tls import TlsFiles
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process import shards
@@ -53,6 +54,14 @@ class Settings:
     kube_api_qps: float = 20.0
     """Writes and reads a second of one process against the API; 0: no limit."""
     kube_api_burst: int = 30
+    fleet_api_qps: float = 0.0
+    """Requests a second of all workers of the cluster together (docs/api-budget.md), in place of kube_api_qps of each;
+    0: there is no such budget. Shards have equal parts of it.
+    """
+    fleet_api_qps_min: float = 0.0
+    """Down to which 429s and slow answers may bring it; 0: a tenth of it."""
+    fleet_api_in_flight: int = 0
+    """Requests that all workers together have under way; 0: writes_in_flight of each worker is the only limit."""
     terminating_replicas: bool = True
     """Whether statuses say it where the API server keeps it, which its answers tell; false: nowhere."""
     dry_run: bool = False
@@ -96,6 +105,13 @@ class Settings:
         self._least("lease_ms", 3 * self.renew_every_ms, "three renew_every_ms: two lost renewals do not lose it")
         self._least("stall_ms", self.turn_limit_ms, "turn_limit_ms: a turn ends itself before its supervisor does")
         self._least("lease_ms", self.send_margin_ms, "send_margin_ms: what is announced has time to be sent")
+        if self.fleet_api_qps_min > self.fleet_api_qps:
+            raise BadSetting(
+                f"OARLOCK_FLEET_API_QPS_MIN={self.fleet_api_qps_min} is more than OARLOCK_FLEET_API_QPS="
+                f"{self.fleet_api_qps}: it is the least that remains of it"
+            )
+        if self.fleet_api_in_flight and not self.fleet_api_qps:
+            raise BadSetting(f"OARLOCK_FLEET_API_IN_FLIGHT={self.fleet_api_in_flight} needs OARLOCK_FLEET_API_QPS, too")
         if self.shards > SHARDS_MAX:
             raise BadSetting(f"OARLOCK_SHARDS={self.shards} is out of range: it is at most {SHARDS_MAX}")
         if self.shard and self.shard not in shards.names(self.shards):
@@ -179,6 +195,15 @@ class Settings:
         return TlsFiles(self.redis_tls_ca, self.redis_tls_cert, self.redis_tls_key)
 
     @property
+    def budget(self) -> BudgetLimits | None:
+        """What the workers of one shard may ask of the API together; None: each has a limit of its own."""
+        if not self.fleet_api_qps:
+            return None
+        qps, least = self.fleet_api_qps / self.shards, self.fleet_api_qps_min / self.shards
+        flights = max(1, self.fleet_api_in_flight // self.shards) if self.fleet_api_in_flight else 0
+        return BudgetLimits(max(1, round(qps * 1_000)), max(1, round((least or qps / 10) * 1_000)), flights)
+
+    @property
     def drain_ms(self) -> int:
         """D: after it no write of an earlier holder or epoch can land any more (lease + two requests + residue)."""
         return self.lease_ms + 2 * self.request_timeout_ms + 1_000
@@ -229,5 +254,8 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
-_MAY_BE_ZERO = ("kube_api_qps", "send_margin_ms", "slow_turn_ms", "view_age_max_ms")
+_MAY_BE_ZERO = (
+    *("kube_api_qps", "fleet_api_qps", "fleet_api_qps_min", "fleet_api_in_flight"),
+    *("send_margin_ms", "slow_turn_ms", "view_age_max_ms"),
+)
 _PARSERS: dict[str, Callable[[str], object]] = {"str": str, "int": int, "float": float, "bool": _truth}

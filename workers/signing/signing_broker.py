@@ -48,6 +48,7 @@ class SigningBroker:
         self.due, self.wait, self.commit_list = inner.due, inner.wait, inner.commit_list
         self.republish, self.watermark = inner.republish, inner.watermark
         self.open, self.pause, self.report = inner.open, inner.pause, inner.report
+        self.budget = inner.budget
         self.steer, self.pauses, self.drain, self.acts = inner.steer, inner.pauses, inner.drain, inner.acts
 
     # -- in ----------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable
+from oarlock.workers.budget.lending import Lending
 from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, open_client
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
@@ -36,6 +37,7 @@ class LeaseManager:
 
     def __init__(self, broker: Broker, timer: Timer, settings: Settings, clock: Clock) -> None:
         self.broker, self._timer, self._settings, self._clock = broker, timer, settings, clock
+        self.lending = Lending(broker, settings, clock)
         self._acked_ms = clock.mono_ms()  # when the last acknowledged renewal was sent
         self._renew_at_ms = self._due_at_ms = self._listen_at_ms = 0
         self._broke_ms = -RETRY_MS
@@ -59,8 +61,8 @@ class LeaseManager:
         return bool(self._unreleased)
 
     def next_ms(self) -> int:
-        """When ``run_due`` has something to do again."""
-        return min(self._renew_at_ms, self._due_at_ms, self._listen_at_ms)
+        """When ``run_due`` or ``lending`` has something to do again."""
+        return min(self._renew_at_ms, self._due_at_ms, self._listen_at_ms, self.lending.next_ms)
 
     def expired(self, now_ms: int) -> bool:
         """No renewal acknowledged for so long that the leases must be taken for lost."""

@@ -185,6 +185,8 @@ class Supervisor:
             due = next((each for each in self._positions if each.is_due(now_ms)), None)
             if due is not None:  # one a round: dead workers are looked for between two forks
                 self._fill(due, leases, now_ms)
+        if leases.answered:
+            leases.lending.run_due({each.name: each.counts for each in self._running()})
 
     def _fill(self, position: Position, leases: LeaseManager, now_ms: int) -> None:
         """Start a worker. It is registered before it lives, so that no registration can arrive after its release."""

@@ -123,6 +123,8 @@ class _Watchdog:
             self._kill("no renewal was acknowledged")
         if holder in leases.run_due([] if self._killed else [holder]):
             self._kill("not registered any more")
+        elif leases.answered and not self._killed:
+            leases.lending.run_due({holder: self._identity.counts})
         if self._identity.slot.stalled(now_ms, self._settings.stall_ms):
             self._kill(f"stalled over {self._identity.slot.read().task or 'a call'}")
         self._watched_timer = watch_instead(self._selector, self._watched_timer, leases.timer_socket)

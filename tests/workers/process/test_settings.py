@@ -82,6 +82,12 @@ def test_there_and_back(settings: Settings) -> None:
             " turn_limit_ms: a turn ends itself before its supervisor does",
         ),
         (
+            "FLEET_API_QPS_MIN",
+            "5",
+            "OARLOCK_FLEET_API_QPS_MIN=5.0 is more than OARLOCK_FLEET_API_QPS=0.0: it is the least that remains of it",
+        ),
+        ("FLEET_API_IN_FLIGHT", "5", "OARLOCK_FLEET_API_IN_FLIGHT=5 needs OARLOCK_FLEET_API_QPS, too"),
+        (
             "SEND_MARGIN_MS",
             "5000",
             "OARLOCK_LEASE_MS=5000 must be more than 5000, send_margin_ms: what is announced has time to be sent",

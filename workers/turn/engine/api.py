@@ -23,21 +23,25 @@ from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.pods.events import Event
 from oarlock.controllers.registry import WATCHED
+from oarlock.workers.budget.limiter import FleetLimiter
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.kinds import cluster_resource
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.tracing.tracer import current_turn
 from oarlock.workers.turn.engine.read_api import ReadApi
-from oarlock.workers.turn.steps import Write
+from oarlock.workers.turn.steps import Grant, Write
 
 BUSY_S = 0.1
 """So long after a write of a turn there may be another one. Events wait for that long, to keep out of its way."""
 
 
 class KubeApi(ReadApi):
-    """A ReadApi that also writes. ``clock_ns``: unix time, for events."""
+    """A ReadApi that also writes. ``clock_ns``: unix time, for events. ``budget`` makes the limiter of a fleet's API
+    budget, on the I/O thread; without it the process has a limit of its own.
+    """
 
     _client: Client
+    _budget: FleetLimiter | None
 
     def __init__(
         self,
@@ -47,18 +51,22 @@ class KubeApi(ReadApi):
         observer: RequestObserver | None = None,
         io: IoLoop | None = None,
         clock_ns: Callable[[], int] = time.time_ns,
+        budget: Callable[[], FleetLimiter] | None = None,
     ) -> None:
         self._clock_ns = clock_ns
+        self._make_budget, self._budget = budget, None
         self._writing, self._wrote_s = 0, -math.inf
         """Sends under way, and when the last one ended. The I/O thread's."""
         self._host = socket.gethostname()
         super().__init__(config, settings, on_forbidden, observer, io)
 
     async def _open(self) -> Client:
+        if self._make_budget is not None:
+            self._budget = self._make_budget()
         sender = Client(
             self._config,
             role="worker",
-            limiter=self._new_limiter(),
+            limiter=self._budget or self._new_limiter(),
             request_timeout_s=self._settings.request_timeout_ms / 1000,
             writes_max=self._settings.writes_in_flight,
             on_forbidden=self._on_forbidden,
@@ -68,7 +76,7 @@ class KubeApi(ReadApi):
         self._teller = Client(
             self._config,
             role="worker events",
-            limiter=self._new_limiter(),
+            limiter=self._budget.for_events() if self._budget is not None else self._new_limiter(),
             on_forbidden=self._on_forbidden,
             observer=self._observer,
         )
@@ -128,6 +136,14 @@ class KubeApi(ReadApi):
             case "status":
                 return await client.patch(resource, namespace, name, write.body, subresource="status", **options)
         raise AssertionError(f"no such verb: {write.verb}")
+
+    def gather(self, count: int, wait_s: float) -> Future[Grant] | None:
+        """Under a fleet's API budget: tokens, as many as there are within the time. None: there is no such budget."""
+        return None if self._budget is None else self.io.submit(self._gather(self._budget, count, wait_s))
+
+    async def _gather(self, budget: FleetLimiter, count: int, wait_s: float) -> Grant:
+        granted = await budget.gather(count, wait_s)
+        return Grant(granted, 1)
 
     def tell(self, owner: Claimer, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
         """Queue events about an owner. They are sent in the background and may be dropped."""

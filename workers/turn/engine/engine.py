@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from oarlock.broker.protocol import Broker
@@ -20,6 +21,7 @@ from oarlock.workers.turn.engine.turn_engine import TurnEngine
 from oarlock.workers.turn.engine.write_window import WriteWindow
 from oarlock.workers.turn.steps import (
     Announce,
+    Grant,
     Reserve,
     Send,
     Step,
@@ -50,7 +52,7 @@ class Engine(TurnEngine):
             case Announce():
                 return self._announce(running, step.owner_uid, step.entries)
             case Reserve():
-                return self._window.reserve(running, step.wanted)
+                return self._reserve(running, step.wanted)
             case Send():
                 if running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
                     self._announce(running, "", ())  # still ours? then the lease starts anew
@@ -80,6 +82,16 @@ class Engine(TurnEngine):
 
     def _new_window(self) -> WriteWindow:
         return WriteWindow(WINDOW * self._settings.writes_in_flight, self._api.reserve, self._late)
+
+    def _reserve(self, running: RunningTurn, wanted: int) -> Grant | Future[Grant]:
+        """Under a fleet's API budget the turn waits for its tokens, for as long as it may be under way. The share of
+        its worker, too, bounds what is announced together. Else the worker's own window and limit do.
+        """
+        if self._settings.budget is None:
+            return self._window.reserve(running, wanted)
+        left_ms = self._settings.turn_limit_ms // 2 - (self._clock.mono_ms() - running.begun_ms)
+        gathered = self._api.gather(wanted, max(0, left_ms) / 1_000)
+        return self._window.reserve(running, wanted) if gathered is None else gathered
 
     def _late(self, running: RunningTurn) -> bool:
         """Half of the turn's time is over: what it has learned by now must not be lost with the rest."""

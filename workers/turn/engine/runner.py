@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
 from oarlock.cluster.http.session import RequestObserver
+from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlot
 from oarlock.workers.process.clock import Clock, SystemClock
@@ -44,6 +46,7 @@ def open_engine(
 ) -> TurnEngine:
     """The engine that talks to the Kubernetes API. Raises ConfigError for unusable credentials, or signing keys."""
     from oarlock.cluster.access import config  # noqa: PLC0415
+    from oarlock.workers.budget.limiter import fleet_limiter  # noqa: PLC0415
     from oarlock.workers.process.rights import DRY_RUN, MissingRights, worker_roles  # noqa: PLC0415
     from oarlock.workers.signing.signing_broker import signing_wrapper  # noqa: PLC0415
     from oarlock.workers.turn.engine.api import KubeApi  # noqa: PLC0415
@@ -60,7 +63,10 @@ def open_engine(
         reads = ReadApi(cluster, settings, on_forbidden=rights, observer=observer)
         record = Recorder(broker.shadow(), lambda: version_in(reads.version()))
         return DryRunEngine(wrapped, reads, settings, clock, queues, record)
-    api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer)
+    limits, budget = settings.budget, None
+    if limits is not None and isinstance(observer, RequestCounts):
+        budget = partial(fleet_limiter, observer.row, limits, clock.mono_ms)
+    api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer, budget=budget)
     return Engine(wrapped, api, settings, clock, queues)
 
 

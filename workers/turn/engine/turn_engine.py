@@ -36,6 +36,7 @@ from oarlock.controllers.entries import (
     StepsController,
 )
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, entry_of
+from oarlock.workers.budget.limiter import current_lane
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.settings import Settings
@@ -228,6 +229,7 @@ class TurnEngine(ABC):
 
     def carry_out(self, running: RunningTurn, step: Step) -> Any:
         """A step's result, or a Future of it. A longer lease goes into ``running.deadline_ms``."""
+        current_lane.set(running.claim.queue)
         match step:
             case Announce() | Reserve() | Send():
                 return self._act(running, step)

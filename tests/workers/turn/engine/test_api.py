@@ -8,11 +8,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
 import pytest
 
+from oarlock.broker.budget import BudgetLimits
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.access.credentials import ConfigError
 from oarlock.cluster.access.tls import TlsOptions
@@ -31,6 +33,8 @@ from oarlock.controllers.registry import CONTROLLERS
 from oarlock.sandbox.apiserver.http.faults import Action, Fault
 from oarlock.sandbox.apiserver.server import EmbeddedCluster
 from oarlock.sandbox.apiserver.server import Settings as ServerSettings
+from oarlock.workers.budget.limiter import current_lane, fleet_limiter
+from oarlock.workers.counters.table import Row, own_row
 from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
@@ -318,6 +322,48 @@ def test_what_takes_a_token(server: Server, connect: Callable[..., KubeApi]) -> 
     send(api, Write("status", "replicasets", "default", "web", body), prepaid=False)
     api.read("pods", "default", ("a", "b")).result(10)
     assert api.reserve(10).granted == 10 - 2 - 1 - 2
+
+
+@pytest.fixture
+def budgeted(server: Server) -> Iterator[tuple[KubeApi, Row]]:
+    """Under a fleet's budget, with shares of 20 a second for ReplicaSets and two requests under way."""
+    row, clock = own_row(), SystemClock()
+    cells = row.layout.budget
+    row.ints[cells.lanes["replicaset"].rate], row.ints[cells.flights] = 20_000, 2
+    limits = BudgetLimits(100_000, 10_000, 2)
+    make = partial(fleet_limiter, row, limits, clock.mono_ms)
+    api = KubeApi(ClusterConfig(server.url), Settings(fleet_api_qps=100.0, fleet_api_in_flight=2), budget=make)
+    row.ints[cells.until_ms] = clock.mono_ms() + 60_000
+    token = current_lane.set("replicaset")
+    yield api, row
+    current_lane.reset(token)
+    api.close()
+
+
+def test_a_fleet_s_budget_lends_tokens_to_turns(server: Server, budgeted: tuple[KubeApi, Row]) -> None:
+    api, row = budgeted
+    gathered = api.gather(500, 10.0)
+    assert gathered is not None
+    assert gathered.result(10) == Grant(8, 1), "a few times as many as may be under way"
+    _, owner = server.owner()
+    assert [each.code for each in send(api, *creates(owner, 8))] == [201] * 8
+    api.read("pods", "default", ("a",)).result(10)
+    lane = row.layout.budget.lanes["replicaset"]
+    assert row.ints[lane.taken] == 9
+    assert row.ints[lane.waited] > 0, "eight tokens at 20 a second were not there at once"
+    assert row.ints[row.layout.budget.wanted] == 8
+
+
+def test_a_429_is_noted_for_the_whole_fleet(server: Server, budgeted: tuple[KubeApi, Row]) -> None:
+    api, row = budgeted
+    server.inject(Fault(Action.REFUSE, verbs=("get",), count_max=1, retry_after_s=2, duration_s=60.0))
+    api.read("pods", "default", ("a",)).result(10)
+    cells = row.layout.budget
+    assert row.ints[cells.refused] == 1
+    assert row.ints[cells.told_until_ms] > SystemClock().mono_ms()
+    short = api.gather(1, 0.05)
+    assert short is not None
+    assert short.result(10) == Grant(0, 1), "until then nothing is sent"
 
 
 def test_events(server: Server) -> None:

@@ -1,0 +1,1 @@
+"""The API budget of the fleet, as a worker and its supervisor see it."""
