@@ -13,6 +13,8 @@ from typing import NamedTuple
 EVENTS = "events"
 """The lane of events about objects. All others are named after their queue."""
 
+CAUSES = ("429", "slow")
+"""Why the rate may have been cut."""
 NO_LANES: Mapping[str, int] = MappingProxyType({})
 
 
@@ -101,3 +103,63 @@ class Loan:
     def rate(self) -> int:
         """All that is lent."""
         return self.spare + sum(lent for _, lent in self.lanes.values())
+
+
+class LaneView(NamedTuple):
+    """Of a lane, over all workers: requests a second that are wanted, as far as is known, and lent."""
+
+    wanted: float
+    lent: float
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetView:
+    """The budget for people. Rates in requests a second. ``cut_ms``: since it was cut last, None if it never was.
+
+    ``wait_ms``: for so long the API server asked for no request. ``in_flight_most``: 0 for no limit.
+    """
+
+    qps: float
+    qps_most: float
+    cut_ms: int | None
+    cut_why: str
+    wait_ms: int
+    in_flight: int
+    in_flight_most: int
+    workers: int
+    lanes: Mapping[str, LaneView]
+
+
+def view_of(budget: Mapping[str, str], shares: Mapping[str, str], now_ms: int) -> BudgetView | None:
+    """From the keys "budget" and "shares"; None where there is no budget. What cannot be read is left out."""
+
+    def number(name: str) -> int:
+        text = budget.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() else 0
+
+    if not number("rate"):
+        return None
+    loans, lanes = [], dict[str, LaneView]()
+    for text in shares.values():
+        try:
+            loan = Loan.parse(text)
+        except ValueError:
+            continue
+        if loan.until_ms > now_ms:
+            loans.append(loan)
+    for loan in loans:
+        for lane, (want, lent) in loan.lanes.items():
+            known = lanes.get(lane, LaneView(0.0, 0.0))
+            lanes[lane] = LaneView(known.wanted + want / 1_000, known.lent + lent / 1_000)
+    cut_at_ms = number("cut_ms")
+    return BudgetView(
+        number("rate") / 1_000,
+        number("most") / 1_000,
+        max(0, now_ms - cut_at_ms) if cut_at_ms else None,
+        budget.get("why", "") if budget.get("why") in CAUSES else "",
+        max(0, number("wait_until_ms") - now_ms),
+        sum(loan.under_way for loan in loans),
+        number("flights"),
+        len(loans),
+        dict(sorted(lanes.items())),
+    )

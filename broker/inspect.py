@@ -17,6 +17,7 @@ from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker import keys
+from oarlock.broker.budget import BudgetView, view_of
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.hearing import Hearing, hearing_of
 from oarlock.broker.history import PastTurn, Queued, past_turns
@@ -159,6 +160,12 @@ class Inspector:
         now = self._now_ms()
         (found,) = self._ask(("HGETALL", self.keys.of("ingestors")))
         return [hearing_of(name, text, now) for name, text in sorted(_texts(found).items())]
+
+    def budget(self) -> BudgetView | None:
+        """The API budget of the fleet; None where it has none."""
+        now = self._now_ms()
+        found, shares = self._ask(("HGETALL", self.keys.of("budget")), ("HGETALL", self.keys.of("shares")))
+        return view_of(_texts(found), _texts(shares), now)
 
     def pauses_kept(self) -> bool:
         """Whether the Lease has all of them, so that they outlive a loss of Redis."""

@@ -13,6 +13,7 @@ from oarlock.cli.explain.history_sentences import queued_facts, turn_facts
 from oarlock.cli.explain.sentences import AHEAD_MAX, Fleet
 from oarlock.cli.explain.sentences import explain as explain_key
 from oarlock.cli.explain.subjects import subject_of
+from oarlock.cli.look.budget import wait_for_budget
 from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.objects import as_json, decoded
 from oarlock.cli.look.view import View, Where, asked_pause_line, controller_option, looking, view_options
@@ -96,6 +97,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         inspector.rate_wait_ms(queue, rate, ahead) if rate else 0,
         [asked_pause_line(each, about.now_ms) for each in pauses],
         inspector.hearings(),
+        wait_for_budget(inspector.budget(), queue) if about.lock is not None else "",
     )
     cached = inspector.object(resource, key)
     obj = decoded(WATCHED[resource], cached) if cached is not None else None

@@ -31,7 +31,7 @@ class Fleet:
     """What concerns every key. ``workers``: how many are registered; ``ahead``: how many keys are queued before it;
     ``paused``: why no turn begins, in phase HELD. ``rate_per_s``: of the key's controller, 0 for no bound;
     ``rate_wait_ms``: how long the key waits for it. ``pauses``: those over the key, a line each.
-    ``hearings``: what the ingestors hear.
+    ``hearings``: what the ingestors hear. ``budget_wait``: why a turn under way may wait for the API budget.
     """
 
     phase: str
@@ -45,6 +45,7 @@ class Fleet:
     rate_wait_ms: int = 0
     pauses: Sequence[str] = ()
     hearings: Sequence[Hearing] = ()
+    budget_wait: str = ""
 
 
 class Subject(ABC):
@@ -214,6 +215,8 @@ def _state(key: KeyView, fleet: Fleet) -> list[str]:
         if lock.remaining_ms < 0:
             left = f"{span(-lock.remaining_ms)} longer than its lease: it will be reclaimed"
         said.append(f"{lock.holder} is working on it since {span(lock.age_ms)}, {left}.")
+        if fleet.budget_wait:
+            said.append(fleet.budget_wait)
         if key.state == "running+":
             said.append("Something changed meanwhile: it is queued again as soon as this turn ends.")
     elif key.state == "parked":

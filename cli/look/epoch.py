@@ -9,6 +9,7 @@ import click
 
 from oarlock.broker.hearing import Hearing
 from oarlock.broker.pauses import Pause
+from oarlock.cli.look.budget import budget_facts, budget_line
 from oarlock.cli.look.hearings import hearing_lines
 from oarlock.cli.look.view import View, Where, asked_pause_line, looking, paused_line, view_options
 from oarlock.cli.tables import show, show_json, span
@@ -26,7 +27,9 @@ def epoch(where: Where, output: str) -> None:
     asked for: [{scope, since_ms, by, reason, until_ms}]), intact (false: the
     server lost or changed its data), run, bootstrapped_on (minted_on: its old name), resources: [{resource, rv,
     age_ms, generation, objects}], ingestors: [{ingestor, age_ms (since it said so), deaf (the resources that it hears
-    nothing of), silent_ms (resource: for how long nothing was heard of it)}]; with --shards of more than one a list of
+    nothing of), silent_ms (resource: for how long nothing was heard of it)}], budget (null, or {qps, qps_most, cut_ms
+    (since the last cut), cut_why (429 | slow), wait_ms, in_flight, in_flight_most, workers, lanes: {queue: {wanted,
+    lent}}}; docs/api-budget.md); with --shards of more than one a list of
     these, each with its shard
     """
     with looking(where) as views:
@@ -44,6 +47,8 @@ def epoch(where: Where, output: str) -> None:
             click.echo(views.of_shard(view) + printable(problem))
         for pause in facts["pauses"]:
             click.echo(views.of_shard(view) + asked_pause_line(Pause(**pause), view.inspector.now_ms()))
+        if (budget := view.inspector.budget()) is not None:
+            click.echo(views.of_shard(view) + budget_line(budget))
     rows = [views.told(view, each) for view, facts in found for each in facts["resources"]]
     columns = {"resource": "RESOURCE", "objects": "OBJECTS", "rv": "AT REVISION", "age_ms": "CONFIRMED"}
     show(rows, views.columns(columns), "table")
@@ -74,4 +79,5 @@ def _facts(view: View) -> dict[str, Any]:
         "minted_on": seen.bootstrapped_on,
         "resources": [asdict(each) for each in view.inspector.resources()],
         "ingestors": [asdict(each) for each in view.inspector.hearings()],
+        "budget": budget_facts(view.inspector.budget()),
     }

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.broker.budget import EVENTS, NO_LANES, BudgetLimits, Lent, Report, Share
+from oarlock.broker.budget import EVENTS, NO_LANES, BudgetLimits, BudgetView, LaneView, Lent, Report, Share
+from oarlock.broker.inspect import Inspector
 from oarlock.broker.memory.budget import fill
-from tests.broker.broker_cases import LEASE_MS, QUEUE, Case, MemoryCase
+from tests.broker.broker_cases import LEASE_MS, QUEUE, Case, MemoryCase, RedisCase
 
 MOST = 100_000
 LIMITS = BudgetLimits(MOST, 10_000)
@@ -155,6 +156,17 @@ def test_requests_under_way_are_shared_too(queue_case: Case) -> None:
     assert flights(Report("w2", flights=50)) == {"w2": 3}, "eight of w1's are still under way"
     assert flights(Report("w1", under_way=5, flights=50)) == {"w1": 5}
     assert flights(Report("w2", flights=50)) == {"w2": 6}
+
+
+def test_people_can_look_at_it(real: RedisCase) -> None:
+    inspector = Inspector(real.admin, real.epoch, now_ms=real.now_ms)
+    assert inspector.budget() is None
+    begun(real, "w1")
+    report = Report("w1", refused=1, wait_ms=1_500, under_way=3, flights=9, wants={QUEUE: 90_000})
+    lend(real, report, limits=BudgetLimits(MOST, 10_000, 8))
+    real.jump(500)
+    lanes = {QUEUE: LaneView(90.0, 67.2)}
+    assert inspector.budget() == BudgetView(70.0, 100.0, 500, "429", 1_000, 3, 8, 1, lanes)
 
 
 @settings(max_examples=200)

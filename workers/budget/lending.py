@@ -1,5 +1,5 @@
-"""What a supervisor does about the API budget: once a second it tells Redis what its workers want, and hands them their
-new shares. A turn never asks Redis for a token.
+"""What a supervisor does about the API budget: twice a second it tells Redis what its workers want, and hands them
+their new shares. A turn never asks Redis for a token.
 
 A call that is refused changes nothing: the shares count until their lease ends (``buckets``). So a Redis that is full,
 or silent for a moment, holds up neither renewals nor turns.
@@ -22,12 +22,12 @@ from oarlock.workers.process.settings import Settings
 
 log = logging.getLogger("oarlock.fleet")
 
-EVERY_MS = 1_000
+EVERY_MS = 500
 NEVER_MS = 1 << 62
 OPINION_MS = 3_000
 """A worker's judgement of how slow answers are counts for so long."""
-HEADROOM = 1.25
-"""A lane that had all it wanted may want so much more in the next second."""
+HEADROOM = 1.1
+"""A lane that had all it wanted may want so much more next time."""
 
 
 class _Told:
@@ -87,9 +87,8 @@ class Lending:
                 now.wants[lane] = limits.most
                 continue
             used = (now.taken[lane] - told.taken[lane]) * 1_000_000 // over_ms
-            want = max(round(used * HEADROOM), told.wants.get(lane, 0) // 2)
-            if want >= 100:
-                now.wants[lane] = min(want, limits.most)
+            if used:
+                now.wants[lane] = min(limits.most, max(round(used * HEADROOM), told.wants.get(lane, 0) // 2))
         self._told[holder] = now
         judged = now_ms - ints[cells.judged_ms] < OPINION_MS
         return Report(

@@ -6,6 +6,7 @@ The lane of a request is the queue of the turn that makes it, or ``events``.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -16,8 +17,6 @@ from oarlock.workers.budget.buckets import Buckets
 from oarlock.workers.budget.flights import Flights
 from oarlock.workers.counters.table import Row
 
-SLICE = 8
-"""So many tokens go to one turn before it is the next one's turn."""
 PAUSE_S = 0.02
 """Between two looks for a token, while there is none."""
 
@@ -49,49 +48,76 @@ class FleetLimiter:
 
     async def take(self) -> None:
         lane = self._lane()
-        async with self._order[f"{lane} now"]:  # not behind turns that gather: these requests have a deadline already
+        async with self._order[lane]:
             await self._wait_for(lane)
 
     async def carry(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
         return await self._flights.carry(send)
 
-    async def gather(self, wanted: int, wait_s: float) -> int:
-        """Tokens for the writes of a turn. Returns how many there were within the time: all that are wanted, if it is
-        long enough. So a turn over a large owner stays with a worker, and the shares follow it there.
-        """
-        lane, got = self._lane(), 0
-        wanted = self._flights.announced(wanted)
-        try:
-            async with asyncio.timeout(wait_s):
-                while got < wanted:
-                    async with self._order[lane]:  # first come, first served; then those that want more again
-                        for _ in range(min(SLICE, wanted - got)):
-                            await self._wait_for(lane)
-                            got += 1
-        except TimeoutError:
-            pass
-        except BaseException:
-            self._buckets.give_back(lane, got)
-            raise
-        return got
+    async def promise(self, wanted: int, wait_s: float) -> int:
+        """How many of the writes that a turn wants to send it is to announce now. Each takes its token when it is sent.
 
-    async def _wait_for(self, lane: str) -> None:
-        """One token."""
-        if self._buckets.take(lane, 1):
-            return
-        self._buckets.waits(lane, 1)
+        Where the share is too small for all of them, the turn first waits until its supervisor has told of it: so the
+        shares follow a large owner from worker to worker. 0: none within the time.
+        """
+        lane, wanted = self._lane(), self._flights.announced(wanted)
+        ends_s, waits = self._clock_s() + wait_s, False
         try:
-            while not self._buckets.take(lane, 1):
+            while True:
+                promised = self._buckets.promise(lane, wanted)
+                if promised == wanted or (promised and self._buckets.is_known(lane)):
+                    return promised
+                if self._clock_s() >= ends_s:
+                    return promised
+                self._buckets.redeem(lane, promised)
+                if not waits:
+                    self._buckets.waits(lane, 1)
+                    waits = True
                 await self._sleep(PAUSE_S)
         finally:
+            if waits:
+                self._buckets.waits(lane, -1)
+
+    def redeem(self, n: int) -> None:
+        """So many writes were promised tokens and will not take them."""
+        self._buckets.redeem(self._lane(), n)
+
+    async def take_until(self, deadline_s: float, promised: bool) -> bool:
+        """As ``take``, for a write that may be sent until then. False: there was no token in time."""
+        lane = self._lane()
+        try:
+            async with self._order[lane]:
+                return await self._wait_for(lane, deadline_s)
+        finally:
+            if promised:
+                self._buckets.redeem(lane, 1)
+
+    async def _wait_for(self, lane: str, deadline_s: float = math.inf) -> bool:
+        """One token. False: the deadline came first."""
+        if self._clock_s() >= deadline_s:
+            return False
+        if self._buckets.take(lane, 1):
+            return True
+        self._buckets.waits(lane, 1)
+        try:
+            while self._clock_s() < deadline_s:
+                await self._sleep(PAUSE_S)
+                if self._buckets.take(lane, 1):
+                    return True
+            return False
+        finally:
             self._buckets.waits(lane, -1)
+
+    def _clock_s(self) -> float:
+        """CLOCK_BOOTTIME, as that of deadlines."""
+        return self._buckets.now_ms() / 1_000
 
     def _lane(self) -> str:
         lane = self._of or current_lane.get()
         return lane if lane in self._buckets.cells.lanes else EVENTS
 
 
-def fleet_limiter(row: Row, limits: BudgetLimits, now_ms: Callable[[], int]) -> FleetLimiter:
+def fleet_limiter(row: Row, limits: BudgetLimits, lease_ms: int, now_ms: Callable[[], int]) -> FleetLimiter:
     """Of the process that counts in this row. Make it on the I/O loop."""
-    buckets = Buckets(row, limits.most, now_ms)
+    buckets = Buckets(row, limits.most, lease_ms, now_ms)
     return FleetLimiter(buckets, Flights(buckets, limits.flights > 0))

@@ -158,6 +158,13 @@ OURS = (
     _fleet("oarlock_keys_held", "gauge", "queue", "Keys that a pause has taken out of the queue."),
     _fleet("oarlock_pauses", "gauge", "", "Pauses and rates that people have set: `oarlock pause` lists them."),
     _fleet(
+        "oarlock_api_budget_qps",
+        "gauge",
+        "",
+        "Requests a second that all workers together may make now; 0 without --fleet-api-qps.",
+    ),
+    _fleet("oarlock_api_budget_max_qps", "gauge", "", "The most that it may be: --fleet-api-qps, of this shard."),
+    _fleet(
         "oarlock_rate_limit_turns",
         "gauge",
         "queue",

@@ -56,6 +56,8 @@ class FleetFigures:
     idle: int | None = None
     history_bytes: int | None = None
     pauses: int | None = None
+    budget: tuple[float, float] = 0.0, 0.0
+    """Requests a second that the fleet may make, now and at most; 0: it has no API budget."""
 
 
 class FleetReader:
@@ -77,7 +79,7 @@ class FleetReader:
         used, server = _info(memory), {name: value for each in told for name, value in _info(each).items()}
         run = server_facts.life(server)
         now_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 if isinstance(time, list) else 0
-        run_bootstrapped, phase, holders, idle, history, pauses, rates, marks, generations, *rest = self._ask(
+        run_bootstrapped, phase, holders, idle, history, pauses, rates, budget, marks, generations, *rest = self._ask(
             ("GET", k.of("run")),
             ("GET", k.of("phase")),
             ("HLEN", k.of("holders")),
@@ -85,6 +87,7 @@ class FleetReader:
             ("GET", k.of("history_bytes")),
             ("HLEN", k.of("pauses")),
             ("HMGET", k.of("pauses"), *(f"rate {queue}" for queue in self._queues)),
+            ("HMGET", k.of("budget"), "rate", "most"),
             ("HMGET", k.of("watermark_at"), *self._resources),
             ("HMGET", k.of("generation"), *self._resources),
             *(command for queue in self._queues for command in _of_queue(k, queue)),
@@ -102,6 +105,9 @@ class FleetReader:
             return found
         found.registered, found.idle = _number(holders), _number(idle)
         found.history_bytes, found.pauses = _number(history or 0), _number(pauses)
+        now_and_most = [each for each in map(_number, _listed(budget)) if each is not None]
+        if len(now_and_most) == 2:
+            found.budget = now_and_most[0] / 1_000, now_and_most[1] / 1_000
         width = len(rest) // len(self._queues)
         for at, queue in enumerate(self._queues):
             found.queues[queue] = _queue_figures(rest[at * width : (at + 1) * width], now_ms)

@@ -77,6 +77,8 @@ def _put_fleet(samples: Samples, fleet: FleetFigures) -> None:
     samples.put("oarlock_redis_memory_max_bytes", fleet.memory_max_bytes, shard)
     samples.put("oarlock_history_bytes", fleet.history_bytes, shard)
     samples.put("oarlock_pauses", fleet.pauses, shard)
+    samples.put("oarlock_api_budget_qps", fleet.budget[0], shard)
+    samples.put("oarlock_api_budget_max_qps", fleet.budget[1], shard)
     for resource, age_s in fleet.watermark_age_s.items():
         samples.put("oarlock_watermark_age_seconds", age_s, resource, shard)
     for resource, count in fleet.objects.items():

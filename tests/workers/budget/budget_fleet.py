@@ -72,7 +72,8 @@ class BudgetFleet:
         limits = self.settings.budget
         assert limits is not None
         team = [
-            Worker(f"w{at}-{i}", row, Buckets(row, limits.most, self.clock.mono_ms)) for i, row in enumerate(table.rows)
+            Worker(f"w{at}-{i}", row, Buckets(row, limits.most, self.settings.lease_ms, self.clock.mono_ms))
+            for i, row in enumerate(table.rows)
         ]
         for worker in team:
             self.broker.register(worker.holder, f"s{at}", [LANE])

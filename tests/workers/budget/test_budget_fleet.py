@@ -96,13 +96,14 @@ def test_a_worker_that_never_had_a_share_is_not_without_a_limit() -> None:
 
 def test_one_429_holds_all_of_them_and_slows_them() -> None:
     fleet = BudgetFleet(2, 2)
-    fleet.run(5.5)
+    fleet.run(5.25)
     fleet.workers[0].buckets.told_to_wait(3.0)
     told_ms = fleet.clock.mono_ms()
     fleet.run(3)
     assert all(at < told_ms for at in fleet.workers[0].sent_ms), "it waits at once"
     others = [at - told_ms for worker in fleet.workers[1:] for at in worker.sent_ms if at >= told_ms]
-    assert max(others) <= 2 * 1_000, "the others have heard of it from Redis: two reports later at most"
+    assert others, "they have not heard of it yet"
+    assert max(others) <= 1_000, "they have it from Redis: two reports later at most"
     fleet.run(1.5)
     assert fleet.rate(1) < 85
     fleet.run(10)

@@ -25,7 +25,7 @@ class Bench:
 
     def __init__(self, flights: int = 0) -> None:
         self.clock, self.row = ManualClock(), own_row()
-        self.buckets = Buckets(self.row, 100_000, self.clock.mono_ms)
+        self.buckets = Buckets(self.row, 100_000, 5_000, self.clock.mono_ms)
         self.flights = Flights(self.buckets, flights > 0)
         self.limiter = FleetLimiter(self.buckets, self.flights, sleep=self.sleep)
         self.lend(flights=flights)
@@ -39,7 +39,7 @@ class Bench:
         ints[cells.spare], ints[cells.flights] = spare, flights
         for lane, rate in rates.items():
             ints[cells.lanes[lane].rate] = rate
-        ints[cells.until_ms] = self.clock.mono_ms() + 3_600_000
+        ints[cells.until_ms] = self.clock.mono_ms() + 5_000
 
     def cell(self, name: str) -> int:
         return self.row.ints[getattr(self.row.layout.budget, name)]
@@ -57,63 +57,105 @@ async def answered(code: int = 200, retry_after_s: float | None = None) -> Answe
     return Answer(code, b"", retry_after_s)
 
 
-def test_a_turn_waits_for_all_the_tokens_that_it_wants() -> None:
+def test_a_turn_is_promised_what_its_share_brings_within_the_time_to_send_it() -> None:
     async def run() -> tuple[int, int]:
         bench = Bench()
         bench.lend(replicaset=10_000)
         begun_ms = bench.clock.mono_ms()
-        got = await in_lane("replicaset", lambda: bench.limiter.gather(25, 60.0))
-        return got, bench.clock.mono_ms() - begun_ms
+        promised = await in_lane("replicaset", lambda: bench.limiter.promise(30, 60.0))
+        return promised, bench.clock.mono_ms() - begun_ms
 
-    got, took_ms = asyncio.run(run())
-    assert got == 25
-    assert 2_500 <= took_ms <= 2_560
+    assert asyncio.run(run()) == (30, 0), "ten a second, three seconds long"
 
 
-def test_a_turn_whose_time_is_over_gets_what_there_is() -> None:
-    async def run() -> list[int]:
+def test_a_turn_that_wants_more_waits_until_its_supervisor_has_told_of_it() -> None:
+    async def run() -> tuple[int, int]:
         bench = Bench()
         bench.lend(replicaset=10_000)
-        bench.clock.advance(500)
-        late = await in_lane("replicaset", lambda: bench.limiter.gather(25, 0.0))
-        return [late, await in_lane("replicaset", lambda: bench.limiter.gather(25, 0.0))]
+        lane, begun_ms = bench.row.layout.budget.lanes["replicaset"], bench.clock.mono_ms()
+        task = in_lane("replicaset", lambda: bench.limiter.promise(200, 60.0))
+        while bench.clock.mono_ms() - begun_ms < 500:
+            await asyncio.sleep(0)
+        assert not task.done()
+        assert bench.row.ints[lane.waiting] == 1, "so that the supervisor asks for more"
+        bench.lend(replicaset=96_000)
+        promised = await task
+        assert bench.row.ints[lane.waiting] == 0
+        return promised, bench.clock.mono_ms() - begun_ms
 
-    assert asyncio.run(run()) == [5, 0]
+    promised, took_ms = asyncio.run(run())
+    assert promised == 200
+    assert took_ms <= 600
 
 
-def test_a_turn_that_is_ended_gives_its_tokens_back() -> None:
+def test_a_turn_whose_share_does_not_grow_is_promised_a_part() -> None:
     async def run() -> int:
         bench = Bench()
         bench.lend(replicaset=10_000)
-        bench.clock.advance(500)
-        task = asyncio.ensure_future(in_lane("replicaset", lambda: bench.limiter.gather(25, 60.0)))
+        task = in_lane("replicaset", lambda: bench.limiter.promise(200, 60.0))
         await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await bench.sleep(0.5)
+        bench.lend(replicaset=10_000)
+        return await task
+
+    assert asyncio.run(run()) == 30
+
+
+def test_promises_that_are_kept_or_given_up_make_room_for_others() -> None:
+    async def run() -> list[int]:
+        bench, found = Bench(), []
+
+        async def promise(wanted: int) -> None:
+            found.append(await bench.limiter.promise(wanted, 0.0))
+
+        current_lane.set("replicaset")
+        bench.lend(replicaset=10_000)
+        await promise(25)
+        await promise(25)
+        await promise(25)
+        bench.limiter.redeem(20)
+        await promise(25)
+        bench.clock.advance(1_000)
+        deadline_s = bench.clock.mono_ms() / 1_000 + 1
+        assert await bench.limiter.take_until(deadline_s, promised=True)
+        await promise(25)
+        bench.clock.advance(6_000)
+        bench.lend(replicaset=10_000)
+        await promise(25)
+        return found
+
+    assert asyncio.run(run()) == [25, 5, 0, 20, 1, 25], "and one that nobody kept is forgotten"
+
+
+def test_a_write_whose_time_is_over_takes_no_token() -> None:
+    async def run() -> tuple[bool, int]:
+        bench = Bench()
+        current_lane.set("replicaset")
+        bench.lend(replicaset=1_000)
+        in_time = await bench.limiter.take_until(bench.clock.mono_ms() / 1_000 + 0.5, promised=False)
         lane = bench.row.layout.budget.lanes["replicaset"]
         assert bench.row.ints[lane.waiting] == 0
-        return bench.buckets.take("replicaset", 100)
+        bench.clock.advance(600)
+        return in_time, bench.buckets.take("replicaset", 5)
 
-    assert asyncio.run(run()) >= 5
+    assert asyncio.run(run()) == (False, 1)
 
 
-def test_small_turns_do_not_wait_behind_a_large_one() -> None:
-    async def run() -> tuple[int, int]:
-        bench = Bench()
+def test_requests_take_their_tokens_in_order_and_evenly() -> None:
+    async def run() -> list[int]:
+        bench, came_ms = Bench(), []
+        current_lane.set("replicaset")
         bench.lend(replicaset=10_000)
-        large = in_lane("replicaset", lambda: bench.limiter.gather(200, 60.0))
-        await asyncio.sleep(0)
         begun_ms = bench.clock.mono_ms()
-        await in_lane("replicaset", lambda: bench.limiter.gather(1, 60.0))
-        small_ms = bench.clock.mono_ms() - begun_ms
-        await large
-        return small_ms, bench.clock.mono_ms() - begun_ms
 
-    small_ms, large_ms = asyncio.run(run())
-    assert small_ms <= 1_000
-    assert large_ms >= 19_000
+        async def take() -> None:
+            await bench.limiter.take()
+            came_ms.append(bench.clock.mono_ms() - begun_ms)
+
+        await asyncio.gather(*(take() for _ in range(10)))
+        return came_ms
+
+    assert asyncio.run(run()) == [100 * i for i in range(1, 11)]
 
 
 def test_lanes_have_tokens_of_their_own_and_share_what_is_spare() -> None:

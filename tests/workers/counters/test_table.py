@@ -8,6 +8,7 @@ import random
 import signal
 import struct
 from bisect import bisect_left
+from dataclasses import fields
 
 import pytest
 
@@ -123,6 +124,8 @@ def test_no_two_cells_share_a_place() -> None:
     ]
     taken += [LAYOUT.releases, LAYOUT.epochs_lost, LAYOUT.leaving, *LAYOUT.age_ratio.cells]
     taken += [at for skips in LAYOUT.skips.values() for at in skips.values()]
+    taken += [at for lane in LAYOUT.budget.lanes.values() for at in lane]
+    taken += [getattr(LAYOUT.budget, each.name) for each in fields(LAYOUT.budget) if each.name != "lanes"]
     assert sorted(taken) == list(range(LAYOUT.ints))
 
 

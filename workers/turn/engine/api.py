@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
 from oarlock.cluster.access.config import ClusterConfig
-from oarlock.cluster.answer import Answer
+from oarlock.cluster.answer import PAST_DEADLINE, Answer
 from oarlock.cluster.client import Client, PatchType, WriteOptions
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.cluster.events import EventRecorder
@@ -31,6 +31,8 @@ from oarlock.workers.tracing.tracer import current_turn
 from oarlock.workers.turn.engine.read_api import ReadApi
 from oarlock.workers.turn.steps import Grant, Write
 
+LATE_MS = 1_000
+"""When a turn looks again that was promised nothing in its time."""
 BUSY_S = 0.1
 """So long after a write of a turn there may be another one. Events wait for that long, to keep out of its way."""
 
@@ -105,6 +107,14 @@ class KubeApi(ReadApi):
         told = current_turn.get().write(write.verb, write.resource, write.namespace, write.name)
         if told.traceparent:
             options = {**options, "traceparent": told.traceparent}
+        if self._budget is not None:
+            in_time = await self._budget.take_until(
+                options.get("deadline_s") or math.inf, options.get("prepaid", False)
+            )
+            options = {**options, "prepaid": True}
+            if not in_time:
+                told.answered(PAST_DEADLINE.code, PAST_DEADLINE.message)
+                return PAST_DEADLINE
         answer = await self._sent(write, options)
         told.answered(answer.code, answer.message)
         return answer
@@ -137,13 +147,18 @@ class KubeApi(ReadApi):
                 return await client.patch(resource, namespace, name, write.body, subresource="status", **options)
         raise AssertionError(f"no such verb: {write.verb}")
 
-    def gather(self, count: int, wait_s: float) -> Future[Grant] | None:
-        """Under a fleet's API budget: tokens, as many as there are within the time. None: there is no such budget."""
-        return None if self._budget is None else self.io.submit(self._gather(self._budget, count, wait_s))
+    def promise(self, count: int, wait_s: float) -> Future[Grant] | None:
+        """Under a fleet's API budget: how many writes may be announced, said within the time. None: there is none."""
+        return None if self._budget is None else self.io.submit(self._promise(self._budget, count, wait_s))
 
-    async def _gather(self, budget: FleetLimiter, count: int, wait_s: float) -> Grant:
-        granted = await budget.gather(count, wait_s)
-        return Grant(granted, 1)
+    async def _promise(self, budget: FleetLimiter, count: int, wait_s: float) -> Grant:
+        promised = await budget.promise(count, wait_s)
+        return Grant(promised, 1 if promised else LATE_MS)
+
+    def redeem(self, count: int) -> None:
+        """So many writes were promised and are not sent."""
+        if self._budget is not None and count > 0:
+            self._budget.redeem(count)
 
     def tell(self, owner: Claimer, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
         """Queue events about an owner. They are sent in the background and may be dropped."""

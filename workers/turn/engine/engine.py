@@ -13,6 +13,7 @@ from oarlock.broker.values import (
 )
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
+from oarlock.workers.budget.limiter import current_lane
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.api import KubeApi
@@ -46,6 +47,8 @@ class Engine(TurnEngine):
     ) -> None:
         super().__init__(broker, api, settings, clock, queues)
         self._window = self._new_window()
+        self._promised: dict[RunningTurn, int] = {}
+        """Under a fleet's API budget: how many writes a turn may announce and has not sent."""
 
     def _act(self, running: RunningTurn, step: Announce | Reserve | Send) -> Any:
         match step:
@@ -54,12 +57,16 @@ class Engine(TurnEngine):
             case Reserve():
                 return self._reserve(running, step.wanted)
             case Send():
+                if step.prepaid and self._promised:
+                    self._redeem(running, len(step.writes))
                 if running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
                     self._announce(running, "", ())  # still ours? then the lease starts anew
                 return self._api.send(step.writes, running.deadline_ms, step.prepaid)
 
     def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
         """Answers to writes show whether the server can be reached."""
+        if isinstance(step, Reserve) and self._settings.budget is not None:
+            self._promised[running] = result.granted
         if isinstance(step, Send):
             self._window.leave(running)
             for write, answer in zip(step.writes, result, strict=True):
@@ -70,6 +77,9 @@ class Engine(TurnEngine):
     def ended(self, running: RunningTurn) -> None:
         """Its events are sent, even if it failed."""
         self._window.leave(running)
+        if self._promised:
+            current_lane.set(running.claim.queue)
+            self._redeem(running)
         claim, events = running.claim, running.outcome.events
         if events and claim.owner is not None:
             controller = CONTROLLERS[claim.queue]
@@ -84,14 +94,17 @@ class Engine(TurnEngine):
         return WriteWindow(WINDOW * self._settings.writes_in_flight, self._api.reserve, self._late)
 
     def _reserve(self, running: RunningTurn, wanted: int) -> Grant | Future[Grant]:
-        """Under a fleet's API budget the turn waits for its tokens, for as long as it may be under way. The share of
-        its worker, too, bounds what is announced together. Else the worker's own window and limit do.
-        """
+        """Under a fleet's API budget a worker's share bounds what is announced; else its own window and limit do."""
         if self._settings.budget is None:
             return self._window.reserve(running, wanted)
+        self._redeem(running)
         left_ms = self._settings.turn_limit_ms // 2 - (self._clock.mono_ms() - running.begun_ms)
-        gathered = self._api.gather(wanted, max(0, left_ms) / 1_000)
-        return self._window.reserve(running, wanted) if gathered is None else gathered
+        promised = self._api.promise(wanted, max(0, left_ms) / 1_000)
+        return self._window.reserve(running, wanted) if promised is None else promised
+
+    def _redeem(self, running: RunningTurn, sent: int = 0) -> None:
+        """What the turn was promised and does not send others may."""
+        self._api.redeem(self._promised.pop(running, 0) - sent)
 
     def _late(self, running: RunningTurn) -> bool:
         """Half of the turn's time is over: what it has learned by now must not be lost with the rest."""

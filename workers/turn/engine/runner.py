@@ -65,7 +65,7 @@ def open_engine(
         return DryRunEngine(wrapped, reads, settings, clock, queues, record)
     limits, budget = settings.budget, None
     if limits is not None and isinstance(observer, RequestCounts):
-        budget = partial(fleet_limiter, observer.row, limits, clock.mono_ms)
+        budget = partial(fleet_limiter, observer.row, limits, settings.lease_ms, clock.mono_ms)
     api = KubeApi(cluster, settings, on_forbidden=rights, observer=observer, budget=budget)
     return Engine(wrapped, api, settings, clock, queues)
 
