@@ -12,7 +12,8 @@ CAUSES = {"429": "the API server answered 429", "slow": "most workers found its 
 
 def budget_line(budget: BudgetView) -> str:
     """How large it is now, and why it is not larger."""
-    said = f"API budget: {budget.qps:g} of {budget.qps_most:g} requests/s for {budget.workers} worker{'s' * (budget.workers != 1)}"
+    workers = "1 worker" if budget.workers == 1 else f"{budget.workers} workers"
+    said = f"API budget: {budget.qps:g} of {budget.qps_most:g} requests/s for {workers}"
     if budget.in_flight_most:
         said += f", {budget.in_flight} of {budget.in_flight_most} under way"
     if budget.cut_why and budget.cut_ms is not None and budget.qps < budget.qps_most:

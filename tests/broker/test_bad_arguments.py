@@ -65,6 +65,7 @@ GOOD: dict[str, list[Any]] = {
     "steer": ["pause", "namespace ns", "by=me a reason", 60000],
     "drain": ["drain", "supervisor", "by=me a reason"],
     "acts": [50],
+    "budget": [5000, 100000, 10000, 8, f"{HOLDER} 1 1500 1 3 9 {QUEUE}=90000 events=5", "nobody 0 0 - 0 0"],
     "report": ["ingestor-a", "deaf=pods pods=80000"],
     "look": ["pods", "index", "owner=uid-ns/a", "orphan=ns"],
 }

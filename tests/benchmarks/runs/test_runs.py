@@ -61,6 +61,12 @@ def test_pods() -> None:
     assert set(facts["turns"]) == {"counts_3", "pods_3", "counts_50", "pods_50"}
 
 
+def test_budget() -> None:
+    facts = run("budget", "--workers", "2", "--seconds", "2")
+    assert set(facts) == documented("budget")
+    assert facts["per_s_many"]["2"] > 0
+
+
 def test_keyed_queue() -> None:
     facts = run("keyed_queue", "--rounds", "1", "--keys", "300", "--rq-keys", "20")
     assert set(facts) == documented("keyed_queue")

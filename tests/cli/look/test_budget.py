@@ -19,7 +19,7 @@ def test_epoch_says_how_large_it_is_and_why() -> None:
     assert found is not None
     assert budget_line(found) == (
         "API budget: 70 of 100 requests/s for 1 worker, 3 of 8 under way; cut 500ms ago: the API server answered 429;"
-        " nothing is sent for 1s, as a 429 asked for"
+        " nothing is sent for 1.0s, as a 429 asked for"
     )
     assert budget_facts(found) == {
         "qps": 70.0,
@@ -37,7 +37,7 @@ def test_epoch_says_how_large_it_is_and_why() -> None:
 def test_explain_says_what_a_turn_waits_for() -> None:
     waiting, later = view_of(WAITING, SHARES, AT_MS + 500), view_of(BUDGET, SHARES, AT_MS + 1_500)
     assert wait_for_budget(waiting, QUEUE) == (
-        "The whole fleet sends nothing for 1s, as a 429 of the API server asked for."
+        "The whole fleet sends nothing for 1.0s, as a 429 of the API server asked for."
     )
     assert wait_for_budget(later, QUEUE) == (
         "Turns of replicaset wait for the API budget: they have 62.2 of the fleet's 70 requests/s and want more"
