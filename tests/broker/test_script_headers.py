@@ -135,13 +135,13 @@ SCRIPTS_OF_PROTOCOL = {
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
-That of 4, which no release has yet, was taken anew eight times: when comments and local names changed; when
+That of 4, which no release has yet, was taken anew nine times: when comments and local names changed; when
 expectations with an open write or an answered delete came to live for eight days and a finish to ask whose a hash is;
 when an answered scale came to live as long; when a claim came to take a rate; when keys came to remember what queued
 them and their turns, and came to be paused; when pauses came to end by themselves, workers to be drained and acts to be
 told; when ingestors came to say what they hear, and a release how its holder ended; when pods came to be counted by
-class; when the newest turns of a key came to lie apart; when a claim came to cost less. No key, field, value or result
-of what there was did change.
+class; when the newest turns of a key came to lie apart; when a claim came to cost less; when a budget came to be lent.
+No key, field, value or result of what there was did change.
 """
 
 
