@@ -67,6 +67,12 @@ def test_budget() -> None:
     assert facts["per_s_many"]["2"] > 0
 
 
+def test_webhook() -> None:
+    facts = run("webhook", "--rounds", "1", "--owners", "4", "--pods", "2", "--slow", "2")
+    assert set(facts) == documented("webhook")
+    assert facts["ratio"] > 0
+
+
 def test_keyed_queue() -> None:
     facts = run("keyed_queue", "--rounds", "1", "--keys", "300", "--rq-keys", "20")
     assert set(facts) == documented("keyed_queue")
