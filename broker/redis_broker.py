@@ -311,7 +311,7 @@ def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
             queue,
             key.decode(),
             nonce,
-            Cached.parse(owner)._replace(apart=apart) if owner else None,
+            Cached.parse(owner, apart) if owner else None,
             Cached.parse_all(children[0]) if children else [],
             Expectations.parse(expectations) if expectations else None,
             min_rv.decode(),

@@ -55,18 +55,18 @@ class Cached(NamedTuple):
     apart: bytes = b""
 
     @classmethod
-    def parse(cls, value: bytes) -> Cached:
+    def parse(cls, value: bytes, apart: bytes = b"") -> Cached:
         """From a value of the cache, "rv uid [signature]\\nindex entries\\nwake keys\\nblob"."""
-        return cls.parse_all((value,))[0]
+        return cls.parse_all((value,), apart)[0]
 
     @classmethod
-    def parse_all(cls, values: Sequence[bytes]) -> list[Cached]:
+    def parse_all(cls, values: Sequence[bytes], apart: bytes = b"") -> list[Cached]:
         """As ``parse``, for many. A claim may bring thousands, so each costs no more than the texts it is cut into."""
         found, make = [], tuple.__new__
         for value in values:
             head, _, _, blob = value.split(b"\n", 3)
             words = head.decode().split(" ", 2)
-            found.append(make(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "", b"")))
+            found.append(make(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "", apart)))
         return found
 
 
@@ -233,8 +233,7 @@ class Change(NamedTuple):
         return cls("again", "", str(delay_ms))
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(NamedTuple):
     """The end of one turn. ``delay_ms``: look again after it (the earlier time wins); with RETRY, the shortest wait.
 
     ``did``: what it did, in a line for people.

@@ -55,7 +55,7 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
     """
     if claim.owner is None:
         return outcome.finish(Verdict.GONE)
-    owner = with_template(WATCHED[controller.resource].decode(claim.owner.blob), claim.owner.apart)
+    owner, template = WATCHED[controller.resource].decode(claim.owner.blob), claim.owner.apart
     if claim.expectations is not None and claim.expectations.owner_uid not in ("", owner.uid):
         outcome.again_in(0)  # expectations of a predecessor of the same name: its names and UIDs mean nothing here
         return outcome.finish(Verdict.GONE)
@@ -65,6 +65,7 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
             yield from ctx.status.write(owner, plan, claim, controller, outcome)
             return outcome.finish()
         claim = claim._replace(children=(yield from looking.children(owner)))
+    owner = with_template(owner, template)
     pods = blob_memo.PODS.decode(claim.children)
     history = revisions.NONE
     if controller.history:

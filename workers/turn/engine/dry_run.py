@@ -9,7 +9,7 @@ which has no method for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -131,7 +131,7 @@ class DryRunEngine(TurnEngine):
 
 def _bare(finish: Finish) -> Finish:
     did = f"dry run: {finish.did}" if finish.did else ""
-    return replace(finish, changes=(), did=did)
+    return finish._replace(changes=(), did=did)
 
 
 def _answer(write: Write) -> Answer:

@@ -191,6 +191,8 @@ class TurnEngine(ABC):
         if claim.refusal:
             raise TurnRefused(claim.refusal, outcome.finish(Verdict.RETRY))
         match entry_of(claim.queue):
+            case PodController() as controller:
+                steps = self._turn(batch, claim, controller, outcome)
             case FanOut() as via:
                 steps = fan_out(claim, via, outcome)
             case ReferenceFanOut() as via:
@@ -202,16 +204,15 @@ class TurnEngine(ABC):
             case RolloutController() as controller:
                 replicasets = batch.watermarks.get(controller.dependents, UNKNOWN)
                 steps = rollout(claim, replicasets.rv, controller, self._rollouts[claim.queue], outcome)
-            case PodController() as controller:
-                steps = self._turn(batch, claim, controller, outcome)
         return RunningTurn(claim, steps, outcome, self._clock.mono_ms(), batch.deadline_ms, self)
 
     def _turn(self, batch: Batch, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Turn:
-        if any(not self._local_caches[name].version for name in controller.local_caches):
-            raise outcome.failure(f"{' and '.join(controller.local_caches)} are not known yet")
         pods, nodes = batch.watermarks.get("pods", UNKNOWN), batch.watermarks.get("nodes", UNKNOWN)
-        all_nodes = self._local_caches["nodes"].objects if controller.local_caches else {}
-        view = View(pods.rv, pods.age_ms, all_nodes, nodes.age_ms)
+        view = View(pods.rv, pods.age_ms)
+        if controller.local_caches:
+            if any(not self._local_caches[name].version for name in controller.local_caches):
+                raise outcome.failure(f"{' and '.join(controller.local_caches)} are not known yet")
+            view = View(pods.rv, pods.age_ms, self._local_caches["nodes"].objects, nodes.age_ms)
         return turn(claim, view, controller, self._contexts[claim.queue], outcome)
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
