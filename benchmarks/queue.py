@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         broker = planted.plant(client, groups)
         with FleetPeer(client, broker, server.url("worker"), Path(folder)) as fleet:
             fleet.let_go()
-            _await(fleet.at_rest, "the first look at every owner")
+            await_that(fleet.at_rest, "the first look at every owner")
             runs = _rounds(options, server, client, broker, fleet, groups)
     trips = round_trips.of_replicaset(options.chunks)
     _report(options, runs, trips)
@@ -72,8 +72,10 @@ def _rounds(
     runs: dict[str, list[Run]] = {"three": [], "fifty": [], "rq": []}
     for number in range(1, options.rounds + 1):
         for group, (count, _) in groups.items():
-            runs[group].append(_oarlock(client, server.pid, broker, fleet, planted.keys(group, count), options.passes))
-        runs["rq"].append(_rq(client, server, options.jobs))
+            runs[group].append(
+                of_oarlock(client, server.pid, broker, fleet, planted.keys(group, count), options.passes)
+            )
+        runs["rq"].append(of_rq(client, server, options.jobs))
         three, fifty, stock = (runs[name][-1].per_s for name in ("three", "fifty", "rq"))
         say(
             f"round {number}: 3 pods {three:,.0f}/s = {three / stock:.1f} x RQ; "
@@ -82,7 +84,7 @@ def _rounds(
     return runs
 
 
-def _oarlock(
+def of_oarlock(
     client: redis.Redis, redis_pid: int, broker: RedisBroker, fleet: FleetPeer, keys: Sequence[str], passes: int
 ) -> Run:
     """``passes`` times over a backlog of all the keys."""
@@ -106,12 +108,13 @@ def _oarlock(
     return Run(wanted / took_s, worker_ns / wanted / 1e3, redis_ns / wanted / 1e3)
 
 
-def _rq(client: redis.Redis, server: EmbeddedRedis, jobs: int) -> Run:
+def of_rq(client: redis.Redis, server: EmbeddedRedis, jobs: int) -> Run:
+    """A backlog of jobs in RQ's own worker."""
     rq_peer.fill(client, jobs)
     backlog = rq_peer.Backlog(client)
     worker = rq_peer.start_worker(server.url("admin"))
     try:
-        _await(lambda: backlog.left() < jobs, "RQ's worker")
+        await_that(lambda: backlog.left() < jobs, "RQ's worker")
         cpu, begun_at = (cpu_ns(worker.pid), cpu_ns(server.pid)), backlog.done()
         took_s = _time(backlog.left, lambda: backlog.done() == jobs, jobs)
         spent = cpu_ns(worker.pid) - cpu[0], cpu_ns(server.pid) - cpu[1]
@@ -125,13 +128,14 @@ def _rq(client: redis.Redis, server: EmbeddedRedis, jobs: int) -> Run:
 
 def _time(left: Callable[[], int], done: Callable[[], bool], count: int) -> float:
     """Seconds from the first departure from the backlog to the end."""
-    _await(lambda: left() < count, "the first key")
+    await_that(lambda: left() < count, "the first key")
     began = time.monotonic()
-    _await(done, "the last key")
+    await_that(done, "the last key")
     return time.monotonic() - began
 
 
-def _await(reached: Callable[[], bool], what: str) -> None:
+def await_that(reached: Callable[[], bool], what: str) -> None:
+    """Raises Unfit if it takes too long."""
     deadline = time.monotonic() + LIMIT_S
     while not reached():
         if time.monotonic() > deadline:

@@ -55,6 +55,15 @@ def test_queue() -> None:
     assert facts["redis_round_trips_one_chunk"] <= 3
 
 
+def test_peers() -> None:
+    """Those that are not installed are named; RQ always is."""
+    facts = run("peers", "--rounds", "1", "--owners", "60", "--jobs", "300")
+    assert set(facts) == documented("peers")
+    assert facts["ratio_vs_best_peer"] > 0
+    assert facts["cpu_us_rq"] > facts["redis_us_rq"] > 0
+    assert all((facts[f"cpu_us_{name}"] is None) == (name in facts["absent"]) for name in ("huey", "taskiq", "arq"))
+
+
 def test_pods() -> None:
     facts = run("pods", "--rounds", "1", "--pods", "60", "--passes", "1")
     assert set(facts) == documented("pods")

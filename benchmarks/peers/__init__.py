@@ -1,0 +1,1 @@
+"""Other task queues of Python on Redis, each with a job that does nothing but be counted."""
