@@ -10,6 +10,7 @@ import redis
 from redis.exceptions import NoPermissionError
 
 from oarlock.broker import epoch, keys, script_texts
+from oarlock.broker.budget import BudgetLimits, Report
 from oarlock.broker.connection.client import connect
 from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
@@ -83,6 +84,8 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     assert {each.key for each in found} == {"ns/web", "ns/other"}
     broker.announce(found[0], "uid-web", [Entry("create", "pods/x"), Entry("delete", "pods/p", "u")], lease_ms=5_000)
     assert broker.renew(["w"], lease_ms=5_000) == []
+    lent = broker.budget(BudgetLimits(10_000, 1_000), [Report("w", wants={QUEUE: 2_000})], lease_ms=5_000)
+    assert [each.holder for each in lent.shares] == ["w"]
     broker.add(QUEUE, ["ns/web"])
     broker.finish([Finish(QUEUE, each.key, each.nonce, Verdict.RETRY) for each in found])
     broker.add_after(QUEUE, "ns/late", 10_000)
