@@ -7,7 +7,6 @@ its UID and resourceVersion, so any worker can repeat them.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import islice
 
 from oarlock.broker.expectations import BACK_OFF, REST
 from oarlock.broker.values import Change, Entry, NameTaken
@@ -26,42 +25,63 @@ from oarlock.controllers.pods.slow_start import SlowStart
 from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
+AHEAD = 31
+"""Creates that one announcement names, if there are so many: the waves of 1, 2, 4, 8 and 16. Larger waves are announced
+one by one: many names share the call then. And an owner whose first create fails names few in vain.
+"""
+
 
 def create_pods(owner: Claimer, plan: Plan, controller: PodController, outcome: TurnOutcome) -> Steps[None]:
-    """Create the plan's pods in batches of 1, 2, 4, ...; the first batch with a failure is the last.
+    """Create the plan's pods in waves of 1, 2, 4, ...; the first wave with a failure is the last.
 
-    A create that was sent before is announced again, because the time in which it may land begins again. It goes last:
-    if it fails again, it must not keep the others from being sent.
+    An announcement names the waves that follow, too. The names that are never sent then are expected no longer. A
+    create that was sent by an earlier turn is announced again only with its own wave, because the time in which it may
+    land begins again. It goes last: if it fails again, it must not keep the others from being sent.
     """
     try:
         bodies = controller.pod_bodies(owner, plan.revision, plan.nodes)
     except TemplateError as error:
         outcome.failed(str(error))
         return
-    ordered = sorted(plan.create, key=lambda name: f"create pods/{name}" in outcome.open)
-    pace, names = SlowStart(len(ordered)), iter(ordered)
+    again = {name for name in plan.create if f"create pods/{name}" in outcome.open}
+    ordered = sorted(plan.create, key=again.__contains__)
+    pace, fresh, sent, named = SlowStart(len(ordered)), len(ordered) - len(again), 0, 0
     while pace.batch:
         grant: Grant = yield Reserve(pace.batch)
-        writes = tuple(
-            Write("create", "pods", owner.namespace, name, bodies.body(name)) for name in islice(names, grant.granted)
-        )
-        if writes:
-            entries = tuple(Entry("create", write.target, hint=_hint(plan, write.name)) for write in writes)
-            taken: list[NameTaken] = yield Announce(owner.uid, entries)
-            if taken:
-                # Cached pods have these names, though the decision did not see them. The next turn, at once, does.
-                for target, cached in taken:
-                    _block_if_foreign(owner, target, decode_pod(cached.blob), outcome)
-                outcome.again_in(0)
-                return
-            outcome.announced(entries)
-            answers: list[Answer] = yield Send(writes, prepaid=True)
+        wave = ordered[sent : sent + grant.granted]
+        if sent + len(wave) > named:
+            upto = max(sent + len(wave), min(named + AHEAD, fresh))
+            if not (yield from _announce(owner, plan, ordered[named:upto], outcome)):
+                break
+            named = upto
+        failures = 0
+        if wave:
+            writes = [Write("create", "pods", owner.namespace, name, bodies.body(name)) for name in wave]
+            answers: list[Answer] = yield Send(tuple(writes), prepaid=True)
+            sent += len(wave)
             failures = yield from created(owner, writes, answers, outcome)
-        if grant.granted < pace.batch:
+        if len(wave) < pace.batch:
             outcome.followed = True
             outcome.again_in(grant.wait_ms)  # the rate limit has no more for now: other turns may have the worker
-            return
+            break
         pace.answered(failures)
+    for name in ordered[sent:named]:
+        outcome.over(f"create pods/{name}")
+
+
+def _announce(owner: Claimer, plan: Plan, names: Iterable[str], outcome: TurnOutcome) -> Steps[bool]:
+    """Announce creates. False: cached pods have some of the names, so none is announced. The decision did not see these
+    pods; that of the next turn, at once, does.
+    """
+    entries = tuple(Entry("create", f"pods/{name}", hint=_hint(plan, name)) for name in names)
+    taken: list[NameTaken] = yield Announce(owner.uid, entries)
+    for target, cached in taken:
+        _block_if_foreign(owner, target, decode_pod(cached.blob), outcome)
+    if taken:
+        outcome.again_in(0)
+    else:
+        outcome.announced(entries)
+    return not taken
 
 
 def _hint(plan: Plan, name: str) -> str:

@@ -25,7 +25,9 @@ class Announce(NamedTuple):
 
 
 class Reserve(NamedTuple):
-    """Take up to ``wanted`` tokens of the rate limit, before announcing. Result: Grant."""
+    """Take up to ``wanted`` tokens of the rate limit, before announcing; for the later waves of a slow start, before
+    sending. Result: Grant.
+    """
 
     wanted: int
 

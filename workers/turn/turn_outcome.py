@@ -92,8 +92,14 @@ class TurnOutcome:
 
     def answered(self, write: Write) -> None:
         """The write has an answer: it is expected no longer."""
-        self._close(write)
-        self.changes.append(Change.drop(f"{write.verb} {write.target}"))
+        self.over(f"{write.verb} {write.target}")
+
+    def over(self, field: str) -> None:
+        """The write that the field tells of was answered, or was announced by this turn and not sent: it is expected no
+        longer.
+        """
+        self.open.discard(field)
+        self.changes.append(Change.drop(field))
 
     def _close(self, write: Write) -> None:
         self.open.discard(f"{write.verb} {write.target}")

@@ -13,12 +13,11 @@ def test_reserved_names_are_used_first() -> None:
     plays(
         claimed(rs(3), (), "reserved 5", "reserved 2"),
         """
-        reserve 1           -> all
-        announce create 2   -> recorded
-        send create 2       -> 201@20
-        reserve 2           -> all
-        announce create 5 0 -> recorded
-        send create 5 0     -> 201@21 201@22
+        reserve 1             -> all
+        announce create 2 5 0 -> recorded
+        send create 2         -> 201@20
+        reserve 2             -> all
+        send create 5 0       -> 201@21 201@22
         ok: drop create 2; need pods 20; drop create 5; need pods 21; drop create 0; need pods 22
         """,
     )
@@ -61,17 +60,28 @@ def test_a_name_borne_by_a_cached_pod(borne: str, changes: str) -> None:
     )
 
 
-def test_names_borne_in_a_later_batch() -> None:
-    """What was answered before stays answered; of three names in the batch none is sent."""
+def test_of_names_some_of_which_are_borne_none_is_announced() -> None:
     plays(
-        claimed(rs(5)),
+        claimed(rs(3)),
         """
-        reserve 1                 -> all
-        announce create 0         -> recorded
-        send create 0             -> 201@20
-        reserve 2                 -> all
-        announce create 1 2       -> 1=foreign 2=ours
-        ok in 0 ms: drop create 0; need pods 20; blocked 1=stranger
+        reserve 1             -> all
+        announce create 0 1 2 -> 1=foreign 2=ours
+        ok in 0 ms: blocked 1=stranger
+        """,
+    )
+
+
+def test_names_borne_in_a_later_announcement() -> None:
+    """What was answered before stays answered; what was announced before and not sent is expected no longer."""
+    plays(
+        claimed(rs(4), (), "create 0", "create 1"),
+        """
+        reserve 1           -> all
+        announce create 2 3 -> recorded
+        send create 2       -> 201@20
+        reserve 2           -> all
+        announce create 0   -> 0=foreign
+        ok in 0 ms: drop create 2; need pods 20; blocked 0=stranger; drop create 3
         """,
     )
 
@@ -117,13 +127,12 @@ def test_blocked_names_do_not_end_the_slow_start() -> None:
     plays(
         claimed(rs(2)),
         """
-        reserve 1         -> all
-        announce create 0 -> recorded
-        send create 0     -> exists
-        read pods 0       -> foreign@19
-        reserve 1         -> all
-        announce create 1 -> recorded
-        send create 1     -> 201@21
+        reserve 1           -> all
+        announce create 0 1 -> recorded
+        send create 0       -> exists
+        read pods 0         -> foreign@19
+        reserve 1           -> all
+        send create 1       -> 201@21
         ok in 0 ms: drop create 0; need pods 19; blocked 0=stranger; drop create 1; need pods 21
         """,
     )

@@ -172,8 +172,8 @@ def test_what_is_open_stops_nothing(replicas: int, letters: str, record: tuple[s
     count = len(answers.split())
     lines = [f"reserve {count} -> all", f"announce {writes} -> recorded", f"send {writes} -> {answers}"]
     if "create 3 4" in writes:
-        lines = ["reserve 1 -> all", "announce create 3 -> recorded", "send create 3 -> 201@20"]
-        lines += ["reserve 1 -> all", "announce create 4 -> recorded", "send create 4 -> 201@21"]
+        lines = ["reserve 1 -> all", "announce create 3 4 -> recorded", "send create 3 -> 201@20"]
+        lines += ["reserve 1 -> all", "send create 4 -> 201@21"]
     ended = {
         "delete 0@7 1@7": "answered 0@7; answered 1@7",
         "delete 0@7": "answered 0@7",

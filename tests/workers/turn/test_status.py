@@ -66,11 +66,11 @@ def test_replica_failure_appears() -> None:
     plays(
         claimed(rs(3), pods("R")),
         """
-        reserve 1         -> all
-        announce create 1 -> recorded
-        send create 1     -> quota
+        reserve 1           -> all
+        announce create 1 2 -> recorded
+        send create 1       -> quota
         send status 1, full 1, ready 1, available 1, FailedCreate (exceeded quota: pods=2) @5 -> 200@30
-        fails (exceeded quota: pods=2), retry: drop create 1; passed 1; need replicasets 30
+        fails (exceeded quota: pods=2), retry: drop create 1; passed 1; drop create 2; need replicasets 30
         """,
     )
 
@@ -80,10 +80,10 @@ def test_replica_failure_stays_as_it_is() -> None:
     plays(
         claimed(rs(3, status=ReplicaSetStatus(1, 1, 1, 1, None, 1, (FAILURE,))), pods("R")),
         """
-        reserve 1         -> all
-        announce create 1 -> recorded
-        send create 1     -> 422
-        fails (Invalid), retry: drop create 1; passed 1
+        reserve 1           -> all
+        announce create 1 2 -> recorded
+        send create 1       -> 422
+        fails (Invalid), retry: drop create 1; passed 1; drop create 2
         """,
     )
 
@@ -143,11 +143,11 @@ def test_the_failure_outlives_a_conflict_of_its_status() -> None:
     plays(
         claimed(rs(3)),
         """
-        reserve 1         -> all
-        announce create 0 -> recorded
-        send create 0     -> quota
+        reserve 1             -> all
+        announce create 0 1 2 -> recorded
+        send create 0         -> quota
         send status 0, FailedCreate (exceeded quota: pods=2) @5 -> conflict
-        fails (exceeded quota: pods=2), retry: drop create 0; passed 0
+        fails (exceeded quota: pods=2), retry: drop create 0; passed 0; drop create 1; drop create 2
         """,
     )
 
@@ -156,11 +156,11 @@ def test_the_first_failure_is_told_when_the_status_fails_as_well() -> None:
     plays(
         claimed(rs(3)),
         """
-        reserve 1         -> all
-        announce create 0 -> recorded
-        send create 0     -> quota
+        reserve 1             -> all
+        announce create 0 1 2 -> recorded
+        send create 0         -> quota
         send status 0, FailedCreate (exceeded quota: pods=2) @5 -> 500
-        fails (exceeded quota: pods=2), retry: drop create 0; passed 0
+        fails (exceeded quota: pods=2), retry: drop create 0; passed 0; drop create 1; drop create 2
         """,
     )
 

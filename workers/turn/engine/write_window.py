@@ -1,7 +1,7 @@
 """Limits the bulk writes that the turns of one worker have under way together: to as many as one turn may have alone.
 
 They share the same few connections, and a write that waits there uses up the time in which it may be sent. So a burst
-waits here, where it is not announced yet.
+waits here: before it is announced, or between two waves of a slow start.
 """
 
 from __future__ import annotations

@@ -55,13 +55,41 @@ def test_the_lease_counts_from_before_the_claim(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_record_begins_the_lease_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig()
-    rig.owner(3)
+    rig.owner(40)
     records = slowed(rig, "announce", 300, monkeypatch)
     begun_ms = rig.clock.mono_ms()
     rig.turns()
     deadlines = [deadline_ms - begun_ms for writes, deadline_ms, _ in rig.api.sends if writes[0].verb == "create"]
-    assert deadlines == [4_500, 4_800], "each batch from before its own record"
+    assert deadlines == [*[4_500] * 5, 4_800], "each wave from before the record that names it"
     assert len(records) == 2
+
+
+def test_a_wave_that_comes_late_looks_whether_the_claim_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was announced with the first one. Now somebody else may have the key, and counts the time in which it lands
+    from there: nothing of it is sent.
+    """
+    rig = Rig()
+    rig.owner(3)
+    rig.api.refuse = lambda _: rig.clock.advance(2_001)  # refuses nothing: the answer takes its time
+    records = slowed(rig, "announce", 0, monkeypatch)
+    begun_ms = rig.clock.mono_ms()
+    batch = rig.claim()
+    through(rig.engine, batch, batch.claims[0])
+    assert [len(args[2]) for args in records][:2] == [3, 0]
+    assert rig.api.sends[1][1] == begun_ms + 2_001 + 4_500, "the lease began anew"
+
+    other = Rig()
+    other.owner(3)
+
+    def lose(_: Write) -> None:
+        other.broker.release(WORKER)
+        other.clock.advance(2_001)
+
+    other.api.refuse = lose
+    batch = other.claim()
+    with pytest.raises(ClaimLost):
+        through(other.engine, batch, batch.claims[0])
+    assert [len(writes) for writes, _, _ in other.api.sends] == [1]
 
 
 def test_what_is_not_recorded_looks_whether_the_claim_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -463,7 +491,7 @@ def test_what_the_broker_raises_ends_the_turn(step: str, error: Exception, monke
 def test_events_are_told_whatever_becomes_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """About the owner as the turn read it; also when the claim was lost in the middle of a burst."""
     rig = Rig()
-    rig.owner(3)
+    rig.owner(40)
     real, calls = rig.broker.announce, iter(range(2))
 
     def record(*args: Any, **kwargs: Any) -> Any:
@@ -475,8 +503,9 @@ def test_events_are_told_whatever_becomes_of_the_turn(monkeypatch: pytest.Monkey
     batch = rig.claim()
     with pytest.raises(ClaimLost):
         through(rig.engine, batch, batch.claims[0])
-    ((name, rv, event),) = rig.api.told
-    assert (name, rv, event.reason) == ("web", batch.claims[0].owner.rv, "SuccessfulCreate")  # type: ignore[union-attr]
+    told = {(name, rv, event.reason) for name, rv, event in rig.api.told}
+    assert told == {("web", batch.claims[0].owner.rv, "SuccessfulCreate")}  # type: ignore[union-attr]
+    assert len(rig.api.told) == 31
 
     failing = Rig()
     failing.owner(1)
