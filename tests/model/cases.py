@@ -27,7 +27,7 @@ def one_over(state: State) -> bool:
 
 
 def _is_at_rest(state: State) -> bool:
-    outstanding = state.sending or state.late or state.events or state.phase != OPEN
+    outstanding = state.acting or state.late or state.events or state.phase != OPEN
     return not outstanding and state.seen_want == state.want
 
 
@@ -64,11 +64,14 @@ def from_(names: int, pods: Iterable[int], wanted: Iterable[int], **faults: int)
 UP_TO_2 = World(wanted=(0, 1, 2))
 FAILING = World(fails=True)
 REFUSED = World(uids=3, wanted=(0, 2), refused_creates=frozenset({0}))
+FOUR = REFUSED._replace(wanted=(2, 4))
 UNDELETABLE = World(uids=3, wanted=(0, 2), refused_deletes=frozenset({0}), fails=True)
 BARE = Kind()
 """A usual owner that passes no name over."""
 SURGES = World(wanted=(0, 1, 2), fails=True)
 ROLLS = World(wanted=(1, 2), fails=True)
+
+WAVES = World(wanted=(1, 3))
 
 STEADY = from_(2, (0, 1, 2), (1,), kills=2, ends=1, refusals=1)
 SCALED = from_(2, (0, 1, 2), (0, 1), kills=1, ends=1, scalings=1)
@@ -89,6 +92,11 @@ SAFE = (
     Case("surging node, creates before D after a loss", Rule(SURGING, drain=False),
          from_(3, (0, 1), (1, 2), kills=1, losses=1), SURGES),
     Case("rolling update", Rule(ROLLING), from_(2, (2,), (1,), kills=1, ends=1, scalings=1), World(wanted=(1, 2))),
+    Case("a slow start of three, stopped and begun anew", Rule(), from_(3, (0,), (3,), kills=1, refusals=1), WAVES),
+    Case("a slow start of three, scaled between its waves", Rule(), from_(3, (0,), (3,), kills=1, scalings=1),
+         WAVES._replace(uids=1, events=1)),
+    Case("a slow start of three, a loss between its waves", Rule(), from_(3, (0,), (3,), kills=1, losses=1), WAVES),
+    Case("a slow start of three of a strict owner", Rule(STRICT), from_(3, (0,), (3,), kills=1, refusals=1), WAVES),
 )  # fmt: skip
 
 LIVELY = (
@@ -105,6 +113,10 @@ LIVELY = (
          from_(3, (0, 1, 2), (0, 2), ends=1, scalings=1), REFUSED._replace(fails=True), one_short),
     Case("strict owner, a failed pod that cannot be deleted: one short", Rule(STRICT, delete_forgotten="never"),
          from_(3, (0, 1, 2), (2,), ends=2), UNDELETABLE, one_short),
+    Case("names that are never sent hold nothing up", Rule(BARE, create_forgotten="never"),
+         from_(4, (0,), (4,), scalings=1), FOUR, one_short),
+    Case("a slow start that is killed between its waves", Rule(), from_(3, (0,), (3,), kills=1),
+         WAVES._replace(uids=3), full),
     Case("node", Rule(NODE), from_(1, (0, 1), (1,), kills=1, ends=2), FAILING._replace(uids=4), full),
     Case("node, a foreign pod", Rule(NODE), from_(2, (0,), (1,), kills=1, ends=1, foreign=1),
          FAILING._replace(uids=3), full),
@@ -161,6 +173,10 @@ MUTANTS = (
          from_(2, (2,), (1,), kills=1), ROLLS),
     Case("rolling update: deletes again although undone", Rule(ROLLING, repeat_deletes="always"),
          from_(2, (2,), (1,), kills=1, scalings=1), ROLLS),
+    Case("waves that nobody announced", Rule(names_waves=False), from_(2, (0,), (2,), kills=1, scalings=1), UP_TO_2),
+    Case("with the rest what has no answer is dropped", Rule(unsent="unanswered"), STEADY),
+    Case("rest: names that were never sent stay announced",
+         Rule(BARE, create_forgotten="never", unsent="kept"), from_(4, (0,), (4,), scalings=1), FOUR, one_short),
     Case("rest: the barrier", Rule(BARE, barrier=True, create_forgotten="never"),
          from_(3, (0, 1, 2), (0, 2), scalings=1), REFUSED, one_short),
     Case("rest: nothing is passed over", Rule(BARE), from_(3, (0, 1), (0, 2), scalings=1), REFUSED, full),
@@ -197,6 +213,11 @@ WIDE = (
     Case("rolling update, two nodes", Rule(ROLLING), from_(2, (2,), (1, 2), kills=2, ends=1, scalings=1), ROLLS),
     Case("rolling update, three nodes", Rule(ROLLING), from_(3, (3,), (2,), kills=2, ends=1, scalings=1),
          ROLLS._replace(wanted=(2, 3))),
+    Case("a slow start of four, scaled between its waves", Rule(), from_(4, (0, 1), (4,), kills=1, scalings=1),
+         World(uids=1, wanted=(2, 4))),
+    Case("a slow start of three, killed twice", Rule(), from_(3, (0,), (3,), kills=2, scalings=1, refusals=1), WAVES),
+    Case("a slow start of three of a strict owner", Rule(STRICT), from_(3, (0,), (3,), kills=2, scalings=1), WAVES),
+    Case("a slow start of three, pods that end", Rule(), from_(3, (0, 1), (3,), kills=2, ends=1, scalings=1), WAVES),
     Case("rest: usual owner, scaled, a name refused", Rule(), from_(3, (0, 1, 2), (0, 2), kills=1, ends=1, scalings=1),
          REFUSED, full),
     Case("rest: strict owner", Rule(STRICT), from_(2, (0, 1, 2), (0, 1), kills=1, ends=1, scalings=1),

@@ -17,13 +17,15 @@ class ClockRule(NamedTuple):
     """`stamped`: by a "claim", the first after a send; or as it must not be: by the "record" that announces the send.
 
     `marks_repeats`: a repeated send is announced, which makes the next claim set the time anew. `repeats`: how many
-    there are; None: no bound. `renewed`: every claim sets the time anew, sent or not.
+    there are; None: no bound. `renewed`: every claim sets the time anew, sent or not. `deadline`: a holder stops
+    sending what it has announced when its lease is over.
     """
 
     stamped: str = "claim"
     marks_repeats: bool = True
     repeats: int | None = 1
     renewed: bool = False
+    deadline: bool = True
 
 
 class Clock(NamedTuple):
@@ -68,7 +70,7 @@ def moves(clock: Clock, rule: ClockRule) -> Iterator[tuple[str, Clock]]:
         clock._replace(
             until=clock.until and clock.until - 1,
             lease=clock.lease and clock.lease - 1,
-            old=max(0, clock.old - 1),
+            old=max(0, clock.old - 1) if rule.deadline else clock.old,
             flying=max(0, clock.flying - 1),
         ),
     )

@@ -67,6 +67,8 @@ class Rule(NamedTuple):
     early_deletes: bool = False  # where creates may come early after a loss, deletes do too
     lists_again: bool = True  # and before they do, the cache is read anew
     pause_ends: bool = True  # False: it lasts until somebody uses the name
+    names_waves: bool = True  # False: a turn announces its first wave and sends all of them
+    unsent: str = "dropped"  # "kept": names that were never sent stay announced | "unanswered": others are dropped too
 
 
 def turns(state: State, rule: Rule) -> Iterator[tuple[str, State]]:
@@ -193,12 +195,13 @@ def _identity(state: State, name: int) -> tuple[int, int]:
 def _sent(
     state: State, creates: Iterable[int], again: Iterable[Delete], new: Iterable[Delete], rule: Rule
 ) -> tuple[str, State]:
-    """The state after the turn has announced all this and the requests are on their way."""
-    creates, again, new = tuple(creates), tuple(again), tuple(new)
-    maybe = {*state.pending, *state.reserved}
+    """The state after the turn has announced all this and the requests are on their way, but for the later waves."""
+    again, new = tuple(again), tuple(new)
+    creates = sorted(creates, key=state.pending.__contains__)
     unseen = sum(event.by_others for event in state.events)
     most, least = max(state.seen_want, state.want), min(state.seen_want, state.want)
-    requests = [Request("create", name, 0, 0, most, 0, name in maybe) for name in creates]
+    waves = list(_waves([Request("create", name, 0, 0, most, 0, name in state.pending) for name in creates]))
+    requests = waves.pop(0) if waves else []
     for entry in again:
         rv = state.api[entry.name].rv if rule.fresh_version else entry.rv
         requests.append(Request("delete", entry.name, entry.uid, rv, least, unseen, True))
@@ -206,13 +209,23 @@ def _sent(
     resting = set(state.resting)
     if rule.kind.rests and rule.marks_rest == "announced":
         resting |= {Rest(entry.name, entry.uid) for entry in new if state.cache[entry.name].state == FAILED}
-    label = f"turn (wanted {state.seen_want}): create {list(creates)}, delete again {[e.name for e in again]}"
+    named = creates if rule.names_waves else creates[:1]
+    label = f"turn (wanted {state.seen_want}): create {creates}, delete again {[e.name for e in again]}"
     return f"{label}, delete {[e.name for e in new]}", state._replace(
-        pending=tuple(sorted({*state.pending, *creates})),
+        pending=tuple(sorted({*state.pending, *named})),
         deletes=tuple(sorted({*state.deletes, *new})),
         resting=tuple(sorted(resting)),
         sending=tuple(sorted(requests)),
+        waves=tuple(map(tuple, waves)),
     )
+
+
+def _waves(requests: list[Request]) -> Iterator[list[Request]]:
+    """Slow start: 1, 2, 4, ..."""
+    size = 1
+    while requests:
+        yield requests[:size]
+        requests, size = requests[size:], 2 * size
 
 
 def _subsets(items: Iterable[object], least: int, most: int) -> Iterator[tuple]:  # type: ignore[type-arg]

@@ -28,7 +28,8 @@ class Request(NamedTuple):
     """A create or delete from its announcement on: until it is over it may take effect at any moment.
 
     `allowed`: for a create the largest, for a delete the smallest count wanted since the view it was decided on.
-    `lost`: active pods that others ended and its view had not seen. `repeated`: an earlier send may be open.
+    `lost`: active pods that others ended and its view had not seen. `repeated`: an earlier send may be open; a create
+    is so only while its entry is.
     """
 
     verb: str
@@ -73,9 +74,10 @@ class State(NamedTuple):
     shows.
 
     In the record: `pending`, `reserved` and `passed` names, `deletes` unanswered, `answered` deletes the cache has not
-    shown, `resting`. `sending`: requests of the holder; `late`: those whose sender is dead or gave up. `peak`: largest
-    count wanted since the owner was last quiescent. `pauses`: names of failed pods that our delete has reached, and
-    whether they are gone: what `resting` is judged by.
+    shown, `resting`. `sending`: requests of the holder; `waves`: the creates it will send after these, one wave after
+    the other; `stopped`: a create failed, so it will not. `late`: requests whose sender is dead or gave up. `peak`:
+    largest count wanted since the owner was last quiescent. `pauses`: names of failed pods that our delete has reached,
+    and whether they are gone: what `resting` is judged by.
     """
 
     api: tuple[Pod, ...]
@@ -91,11 +93,18 @@ class State(NamedTuple):
     passed: tuple[int, ...]
     resting: tuple[Rest, ...]
     sending: tuple[Request, ...]
+    waves: tuple[tuple[Request, ...], ...]
+    stopped: bool
     late: tuple[Request, ...]
     peak: int
     phase: int
     pauses: tuple[tuple[int, bool], ...]
     faults: Faults
+
+    @property
+    def acting(self) -> bool:
+        """Whether a turn is under way that sends."""
+        return bool(self.sending or self.waves)
 
     def __str__(self) -> str:
         return f"{[pod.state for pod in self.api]}, wanted {self.want}"
@@ -104,7 +113,7 @@ class State(NamedTuple):
 def start(pods: tuple[int, ...], want: int, faults: Faults) -> State:
     """At rest but for the count: each name's state in `pods`."""
     api = tuple(Pod(1, state) if state else Pod() for state in pods)
-    return State(api, api, (), 0, want, want, (), (), (), (), (), (), (), (), want, OPEN, (), faults)
+    return State(api, api, (), 0, want, want, (), (), (), (), (), (), (), (), False, (), want, OPEN, (), faults)
 
 
 def names_in(pods: tuple[Pod, ...], *states: int) -> set[int]:

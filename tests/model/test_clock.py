@@ -12,8 +12,10 @@ def test_no_entry_ends_while_a_send_of_it_may_land() -> None:
     assert trace == ()
 
 
-@pytest.mark.parametrize("rule", [ClockRule(stamped="record"), ClockRule(marks_repeats=False)], ids=str)
-def test_a_clock_that_starts_too_early_is_found(rule: ClockRule) -> None:
+@pytest.mark.parametrize(
+    "rule", [ClockRule(stamped="record"), ClockRule(marks_repeats=False), ClockRule(deadline=False)], ids=str
+)
+def test_a_clock_that_is_over_too_early_is_found(rule: ClockRule) -> None:
     assert ends_too_early(rule)[1]
 
 

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from tests.model.explore import Step, Violation
@@ -46,7 +47,7 @@ class World(NamedTuple):
 
 def steps(state: State, rule: Rule, world: World) -> Iterator[Step[State]]:
     """All that may happen in a state. Raises Violation for a request that takes effect and must not."""
-    for source in (_cache, _turn, _after_d, _time, _answers, _late, _others, _losses):
+    for source in (_cache, _turn, _next_wave, _after_d, _time, _answers, _late, _others, _losses):
         for label, after, *fault in source(state, rule, world):
             yield Step(label, _quiescent(after, rule), bool(fault))
 
@@ -60,7 +61,7 @@ def _quiescent(state: State, rule: Rule) -> State:
     Where creates come before D after a loss, only once the cache has seen it: a create that was decided for a larger
     count lands unseen, and the next turn, which knows nothing of it, creates one too many for the smaller count.
     """
-    if state.sending or state.late or state.seen_want != state.want or state.peak == state.want:
+    if state.acting or state.late or state.seen_want != state.want or state.peak == state.want:
         return state
     if len(names_in(state.api, *OURS)) > state.want or (state.events and not rule.drain):
         return state
@@ -103,18 +104,32 @@ def _said(pod: Pod) -> str:
 
 
 def _turn(state: State, rule: Rule, world: World) -> Found:
-    if state.sending or state.phase == CLOSED:
+    if state.acting or state.phase == CLOSED:
         return
     for label, after in turns(state, rule):
-        for request in after.sending:
+        for request in (*after.sending, *chain(*after.waves)):
             if request.verb == "create" and (request.name, True) in state.pauses:
                 raise Violation(f"name {request.name} is used although it rests")
         yield label, after
 
 
+def _next_wave(state: State, rule: Rule, world: World) -> Found:
+    """A turn goes on, or ends: a create failed, its time is over, or the rate limit has no more for it."""
+    if not state.waves or any(request.verb == "create" for request in state.sending):
+        return
+    if not state.stopped:
+        sending = tuple(sorted((*state.sending, *state.waves[0])))
+        yield "the next wave", state._replace(sending=sending, waves=state.waves[1:])
+    unsent = {request.name for request in chain(*state.waves) if not request.repeated}
+    if rule.unsent == "kept":
+        unsent = set()
+    pending = tuple(name for name in state.pending if name not in unsent)
+    yield "the rest is not sent", state._replace(pending=pending, waves=(), stopped=False)
+
+
 def _after_d(state: State, rule: Rule, world: World) -> Found:
     """Entries and reservations end, one at a time, at a claim."""
-    if state.sending or state.phase != OPEN:
+    if state.acting or state.phase != OPEN:
         return
     flying = {(request.verb, request.name, request.uid) for request in state.late}
     for name in state.pending:
@@ -175,7 +190,7 @@ def _answers(state: State, rule: Rule, world: World) -> Found:
         rest = state._replace(sending=state.sending[:at] + state.sending[at + 1 :])
         said = f"{request.verb} {request.name}{' again' * request.repeated}"
         if _is_refused_for_ever(request, world):
-            yield f"{said}: 500", rest
+            yield f"{said}: 500", _failed(rest, request)
             continue
         if _has_room(state, request, world):
             for after in _committed(rest, request, rule):
@@ -183,13 +198,28 @@ def _answers(state: State, rule: Rule, world: World) -> Found:
         conflict = request.verb == "delete" and _conflicts(state, request)
         if faults.refusals or conflict:
             spent = rest._replace(faults=faults._replace(refusals=faults.refusals - (not conflict)))
-            yield f"{said}: refused", _refused(spent, request, rule, conflict), not conflict
+            yield f"{said}: refused", _failed(_refused(spent, request, rule, conflict), request), not conflict
         if faults.kills:
             lost = rest._replace(late=_with(state.late, (request,)), faults=faults._replace(kills=faults.kills - 1))
-            yield f"{said}: no answer", lost, True
-    if state.sending and faults.kills:
-        killed = state._replace(sending=(), late=_with(state.late, state.sending))
+            if rule.unsent == "unanswered" and request.verb == "create" and not request.repeated:
+                lost = _create_ended(lost, request, rule)
+            yield f"{said}: no answer", _failed(lost, request), True
+    if state.acting and faults.kills:
+        killed = _lost_holder(state)
         yield "the worker is killed", killed._replace(faults=faults._replace(kills=faults.kills - 1)), True
+
+
+def _failed(state: State, request: Request) -> State:
+    """A create that failed: no wave follows."""
+    return state._replace(stopped=True) if request.verb == "create" and state.waves else state
+
+
+def _lost_holder(state: State) -> State:
+    """The worker is dead, or will find out that it has lost its claim. Until its deadline it may still send the waves
+    that it announced; not those that it would have to announce first, because they were sent before.
+    """
+    ahead = () if state.stopped else tuple(each for each in chain(*state.waves) if not each.repeated)
+    return state._replace(sending=(), waves=(), stopped=False, late=_with(state.late, (*state.sending, *ahead)))
 
 
 def _with(late: tuple[Request, ...], more: tuple[Request, ...]) -> tuple[Request, ...]:
@@ -325,12 +355,13 @@ def _scaled(state: State, want: int) -> State:
 
 
 def _each_request(state: State, change: Callable[[Request], Request]) -> State:
-    return state._replace(sending=tuple(map(change, state.sending)), late=tuple(sorted(map(change, state.late))))
+    waves = tuple(tuple(map(change, wave)) for wave in state.waves)
+    late = tuple(sorted(map(change, state.late)))
+    return state._replace(sending=tuple(map(change, state.sending)), waves=waves, late=late)
 
 
 def _losses(state: State, rule: Rule, world: World) -> Found:
     if state.faults.losses and state.phase == OPEN:
-        empty = state._replace(pending=(), reserved=(), deletes=(), answered=(), passed=(), resting=(), need=0)
         faults = state.faults._replace(losses=state.faults.losses - 1)
-        late = _with(state.late, state.sending)
-        yield "Redis is lost", empty._replace(sending=(), late=late, phase=CLOSED, pauses=(), faults=faults), True
+        empty = _lost_holder(state)._replace(pending=(), reserved=(), deletes=(), answered=(), passed=(), resting=())
+        yield "Redis is lost", empty._replace(need=0, phase=CLOSED, pauses=(), faults=faults), True
