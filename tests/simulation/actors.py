@@ -116,6 +116,7 @@ class SimApi:
         if self._clock.mono_ms() >= deadline_ms:
             self._world.count("too late to send")
             return arrived([PAST_DEADLINE] * len(writes))
+        self._world.on_send(self._sender, writes)
         until_ms = self._clock.mono_ms() + self._settings.request_timeout_ms
         sent = Sent([self.fly(write) for write in writes], until_ms, Future())
         self._sent.append(sent)
@@ -138,6 +139,7 @@ class SimApi:
         if flight.arrived and flight.answer is not None:
             return flight.answer
         self._world.count("unanswered")
+        self._world.on_no_answer(self._sender, flight.write)
         return Answer(NO_ANSWER, error="no answer")
 
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:

@@ -9,12 +9,10 @@ from oarlock.broker.values import Batch, Claim, Entry
 from oarlock.controllers.objects.codec import decode_pod, decode_replicaset
 from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.workers.turn.steps import Write
+from tests.simulation.slow_starts import SlowStarts
 from tests.simulation.traffic import Traffic, View
+from tests.simulation.violation import Violation
 from tests.simulation.world import NAMESPACE, World, is_active
-
-
-class Violation(AssertionError):
-    """An invariant broke at this step."""
 
 
 def view_of(batch: Batch, now_ms: int) -> View:
@@ -72,6 +70,10 @@ class Checker:
     """The newest version of each owner that a turn has read."""
     on_claim: Callable[[str, list[str]], None] = lambda holder, tasks: None
     """Told which worker was handed which keys."""
+    slow_starts: SlowStarts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slow_starts = SlowStarts(self.world.count)
 
     def owner_changed(self, uid: str, replicas: int) -> None:
         """An owner was made, or scaled."""
@@ -118,11 +120,14 @@ class Checker:
         """A fenced step was accepted: only the newest claim may."""
         if self.nonces.get(key) != nonce:
             raise Violation(f"I4: {step} of an earlier holder of {key} was accepted")
+        if step == "finish":
+            self.slow_starts.ended(key.partition(":")[2], nonce)
 
     def viewed(self, holder: str, batch: Batch) -> None:
         """A worker was handed keys, with what a turn over them reads."""
         self.on_claim(holder, [f"{claim.queue}:{claim.key}" for claim in batch.claims])
         self.world.views[holder] = view_of(batch, self.world.clock_ms())
+        self.slow_starts.begun(holder, batch)
         for claim in batch.claims:
             count_open(claim, self.world)
             if claim.counts:
@@ -137,6 +142,7 @@ class Checker:
 
     def announced(self, claim: Claim, entries: Sequence[Entry]) -> None:
         """Writes were entered in a record."""
+        self.slow_starts.announced(claim, entries)
 
     def watermark_is(self, epoch: int, resource: str, mark: int) -> None:
         """It never goes back inside an epoch."""

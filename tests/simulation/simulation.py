@@ -115,6 +115,9 @@ class Simulation:
         self.checker = Checker(self.world)
         self.world.on_create, self.world.on_delete = self.checker.created, self.checker.deleted
         self.world.on_other = self.checker.other
+        slow_starts = self.checker.slow_starts
+        self.world.on_send, self.world.on_no_answer = slow_starts.sent, slow_starts.no_answer
+        self.world.on_loss = slow_starts.new_epoch
         for number in range(owners):
             replicas = self._random.choice(self._weights.wishes)
             uid = self.world.add_owner(f"web{number}", replicas, strict=strict)
@@ -351,6 +354,7 @@ class Simulation:
         self.people.restore(self.broker)
         self._drained_ms = self.clock.mono_ms() + (self.settings.drain_ms if self._drain else 0)
         self.ingestors[0].forget()  # the other goes on from where it was, which the new cache may not have reached
+        self.world.on_loss()
 
     # -- the end
 

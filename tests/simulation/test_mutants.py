@@ -23,7 +23,7 @@ from oarlock.broker.memory import cache, claim
 from oarlock.broker.values import Claim
 from oarlock.controllers.pods.slots import Slots
 from oarlock.controllers.replicaset import decide
-from oarlock.workers.turn import expectations, turn
+from oarlock.workers.turn import acting, expectations, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
@@ -71,6 +71,10 @@ LISTING = replace(ROUGH, ingestor=12, ingest=30)
 LOSSES = replace(TURNOVER, redis=1, supervise=20, pace_ms=(0, 1, 20, 100, 400), deeds=("delete", "fail"))
 NO_ASSUMPTIONS: dict[str, Any] = {"strict": True, "residue_ms": 600_000, "drain": False}
 """Strict owners: writes land whenever they like, Redis is lost without a drain."""
+STOPPED = replace(
+    TURNOVER, **{"aimed": "create", "kill": 6, "wishes": (1, 4, 7), "lose_answer": 3, "deeds": ("scale", "delete")}
+)
+"""Slow starts are killed between their waves, or stop for want of an answer."""
 STEERED = Weights(people=8, supervise=14, user=4, kill=2)
 """People steer."""
 SEEDS_MAX = 3000
@@ -157,8 +161,8 @@ MUTANTS: dict[str, Mutant] = {
         code=(
             (
                 TurnOutcome.answered,
-                "self._close(write)",
-                "self.changes.append(Change.drop(f'reserved {write.target}'))",
+                'self.over(f"{write.verb} {write.target}")',
+                "self.changes += [Change.drop(f'{verb} {write.target}') for verb in (write.verb, 'reserved')]",
             ),
         ),
         weights=TURNOVER,
@@ -205,6 +209,17 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "counts are kept through a list": Mutant(
         (("lib/summary", "resource .. ':' .. gen .. ':' .. entry", "resource .. ':' .. entry"),), weights=LISTING
+    ),
+    "what was never sent is not dropped": Mutant(code=((acting.create_pods, "in ordered[sent:named]", "in ()"),)),
+    "what is under way is dropped with what was never sent": Mutant(
+        code=((acting.create_pods, "in ordered[sent:named]", "in ordered[: named if sent < named else 0]"),)
+    ),
+    "later waves are not announced": Mutant(
+        code=((acting.create_pods, "ordered[named:upto]", "ordered[named : sent + len(wave)]"),)
+    ),
+    "what a dead worker announced is sent all at once": Mutant(
+        code=((acting.create_pods, "SlowStart(len(ordered))", "SlowStart(len(ordered), len(again) or 1)"),),
+        weights=STOPPED,
     ),
     "what leaves does not wake its old owner": Mutant(
         (("ingest", "wake_all(old_wakes, trigger, at)", ""),),

@@ -59,6 +59,10 @@ class Traffic:
     """Of each sender's present claim."""
     landing: View = NO_VIEW
     """Of the write that is being committed."""
+    on_send: Callable[[str, Sequence[Write]], None] = lambda sender, writes: None
+    """Told of all writes that a worker sends at the same time."""
+    on_no_answer: Callable[[str, Write], None] = lambda sender, write: None
+    on_loss: Callable[[], None] = lambda: None
 
     def count(self, what: str) -> None:
         """Opportunities: a run without them proves nothing."""
