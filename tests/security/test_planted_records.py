@@ -49,12 +49,11 @@ def test_only_names_of_the_owner_are_created() -> None:
     plays(
         claim._replace(expectations=record),
         """
-        reserve 1         -> all
-        announce create 0 -> recorded
-        send create 0     -> 201@20
-        reserve 1         -> all
-        announce create 1 -> recorded
-        send create 1     -> 201@21
+        reserve 1           -> all
+        announce create 0 1 -> recorded
+        send create 0       -> 201@20
+        reserve 1           -> all
+        send create 1       -> 201@21
         ok: drop create 0; need pods 20; drop create 1; need pods 21
         """,
     )
