@@ -71,7 +71,8 @@ class FleetPeer:
 
     def left(self) -> int:
         """Keys not yet claimed."""
-        return int(self._client.xlen(self._broker.keys.stream(QUEUE)))
+        names = self._broker.keys
+        return int(self._client.xlen(names.stream(QUEUE)) + self._client.zcard(names.backlog(QUEUE)))
 
     def at_rest(self) -> bool:
         """Whether every key is idle: none queued, none locked, none delayed."""

@@ -133,7 +133,7 @@ def plant(client: redis.Redis, options: argparse.Namespace) -> Planted:
         pass
     there = Planted(keys[-1], busy[0], told[0], failing[0], parked[0])
     counts = [
-        int(client.xlen(broker.keys.stream(QUEUE))),
+        int(client.xlen(broker.keys.stream(QUEUE)) + client.zcard(broker.keys.backlog(QUEUE))),
         int(client.hlen(broker.keys.failures(QUEUE))),
         int(client.zcard(broker.keys.parked(QUEUE))),
         int(client.hlen(broker.keys.locks(QUEUE))),

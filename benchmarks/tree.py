@@ -189,7 +189,8 @@ class Tree:
     def queued(self) -> dict[str, int]:
         """How often a key has entered each queue so far: the turns there were, once all is quiet.
 
-        Redis counts the entries of a stream from version 7 on. Raises Unfit for an older one.
+        Redis counts the entries of a stream from version 7 on; claims count those of the backlog. Raises Unfit for an
+        older one.
         """
         counts = {}
         for queue in all_queues():
@@ -197,7 +198,7 @@ class Tree:
             told: Any = self.redis.xinfo_stream(stream) if self.redis.exists(stream) else {"entries-added": 0}
             if "entries-added" not in told:
                 raise Unfit("counting turns takes Redis 7 or later")
-            counts[queue] = int(told["entries-added"])
+            counts[queue] = int(told["entries-added"]) + int(self.redis.get(self.keys.passed(queue)) or 0)
         return counts
 
     def used_memory(self) -> int:

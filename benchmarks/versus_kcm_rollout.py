@@ -134,12 +134,13 @@ class FleetMeter:
         self._turns, self._calls = self._turns_so_far(), self._calls_so_far()
 
     def _turns_so_far(self) -> Counter[str]:
-        told: dict[str, Any] = {}
+        told = Counter[str]()
         for queue in all_queues():
             stream = self._keys.stream(queue)
             if self._redis.exists(stream):
-                told[queue] = self._redis.xinfo_stream(stream)
-        return Counter({queue: int(each["entries-added"]) for queue, each in told.items()})
+                of_stream: Any = self._redis.xinfo_stream(stream)
+                told[queue] = int(of_stream["entries-added"]) + int(self._redis.get(self._keys.passed(queue)) or 0)
+        return told
 
     def _calls_so_far(self) -> int:
         told: Any = self._redis.info("commandstats")

@@ -24,11 +24,16 @@ from oarlock.broker.history import PastTurn, Queued, past_turns
 from oarlock.broker.pauses import Pause, digest
 from oarlock.broker.values import BrokerUnreachable, Cached
 
+FRONT_MAX = 64
+"""More entries than a stream has before keys wait in the backlog."""
+PLACES = 100_000_000
+"""A place in the backlog is a round times this, and the ms at which the key came, up to this."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """How many keys of a queue are in which state. ``oldest_age_ms``: since the first queued key was added. ``held``:
-    taken out of the stream by a pause.
+    """How many keys of a queue are in which state. ``oldest_age_ms``: since the oldest of those next in turn was
+    queued. ``held``: taken out of the queue by a pause.
     """
 
     name: str
@@ -180,27 +185,31 @@ class Inspector:
     def queue(self, name: str) -> QueueView:
         """One queue in numbers."""
         now, k = self._now_ms(), self.keys
-        queued, first, locks, delayed, parked, failing, held = self._ask(
+        front, entries, behind, first, locks, delayed, parked, failing, held = self._ask(
             ("XLEN", k.stream(name)),
-            ("XRANGE", k.stream(name), "-", "+", "COUNT", 1),
+            ("XRANGE", k.stream(name), "-", "+", "COUNT", FRONT_MAX),
+            ("ZCARD", k.backlog(name)),
+            ("ZRANGE", k.backlog(name), 0, 0, "WITHSCORES"),
             ("HLEN", k.locks(name)),
             ("ZCARD", k.delayed(name)),
             ("ZCARD", k.parked(name)),
             ("HLEN", k.failures(name)),
             ("SCARD", k.held(name)),
         )
-        oldest = max(0, now - int(first[0][0].split(b"-")[0])) if first else None
-        return QueueView(name, queued, locks, delayed, parked, failing, oldest, held)
+        came = [*queued_keys(entries).values(), *backlog_keys(first, now).values()]
+        oldest = max(0, now - min(came)) if came else None
+        return QueueView(name, front + behind, locks, delayed, parked, failing, oldest, held)
 
     def keys_of(self, queue: str) -> list[KeyLine]:
         """Every key that is not idle: those in work, those that a pause holds, the queued in their order, the parked
         and the delayed in the order of their times. A key that is delayed and has another state has a line for each.
         """
         now, k = self._now_ms(), self.keys
-        states, crashes, entries, delayed, parked, pauses = self._ask(
+        states, crashes, entries, behind, delayed, parked, pauses = self._ask(
             ("HGETALL", k.state(queue)),
             ("HGETALL", k.crashes(queue)),
             ("XRANGE", k.stream(queue), "-", "+"),
+            ("ZRANGE", k.backlog(queue), 0, -1),
             ("ZRANGE", k.delayed(queue), 0, -1, "WITHSCORES"),
             ("ZRANGE", k.parked(queue), 0, -1, "WITHSCORES"),
             ("HGETALL", k.of("pauses")),
@@ -217,7 +226,8 @@ class Inspector:
                 lines.append(KeyLine(queue, key, "held"))
             else:
                 lines.append(KeyLine(queue, key, "parked", aside.until_ms - now, by=aside.by))
-        lines += [KeyLine(queue, entry[1][1].decode(), "queued") for entry in entries]
+        queued = dict.fromkeys([*queued_keys(entries), *(key.decode() for key in behind)])  # one may move up meanwhile
+        lines += [KeyLine(queue, key, "queued") for key in queued]
         for state, waiting in (("parked", parked), ("delayed", delayed)):
             lines += [KeyLine(queue, key.decode(), state, _int(at) - now) for key, at in _pairs(waiting).items()]
         marked = _texts(crashes)
@@ -225,9 +235,12 @@ class Inspector:
 
     def ahead_of(self, queue: str, key: str, most: int) -> int:
         """How many keys are queued before this one; ``most`` where it is not among the first so many."""
-        (entries,) = self._ask(("XRANGE", self.keys.stream(queue), "-", "+", "COUNT", most))
-        queued = [entry[1][1].decode() for entry in entries]
-        return queued.index(key) if key in queued else min(most, len(queued))
+        k = self.keys
+        entries, place = self._ask(
+            ("XRANGE", k.stream(queue), "-", "+", "COUNT", most), ("ZRANK", k.backlog(queue), key)
+        )
+        front = [*queued_keys(entries)]
+        return front.index(key) if key in front else min(most, len(front) + (place or 0))
 
     def locks(self) -> list[LockView]:
         """Every lock; the one that ends first comes first."""
@@ -389,6 +402,20 @@ def lock_view(queue: str, key: str, text: bytes, end_ms: int, now_ms: int) -> Lo
     words = dict(word.split("=", 1) for word in head.split())
     since_ms = int(words["since_ms"])
     return LockView(queue, key, words["holder"], words["nonce"], now_ms - since_ms, end_ms - now_ms, Queued.parse(why))
+
+
+def queued_keys(entries: Sequence[Sequence[Any]]) -> dict[str, int]:
+    """The keys of a stream's entries, in their order, and the ms at which each was queued: its id begins with it."""
+    return {fields[1].decode(errors="replace"): int(name.partition(b"-")[0]) for name, fields in entries}
+
+
+def backlog_keys(flat: Sequence[bytes], now_ms: int) -> dict[str, int]:
+    """The keys of a part of the backlog with their places, in their order, and the ms at which each was queued."""
+    return {
+        key.decode(errors="replace"): now_ms - (now_ms - _int(place)) % PLACES
+        for key, place in zip(flat[::2], flat[1::2], strict=True)
+        if math.isfinite(float(place))
+    }
 
 
 def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:

@@ -42,7 +42,15 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("hold", "string", "until ended", "why the fleet is paused: who else works on our kinds"),
     KeySpec("run", "string", "epoch", "run id of the server the epoch began on, and its last promotion"),
     KeySpec("queues", "set", "epoch", "names of the queues"),
-    KeySpec("<queue>:stream", "stream", "epoch", "the work queue: one entry a queued key, group 'workers'"),
+    KeySpec("<queue>:stream", "stream", "epoch", "the front of the work queue: one entry a key, group 'workers'"),
+    KeySpec(
+        "<queue>:backlog",
+        "zset",
+        "while the front is full",
+        "the queued keys behind the front -> round, and ms it came at (its last 8 digits)",
+    ),
+    KeySpec("<queue>:passed", "string", "epoch", "how many keys workers have taken from the backlog"),
+    KeySpec("<queue>:rounds", "zset", "while the front is full", "namespace -> round of the next key it adds"),
     KeySpec(
         "<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked | held, why; absent is idle"
     ),
@@ -175,6 +183,9 @@ class Keys:
         return f"{self.base}{queue}:{name}"
 
     stream = partialmethod(_of_queue, "stream")
+    backlog = partialmethod(_of_queue, "backlog")
+    passed = partialmethod(_of_queue, "passed")
+    rounds = partialmethod(_of_queue, "rounds")
     state = partialmethod(_of_queue, "state")
     delayed = partialmethod(_of_queue, "delayed")
     parked = partialmethod(_of_queue, "parked")

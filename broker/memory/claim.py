@@ -66,7 +66,8 @@ def claim(
         if found and size > limits.bytes_max:
             break
         found.append((children, counts))
-    q.stream, queued = q.stream[len(found) :], len(names)
+    queued = len(names)
+    q.take(names[: len(found)])
     if spec.rate_per_s:
         q.rate = (float(f"{tokens - len(found):.4f}"), now)
     claims = []

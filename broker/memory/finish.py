@@ -36,7 +36,7 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
         if settled and open_writes == _OpenWrites():
             q.unsettled.pop(key, None)
         if dirty:
-            state.append(queue, key)
+            state.append(queue, key, now)
             added += 1
         if turn.verdict is Verdict.RETRY or open_writes.at_once:
             pause_ms = state.back_off_ms(queue, key, now)

@@ -21,7 +21,7 @@ def release(state: EpochState, now: int, holder: str, blamed: str, ended: str) -
         if task == blamed:
             added += state.requeue_crashed(queue, key, now)
         else:
-            state.append(queue, key)
+            state.append(queue, key, now)
             added += 1
     history.keep_turns(state)
     state.wake(max(added, 1), now)
@@ -46,7 +46,7 @@ def reclaim(state: EpochState, now: int, limit: int) -> list[str]:
             added += state.requeue_crashed(queue, key, now)
         else:
             q.crashes[key] = 0
-            state.append(queue, key)
+            state.append(queue, key, now)
             added += 1
     for _, holder in silent:
         if holder not in state.tasks_of:
@@ -73,7 +73,7 @@ def renew(state: EpochState, now: int, holders: Sequence[str], lease_ms: int) ->
             state.seen[holder] = now
             state.leases |= dict.fromkeys(state.tasks_of.get(holder, ()), now + lease_ms)
     history.trim(state, now)
-    if any(state.queue(queue).stream for queue in state.registered):
+    if any(state.queue(queue).queued for queue in state.registered):
         state.wake(1, now)
     return [holder for holder in holders if holder not in state.holders]
 

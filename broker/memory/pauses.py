@@ -84,10 +84,11 @@ def hold_back(state: EpochState, queue: str, count: int) -> list[str]:
     q, free = state.queue(queue), list[str]()
     if f"queue {queue}" in state.pauses:
         return []
-    while not free and q.stream:
-        for key in q.stream[:count]:
+    while not free and (first := q.first(count)):
+        for key in first:
             if is_paused(state, queue, key):
-                q.stream.remove(key)
+                q.stream = [each for each in q.stream if each != key]
+                q.backlog.pop(key, None)
                 q.state[key] = "held"
                 q.held.add(key)
             else:
@@ -108,7 +109,7 @@ def return_held(state: EpochState, now: int) -> int:
             if not is_paused(state, queue, key):
                 q.held.remove(key)
                 state.because(queue, key, "resumed", now)
-                state.append(queue, key)
+                state.append(queue, key, now)
                 added += 1
     state.resuming.clear()
     return added

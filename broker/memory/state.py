@@ -6,6 +6,7 @@ The scripts are compared with it, so it is written to be read, not to be fast.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from oarlock.broker.expectations import BACK_OFF, NOTES
@@ -22,6 +23,8 @@ SILENT_MS = 60_000
 CAP_PAGE = 2_000
 WAITER_MS = 1_500
 TRIGGER_BYTES_MAX = 160
+FRONT = 32
+SCALE = 100_000_000
 
 
 def split(task: str) -> tuple[str, str]:
@@ -75,6 +78,9 @@ class QueueState:
     """Everything of one queue. A key without a state is idle."""
 
     stream: list[str] = field(default_factory=list)
+    backlog: dict[str, int] = field(default_factory=dict)
+    rounds: dict[str, int] = field(default_factory=dict)
+    passed: int = 0
     state: dict[str, str] = field(default_factory=dict)
     delayed: dict[str, int] = field(default_factory=dict)
     parked: dict[str, int] = field(default_factory=dict)
@@ -92,6 +98,33 @@ class QueueState:
     """Tokens left (negative: promised ahead), and when that was."""
     rate: tuple[float, int] | None = None
     """The same, of the rate of its turns."""
+
+    @property
+    def queued(self) -> int:
+        """How many keys are queued."""
+        return len(self.stream) + len(self.backlog)
+
+    def line_up(self, key: str, now: int) -> None:
+        """Into the backlog: of each namespace one key a round."""
+        if not self.backlog:
+            self.rounds.clear()
+        namespace, served = key.rpartition("/")[0], min(self.backlog.values(), default=0) // SCALE
+        place = max(served, self.rounds.get(namespace, 0))
+        self.rounds[namespace] = place + 1
+        self.backlog[key] = place * SCALE + now % SCALE
+
+    def first(self, count: int) -> list[str]:
+        """The next keys. They stay where they are."""
+        waiting = sorted(self.backlog, key=lambda key: (self.backlog[key], key.encode()))
+        return [*self.stream, *waiting][:count]
+
+    def take(self, keys: Sequence[str]) -> None:
+        """They leave the queue for a worker."""
+        places = [self.backlog.pop(key) for key in keys if key in self.backlog]
+        self.stream = self.stream[len(keys) - len(places) :]
+        self.passed += len(places)
+        if places:
+            self.rounds = {name: place for name, place in self.rounds.items() if place > places[-1] // SCALE}
 
     def expected(self, key: str, now_ms: int) -> ExpectHash | None:
         """The expectations of a key, unless their time is over."""
@@ -222,9 +255,12 @@ class EpochState:
     def hurry(self) -> None:
         self.timer_tokens = max(1, self.timer_tokens)
 
-    def append(self, queue: str, key: str) -> None:
+    def append(self, queue: str, key: str, now: int) -> None:
         q = self.queue(queue)
-        q.stream.append(key)
+        if q.backlog or len(q.stream) >= FRONT:
+            q.line_up(key, now)
+        else:
+            q.stream.append(key)
         q.state[key] = "queued"
 
     def because(self, queue: str, key: str, trigger: str, now: int) -> None:
@@ -244,7 +280,7 @@ class EpochState:
         state = self.queue(queue).state
         self.because(queue, key, trigger, now)
         if key not in state:
-            self.append(queue, key)
+            self.append(queue, key, now)
             return 1
         if state[key] == "running":
             state[key] = "running+"
@@ -297,7 +333,7 @@ class EpochState:
         q = self.queue(queue)
         q.crashes[key] = crashes = q.crashes.get(key, 0) + 1
         if crashes == 1:
-            self.append(queue, key)
+            self.append(queue, key, now)
             return 1
         pause = min(1000 * 2 ** min(crashes - 2, 20), PARKED_MAX_MS)
         q.state[key] = "parked"

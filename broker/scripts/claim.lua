@@ -1,7 +1,7 @@
--- claim: take the oldest keys of the first queue that has any, lock them, and hand over all that a turn reads.
+-- claim: take the next keys of the first queue that has any, lock them, and hand over all that a turn reads.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
--- DERIVED queue:needs queue:unsettled queue:expect:key queue:rate holder:name tick no_reclaim_until
+-- DERIVED queue:backlog queue:rounds queue:passed queue:needs queue:unsettled queue:expect:key queue:rate holder:name tick no_reclaim_until
 -- DERIVED cache:resource:generation index:resource:generation:entry summary:resource:generation:entry
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation pauses queue:held
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] drain ms: how long a write that was sent before may still land
@@ -15,7 +15,7 @@
 --          | {"EMPTY"} | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
 --          | {"UNKNOWN"} (not registered) | {"DRAIN"} (it is to leave: drain.lua) | {"STALE"}
 -- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
--- Invariant: a claimed key was queued, is running, has one lock, one lease and no stream entry. A key that crashed is claimed alone.
+-- Invariant: a claimed key was queued, is running, has one lock, one lease and no place in its queue. A key that crashed is claimed alone.
 -- include: cache queue locks changes pauses summary
 local holder, nonce, lease_ms, drain_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
@@ -56,7 +56,7 @@ for i = 7, #ARGV do
     entries, again = unpaused_entries(paused, queue, keys_max)
     more_held = more_held or again
   else
-    entries = redis.call('XRANGE', base .. queue .. ':stream', '-', '+', 'COUNT', keys_max)
+    entries = next_entries(queue, keys_max)
   end
   rate = paused and rate_set(paused, queue) or rate
   if rate and #entries > 0 then
@@ -105,9 +105,9 @@ for word in string.gmatch(words, '%S+') do
   end
 end
 
-local names, ids, expects = {}, {}, {}
+local names, expects = {}, {}
 for i, entry in ipairs(entries) do
-  names[i], ids[i] = entry[2][2], entry[1]
+  names[i] = entry[2][2]
   expects[i] = base .. queue .. ':expect:' .. names[i]
 end
 local crashes = values_of(base .. queue .. ':crashes', names)
@@ -130,6 +130,7 @@ end
 redis.call('HLEN', locks)
 redis.call('ZCARD', leases)
 redis.call('SCARD', own_tasks)
+if not entries[#entries][1] then redis.call('ZCARD', base .. queue .. ':rounds') end
 
 local known, NONE = {}, {}
 local function members_of(set)
@@ -210,6 +211,10 @@ for i, key in ipairs(names) do
   members[i], taken, bytes = mine, i, bytes + size
 end
 
+local of_backlog = {}
+for i = 1, taken do
+  if not entries[i][1] then of_backlog[#of_backlog + 1] = names[i] end
+end
 local reply, new_states, new_locks, new_leases, tasks, whys = {'OK', queue, marks, deltas}, {}, {}, {}, {}, {}
 local lock = 'holder=' .. holder .. ' nonce=' .. nonce .. ' since_ms=' .. number(now) .. ' why='
 local lease = number(now + lease_ms)
@@ -227,9 +232,14 @@ end
 -- XREADGROUP is there for people: XINFO shows how long each consumer has been idle, and how much the group has read. Nothing is pending
 -- after it (NOACK). The taken entries are the oldest, so XTRIM cuts off all but the last: XDEL looks for each entry by itself, which
 -- took 3 us of the 24 of a key.
-redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', taken, 'NOACK', 'STREAMS', stream, '>')
-if taken > 1 then redis.call('XTRIM', stream, 'MINID', ids[taken]) end
-redis.call('XDEL', stream, ids[taken])
+local of_stream = taken - #of_backlog
+if of_stream > 0 then
+  local last = entries[of_stream][1]
+  redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', of_stream, 'NOACK', 'STREAMS', stream, '>')
+  if of_stream > 1 then redis.call('XTRIM', stream, 'MINID', last) end
+  redis.call('XDEL', stream, last)
+end
+if #of_backlog > 0 then leave_backlog(queue, of_backlog, entries[taken][3]) end
 redis.call('HSET', states, unpack(new_states))
 redis.call('HSET', locks, unpack(new_locks))
 redis.call('ZADD', leases, unpack(new_leases))
@@ -284,7 +294,10 @@ for i = 1, taken do
     end
   end
   if min_rv[i] and waiting[i] == '' then redis.call('HDEL', min_rvs, key) end
-  local waited_ms = math.max(0, now - tonumber(string.match(ids[i], '^%d+'))) -- an entry's id begins with the time at which it was added
+  -- An entry's id begins with the ms at which it was added, and a place in the backlog ends with their last digits.
+  local id, place = entries[i][1], entries[i][3]
+  local waited_ms = id and math.max(0, now - tonumber(string.match(id, '^%d+'))) or (now - place) % SCALE
+  if waited_ms ~= waited_ms then waited_ms = 0 end -- no place of ours
   reply[#reply + 1] = {
     key, owner_values[i] or '', found, expect, waiting[i], unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms, apart[i], now,
     whys[i], counts[i],

@@ -1,7 +1,7 @@
 -- due: delayed and parked keys whose time has come enter their streams, in the order of their times; and keys whose pause is over.
 -- A pause whose time is over ends first, as if people had ended it.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queues queue:delayed queue:parked queue:state queue:stream waiters wake pauses resuming queue:held audit timer
+-- DERIVED queues queue:delayed queue:parked queue:state queue:stream queue:backlog queue:rounds waiters wake pauses resuming queue:held audit timer
 -- ARGV[1] entries at most, of each queue and set
 -- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
 -- Invariant: an entry is removed in the step that adds its key. A delayed entry never unparks its key.

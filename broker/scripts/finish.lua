@@ -1,6 +1,6 @@
 -- finish: end turns, each with its verdict and the answers to its writes.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queue:locks leases holder:name queue:state queue:stream queue:expect:key queue:needs queue:unsettled
+-- DERIVED queue:locks leases holder:name queue:state queue:stream queue:backlog queue:rounds queue:expect:key queue:needs queue:unsettled
 -- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer watermark unread:resource
 -- DERIVED queue:turns queue:history histories history_bytes
 -- ARGV[1] count; then a turn: queue  key  nonce  verdict ("ok" | "retry" | "gone")  delay ms ("" or a look again after it)

@@ -1,7 +1,7 @@
 -- reclaim: give back the keys of leases that ended because nobody renewed them. Strike off holders that are not renewed for long.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED leases tick no_reclaim_until waiters wake timer holders seen queues holder:name
--- DERIVED queue:locks queue:state queue:stream queue:crashes queue:parked queue:expect:key queue:unsettled
+-- DERIVED queue:locks queue:state queue:stream queue:backlog queue:rounds queue:crashes queue:parked queue:expect:key queue:unsettled
 -- DERIVED queue:turns queue:history histories history_bytes
 -- ARGV[1] at most so many
 -- Returns: {"OK", task, ...} | {"STALE"}

@@ -1,6 +1,6 @@
 -- renew: a supervisor renews all leases of all its workers, once a second. The call also watches for jumps of Redis's clock.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED waiters wake holders seen holder:name leases tick no_reclaim_until capping queues queue:stream queue:delayed queue:parked timer
+-- DERIVED waiters wake holders seen holder:name leases tick no_reclaim_until capping queues queue:stream queue:backlog queue:delayed queue:parked timer
 -- DERIVED queue:turns queue:history histories history_bytes
 -- ARGV[1] lease ms  ARGV[2..] holders
 -- Returns: {"OK", holder, ...} the holders that are no longer registered | {"STALE"}
@@ -52,6 +52,8 @@ for i = 2, #ARGV do
 end
 trim_histories(queues, now)
 local listed = 0
-for _, queue in ipairs(queues) do listed = listed + redis.call('XLEN', base .. queue .. ':stream') end
+for _, queue in ipairs(queues) do
+  listed = listed + redis.call('XLEN', base .. queue .. ':stream') + redis.call('ZCARD', base .. queue .. ':backlog')
+end
 if listed > 0 then wake(1, now) end -- a stopped waiter can have taken a token
 return reply

@@ -63,6 +63,7 @@ class RedisView:
                 for queue in QUEUES:
                     pipe.hlen(of_epoch.locks(queue))
                     pipe.xlen(of_epoch.stream(queue))
+                    pipe.zcard(of_epoch.backlog(queue))
                 return any(pipe.execute())
         except (RedisError, OSError):
             self.close()

@@ -99,7 +99,7 @@ class ShardReader:
             ]
         )
         now_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000
-        lists = {queue: rows.QueueLists.of(of_queues[7 * at : 7 * at + 7]) for at, queue in enumerate(queues)}
+        lists = {queue: rows.QueueLists.of(of_queues[8 * at : 8 * at + 8], now_ms) for at, queue in enumerate(queues)}
         locked = rows.locked_keys(leases)
         kept = self._kept(k, lists, locked)
         locks = rows.lock_views(locked, {queue: each.locks for queue, each in kept.items()}, now_ms)
@@ -171,6 +171,7 @@ class ShardReader:
 def _of_queue(k: keys.Keys, queue: str) -> list[tuple[Any, ...]]:
     return [
         ("XRANGE", k.stream(queue), "-", "+", "COUNT", KEYS_MAX),
+        ("ZRANGE", k.backlog(queue), 0, KEYS_MAX - 1, "WITHSCORES"),
         ("ZRANGE", k.delayed(queue), 0, DELAYED_MAX - 1, "WITHSCORES"),
         ("ZRANGE", k.parked(queue), 0, TROUBLE_MAX - 1, "WITHSCORES"),
         ("HRANDFIELD", k.failures(queue), TROUBLE_MAX, "WITHVALUES"),

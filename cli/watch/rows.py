@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from oarlock.broker.hearing import Hearing, hearing_of
 from oarlock.broker.history import Queued, Triggers, past_turns
-from oarlock.broker.inspect import LockView, lock_view
+from oarlock.broker.inspect import LockView, backlog_keys, lock_view, queued_keys
 from oarlock.broker.pauses import Pause, scopes_over
 from oarlock.cli.watch.fleet_look import KeyLook, TroubleLook, WorkerLook
 
@@ -33,11 +33,11 @@ class QueueLists:
     """Some keys that a pause holds."""
 
     @classmethod
-    def of(cls, answers: Sequence[Any]) -> QueueLists:
-        """From the answers to the seven commands that ask for them."""
-        stream, delayed, parked, failing, sample, total, held = answers
+    def of(cls, answers: Sequence[Any], now_ms: int) -> QueueLists:
+        """From the answers to the eight commands that ask for them."""
+        stream, backlog, delayed, parked, failing, sample, total, held = answers
         return cls(
-            {text(entry[1][1]): int(entry[0].partition(b"-")[0]) for entry in stream or ()},
+            queued_keys(stream or ()) | backlog_keys(backlog or (), now_ms),
             numbers(delayed),
             numbers(parked),
             numbers(failing),

@@ -83,10 +83,12 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
     match pattern:
         case "<queue>:stream":
             state.setdefault("stream", {})[words[0]] = [key.decode() for key in value]
-        case "<queue>:delayed" | "<queue>:parked":
+        case "<queue>:delayed" | "<queue>:parked" | "<queue>:backlog" | "<queue>:rounds":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _times(value)
         case "<queue>:failures" | "<queue>:crashes" | "<queue>:unsettled":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = {k: int(v) for k, v in _pairs(value).items()}
+        case "<queue>:passed":
+            state.setdefault("passed", {})[words[0]] = int(value)
         case "<queue>:state":
             texts = {key: text.partition(" ") for key, text in _pairs(value).items()}
             state.setdefault("state", {})[words[0]] = {key: text[0] for key, text in texts.items()}
@@ -217,6 +219,9 @@ def of_memory(store: MemoryStore) -> State:
     for name, q in s.queues.items():
         own = {
             "stream": list(q.stream),
+            "backlog": dict(q.backlog),
+            "rounds": dict(q.rounds),
+            "passed": q.passed or {},
             "state": dict(q.state),
             "delayed": dict(q.delayed),
             "parked": dict(q.parked),
@@ -282,12 +287,19 @@ def counts_of(texts: Mapping[str, str]) -> dict[str, int]:
     return {name: int(text.partition(" ")[0]) for name, text in texts.items()}
 
 
+def queued(state: State, queue: str) -> list[str]:
+    """The queued keys in their order: the front, and those that wait behind it."""
+    backlog: dict[str, int] = state.get("backlog", {}).get(queue, {})
+    return [*state.get("stream", {}).get(queue, []), *sorted(backlog, key=lambda key: (backlog[key], key))]
+
+
 def problems(state: State, *, whole_leases: bool = True) -> list[str]:
     """What must hold after every step, whatever happened; [] when it does."""
     found = []
     queues = set(state.get("state", {})) | set(state.get("stream", {}))
     for queue in sorted(queues):
-        stream, states = state.get("stream", {}).get(queue, []), state.get("state", {}).get(queue, {})
+        front, backlog = state.get("stream", {}).get(queue, []), state.get("backlog", {}).get(queue, {})
+        stream, states = [*front, *backlog], state.get("state", {}).get(queue, {})
         locks, parked = state.get("locks", {}).get(queue, {}), state.get("parked", {}).get(queue, {})
         delayed = state.get("delayed", {}).get(queue, {})
         of = {

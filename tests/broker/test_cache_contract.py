@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from oarlock.broker.values import Cached, Change, Event, Ingested, Verdict
+from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, Case, claim, claim_one, finish, opened, state_of
 
 PODS = "pods"
@@ -20,7 +21,7 @@ def pod(name: str, rv: int, blob: bytes | None = b"pod", owner: str = "", wakes:
 
 
 def stream(case: Case) -> list[str]:
-    return list(case.state().get("stream", {}).get(QUEUE, []))
+    return broker_state.queued(case.state(), QUEUE)
 
 
 def cache(case: Case) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from oarlock.broker import keys
 from oarlock.broker.values import Batch, ClaimLimits, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
+from tests.broker import broker_state
 from tests.broker.broker_cases import (
     DRAIN_MS,
     LEASE_MS,
@@ -30,7 +31,7 @@ OTHER = "daemonset"
 
 
 def stream(case: Case, queue: str = QUEUE) -> list[str]:
-    return list(case.state().get("stream", {}).get(queue, []))
+    return broker_state.queued(case.state(), queue)
 
 
 def names(case: Case, **limits: int) -> list[str]:

@@ -12,6 +12,7 @@ from oarlock.broker.inspect import Inspector
 from oarlock.broker.keys import base
 from oarlock.broker.values import Batch, EpochOver, Idle, LoadSpec
 from tests.broker.broker_cases import QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_reply, finish, opened
+from tests.broker.broker_state import queued
 
 FREE = LoadSpec("daemonset", "replicasets")
 
@@ -130,7 +131,7 @@ def test_a_rate_that_is_none_takes_nothing(real: RedisCase, text: str) -> None:
     words = f"{QUEUE} replicasets rate={text} pods/owner/uid"
     with pytest.raises(Exception, match="bad rate"):
         case.worker._run("claim", "w1", "n", 5_000, 14_000, 8, 9_999, words)  # type: ignore[attr-defined]
-    assert len(case.state()["stream"][QUEUE]) == 40
+    assert len(queued(case.state(), QUEUE)) == 40
 
 
 def test_a_bucket_of_a_wrong_type_ends_the_claim_before_its_first_write(real: RedisCase) -> None:
@@ -140,7 +141,7 @@ def test_a_bucket_of_a_wrong_type_ends_the_claim_before_its_first_write(real: Re
         claim_reply(case, specs=(rated(5),))
     real.admin.delete(f"{base(case.epoch)}{QUEUE}:rate")
     after = case.state()
-    assert (len(after["stream"][QUEUE]), "locks" in after, "leases" in after) == (40, False, False)
+    assert (len(queued(after, QUEUE)), "locks" in after, "leases" in after) == (40, False, False)
 
 
 @settings(max_examples=150, deadline=None)

@@ -72,6 +72,8 @@ FIELDS = (
 )
 BACK_OFFS = ("generation=1 delay_ms=1000 at_ms=1800000020000", "pending is not what it is")
 
+QUEUED = ("stream", "backlog", "rounds")
+
 queues, keys, holders, resources = (st.sampled_from(each) for each in (QUEUES, KEYS, HOLDERS, RESOURCES))
 times = st.sampled_from((1, 5, 90, 1_000, 2_900, 3_100, 5_000, 14_000, 299_000, 301_000, 1_700_000))
 delays = st.sampled_from((-1, 0, 1, 50, 1_000, 400_000))
@@ -292,6 +294,13 @@ class Twins(RuleBasedStateMachine):
     @rule(queue=queues, names=st.lists(keys, max_size=4), unpark=st.booleans())
     def add(self, queue: str, names: list[str], unpark: bool) -> None:
         self.both(lambda broker: broker.add(queue, names, unpark=unpark))
+
+    @rule(queue=queues, namespaces=st.lists(st.sampled_from(("ns", "other", "third")), min_size=1, max_size=3))
+    def flood(self, queue: str, namespaces: list[str]) -> None:
+        """More than the front takes."""
+        for namespace in namespaces:
+            names = [f"{namespace}/f{number}" for number in range(20)]
+            self.both(lambda broker, names=names: broker.add(queue, names))
 
     @rule(queue=queues, key=keys, delay_ms=delays)
     def add_after(self, queue: str, key: str, delay_ms: int) -> None:
@@ -520,10 +529,13 @@ class Twins(RuleBasedStateMachine):
         for broker in (self.redis.worker, self.memory.worker):
             while broker.republish(2):
                 pass
-        streams = self.redis.state().get("stream", {})
+        state = self.redis.state()
+        of_redis, of_twin = ({name: s.get(name, {}) for name in QUEUED} for s in (state, self.memory.state()))
         for queue, q in self.memory.store.state.queues.items():
-            assert sorted(q.stream) == sorted(streams.get(queue, []))
-            q.stream = list(streams.get(queue, []))
+            theirs, ours = ([*s["stream"].get(queue, []), *s["backlog"].get(queue, {})] for s in (of_redis, of_twin))
+            assert sorted(ours) == sorted(theirs)
+            q.stream = list(of_redis["stream"].get(queue, []))
+            q.backlog, q.rounds = (dict(of_redis[name].get(queue, {})) for name in ("backlog", "rounds"))
 
     @rule()
     def open(self) -> None:

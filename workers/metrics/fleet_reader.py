@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
-from oarlock.broker.inspect import raw_answers
+from oarlock.broker.inspect import FRONT_MAX, backlog_keys, queued_keys, raw_answers
 from oarlock.broker.pauses import Pause
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.controllers.registry import WATCHED, all_queues
@@ -24,7 +24,7 @@ KEYS_SAMPLED = 128
 """Of those with writes without an answer."""
 
 COUNTS: dict[str, tuple[str, Callable[[keys.Keys, str], str]]] = {
-    "workqueue_depth": ("XLEN", keys.Keys.stream),
+    "workqueue_depth": ("XLEN", keys.Keys.stream),  # and the backlog
     "oarlock_keys_in_work": ("HLEN", keys.Keys.locks),
     "oarlock_keys_delayed": ("ZCARD", keys.Keys.delayed),
     "oarlock_keys_parked": ("ZCARD", keys.Keys.parked),
@@ -138,24 +138,36 @@ class FleetReader:
 def _of_queue(k: keys.Keys, queue: str) -> list[tuple[Any, ...]]:
     return [
         ("XINFO", "STREAM", k.stream(queue)),
-        ("XRANGE", k.stream(queue), "-", "+", "COUNT", 1),
+        ("XRANGE", k.stream(queue), "-", "+", "COUNT", FRONT_MAX),
+        ("ZCARD", k.backlog(queue)),
+        ("GET", k.passed(queue)),
+        ("ZRANGE", k.backlog(queue), 0, 0, "WITHSCORES"),
         ("HRANDFIELD", k.unsettled(queue), KEYS_SAMPLED, "WITHVALUES"),
         *((command, key(k, queue)) for command, key in COUNTS.values()),
     ]
 
 
 def _queue_figures(answers: Sequence[Any], now_ms: int) -> QueueFigures:
-    info, first, sample, *counts = answers
+    info, front, behind, passed, next_up, sample, *counts = answers
     figures: QueueFigures = {name: _number(count) for name, count in zip(COUNTS, counts, strict=True)}
-    if isinstance(info, list):
-        figures["workqueue_adds_total"] = _number(dict(zip(info[::2], info[1::2], strict=False)).get(b"entries-added"))
-    if isinstance(first, list):
-        added_ms = int(first[0][0].partition(b"-")[0]) if first else now_ms
-        figures["oarlock_oldest_queued_seconds"] = max(0, now_ms - added_ms) / 1_000
+    waiting = _number(behind)
+    figures["workqueue_depth"] = _sum(figures["workqueue_depth"], waiting)
+    if isinstance(info, list):  # a key enters the stream or the backlog
+        entered = _number(dict(zip(info[::2], info[1::2], strict=False)).get(b"entries-added"))
+        figures["workqueue_adds_total"] = _sum(entered, waiting, _number(passed or 0))
+    if isinstance(front, list) and isinstance(next_up, list):
+        came = [*queued_keys(front).values(), *backlog_keys(next_up, now_ms).values()]
+        figures["oarlock_oldest_queued_seconds"] = max(0, now_ms - min(came, default=now_ms)) / 1_000
     if isinstance(sample, list):
         since = [at for at in map(_number, sample[1::2]) if at is not None]
         figures["oarlock_record_age_seconds"] = max(0, now_ms - min(since)) / 1_000 if since else 0.0
     return figures
+
+
+def _sum(*counts: float | None) -> float | None:
+    """None where one of them could not be read."""
+    known = [each for each in counts if each is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _listed(answer: Any) -> list[Any]:

@@ -27,7 +27,7 @@ class KeyQueue(Queue):  # type: ignore[misc]
 
     @property
     def count(self) -> int:
-        """Keys in the stream, of all shards, and requests on the list that no worker has read yet."""
+        """Queued keys, of all shards, and requests on the list that no worker has read yet."""
         requests = int(self.connection.llen(self.key))
         settings = Settings.from_env()
         return requests + sum(self._queued(settings, shard) for shard in settings.tags)
@@ -36,7 +36,8 @@ class KeyQueue(Queue):  # type: ignore[misc]
         elsewhere = settings.rq_redis_url
         client = connect(settings.redis_url, shard=shard, tls=settings.redis_tls) if elsewhere else self.connection
         number = int(client.get(keys.epoch(shard)) or 0)
-        return int(client.xlen(keys.Keys(number, shard).stream(self.name))) if number else 0
+        of_epoch = keys.Keys(number, shard)
+        return int(client.xlen(of_epoch.stream(self.name)) + client.zcard(of_epoch.backlog(self.name))) if number else 0
 
     def _refuse(self, *args: Any, **options: Any) -> NoReturn:
         raise NotImplementedError(

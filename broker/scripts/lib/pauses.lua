@@ -20,21 +20,21 @@ local function is_paused(scopes, queue, key)
   return scopes['all'] or scopes['queue ' .. queue] or scopes['namespace ' .. namespace] or scopes['key ' .. queue .. ':' .. key]
 end
 
--- The first entries of a queue that no pause is over, at most so many. (The pause of a whole queue leaves its stream as it is.)
---  What a pause is over is taken out of the stream and kept in "held",
--- at most HELD_TOGETHER keys a call; where there may be more of them, the queue is to be asked again.
+-- The next entries of a queue that no pause is over, at most so many. (The pause of a whole queue leaves its keys where they are.)
+-- What a pause is over is taken out of the stream and kept in "held", at most HELD_TOGETHER keys a call; where there may be more of
+-- them, the queue is to be asked again.
 local HELD_TOGETHER = 500
 local function unpaused_entries(scopes, queue, count)
   local stream, states, held, taken_out = base .. queue .. ':stream', base .. queue .. ':state', base .. queue .. ':held', 0
   while true do
-    local entries, free = redis.call('XRANGE', stream, '-', '+', 'COUNT', count), {}
+    local entries, free = next_entries(queue, count), {}
     for _, entry in ipairs(entries) do
       local key = entry[2][2]
       if is_paused(scopes, queue, key) then
         local _, why = split_state(redis.call('HGET', states, key))
         redis.call('SADD', held, key) -- first: whatever fails after it, a key in "held" is looked at when its pause is over
         redis.call('HSET', states, key, 'held ' .. why)
-        redis.call('XDEL', stream, entry[1])
+        if entry[1] then redis.call('XDEL', stream, entry[1]) else redis.call('ZREM', base .. queue .. ':backlog', key) end
         taken_out = taken_out + 1
       else
         free[#free + 1] = entry

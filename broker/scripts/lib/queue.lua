@@ -20,7 +20,7 @@ local function check(queue)
     redis.call('HLEN', own .. hash)
   end
   redis.call('SCARD', own .. ':held')
-  for _, zset in ipairs({own .. ':delayed', own .. ':parked', base .. 'leases', base .. 'waiters'}) do
+  for _, zset in ipairs({own .. ':backlog', own .. ':rounds', own .. ':delayed', own .. ':parked', base .. 'leases', base .. 'waiters'}) do
     redis.call('ZCARD', zset)
   end
   redis.call('LLEN', base .. 'wake')
@@ -50,10 +50,67 @@ end
 
 local function split_state(text) return string.match(text or '', '^(%S*) ?(.*)$') end
 
--- The only place where a key enters a stream. The caller knows that no other entry for the key exists.
+-- The stream is the front of a queue: first come, first served. A key that comes while the front is full, or while others wait, waits in
+-- the backlog. There each namespace has one key a round. A claim takes from the backlog what it does not find in the front.
+local FRONT = 32
+local SCALE = 100000000 -- a place in the backlog is the round, and eight digits of the ms at which the key came: they order a round
+
+-- Of a queue, once a script: how many keys its front takes yet, and the round that is served. Scripts that append remove nothing.
+local fronts = {}
+local function front_of(queue)
+  local front = fronts[queue]
+  if not front then
+    local first = redis.call('ZRANGE', base .. queue .. ':backlog', 0, 0, 'WITHSCORES')[2]
+    front = {first = first, round = first and math.floor(first / SCALE) or 0, room = 0}
+    if not first then front.room = FRONT - redis.call('XLEN', base .. queue .. ':stream') end
+    fronts[queue] = front
+  end
+  return front
+end
+
+-- A namespace whose keys wait has its next key one round later; any other has one in the round that is served.
+local function line_up(queue, key, front)
+  local rounds, namespace = base .. queue .. ':rounds', string.match(key, '^(.*)/') or ''
+  if not front.at then
+    if not front.first then redis.call('DEL', rounds) end -- nobody waited: the rounds begin anew
+    front.at = now_ms() % SCALE
+  end
+  local round = tonumber(redis.call('ZINCRBY', rounds, 1, namespace)) - 1
+  if round < front.round then
+    round = front.round
+    redis.call('ZADD', rounds, number(round + 1), namespace)
+  end
+  redis.call('ZADD', base .. queue .. ':backlog', number(round * SCALE + front.at), key)
+end
+
+-- The only place where a key enters a queue. The caller knows that it is not there yet.
 local function append(queue, key, why)
-  redis.call('XADD', base .. queue .. ':stream', '*', 'key', key)
+  local front = front_of(queue)
+  if front.room > 0 then
+    front.room = front.room - 1
+    redis.call('XADD', base .. queue .. ':stream', '*', 'key', key)
+  else
+    line_up(queue, key, front)
+  end
   redis.call('HSET', base .. queue .. ':state', key, 'queued ' .. why)
+end
+
+-- The next entries of a queue, at most so many: {id in the stream, or false, {'key', key}, place in the backlog}. They stay where they are.
+local function next_entries(queue, count)
+  local entries = redis.call('XRANGE', base .. queue .. ':stream', '-', '+', 'COUNT', count)
+  local room = count - #entries
+  if room > 0 then
+    local waiting = redis.call('ZRANGE', base .. queue .. ':backlog', 0, room - 1, 'WITHSCORES')
+    for i = 1, #waiting, 2 do entries[#entries + 1] = {false, {'key', waiting[i]}, waiting[i + 1]} end
+  end
+  return entries
+end
+
+-- Keys leave the backlog for a worker. What a namespace had up to the round that is served puts it behind nobody any more.
+local function leave_backlog(queue, keys, last_place)
+  redis.call('ZREM', base .. queue .. ':backlog', unpack(keys))
+  redis.call('ZREMRANGEBYSCORE', base .. queue .. ':rounds', '-inf', number(math.floor(last_place / SCALE)))
+  redis.pcall('INCRBY', base .. queue .. ':passed', #keys) -- for people alone: whatever stands there ends no epoch
 end
 
 -- A token for the supervisors: a key is due before the time until which they sleep.
@@ -63,7 +120,7 @@ local function hurry()
 end
 
 -- client-go's Add. An idle key is queued. A running one is marked, so that its finish queues it. All others are to be queued anyway.
--- Returns 1 where the key entered a stream, else 0; and what queued it.
+-- Returns 1 where the key entered its queue, else 0; and what queued it.
 local ARRANGED = {queued = true, ['running+'] = true, parked = true, held = true}
 local function add(queue, key, trigger, now)
   local states = base .. queue .. ':state'

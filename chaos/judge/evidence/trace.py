@@ -171,7 +171,7 @@ def _did(call: _Call, at_s: float, words: list[str]) -> None:  # noqa: PLR0912  
         for key, state in zip(rest[::2], rest[1::2], strict=True):
             if state.startswith("running+"):
                 add(Dirty(at_s, epoch, f"{queue}:{key}"))
-    elif part == "stream" and command == "XADD":
+    elif (part, command) in (("stream", "XADD"), ("backlog", "ZADD")):
         call.states[f"{queue}:{rest[-1]}"] = "queued"
     elif part in ("delayed", "parked") and command == "ZADD":
         call.states.setdefault(f"{queue}:{rest[-1]}", part)

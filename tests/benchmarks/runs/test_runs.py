@@ -89,6 +89,11 @@ def test_keyed_queue() -> None:
     assert facts["ratio_vs_rq_lock"] > 0
 
 
+def test_fair() -> None:
+    facts = run("fair", "--flood", "600", "--rounds", "1", "--every-ms", "1", "--depths", "8", "100", "--claims", "3")
+    assert set(facts) == documented("fair")
+
+
 def test_look() -> None:
     facts = run(
         *("look", "--keys", "600", "--namespaces", "7", "--told", "64", "--histories", "100"),

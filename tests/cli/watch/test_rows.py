@@ -24,7 +24,7 @@ from oarlock.cli.watch.rows import (
 )
 
 NOW = 100_000
-NONE: Any = (None, None, None, None, None, None, None)
+NONE: Any = (None, None, None, None, None, None, None, None)
 SAMPLE = [b"a/x", b"queued 99000 2 asked, due", b"a/p", b"parked"]
 ASKED = Triggers(1, "asked", "asked")
 
@@ -51,6 +51,7 @@ def test_lists_of_answers() -> None:
     entry = [b"99000-0", [b"key", b"a/x"]]
     answers = [
         [entry],
+        [b"a/y", b"300099500"],
         [b"a/d", b"105000"],
         [b"a/p", b"1.3e+05"],
         [b"a/f", b"4"],
@@ -58,8 +59,8 @@ def test_lists_of_answers() -> None:
         2,
         [b"a/z", b"a/h"],
     ]
-    assert QueueLists.of(answers) == lists(
-        queued={"a/x": 99_000},
+    assert QueueLists.of(answers, 200_000) == lists(
+        queued={"a/x": 99_000, "a/y": 99_500},
         delayed={"a/d": 105_000},
         parked={"a/p": 130_000},
         failing={"a/f": 4},
@@ -67,7 +68,7 @@ def test_lists_of_answers() -> None:
         total=2,
         held=["a/h", "a/z"],
     )
-    assert QueueLists.of(NONE) == lists()
+    assert QueueLists.of(NONE, 200_000) == lists()
 
 
 def test_leases_by_queue() -> None:

@@ -125,7 +125,7 @@ class DaemonRig:
     def turns(self) -> list[tuple[str, Finish, str]]:
         """Every turn that is due by now."""
         ended = []
-        while any(self.store.state.queue(queue).stream for queue in (QUEUE, NODE_QUEUE)):
+        while any(self.store.state.queue(queue).queued for queue in (QUEUE, NODE_QUEUE)):
             ended.append(self.turn())
             assert len(ended) < 200, "it never ends"
         return ended
