@@ -10,7 +10,7 @@
 -- Returns: {"OK", keys added, events skipped, with "told" {queue:key, queued since ms, number of the event, ...}}
 --          | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back. It is written last, so a replay after a failure does no harm.
--- include: cache queue locks reads changes summary
+-- include: cache queue locks reads changes summary wakings
 local resource, from, to = ARGV[1], ARGV[2], ARGV[3]
 local parts, first = parts_from(5)
 if #ARGV < first - 1 or (#ARGV - first + 1) % 6 ~= 0 then return redis.error_reply('ingest: six arguments an event') end
@@ -47,17 +47,6 @@ local read = newer(to, mark) and readers(resource, to) or {}
 -- no replay finds an object without its count.
 redis.call('HSET', watermarks, resource, mark)
 
-local told, woken = ARGV[4] == 'told', {}
-local function wake_all(wakes, trigger, at)
-  for task in string.gmatch(wakes, '%S+') do
-    local queue, key = split(task)
-    local entered, why = add(queue, key, trigger, now)
-    added = added + entered
-    if told then
-      for _, word in ipairs({task, string.match(why, '^%d*'), number(at)}) do woken[#woken + 1] = word end
-    end
-  end
-end
 local function reindex(id, was, is)
   local kept = {}
   for entry in indexed(is) do kept[entry] = true end
@@ -67,48 +56,72 @@ local function reindex(id, was, is)
   for entry in pairs(kept) do redis.call('HSET', index_key(resource, gen, entry), id, '') end
 end
 
+-- Read once for all events; one may follow another of the same object.
+local ids, objects_now, changes, wakings, told = {}, {}, {}, {}, ARGV[4] == 'told' and {} or nil
 for i = first, #ARGV, 6 do
-  local op, id, rv, uid, blob = ARGV[i], ARGV[i + 1], ARGV[i + 2], string.match(ARGV[i + 3], '^%S*'), ARGV[i + 4]
-  local entries, wakes = string.match(ARGV[i + 5], '^([^\n]*)\n(.*)$')
-  if not newer(rv, mark) then
-    skipped = skipped + 1
-  else
-    local old = redis.call('HGET', objects, id)
+  if newer(ARGV[i + 2], mark) then ids[#ids + 1] = ARGV[i + 1] else skipped = skipped + 1 end
+end
+for at = 1, #ids, 5000 do -- unpack fails near 8000 arguments
+  local last = math.min(at + 4999, #ids)
+  for i, value in ipairs(redis.call('HMGET', objects, unpack(ids, at, last))) do objects_now[ids[at + i - 1]] = value end
+end
+for i = first, #ARGV, 6 do
+  local op, id, rv = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  if newer(rv, mark) then
+    local uid, blob, lines = string.match(ARGV[i + 3], '^%S*'), ARGV[i + 4], ARGV[i + 5]
+    local stop = string.find(lines, '\n', 1, true)
+    local entries, wakes = string.sub(lines, 1, stop - 1), string.sub(lines, stop + 1)
+    local old = objects_now[id]
     local old_uid, old_entries, old_wakes, old_blob = '', '', '', nil
     if old then
       local _, stop
       _, old_uid, old_entries, old_wakes, stop = head(old)
       old_blob = string.sub(old, stop + 1)
     end
-    -- Wake, log, index, object. A replay compares with the object, so it is written last, and a failure in between repeats the rest.
     local same = op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
     if not same then
-      local trigger, at = op .. ' ' .. resource .. '/' .. id, (i - first) / 6
-      wake_all(old_wakes, trigger, at)
-      if wakes ~= old_wakes then wake_all(wakes, trigger, at) end
-      if mirrored(old_entries) or (op == 'set' and mirrored(entries)) then
-        log_change(resource, gen, id)
-        logged = true
+      local trigger = op .. ' ' .. resource .. '/' .. id
+      for task in string.gmatch(wakes == old_wakes and wakes or old_wakes .. ' ' .. wakes, '%S+') do
+        note_waking(wakings, task, trigger)
+        if told then told[#told + 1], told[#told + 2], told[#told + 3] = task, '', number((i - first) / 6) end
       end
     end
-    local was, old_class = without_class(old_entries)
-    local is, class = without_class(op == 'set' and entries or '')
-    if class ~= old_class or is ~= was then
-      count(recounted, was, old_class, -1)
-      count(recounted, is, class, 1)
-    end
-    if is ~= was then reindex(id, was, is) end
-    if op == 'del' then
-      redis.call('HDEL', objects, id)
-    else
-      local name = apart_in(entries)
-      if name then redis.call('HSET', apart, name, parts[name]) end -- before the object that names it
-      redis.call('HSET', objects, id, rv .. ' ' .. ARGV[i + 3] .. '\n' .. entries .. '\n' .. wakes .. '\n' .. blob)
-    end
-    local left = apart_in(old_entries)
+    if op == 'del' then entries = '' end
+    changes[#changes + 1] = {id, old_entries, entries, not same and (mirrored(old_entries) or mirrored(entries))}
+    objects_now[id] = op == 'set' and rv .. ' ' .. ARGV[i + 3] .. '\n' .. lines .. '\n' .. blob
+  end
+end
+
+-- Wake, log, index, object. A replay compares with the objects, so they are written last, and a failure in between repeats the rest.
+added = add_all(wakings, now)
+for _, change in ipairs(changes) do
+  local id, old_entries, entries, log = unpack(change)
+  if log then
+    log_change(resource, gen, id)
+    logged = true
+  end
+  local was, old_class = without_class(old_entries)
+  local is, class = without_class(entries)
+  if class ~= old_class or is ~= was then
+    count(recounted, was, old_class, -1)
+    count(recounted, is, class, 1)
+  end
+  if is ~= was then
+    reindex(id, was, is)
+    local name, left = apart_in(entries), apart_in(old_entries)
+    if name then redis.call('HSET', apart, name, parts[name]) end -- before the object that names it
     if left and redis.call('HLEN', index_key(resource, gen, 'apart=' .. left)) == 0 then redis.call('HDEL', apart, left) end
   end
 end
+local sets, dels, written = {}, {}, {}
+for _, id in ipairs(ids) do
+  if not written[id] then
+    written[id] = true
+    if objects_now[id] then sets[#sets + 1], sets[#sets + 2] = id, objects_now[id] else dels[#dels + 1] = id end
+  end
+end
+for at = 1, #sets, 4000 do redis.call('HSET', objects, unpack(sets, at, math.min(at + 3999, #sets))) end
+for at = 1, #dels, 5000 do redis.call('HDEL', objects, unpack(dels, at, math.min(at + 4999, #dels))) end
 write_counts(resource, gen, recounted, parts)
 if logged then trim_changes(resource, gen) end
 added = added + wake_readers(resource, read, now)
@@ -116,4 +129,5 @@ wake(added, now)
 -- A batch that ends below the watermark does not say how old the view is.
 if not newer(mark, to) then redis.call('HSET', base .. 'watermark_at', resource, number(now)) end
 if newer(to, mark) then redis.call('HSET', watermarks, resource, to) end
-return {'OK', added, skipped, told and woken or nil}
+for i = 1, told and #told or 0, 3 do told[i + 1] = string.match(wakings[told[i]].why, '^%d*') end
+return {'OK', added, skipped, told}

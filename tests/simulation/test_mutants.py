@@ -222,7 +222,7 @@ MUTANTS: dict[str, Mutant] = {
         weights=STOPPED,
     ),
     "what leaves does not wake its old owner": Mutant(
-        (("ingest", "wake_all(old_wakes, trigger, at)", ""),),
+        (("ingest", "old_wakes .. ' ' .. wakes", "wakes"),),
         first=14,
     ),
 }

@@ -42,10 +42,10 @@ local function first_why(trigger, now)
   end
   return last_why
 end
-local function with_trigger(why, trigger, now)
+local function with_trigger(why, trigger, now, triggers)
   local since, count, first = string.match(why, '^(%d+) (%d+) ([^,]+)')
   if not since then return first_why(trigger, now) end
-  return since .. ' ' .. number(count + 1) .. ' ' .. first .. ', ' .. string.sub(trigger, 1, TRIGGER_BYTES_MAX)
+  return since .. ' ' .. number(count + (triggers or 1)) .. ' ' .. first .. ', ' .. string.sub(trigger, 1, TRIGGER_BYTES_MAX)
 end
 
 local function split_state(text) return string.match(text or '', '^(%S*) ?(.*)$') end
@@ -122,6 +122,12 @@ end
 -- client-go's Add. An idle key is queued. A running one is marked, so that its finish queues it. All others are to be queued anyway.
 -- Returns 1 where the key entered its queue, else 0; and what queued it.
 local ARRANGED = {queued = true, ['running+'] = true, parked = true, held = true}
+local function asked_for(text)
+  local state, why = split_state(text)
+  if state == 'running' then return 'running+ ', why end
+  if not ARRANGED[state] then error('damaged: state of a key') end
+  return state .. ' ', why
+end
 local function add(queue, key, trigger, now)
   local states = base .. queue .. ':state'
   local text = redis.call('HGET', states, key)
@@ -130,11 +136,9 @@ local function add(queue, key, trigger, now)
     append(queue, key, first)
     return 1, first
   end
-  local state, why = split_state(text)
-  if state == 'running' then state = 'running+'
-  elseif not ARRANGED[state] then error('damaged: state of a key') end
+  local state, why = asked_for(text)
   why = with_trigger(why, trigger, now)
-  redis.call('HSET', states, key, state .. ' ' .. why)
+  redis.call('HSET', states, key, state .. why)
   return 0, why
 end
 

@@ -1,0 +1,42 @@
+-- include: queue locks
+-- One more trigger of a task. The tasks of many events are gathered first, so that each key is looked at once.
+local function note_waking(wakings, task, trigger)
+  local waking = wakings[task]
+  if waking then
+    waking.last, waking.more = trigger, waking.more + 1
+    return
+  end
+  waking = {first = trigger, last = trigger, more = 0}
+  waking.queue, waking.key = split(task)
+  wakings[task], wakings[#wakings + 1] = waking, waking
+end
+
+-- As an add for each trigger. Returns how many keys entered their queue; of each what queued it is then in "why".
+local function add_all(wakings, now)
+  local by_queue, added = {}, 0
+  for _, waking in ipairs(wakings) do
+    local of = by_queue[waking.queue] or {keys = {}}
+    by_queue[waking.queue], of[#of + 1], of.keys[#of.keys + 1] = of, waking, waking.key
+  end
+  for queue, of in pairs(by_queue) do
+    local states, sets = base .. queue .. ':state', {}
+    for at = 1, #of, 4000 do
+      local last = math.min(at + 3999, #of)
+      for i, text in ipairs(redis.call('HMGET', states, unpack(of.keys, at, last))) do of[at + i - 1].text = text end
+    end
+    for _, waking in ipairs(of) do
+      if waking.text then
+        local state, why = asked_for(waking.text)
+        waking.why = with_trigger(why, waking.last, now, waking.more + 1)
+        sets[#sets + 1], sets[#sets + 2] = waking.key, state .. waking.why
+      else
+        waking.why = first_why(waking.first, now)
+        if waking.more > 0 then waking.why = with_trigger(waking.why, waking.last, now, waking.more) end
+        append(queue, waking.key, waking.why)
+        added = added + 1
+      end
+    end
+    for at = 1, #sets, 4000 do redis.call('HSET', states, unpack(sets, at, math.min(at + 3999, #sets))) end
+  end
+  return added
+end
