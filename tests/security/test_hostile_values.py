@@ -82,6 +82,8 @@ EXPECTED: dict[str, Expected] = {
     "resuming": SHOWS_BY_TYPE,
     "drains": ALL_HARMLESS,
     "audit": SHOWS_BY_TYPE,
+    "budget": ALL_HARMLESS,
+    "shares": ALL_HARMLESS,
     "ingestors": ALL_HARMLESS,
     "audit_told": ALL_HARMLESS,
     "shadow:<queue>": ALL_HARMLESS,
