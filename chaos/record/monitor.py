@@ -28,7 +28,7 @@ _WHOLE = ("announce", "finish")
 _DONE = re.compile(
     rb'lua\] "(?:'
     rb'(?:HSET|HDEL|ZADD|XADD|DEL|SET|UNLINK)" "oarlock:\d+:\{[^}]*\}:'
-    rb'(?:[a-z-]+:(?:locks"|state"|expect:|delayed"|parked"|stream")|leases"|watermark"|phase")'
+    rb'(?:[a-z-]+:(?:locks"|state"|expect:|delayed"|parked"|stream"|backlog")|leases"|watermark"|phase")'
     rb")"
 )
 _PLAIN = re.compile(

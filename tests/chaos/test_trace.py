@@ -12,6 +12,7 @@ import pytest
 
 from oarlock.broker import epoch, script_texts
 from oarlock.broker.connection.client import connect
+from oarlock.broker.memory.state import FRONT
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Change, ClaimLimits, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
 from oarlock.chaos.faults.redis_view import RedisView
@@ -246,6 +247,21 @@ def test_a_reclaim(server: EmbeddedRedis, tmp_path: Path) -> None:
 
     steps = bare(recorded(server, tmp_path / "log", act))
     assert steps[-1:] == bare([Unlocked(0.0, 1, TASK, "reclaim", state="queued")])
+
+
+@pytest.mark.real
+def test_a_key_that_is_given_back_to_a_full_queue(server: EmbeddedRedis, tmp_path: Path) -> None:
+    """It waits in the backlog, which is as good a place as the stream."""
+
+    def act(client: Any) -> None:
+        broker = begun(client)
+        broker.add("replicaset", ["shop/web"])
+        claim(broker, "w-1", "n1")
+        broker.add("replicaset", [f"flood/{number}" for number in range(FRONT)])
+        broker.release("w-1")
+
+    steps = bare(recorded(server, tmp_path / "trace", act))
+    assert steps[-1:] == bare([Unlocked(0.0, 1, TASK, "release", holder="w-1", state="queued")])
 
 
 @pytest.mark.real
