@@ -226,8 +226,9 @@ def test_a_claim_that_is_lost_meanwhile_ends_the_function_at_its_next_word(clust
 def take_away(cluster: Cluster, key: str) -> None:
     """As if nobody had renewed the lease of the key: it is unlocked and queued for another worker."""
     with data_of(cluster) as state:
-        state.unlock("check", key, state.queue("check").locks[key].holder)
-        state.append("check", key)
+        lock = state.queue("check").locks[key]
+        state.unlock("check", key, lock.holder)
+        state.append("check", key, lock.since_ms)
 
 
 def waits(cluster: Cluster, queue: str, key: str) -> bool:

@@ -127,7 +127,9 @@ MUTANTS: dict[str, Mutant] = {
     "reclaim does not requeue": Mutant(
         (("reclaim", "    append(queue, key, why)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),)
     ),
-    "a change during a turn is forgotten": Mutant((("lib/queue", "state = 'running+'", "state = 'running'"),)),
+    "a change during a turn is forgotten": Mutant(
+        (("lib/queue", "return 'running+ ', why", "return 'running ', why"),)
+    ),
     "new creates do not count with what may come": Mutant(
         code=((decide._names, "- occupied - len(maybe_new)", "- occupied"),), weights=NO_NAMES
     ),
@@ -186,7 +188,12 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "names are drawn": Mutant(patch=_any_name, weights=LOSSES, options=NO_ASSUMPTIONS),
     "the passing of a need wakes nobody": Mutant(patch=_nobody_woken, weights=RELEASING, options={"owners": 2}),
-    "old events are applied": Mutant((("ingest", "if not newer(rv, mark) then", "if false then"),)),
+    "old events are applied": Mutant(
+        (
+            ("ingest", "if newer(rv, mark) then", "if true then"),
+            ("ingest", "if newer(ARGV[i + 2], mark) then", "if true then"),
+        )
+    ),
     "an old list is committed": Mutant(
         (("commit_list", "if mark and newer(mark, rv) then", "if false then"),), weights=LISTING
     ),
@@ -222,7 +229,7 @@ MUTANTS: dict[str, Mutant] = {
         weights=STOPPED,
     ),
     "what leaves does not wake its old owner": Mutant(
-        (("ingest", "old_wakes .. ' ' .. wakes", "wakes"),),
+        (("ingest", "wakes == old_wakes and wakes or old_wakes", "wakes == old_wakes and '' or ''"),),
         first=14,
     ),
 }
