@@ -94,6 +94,7 @@ end
 
 -- Wake, log, index, object. A replay compares with the objects, so they are written last, and a failure in between repeats the rest.
 added = add_all(wakings, now)
+local left = {}
 for _, change in ipairs(changes) do
   local id, old_entries, entries, log = unpack(change)
   if log then
@@ -108,9 +109,9 @@ for _, change in ipairs(changes) do
   end
   if is ~= was then
     reindex(id, was, is)
-    local name, left = apart_in(entries), apart_in(old_entries)
+    local name = apart_in(entries)
     if name then redis.call('HSET', apart, name, parts[name]) end -- before the object that names it
-    if left and redis.call('HLEN', index_key(resource, gen, 'apart=' .. left)) == 0 then redis.call('HDEL', apart, left) end
+    left[#left + 1] = apart_in(old_entries)
   end
 end
 local sets, dels, written = {}, {}, {}
@@ -122,6 +123,9 @@ for _, id in ipairs(ids) do
 end
 for at = 1, #sets, 4000 do redis.call('HSET', objects, unpack(sets, at, math.min(at + 3999, #sets))) end
 for at = 1, #dels, 5000 do redis.call('HDEL', objects, unpack(dels, at, math.min(at + 4999, #dels))) end
+for _, name in ipairs(left) do -- after the objects that named it
+  if redis.call('HLEN', index_key(resource, gen, 'apart=' .. name)) == 0 then redis.call('HDEL', apart, name) end
+end
 write_counts(resource, gen, recounted, parts)
 if logged then trim_changes(resource, gen) end
 added = added + wake_readers(resource, read, now)

@@ -56,6 +56,15 @@ def test_events_fold_into_the_first_the_last_and_their_number(queue_case: Case) 
     assert why(case) == Queued(START_MS, Triggers(4, "set pods/ns/p1", "del pods/ns/p1"))
 
 
+def test_all_events_of_a_batch_are_told_of_a_running_key_that_nothing_had_asked_for(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, [KEY])
+    claim_one(case)
+    assert why(case) is None
+    case.ingestor.ingest("pods", "100", "103", [pod("p1", 101), pod("p2", 102), pod("p1", 103, gone=True)])
+    assert why(case) == Queued(START_MS, Triggers(3, "set pods/ns/p1", "del pods/ns/p1"))
+
+
 def test_an_event_that_changes_nothing_is_no_trigger(queue_case: Case) -> None:
     case = opened(queue_case)
     case.ingestor.ingest("pods", "100", "101", [pod("p1", 101)])

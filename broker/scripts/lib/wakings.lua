@@ -25,13 +25,13 @@ local function add_all(wakings, now)
       for i, text in ipairs(redis.call('HMGET', states, unpack(of.keys, at, last))) do of[at + i - 1].text = text end
     end
     for _, waking in ipairs(of) do
-      if waking.text then
-        local state, why = asked_for(waking.text)
-        waking.why = with_trigger(why, waking.last, now, waking.more + 1)
+      local state, why, more = nil, '', waking.more
+      if waking.text then state, why = asked_for(waking.text) end
+      if why ~= '' then more = more + 1 else why = first_why(waking.first, now) end -- a running key that nothing asked for has none
+      waking.why = more > 0 and with_trigger(why, waking.last, now, more) or why
+      if state then
         sets[#sets + 1], sets[#sets + 2] = waking.key, state .. waking.why
       else
-        waking.why = first_why(waking.first, now)
-        if waking.more > 0 then waking.why = with_trigger(waking.why, waking.last, now, waking.more) end
         append(queue, waking.key, waking.why)
         added = added + 1
       end

@@ -167,6 +167,7 @@ def test_a_second_signal_stops_in_the_middle_of_a_turn_and_the_keys_go_back_unbl
     rig.add("default/held-1")
     until(lambda: rig.begun("default/held-1"))
     worker.send_signal(signal.SIGTERM)
+    until(lambda: "warm shut down requested" in rig.log())
     time.sleep(1.1)  # RQ takes a second signal within a second for the same one
     assert worker.poll() is None
     worker.send_signal(signal.SIGTERM)
