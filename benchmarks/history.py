@@ -45,7 +45,7 @@ def without_histories(stamped: Callable[..., str]) -> Callable[..., str]:
 
     def emptied(name: str, of: int, *clock: str) -> str:
         text = stamped(name, of, *clock)
-        return WORK.sub(r"local function \1(\2) end", text) if of == WITHOUT else text
+        return WORK.sub(r"local function \1(\2) return {} end", text) if of == WITHOUT else text
 
     return emptied
 

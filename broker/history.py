@@ -13,7 +13,7 @@ _N = "([0-9]{1,15})"
 _WHY = re.compile(f"{_N} (.*)", re.DOTALL)
 _LOST = re.compile(rf"[ ,] ?lost [^ ,]+ {_N}(?:,|$)")
 _TRIGGERS = re.compile(f"{_N} ([^,]*)(?:, (.*))?", re.DOTALL)
-_FIRST = re.compile(rf"{_N}((?: \S+)*)")
+_FIRST = re.compile(rf"{_N}(?: {_N} x{_N})?((?: \S+)*)")
 _TURN = re.compile(rf"(.*?) < (?:([a-z]+) )?{_N}(?:x{_N})? {_N}\+{_N} {_N}/(\S*) {_N} (.*)")
 
 
@@ -61,8 +61,8 @@ def lost_ms(why: str) -> int | None:
 
 
 class PastTurn(NamedTuple):
-    """A turn that has ended, or several alike in a row: when the last one ended; of one of the last ten, what it
-    waited and took, the holder and the triggers.
+    """A turn that has ended, or several alike in a row: when the last one ended; of one of the last ten, or of the last
+    ten seconds, what it waited and took, the holder and the triggers.
 
     ``verdict``: "ok", "retry", "gone", or "lost" where its worker died or was cut off. ``did``: in words; "-" for
     nothing. ``waited_ms``: from the first trigger to the claim; ``took_ms``: from there to the end.
@@ -90,7 +90,8 @@ def _turns(text: str, key: str) -> list[PastTurn]:
     head = _FIRST.fullmatch(first)
     if head is None:
         return []
-    ended_ms, names, found = int(head[1]), dict(enumerate(head[2].split(), 1)), []
+    told_ms, more, found = int(head[1]), int(head[3] or 0), []
+    ended_ms, names = int(head[2] or told_ms), dict(enumerate(head[4].split(), 1))
     for line in filter(None, map(_TURN.fullmatch, lines)):
         did, verdict, after_ms, turns, waited_ms, took_ms, name, part, events, trigger = line.groups()
         trigger = ("" if " " in trigger or "/" not in trigger else "set ") + trigger.replace("/%", f"/{key}", 1)
@@ -98,7 +99,7 @@ def _turns(text: str, key: str) -> list[PastTurn]:
             PastTurn(
                 verdict or "ok",
                 did,
-                int(turns or 1),
+                int(turns or 1) + more,
                 ended_ms,
                 int(waited_ms),
                 int(took_ms),
@@ -106,5 +107,6 @@ def _turns(text: str, key: str) -> list[PastTurn]:
                 Triggers(int(events), trigger),
             )
         )
-        ended_ms -= int(after_ms)
+        ended_ms, more = told_ms - int(after_ms), 0
+        told_ms = ended_ms
     return found

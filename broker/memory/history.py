@@ -6,18 +6,19 @@ Not in the twin: that a server whose memory is nearly used up drops all historie
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from oarlock.broker.memory.state import EpochState, Lock, split
 
 BYTES_MAX, DID_BYTES_MAX = 1_000, 300
-TURNS_BYTES = 128
-TOLD_EVERY = 10
-"""Of turns alike in a row, one in so many comes to tell its worker, its times and its trigger."""
+TURNS_BYTES = 144
+TOLD_MS, TOLD_TURNS, TOLD_TURNS_MAX = 10_000, 10, 100
+"""Of turns alike, one is told anew after ten of them and so many ms, or after a hundred."""
 BYTES_KEPT, QUIET_KEPT, NAMES_BYTES_MAX = 600, 4, 200
 FLEET_BYTES_MAX, AGE_MAX_MS, PERIOD_MS = 64 << 20, 86_400_000, 600_000
 BLOCK_BYTES, OVERHEAD_BYTES = 64, 150
 DROPPED_TOGETHER, TRIMMED_TOGETHER = 100, 200
+_FIRST = re.compile(r"(\d+)(?: (\d+) x(\d+))?((?: \S+)*)")
 _LINE = re.compile(r"(.*? < [a-z]* ?)(\d+)x?(\d*) (\d+\+\d+) (\d+)/(\S*) (.*)")
 _SET = re.compile(r"(\d+ )set (\S+)\Z")
 _QUIET = ("- < ", "status < ", "quiet < ")
@@ -45,11 +46,14 @@ def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, d
     queue, key = split(task)
     texts = state.queue(queue).turns
     was = texts.get(key, "")
-    ended_ms, names, older = _parsed(was)
+    told_ms, ended_ms, more, names, older = _parsed(was)
     head = f"{(did or '-')[:DID_BYTES_MAX]} < {'' if verdict == 'ok' else f'{verdict} '}"
-    if older and older[0].head == head and (again := _repeated(ended_ms, names, older, now)) and len(again) == len(was):
-        texts[key] = again
+    if older and older[0].head == head and _repeats(told_ms, more + 1, now):
+        texts[key] = was.replace(_first(told_ms, ended_ms, more), _first(told_ms, now, more + 1), 1)
         return
+    if older:
+        older[0].after_ms += ended_ms - told_ms
+        older[0].turns += more
     why_ms, triggers = lock.why.split(" ", 1)
     name, dash, part = lock.holder.rpartition("-")
     line = _Line(
@@ -67,10 +71,10 @@ def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, d
     own = name + dash or part
     names = list(dict.fromkeys([*names, own])) if older else [own]
     line.name = names.index(own) + 1
-    text = _text(now, names, [line, *older])
+    text = _text(_first(now, now), names, [line, *older])
     if len(text) > TURNS_BYTES and len(text) > len(was):
         line.name = 1
-        text = _text(now, [own], [line])[:BYTES_MAX]
+        text = _text(_first(now, now), [own], [line])[:BYTES_MAX]
         _pack(state, task, names, older, now - line.after_ms, max(0, BYTES_MAX - max(TURNS_BYTES, len(text))))
     texts[key] = text
     state.history_bytes += _size(task, text) - _size(task, was)
@@ -78,13 +82,14 @@ def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, d
         state.histories[task] = now - now % PERIOD_MS
 
 
-def _repeated(ended_ms: int, names: list[str], lines: list[_Line], now: int) -> str:
-    """The text after one more turn that ended like its newest line, where that tells no other worker; else none."""
-    newest = lines[0]
-    if newest.turns == 1 or newest.turns % TOLD_EVERY == 0 or not now - now % PERIOD_MS <= ended_ms <= now:
-        return ""
-    one_more = replace(newest, turns=newest.turns + 1, after_ms=newest.after_ms + now - ended_ms)
-    return _text(now, names, [one_more, *lines[1:]])
+def _repeats(told_ms: int, more: int, now: int) -> bool:
+    """Whether one more turn that ended like the newest line is counted with it, and not told anew."""
+    told_anew = more >= TOLD_TURNS and (now - told_ms >= TOLD_MS or more >= TOLD_TURNS_MAX)
+    return now - now % PERIOD_MS <= told_ms <= now and not told_anew
+
+
+def _first(told_ms: int, ended_ms: int, more: int = 0) -> str:
+    return f"{told_ms} {ended_ms} x{more:02}"
 
 
 def _pack(
@@ -94,7 +99,7 @@ def _pack(
     queue, key = split(task)
     histories = state.queue(queue).history
     was = histories.get(key, "")
-    ended_ms, known, lines = _parsed(was)
+    _, ended_ms, _, known, lines = _parsed(was)
     ended_ms = moved_ended_ms if moved else ended_ms
     known = _renumbered(moved, names, known)
     lines = [*moved, *lines]
@@ -114,21 +119,25 @@ def _renumbered(lines: list[_Line], before: list[str], names: list[str]) -> list
     return names
 
 
-def _parsed(text: str) -> tuple[int, list[str], list[_Line]]:
-    if not text:
-        return 0, [], []
+def _parsed(text: str) -> tuple[int, int, int, list[str], list[_Line]]:
+    """When the newest line was told, when the last turn like it ended, how many these are, names, lines."""
     first, *lines = text.split("\n")
-    ended_ms, *names = first.split(" ")
+    head = _FIRST.fullmatch(first)
+    if head is None:
+        return 0, 0, 0, [], []
     found = [_LINE.fullmatch(line) for line in lines]
+    ended_ms = int(head[2] or head[1])
     return (
-        int(ended_ms),
-        names,
+        int(head[1]),
+        ended_ms,
+        int(head[3] or 0),
+        head[4].split(),
         [_Line(m[1], int(m[2]), int(m[3] or 1), m[4], int(m[5]), m[6], m[7]) for m in found if m is not None],
     )
 
 
-def _text(ended_ms: int, names: list[str], lines: list[_Line]) -> str:
-    return "\n".join([" ".join([str(ended_ms), *names]), *map(str, lines)])
+def _text(first: str | int, names: list[str], lines: list[_Line]) -> str:
+    return "\n".join([" ".join([str(first), *names]), *map(str, lines)])
 
 
 def _shortened(ended_ms: int, names: list[str], lines: list[_Line], bytes_max: int) -> str:

@@ -41,14 +41,14 @@ for queue, group in pairs(queues) do
   local crashes = values_of(own .. ':crashes', group.keys)
   local any_expected = redis.call('EXISTS', unpack(group.expects)) > 0
   redis.call('ZCARD', base .. 'leases')
-  read_turns(queue, group.keys)
+  local turns = read_turns(queue, group.keys)
   group.ended = {}
   for i, plan in ipairs(group.plans) do
     local holder, nonce, since = string.match(locks[i] or '', '^holder=(%S+) nonce=(%S+) ?(.*)$')
     if nonce == plan.nonce and not seen[plan.key] then
       seen[plan.key], plan.holder, plan.since, plan.state = true, holder, since, states[i]
       plan.dirty = states[i] and string.sub(states[i], 1, 8) == 'running+'
-      plan.failed, plan.crashed = failures[i], crashes[i]
+      plan.failed, plan.crashed, plan.turns = failures[i], crashes[i], turns[i] or ''
       plan.expects = any_expected and redis.call('HLEN', plan.expected) > 0
       local ended = group.ended[plan.holder] or {}
       group.ended[plan.holder] = ended
@@ -151,7 +151,7 @@ for turn, plan in ipairs(plans) do
     if plan.again then added = added + add_after(queue, key, plan.again, now) end
     if again then added = added + add_after(queue, key, again, now) end
     if touched then keep_expectations(queue, key, delay or 0) end
-    end_turn(queue, key, plan.holder, plan.since, plan.verdict, plan.did, now)
+    end_turn(queue, key, plan.turns, plan.holder, plan.since, plan.verdict, plan.did, now)
     reply[turn + 1] = failures
   end
 end

@@ -14,10 +14,11 @@ if now < tick or now - tick > CLOCK_JUMP_MS then return reply end -- the next re
 if now < tonumber(redis.call('GET', base .. 'no_reclaim_until') or 0) then return reply end
 local tasks = redis.call('ZRANGEBYSCORE', leases, '-inf', number(now), 'LIMIT', 0, limit)
 local silent = redis.call('ZRANGEBYSCORE', base .. 'seen', '-inf', number(now - SILENT_MS), 'LIMIT', 0, limit)
+local turns = {}
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   check(queue)
-  read_turns(queue, {key})
+  turns[task] = read_turns(queue, {key})[1] or ''
 end
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
@@ -25,7 +26,7 @@ for _, task in ipairs(tasks) do
   redis.call('ZREM', leases, task)
   if lock then
     unlock(queue, {key}, holder_of(lock))
-    local why = lose_turn(queue, key, holder_of(lock), lock, '', now)
+    local why = lose_turn(queue, key, turns[task], holder_of(lock), lock, '', now)
     -- The supervisor, which could say on which key the worker was working, has died too or was cut off. So at first no key is blamed:
     -- all become suspect, and a suspect key is claimed alone. If its lease ends again, it was the only key of the worker that died.
     if redis.call('HSETNX', base .. queue .. ':crashes', key, 0) == 1 then

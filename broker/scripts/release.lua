@@ -10,18 +10,18 @@ local holder, blamed, ended, now, added, reply = ARGV[1], ARGV[2], ARGV[3] or ''
 if string.find(ended, '\n', 1, true) then error('release: more than a line') end
 local tasks = redis.call('SMEMBERS', base .. 'holder:' .. holder)
 table.sort(tasks)
-local locks = {}
+local locks, turns = {}, {}
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   check(queue)
-  read_turns(queue, {key})
+  turns[task] = read_turns(queue, {key})[1] or ''
   locks[task] = redis.call('HGET', base .. queue .. ':locks', key)
 end
 strike_off(holder)
 for _, task in ipairs(tasks) do
   local queue, key = split(task)
   unlock(queue, {key}, holder)
-  local why = lose_turn(queue, key, holder, locks[task], ended, now)
+  local why = lose_turn(queue, key, turns[task], holder, locks[task], ended, now)
   if task == blamed then
     added = added + requeue_crashed(queue, key, why, now)
   else

@@ -48,9 +48,9 @@ def history(key: str, controller: str | None, namespace: str | None, watch: bool
     ended and how, how long it was queued and took, on which worker, what it did, and what had queued it.
 
     OUTCOME is ok, retry (it failed, and is tried again), gone (the object is) or lost (its worker was). Turns that
-    ended alike one after another are a line, which says when the last of them ended, and of one of the last ten the
-    rest. A key remembers some twenty turns (1,000 bytes of text) for a day. When room is short, turns that wrote
-    nothing but a status are told together.
+    ended alike one after another are a line, which says when the last of them ended, and the rest of one of the last
+    ten, or of the last ten seconds. A key remembers some twenty turns (1,000 bytes of text) for a day. When room is
+    short, turns that wrote nothing but a status are told together.
 
     \b
     JSON: [{queue, key, verdict, did, turns, ended_ms, waited_ms, took_ms, holder, triggers {events, first}}]; with -w

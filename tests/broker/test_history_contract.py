@@ -184,15 +184,18 @@ def test_the_newest_comes_first_and_turns_alike_share_a_line(queue_case: Case) -
     assert [(each.verdict, each.did, each.turns) for each in turns(case)][:2] == [("retry", "-", 1), ("ok", "-", 1)]
 
 
-def test_of_turns_alike_one_of_the_last_ten_tells_its_worker_its_times_and_its_trigger(queue_case: Case) -> None:
+@pytest.mark.parametrize(("apart_ms", "of_the_last"), [(0, 100), (980, 11), (1_000, 10), (30_000, 10)])
+def test_of_turns_alike_one_of_the_last_ten_or_of_ten_seconds_tells_its_worker_its_times_and_its_trigger(
+    apart_ms: int, of_the_last: int, queue_case: Case
+) -> None:
     case = opened(queue_case)
-    told = []
-    for number in range(1, 32):
+    case.advance(-case.now_ms() % twin.PERIOD_MS + 1)  # a period tells anew, too
+    for number in range(1, 3 * of_the_last // 2):
         turn(case, why=f"set pods/ns/p{number}")
         (line,) = turns(case)
         assert (line.turns, line.ended_ms) == (number, case.now_ms())
-        told.append(int(line.triggers.first.removeprefix("set pods/ns/p")))
-    assert told == [1, *[2] * 8, 10, *[11] * 10, *[21] * 10, 31]
+        assert line.triggers.first == f"set pods/ns/p{1 if number <= of_the_last else of_the_last + 1}"
+        case.advance(apart_ms)
 
 
 def test_an_owner_that_is_gone_leaves_its_history(queue_case: Case) -> None:

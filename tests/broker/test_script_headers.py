@@ -132,7 +132,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "e81c1fbc14e481b7963cc9fa8525dab212f608aebfb89f3d455db7e983e1c63c",
+    4: "db67dbeac1d9a9ad0472757e8eee285fa405e8bf528178f8b0b3023e2c48b911",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

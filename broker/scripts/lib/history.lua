@@ -2,11 +2,13 @@
 -- What a key remembers of its turns, for people; nothing is decided by it. It lies in two texts of the same form, the newest turns first.
 -- Every turn reads and writes queue:turns, so it is short. When it is full, all its lines but the newest move to queue:history.
 -- A text has a line "ended_ms name ..": when its newest turn ended, and the names of workers without their last part. Then a line for each
--- turn, or for several alike in a row:
+-- turn, or for several alike in a row. In queue:turns the line begins "told_ms ended_ms xNN name ..": NN more turns, like that of the newest
+-- line, which was told at the first time, ended until the second. Most turns change these alone. The lines are:
 --   what it did < [verdict ]ms since the line below ended[xTURNS] WAITED+TOOK NAME/last part EVENTS first trigger
 -- Left out: the verdict "ok", and "set " of a trigger. NAME counts the names. "%" in a trigger is the key: no name of the API has one.
+local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 local BYTES_MAX, DID_BYTES_MAX = 1000, 300 -- bytes of the two together
-local TURNS_BYTES = 128 -- of queue:turns, where that has several lines. queue:history has to do without them, used or not
+local TURNS_BYTES = 144 -- of queue:turns, where that has several lines. queue:history has to do without them, used or not
 -- Quiet: a turn that wrote nothing but a status. Of a text that is too long, all but the newest of these are folded, or go.
 local BYTES_KEPT, QUIET_KEPT = 600, 4
 local NAMES_BYTES_MAX = 200 -- above it, names that no line has any more are looked for
@@ -14,14 +16,15 @@ local FLEET_BYTES_MAX = 67108864
 local AGE_MAX_MS, PERIOD_MS = 86400000, 600000 -- ages are kept by the period, sizes by the block: most turns then need not write them
 local BLOCK_BYTES, OVERHEAD_BYTES = 64, 150 -- overhead: about what Redis needs for a text beside itself and its key, twice
 
--- What the keys of a queue remember so far. Call it before the first write: a key of a wrong type must fail there.
-local pasts, news, packed, ages, grown_bytes = {}, {}, {}, {}, 0
+-- Of turns alike, one is told anew after ten of them and so many ms, or after a hundred.
+local TOLD_MS, TOLD_TURNS, TOLD_TURNS_MAX = 10000, 'x10', 100
+
+-- Returns the newest turns of these keys. Call it before the first write: a key of a wrong type must fail there.
+local news, packed, ages, grown_bytes = {}, {}, {}, 0
 local function read_turns(queue, keys)
-  local texts, of = redis.call('HMGET', base .. queue .. ':turns', unpack(keys)), pasts[queue] or {}
-  for i, key in ipairs(keys) do of[key] = texts[i] or '' end
-  pasts[queue] = of
   redis.call('HLEN', base .. queue .. ':history')
   redis.call('ZCARD', base .. 'histories')
+  return redis.call('HMGET', base .. queue .. ':turns', unpack(keys))
 end
 
 local function size_of(queue, key, text)
@@ -48,6 +51,18 @@ local function text_of(value)
   local text = texts[value]
   if not text then text = string.format('%d', math.max(0, value)) texts[value] = text end
   return text
+end
+
+-- The count after "xNN"; false after the last, and after what is no such text. Two digits: so a text does not change its size.
+local counts = {}
+local function next_count(text)
+  local count = counts[text]
+  if count == nil then
+    local more = tonumber(match(text, '^x(%d%d)$') or TOLD_TURNS_MAX) + 1
+    count = more < TOLD_TURNS_MAX and string.format('x%02d', more)
+    counts[text] = count
+  end
+  return count
 end
 
 -- The number of a name among the first line's names, and these with it.
@@ -127,7 +142,6 @@ local function pack(queue, key, names, moved, ended_ms, bytes_max)
 end
 
 -- The triggers of a lock, from their number on, as a line has them: the first alone.
-local find, match, sub = string.find, string.match, string.sub
 local function first_trigger(lock, from, events, key)
   local to = (find(lock, ',', from, true) or #lock + 1) - 1
   if sub(lock, from, from + 3) == 'set ' and to > from + 3 then
@@ -139,60 +153,62 @@ local function first_trigger(lock, from, events, key)
   return events .. sub(lock, from, key_from) .. '%' .. sub(lock, key_to + 1, to)
 end
 
--- The text after one more turn that ended like its newest line; nil where more changes than when, how often, and how long after the line
--- below. Of turns alike in a row, one in ten comes to tell its worker, its times and its trigger.
+-- The text after one more turn that ended like its newest line; nil where that is to be told anew. Times of 13 digits compare as text.
+local now_text, period_text, told_text
 local function repeated(was, head, now)
-  local ended, names_from = match(was, '^(%d+)()')
-  local from = ended and find(was, '\n', names_from, true)
-  if not from or find(was, head, from + 1, true) ~= from + 1 then return end
-  local after, turns, rest_from = match(was, '^(%d+)x(%d*[1-9])() ', from + 1 + #head)
-  local ended_ms = tonumber(ended)
-  if not after or ended_ms > now or ended_ms < period_of(now) then return end
-  local text = text_of(now) .. sub(was, names_from, from + #head) .. text_of(after + now - ended_ms) .. 'x' .. text_of(turns + 1)
-    .. sub(was, rest_from)
-  return #text == #was and text
+  local from = find(was, '\n', 32, true)
+  if not from or find(was, head, from + 1, true) ~= from + 1 or (byte(was, from + 1 + #head) or 58) > 57 then return end
+  if not now_text then
+    now_text, period_text, told_text = text_of(now) .. ' ', text_of(period_of(now)), text_of(now - TOLD_MS) .. ' '
+  end
+  local told, count = sub(was, 1, 14), next_count(sub(was, 29, 31))
+  if not count or told > now_text or told < period_text or (count >= TOLD_TURNS and told <= told_text) then return end
+  return told .. now_text .. count .. sub(was, 32)
 end
 
--- A turn is over: of its lock, the holder and what stands behind the nonce. Turns that end alike stand on one line, so that they do not
--- push out the others. What is no text of ours is dropped. Most turns do nothing, like the one before: this must be fast for them.
-local function end_turn(queue, key, holder, lock, verdict, did, now)
+-- A turn is over, of a key whose newest turns were these; of its lock, the holder and what stands behind the nonce. Turns that end alike
+-- stand on one line, so that they do not push out the others. What is no text of ours is dropped. Most turns do nothing, like the one
+-- before: this must be fast for them.
+local function end_turn(queue, key, was, holder, lock, verdict, did, now)
   local head = did == '' and '- < ' or sub(did, 1, DID_BYTES_MAX) .. ' < '
   if verdict ~= 'ok' then head = head .. verdict .. ' ' end
-  local was, of = pasts[queue][key], news[queue] or {}
+  local of = news[queue] or {}
   news[queue] = of
   local again = repeated(was, head, now)
   if again then
-    of[#of + 1], of[#of + 2], pasts[queue][key] = key, again, again
+    of[#of + 1], of[#of + 2] = key, again
     return
   end
   local turns, after_ms, rest = '', 0, ''
   local since_ms, why_ms, events, trigger_from = match(lock, '^since_ms=(%d+) why=(%d+) (%d+ )()')
   local trigger = since_ms and first_trigger(lock, trigger_from, events, key) or '0 unknown'
-  local ended_ms, names, from = match(#was <= BYTES_MAX and was or '', '^(%d+)( [^\n]*)\n()')
-  if ended_ms then
-    after_ms = math.max(0, now - ended_ms)
-    local to = from - 2
-    if sub(was, from, from + #head - 1) == head then
-      local before_ms, alike = match(was, '^(%d+)x?(%d*) ', from + #head)
-      if before_ms then
-        after_ms, turns = after_ms + before_ms, 'x' .. text_of((tonumber(alike) or 1) + 1)
-        to = (find(was, '\n', from, true) or #was + 1) - 1
+  local told_ms, ended_ms, more, names, from = match(#was <= BYTES_MAX and was or '', '^(%d+) (%d+) x(%d+)( [^\n]*)\n()')
+  if told_ms then
+    local to = find(was, '\n', from, true) or #was + 1
+    local before, before_ms, alike, told = match(sub(was, from, to - 1), '^(.- < %l* ?)(%d+)x?(%d*)( %d+%+%d+ %d+/.*)$')
+    after_ms, rest = math.max(0, now - ended_ms), sub(was, to)
+    if before then
+      before_ms, alike = before_ms + ended_ms - told_ms, (tonumber(alike) or 1) + more
+      if before == head then
+        after_ms, turns = after_ms + before_ms, 'x' .. text_of(alike + 1)
+      else
+        rest = '\n' .. before .. text_of(before_ms) .. (alike > 1 and 'x' .. text_of(alike) or '') .. told .. rest
       end
     end
-    if to < #was - 1 then rest = sub(was, to + 1) end
   end
   local name, part = split_name(holder)
   local at
   at, names = name_in(rest == '' and '' or names, name)
   local waited, took = text_of((since_ms or now) - (why_ms or now)), text_of(now - (since_ms or now))
-  local text = text_of(now) .. names .. '\n' -- in one go: each concatenation costs a copy
+  local first = text_of(now) .. ' ' .. text_of(now) .. ' x00'
+  local text = first .. names .. '\n' -- in one go: each concatenation costs a copy
     .. head .. text_of(after_ms) .. turns .. ' ' .. waited .. '+' .. took .. ' ' .. text_of(at) .. '/' .. part .. ' ' .. trigger .. rest
   if #text > TURNS_BYTES and #text > #was then
     local lines = {match(text, '\n([^\n]*)')}
-    text = sub(text_of(now) .. renumbered(lines, 1, names, '') .. '\n' .. lines[1], 1, BYTES_MAX)
+    text = sub(first .. renumbered(lines, 1, names, '') .. '\n' .. lines[1], 1, BYTES_MAX)
     pack(queue, key, names, rest, text_of(now - after_ms), math.max(0, BYTES_MAX - math.max(TURNS_BYTES, #text)))
   end
-  of[#of + 1], of[#of + 2], pasts[queue][key] = key, text, text
+  of[#of + 1], of[#of + 2] = key, text
   if #text ~= #was then grown_bytes = grown_bytes + size_of(queue, key, text) - size_of(queue, key, was) end
   if not ended_ms or period_of(ended_ms) ~= period_of(now) then
     ages[#ages + 1], ages[#ages + 2] = number(period_of(now)), queue .. ':' .. key
@@ -224,9 +240,9 @@ end
 
 -- The holder of a lock is gone, or was too slow. Returns why its key is queued, which it is to be, or parked: with the time of the lost
 -- claim, from which the next one counts how long nobody worked on the key.
-local function lose_turn(queue, key, holder, lock, ended, now)
+local function lose_turn(queue, key, was, holder, lock, ended, now)
   local since = string.match(lock or '', ' nonce=%S+ (.*)$') or ''
-  if lock then end_turn(queue, key, holder, since, 'lost', ended, now) end
+  if lock then end_turn(queue, key, was, holder, since, 'lost', ended, now) end
   local _, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
   return with_trigger(why, 'lost ' .. holder .. ' ' .. (string.match(since, '^since_ms=(%d+)') or number(now)), now)
 end
