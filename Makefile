@@ -1,5 +1,7 @@
 # One word a command. `make` alone prints them.
 PYTHON ?= python3
+# A process of ours compiles nothing that another has compiled: tests start thousands.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
