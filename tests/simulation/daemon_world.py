@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
+import msgspec
 import orjson
 
 from oarlock.cluster.answer import Answer
@@ -48,12 +50,22 @@ class Change(NamedTuple):
     gone: bool
 
 
+def reading_once() -> dict[str, Any]:
+    """The kinds that are watched; each remembers what it read, as several ingestors are shown the same JSON."""
+    kinds = {}
+    for name, kind in WATCHED.items():
+        once: Any = lru_cache(maxsize=1024)(kind.from_json)
+        kinds[name] = msgspec.structs.replace(kind, from_json=once)
+    return kinds
+
+
 @dataclass
 class DaemonWorld(Traffic):
     """``on_change`` is told of every commit, the others of requests of ours that are committed."""
 
     wall_ms: Callable[[], int] = int
     rv: int = 10
+    kinds: dict[str, Any] = field(default_factory=reading_once)
     tables: dict[str, dict[str, Stored]] = field(default_factory=lambda: {name: {} for name in WATCHED})
     journal: list[Change] = field(default_factory=list)
     serial: int = 0
@@ -85,7 +97,7 @@ class DaemonWorld(Traffic):
         meta.setdefault("namespace", "" if resource == "nodes" else NAMESPACE)
         meta.setdefault("creationTimestamp", rfc3339(self.wall_ms()))
         raw = orjson.dumps(doc)
-        _, obj = WATCHED[resource].from_json(raw)
+        _, obj = self.kinds[resource].from_json(raw)
         self.tables[resource][meta["name"]] = Stored(self.rv, raw, obj)
         self._note(Change(self.rv, resource, obj.key, raw, obj, False))
         return self.rv

@@ -6,7 +6,7 @@ Limits are claimed as they were at any time since the Deployment was last at res
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -63,6 +63,8 @@ class RolloutChecker(ProtocolChecker):
     bounds: dict[str, Bounds] = field(default_factory=dict)
     scales: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     """Sizes announced in this epoch, by target and resourceVersion."""
+    _asked: dict[str, tuple[int, Bounds]] = field(default_factory=dict)
+    """UID -> version of a Deployment, and the bounds that it asks for."""
     was_available: set[str] = field(default_factory=set)
     owners: dict[str, str] = field(default_factory=dict)
     """ReplicaSet -> Deployment."""
@@ -234,9 +236,13 @@ class RolloutChecker(ProtocolChecker):
         if any(flight.answer is None and not flight.lost for flight in self.world.flights):
             return
         for stored in self.world.deployments():
-            now = Bounds.of(stored.obj)
-            if self.bounds[stored.obj.uid] != now and not unfinished(self.world, stored.obj):
-                self.bounds[stored.obj.uid] = now
+            uid = stored.obj.uid
+            rv, asked = self._asked.get(uid, (0, None))
+            if asked is None or rv != stored.rv:
+                asked = Bounds.of(stored.obj)
+                self._asked[uid] = stored.rv, asked
+            if self.bounds[uid] != asked and not unfinished(self.world, stored.obj):
+                self.bounds[uid] = replace(asked)
 
 
 def unfinished(world: RolloutWorld, owner: Deployment) -> str:

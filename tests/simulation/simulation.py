@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from oarlock.workers.process.settings import Settings
@@ -94,6 +95,9 @@ class Simulation:
         self._residue_ms, self._drain = residue_ms, drain
         self.seed, self._random = seed, random.Random(seed)
         self._weights, self._count = weights or Weights(), workers
+        self._drawn = [getattr(self, f"_{name}") for name in self.draws]
+        self._up_to = list(accumulate(getattr(self._weights, name) for name in self.draws))
+        """Of each draw its weight and those before it."""
         self.settings = settings or Settings()
         self.clock, self._on_clock, self._new_broker = ManualClock(), on_clock, new_broker
         self._on_clock(self.clock.wall_ms())
@@ -143,8 +147,8 @@ class Simulation:
         """One step of somebody, then the look at the invariants."""
         self.steps += 1
         self._advance(self._random.choice(self._weights.pace_ms))
-        (name,) = self._random.choices(self.draws, [getattr(self._weights, name) for name in self.draws])
-        getattr(self, f"_{name}")()
+        (drawn,) = self._random.choices(self._drawn, cum_weights=self._up_to)
+        drawn()
         self.checker.at_rest()
         if self.steps % 20 == 0:
             self._check_cache()
@@ -163,6 +167,8 @@ class Simulation:
         if by_ms:
             self.clock.advance(by_ms)
             self._on_clock(self.clock.wall_ms())
+        if not self.world.flights:
+            return
         residue_ms = self._residue_ms or self.settings.request_timeout_ms + 1000
         for flight in self.world.flights:
             if flight.answer is None and not flight.lost and self.clock.mono_ms() - flight.sent_ms > residue_ms:

@@ -143,4 +143,4 @@ class WatchingIngestor:
         return self._appliers[resource]
 
     def _projector(self, resource: str) -> Projector:
-        return self._projectors.setdefault(resource, Projector(WATCHED[resource], self._owners))
+        return self._projectors.setdefault(resource, Projector(self._world.kinds[resource], self._owners))

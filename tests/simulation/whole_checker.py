@@ -42,6 +42,8 @@ class WholeChecker(ProtocolChecker):
     made: dict[tuple[str, str, str], Decision] = field(default_factory=dict)
     """By resource, name and resourceVersion: who decided a delete."""
     numbers: int = 0
+    looked_at_rv: int = 0
+    """The last version of the cluster that was looked at."""
     _now: dict[int, Decision | None] = field(default_factory=dict)
 
     # -- the turn
@@ -112,7 +114,13 @@ class WholeChecker(ProtocolChecker):
             raise Violation(f"{write.resource}/{write.name} was deleted, though the last Result holds it")
 
     def at_rest(self) -> None:
-        """With every step: no child has two of a name, which the API sees to, and digests are of something applied."""
+        """With every step: no child has two of a name, which the API sees to, and digests are of something applied.
+
+        A cluster that has not changed since the last look is as it was.
+        """
+        if self.world.rv == self.looked_at_rv:
+            return
+        self.looked_at_rv = self.world.rv
         for stored in self.world.sites():
             for place, child in self.world.children_of(stored.obj.uid).items():
                 annotations = orjson.loads(child.obj.body)["metadata"].get("annotations") or {}
